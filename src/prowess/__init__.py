@@ -77,8 +77,9 @@ if TYPE_CHECKING:
     from prowess.install.index_search import IndexHit, IndexSearch
     from prowess.install.installer import Installer
     from prowess.install.offer import Offer, OfferedSkill
+    from prowess.install.outdated import Outdated
     from prowess.install.plan import Plan
-    from prowess.install.update import Outdated, Update
+    from prowess.install.update import Update
     from prowess.lockfile.merge import LockConflict, LockMerge, merge_locks
     from prowess.lockfile.scopes import InstalledSkill, default_project_dir, default_user_dir
     from prowess.progress_steps import progress
@@ -172,7 +173,7 @@ _LAZY_EXPORTS = {
     "OpenAIMessage": "tools.shapes",
     "OpenAIResponsesOutput": "tools.shapes",
     "OpenAITool": "tools.shapes",
-    "Outdated": "install.update",
+    "Outdated": "install.outdated",
     "Packed": "authoring.pack",
     "Plan": "install.plan",
     "PreparedFork": "runtime.fork",

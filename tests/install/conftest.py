@@ -1,4 +1,4 @@
-"""What the tests of installing share: a home and a project of their own, repositories, and what lies on the disk."""
+"""What the tests of installing share: a home folder, a project and repositories of their own."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    """The home folder and the project are this test's own, whatever the machine's are."""
+    """A home folder and a project that only this test uses."""
     made = World(tmp_path)
     monkeypatch.setenv("HOME", str(made.home))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)

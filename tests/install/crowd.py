@@ -61,7 +61,7 @@ class Crowd:
         self.digests.add(digest_tree(hash_tree(str(folder), prowess.Limits()).files))
 
     def _repository(self) -> None:
-        """The same versions as tags of one repository."""
+        """One repository with a tag for each version."""
         if self.scenario != "versions":
             return
         made = Repository(self.base / "repository" / "pdf")

@@ -79,7 +79,7 @@ class Scene:
         return prowess.Installer(user_dir=self.base / "user", project_dir=self.project / ".prowess" / "skills")
 
     def change(self) -> None:
-        """What the matrix is about."""
+        """Make the change of this operation."""
         if self.operation == "install":
             self.installer().install_local(self.source, project=True, agents=["claude-code"], copy=self.copy)
         elif self.operation == "update":
@@ -133,7 +133,7 @@ class Scene:
         return [f"left behind: {path}" for path in found if LEFT.fullmatch(path.name) and kept not in path.parts]
 
     def wrong_after_all(self) -> list[str]:
-        """What is not right once the same change was asked for again."""
+        """What is wrong after somebody asked for the change once more."""
         with suppress(prowess.AlreadyInstalledError, prowess.NotInstalledError):
             self.change()
         wrong = [f"at last: {issue}" for issue in self.installer().verify()]
@@ -143,7 +143,7 @@ class Scene:
 
 
 class Counting:
-    """Counts calls, and acts at one of them."""
+    """Counts calls, and acts at a chosen call."""
 
     def __init__(
         self, at: int = -1, moment: str = "before", act: Callable[[str], None] | None = None, *, on: bool = False
@@ -170,7 +170,7 @@ def points(base: Path, operation: str) -> list[tuple[str, bool]]:
 
 
 def moments(base: Path, operation: str) -> list[tuple[str, str]]:
-    """The same calls by what they do: the name, and the last part of the path."""
+    """The calls that a change makes, in order: the name, and the last part of the path."""
     counted = _counted(base, operation)
     return [(name, Path(path).name) for (name, _), path in zip(counted.names, counted.paths, strict=True)]
 

@@ -185,7 +185,7 @@ def test_a_copied_install_is_linked_for_further_agents_as_copies(world: World, c
     assert copied.verify() == ()
 
 
-def test_of_a_repository_with_many_skills_only_the_skills_are_copied(
+def test_only_the_skills_of_a_repository_are_copied(
     world: World, installer: prowess.Installer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repo = world.repository("many", "skills/a", "skills/b")

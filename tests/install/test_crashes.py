@@ -1,4 +1,4 @@
-"""P3: install, update and remove are all or nothing, whenever the process ends and whichever call fails."""
+"""Install, update and remove happen completely or not at all, whenever the process dies and whichever call fails."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def holds(data: bytes | str) -> bool:
 
 @pytest.fixture
 def private(world: World, monkeypatch: pytest.MonkeyPatch) -> Private:
-    """The same, with temporary files below the test's own folder, and no proxy."""
+    """A private repository, with temporary files below the test's own folder, and no proxy."""
     for name in list(os.environ):
         if name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from prowess import Limits
 from prowess.install.find_skills import find_skills
 from prowess.install.lookalikes import find_lookalike_issues, is_lookalike, name_skeleton
-from prowess.install.tree import check_paths
+from prowess.install.tree_paths import check_paths
 from tests.repositories import skill_text
 
 
@@ -47,11 +47,11 @@ def test_a_skill_on_top_is_alone() -> None:
         "agent/skills/a",
     ],
 )
-def test_places_where_people_put_skills(folder: str) -> None:
+def test_skills_are_found_where_people_put_them(folder: str) -> None:
     assert found(skills(folder)) == {"a": folder}
 
 
-def test_deeper_ones_are_found_only_when_there_is_nothing_else() -> None:
+def test_deeper_skills_are_found_only_when_there_are_no_others() -> None:
     assert found(skills("x/y/z/a")) == {"a": "x/y/z/a"}
     assert found(skills("x/y/z/a", "skills/b")) == {"b": "skills/b"}
     assert found(skills("1/2/3/4/5/a")) == {}

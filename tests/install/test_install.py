@@ -88,7 +88,9 @@ def test_a_base_of_ones_own_keeps_everything_inside(world: World, listing: Calla
     assert installer.verify() == ()
 
 
-def test_links_for_further_agents(world: World, installer: prowess.Installer) -> None:
+def test_skills_are_linked_for_the_agents_that_are_named_and_unlinked_when_removed(
+    world: World, installer: prowess.Installer
+) -> None:
     repo = world.repository("pdf")
     installer.install(repo.address, project=True, agents=["claude-code", "codex", "goose"])
     installer.install(repo.address, agents=["claude-code", "windsurf"])
@@ -105,7 +107,9 @@ def test_links_for_further_agents(world: World, installer: prowess.Installer) ->
 @pytest.mark.parametrize(
     ("agents", "code"), [(["nobody"], "unknown-agent"), (["eve"], "bad-argument"), ("codex", "bad-argument")]
 )
-def test_agents_that_there_are_not(world: World, installer: prowess.Installer, agents: list[str], code: str) -> None:
+def test_an_agent_that_cannot_have_skills_here_is_refused(
+    world: World, installer: prowess.Installer, agents: list[str], code: str
+) -> None:
     with pytest.raises(prowess.SourceError) as caught:
         installer.install(world.repository("pdf").address, agents=agents)
     assert caught.value.code == code
@@ -151,7 +155,7 @@ def test_a_link_that_cannot_be_made_becomes_a_copy_and_is_recorded_as_one(
     assert (world.agents / "pdf" / "SKILL.md").read_text(encoding="utf-8") == "changed"
 
 
-def test_a_copy_is_taken_away_as_it_was_made(world: World, installer: prowess.Installer) -> None:
+def test_an_unedited_copy_is_removed_with_its_install(world: World, installer: prowess.Installer) -> None:
     with without_links():
         installer.install(world.repository("pdf").address, project=True)
         installer.remove("@local/pdf")
@@ -239,7 +243,9 @@ def test_chosen_skills_get_places_of_their_own(world: World, installer: prowess.
     assert installer.verify() == ()
 
 
-def test_a_skill_that_the_source_does_not_have(world: World, installer: prowess.Installer) -> None:
+def test_a_chosen_skill_that_the_source_does_not_have_is_refused_with_those_it_has(
+    world: World, installer: prowess.Installer
+) -> None:
     repo = world.repository("many", "skills/alpha", "skills/beta")
     with pytest.raises(prowess.InstallError) as caught:
         installer.install(repo.address, project=True, select="alhpa")
@@ -248,7 +254,7 @@ def test_a_skill_that_the_source_does_not_have(world: World, installer: prowess.
     assert installer.list() == ()
 
 
-def test_a_folder_of_a_repository(world: World, installer: prowess.Installer) -> None:
+def test_one_folder_of_a_repository_can_be_installed(world: World, installer: prowess.Installer) -> None:
     repo = world.repository("many", "tools/a", "tools/b", "skills/c")
     spec = prowess.SourceSpec("git", str(repo.path), "acme", "tools", subpath="tools", local=True)
     path = installer.install(spec, project=True)
@@ -285,7 +291,7 @@ def test_what_is_installed_is_not_installed_again(world: World, installer: prowe
     assert installer.install(repo.address) != path, "the user's own is another place"
 
 
-def test_a_place_may_be_replaced_on_request(world: World, installer: prowess.Installer) -> None:
+def test_an_install_is_replaced_only_on_request(world: World, installer: prowess.Installer) -> None:
     one, other = world.repository("one/pdf"), world.repository("two/pdf")
     other.skill("", body="Other.\n")
     other.commit()
@@ -394,7 +400,7 @@ def test_the_working_folder_itself_may_be_a_skill(world: World, monkeypatch: pyt
     assert installer.install(".", project=True) == world.skills / "local" / "notes"
 
 
-def test_a_folder_of_ones_own_gets_the_skill_and_nothing_else(
+def test_a_folder_of_the_caller_gets_the_skill_and_nothing_else(
     world: World, installer: prowess.Installer, listing: Callable[[Path], dict[str, object]]
 ) -> None:
     repo = world.repository("pdf")
@@ -413,7 +419,7 @@ def test_a_folder_of_ones_own_gets_the_skill_and_nothing_else(
 
 
 @pytest.mark.parametrize("make", ["file", "nothing", "empty"])
-def test_a_source_that_is_no_skill(world: World, installer: prowess.Installer, make: str) -> None:
+def test_a_source_without_a_skill_is_refused(world: World, installer: prowess.Installer, make: str) -> None:
     path = world.base / "x"
     if make == "file":
         path.write_text("x", encoding="utf-8")
@@ -501,7 +507,7 @@ def test_the_lock_file_is_the_same_text_for_the_same_installs(world: World, inst
     assert text.endswith("\n")
 
 
-def test_a_repository_by_address_from_a_server(world: World, installer: prowess.Installer) -> None:
+def test_a_repository_on_a_server_is_installed_by_its_address(world: World, installer: prowess.Installer) -> None:
     from tests.git_servers import http  # noqa: PLC0415 - one test
 
     made = Repository(world.base / "served" / "acme" / "pdf.git")

@@ -1,4 +1,4 @@
-"""Whoever can write below ``.prowess`` only, a poisoned cache say, has no lock text accepted, changed or deleted."""
+"""Forged journals: a program that can write only below ``.prowess`` cannot change or delete the lock file."""
 
 from __future__ import annotations
 

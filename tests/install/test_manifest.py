@@ -1,4 +1,4 @@
-"""Whatever a manifest says, it is read or refused with a typed error."""
+"""Every manifest is read, or refused with a typed error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever was done to the manifest, the lock file and the disk: one sync that may remove brings them together."""
+"""One sync that may remove makes manifest, lock file and disk agree, no matter what was done to them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def skills_of(entry: Entry) -> tuple[str, ...]:
 
 
 def is_free_of_conflicts(entries: list[Entry]) -> bool:
-    """Whether each skill is declared once: by whom else it is to be is not for a sync to decide."""
+    """Whether each skill is declared once: a sync cannot decide between two declarations."""
     declared = [skill for entry in entries for skill in skills_of(entry)]
     return len(declared) == len(set(declared))
 
@@ -95,7 +95,7 @@ class Project(RuleBasedStateMachine):
 
     @rule(entry=st.sampled_from(ENTRIES))
     def install(self, entry: Entry) -> None:
-        """A person installs something; whatever is in the way keeps that from happening, and then nothing changes."""
+        """A person installs something; when something is in the way, nothing changes."""
         source, skills, agents = entry
         before = list(self.entries)
         if not is_free_of_conflicts([*before, entry]):
@@ -191,7 +191,7 @@ class Project(RuleBasedStateMachine):
 
     @rule()
     def sync_and_remove(self) -> None:
-        """A sync that may remove: the three agree after it, and whoever asks again is told nothing."""
+        """A sync that may remove: the three agree after it, and a second one has nothing to do."""
         self.installer.sync(remove=True)
         self.remember_lock()
         assert self.installer.verify() == ()

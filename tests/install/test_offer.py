@@ -63,7 +63,7 @@ def test_the_bytes_are_those_of_the_skills_not_of_the_repository(
     assert offer.is_complete
 
 
-def test_the_findings_of_a_skill_come_with_it(installer: prowess.Installer, shop: Repository) -> None:
+def test_an_offered_skill_has_its_findings(installer: prowess.Installer, shop: Repository) -> None:
     shop.write("skills/leaky/SKILL.md", f"---\nname: other\ndescription: {WHEN}\n---\nghp_{'aB3dE5gH7j' * 4}\n")
     shop.commit()
     skills = {skill.folder: skill for skill in installer.offers(shop.address).skills}
@@ -107,7 +107,7 @@ def test_only_the_skills_that_were_chosen_are_offered(installer: prowess.Install
 def test_a_skill_that_is_chosen_by_its_name_is_no_other_whose_folder_has_that_name(
     installer: prowess.Installer, world: World
 ) -> None:
-    """Both were shown, and one of them was picked: by its name."""
+    """A person saw both, and chose by name."""
     shop = Repository(world.base / "repositories" / "shop")
     shop.write("skills/pdf/SKILL.md", skill_text("evil"))
     shop.write("skills/z/SKILL.md", skill_text("pdf"))
@@ -141,7 +141,7 @@ def test_a_source_that_is_no_text_is_refused_by_name(installer: prowess.Installe
         assert caught.value.code == "bad-argument"
 
 
-def test_what_cannot_be_reached_offers_nothing(installer: prowess.Installer, world: World) -> None:
+def test_a_source_that_cannot_be_reached_makes_no_offer(installer: prowess.Installer, world: World) -> None:
     for source in (f"file://{world.base}/nowhere", "./nowhere"):
         with pytest.raises(prowess.SkillError):
             installer.offers(source)

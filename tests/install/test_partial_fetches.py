@@ -221,7 +221,7 @@ def test_one_command_sees_one_state_of_a_branch_that_moves_meanwhile(
     assert {entry.commit for entry in read_lock(str(world.project)).values()} == {first}
 
 
-def test_whoever_waits_is_told_how_many_bytes_have_come(installer: prowess.Installer, server: HttpServer) -> None:
+def test_a_person_who_waits_is_told_how_many_bytes_have_come(installer: prowess.Installer, server: HttpServer) -> None:
     told: list[tuple[str, int, int]] = []
     with prowess.progress(lambda *step: told.append(step)):
         installer.offers(f"{server.address}/whole.git")
@@ -232,7 +232,7 @@ def test_whoever_waits_is_told_how_many_bytes_have_come(installer: prowess.Insta
     assert all(re.fullmatch(r"[0-9.]+ (bytes|kB)", what) for what, _, _ in told)
 
 
-def test_whoever_waits_can_end_a_fetch(installer: prowess.Installer, world: World, server: HttpServer) -> None:
+def test_a_person_who_waits_can_end_a_fetch(installer: prowess.Installer, world: World, server: HttpServer) -> None:
     def stop(_what: str, _done: int, _total: int) -> None:
         raise KeyboardInterrupt
 
@@ -244,7 +244,7 @@ def test_whoever_waits_can_end_a_fetch(installer: prowess.Installer, world: Worl
 # -- servers and programs that know less -------------------------------------------------------------------------------
 
 
-def test_of_a_server_that_cannot_leave_files_out_everything_comes_once(
+def test_everything_is_fetched_once_from_a_server_that_cannot_leave_files_out(
     installer: prowess.Installer, world: World, server: HttpServer
 ) -> None:
     source = f"{server.address}/whole.git"
@@ -260,7 +260,7 @@ def test_of_a_server_that_cannot_leave_files_out_everything_comes_once(
     assert kept < KILOBYTES
 
 
-def test_of_a_server_that_gives_no_files_by_their_ids_the_whole_commit_comes(
+def test_the_whole_commit_is_fetched_from_a_server_that_gives_no_files_by_their_ids(
     installer: prowess.Installer, world: World, server: HttpServer
 ) -> None:
     server.before = speak_the_first_protocol
@@ -320,7 +320,7 @@ def test_an_offer_of_chosen_skills_has_all_their_files(installer: prowess.Instal
     assert server.seen == []
 
 
-def test_of_a_repository_a_few_commits_are_kept(world: World, server: HttpServer, moving: Repository) -> None:
+def test_only_a_few_commits_of_a_repository_are_cached(world: World, server: HttpServer, moving: Repository) -> None:
     installer = prowess.Installer(schemes=("http",), limits=prowess.Limits(max_kept_commits=2))
     commits = []
     for number in range(4):
@@ -334,7 +334,7 @@ def kept_files(world: World) -> list[Path]:
     return [file for file in (world.base / "cache" / "git").rglob("*") if file.is_file()]
 
 
-def test_what_is_kept_and_was_changed_is_fetched_again(
+def test_a_cached_repository_that_was_changed_is_fetched_again(
     installer: prowess.Installer, world: World, server: HttpServer
 ) -> None:
     installer.offers(wide_of(server), select="pdf")
@@ -347,7 +347,7 @@ def test_what_is_kept_and_was_changed_is_fetched_again(
     assert load_objects(data).items() <= load_objects(file.read_bytes()).items()
 
 
-def test_what_is_kept_and_makes_no_sense_is_refused(
+def test_a_cached_repository_that_makes_no_sense_is_refused(
     installer: prowess.Installer, world: World, server: HttpServer
 ) -> None:
     installer.offers(wide_of(server), select="pdf")
@@ -374,7 +374,7 @@ def test_a_folder_that_others_may_write_to_keeps_nothing(
     assert list((world.base / "cache").iterdir()) == []
 
 
-def test_what_may_not_be_asked_is_refused_though_it_is_kept(
+def test_an_address_that_is_not_allowed_is_refused_even_when_it_is_cached(
     installer: prowess.Installer, world: World, server: HttpServer
 ) -> None:
     commit = installer.offers(wide_of(server), select="pdf").commit

@@ -10,13 +10,12 @@ import pytest
 import prowess
 from prowess.fetch.git.process import GitProgram
 from prowess.files.write import NewFile
-from prowess.install.file_diffs import diff_folder
+from prowess.install.file_diffs import diff_files
 from prowess.lockfile.read import parse_lock, parse_npm_lock
 from tests.repositories import skill_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from tests.install.conftest import World
 
@@ -170,36 +169,28 @@ def test_an_error_in_the_npm_tools_lock_file_names_the_line() -> None:
 # -- differences -------------------------------------------------------------------------------------------------------
 
 
-def written(folder: Path, files: dict[str, str]) -> None:
-    for path, text in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text, encoding="utf-8")
-
-
-def test_hostile_files_are_not_compared_line_by_line(tmp_path: Path) -> None:
-    """Every second line is the same: the comparison costs the square of the lines."""
+def test_files_that_are_written_to_be_slow_to_compare_are_not_compared_line_by_line() -> None:
+    """Every second line is equal, so that the comparison would cost the square of the number of lines."""
     count = 5_000
     old = "".join(f"{i}\n" if i % 2 else f"x{i}\n" for i in range(count))
     new = old.replace("x", "y")
-    written(tmp_path, {f"{number}.md": old for number in range(10)})
-    files = [NewFile(f"{number}.md", new.encode()) for number in range(10)]
-    rows = diff_folder(str(tmp_path), files, prowess.Limits()).splitlines()
+    before, after = ([NewFile(f"{number}.md", text.encode()) for number in range(10)] for text in (old, new))
+    rows = diff_files(before, after, prowess.Limits()).splitlines()
     assert rows == [f"{count} lines of {number}.md become {count} lines, too many to compare" for number in range(10)]
 
 
-def test_the_lines_compared_are_bounded_for_all_files_together(tmp_path: Path) -> None:
-    written(tmp_path, {"a.md": "1\n2\n", "b.md": "1\n2\n", "c.md": "1\n2\n"})
-    files = [NewFile(f"{name}.md", b"3\n4\n") for name in "abc"]
-    diff = diff_folder(str(tmp_path), files, prowess.Limits(max_diff_lines=8))
+def test_the_lines_compared_are_bounded_for_all_files_together() -> None:
+    before, after = ([NewFile(f"{name}.md", text) for name in "abc"] for text in (b"1\n2\n", b"3\n4\n"))
+    diff = diff_files(before, after, prowess.Limits(max_diff_lines=8))
     assert diff.count("@@") == 4
     assert "2 lines of c.md become 2 lines, too many to compare\n" in diff
 
 
-@pytest.mark.parametrize("at", [0, 1, 3, 4, 5_000, 9_997, 9_999])
-def test_a_small_change_in_a_long_file_is_shown_as_ever(tmp_path: Path, at: int) -> None:
-    """What is alike at the beginning and at the end costs nothing, and the numbers of the lines are right."""
+@pytest.mark.parametrize("index", [0, 1, 3, 4, 5_000, 9_997, 9_999])
+def test_a_small_change_in_a_long_file_is_shown_as_a_whole_comparison_shows_it(index: int) -> None:
+    """Equal lines at the beginning and at the end are not compared, and the line numbers are right nevertheless."""
     lines = [f"{number}\n" for number in range(10_000)]
-    changed = [*lines[:at], "changed\n", *lines[at + 1 :]]
-    written(tmp_path, {"a.md": "".join(lines)})
-    diff = diff_folder(str(tmp_path), [NewFile("a.md", "".join(changed).encode())], prowess.Limits())
+    changed = [*lines[:index], "changed\n", *lines[index + 1 :]]
+    before, after = ([NewFile("a.md", "".join(text).encode())] for text in (lines, changed))
+    diff = diff_files(before, after, prowess.Limits())
     assert diff == "".join(difflib.unified_diff(lines, changed, "a/a.md", "b/a.md"))

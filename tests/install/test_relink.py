@@ -65,7 +65,7 @@ def test_what_is_not_installed_or_in_no_lock_file_cannot_be_linked(world: World,
         installer.link("@local/pair", "claude-code")
 
 
-def test_the_difference_is_what_sync_ends(world: World, installer: prowess.Installer) -> None:
+def test_after_a_sync_there_is_no_difference(world: World, installer: prowess.Installer) -> None:
     assert installer.difference() == ()
     (world.skills / "local/pair/alpha/SKILL.md").write_text("changed", encoding="utf-8")
     (world.project / "prowess.toml").write_text(f'skills = ["{world.folder("notes")}"]\n', encoding="utf-8")

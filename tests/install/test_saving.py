@@ -1,4 +1,4 @@
-"""One truth: what commands install, update and remove, the manifest says from then on; the rest of it stays."""
+"""The manifest says what commands install, update and remove; everything else in it stays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ skills = [
 
 @pytest.fixture
 def many(world: World) -> Repository:
-    """A repository with two skills in two versions of the same content."""
+    """A repository with two skills, in two versions that have equal content."""
     made = world.repository("many", "skills/charts", "skills/invoices")
     made.git("tag", "v2")
     return made

@@ -52,7 +52,7 @@ def test_what_the_manifest_declares_is_installed_and_locked(
 def test_a_fresh_checkout_gets_the_same_bytes(
     world: World, installer: prowess.Installer, listing: Callable[[Path], dict[str, object]]
 ) -> None:
-    """P6: a locked sync gives the same bytes or fails."""
+    """A locked sync puts back the recorded bytes, or fails."""
     repo = world.repository("pdf")
     declare(world, f'skills = ["{repo.address}"]\n')
     installer.sync()
@@ -414,7 +414,7 @@ def test_a_key_that_a_manifest_does_not_have_is_refused_before_anything_happens(
         'skills = [{ source = "a/b", ref = "-x" }]',
     ],
 )
-def test_a_manifest_that_makes_no_sense(world: World, installer: prowess.Installer, text: str) -> None:
+def test_a_manifest_that_makes_no_sense_is_refused(world: World, installer: prowess.Installer, text: str) -> None:
     declare(world, text)
     with pytest.raises(prowess.InstallError) as caught:
         installer.sync()

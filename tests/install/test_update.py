@@ -225,7 +225,9 @@ def test_every_kind_of_difference_is_named(world: World, installer: prowess.Inst
     }
 
 
-def test_an_install_that_is_gone_or_a_link_is_missing(world: World, installer: prowess.Installer) -> None:
+def test_an_install_whose_folder_is_gone_or_is_a_link_is_reported_as_missing(
+    world: World, installer: prowess.Installer
+) -> None:
     path = installer.install(world.repository("pdf").address, project=True)
     os.rename(path, world.base / "elsewhere")  # noqa: PTH104
     assert {issue.code for issue in installer.verify()} == {"missing-skill"}

@@ -12,7 +12,7 @@ from prowess.install.installer import Installer
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from prowess.install.coverage import Coverage, SkillCoverage, SkillState
+    from prowess.install.agent_coverage import Coverage, SkillCoverage, SkillState
 
 _MAX_WIDTH = 80
 """The width for a table of words. It does not depend on the terminal: a pipe gets the same answer."""

@@ -1,1 +1,1 @@
-"""Installing: plan, fetch, stage, swap, lock, verify. All or nothing, whenever it ends."""
+"""Installing: skills are planned, fetched, staged, moved into place, locked and verified, all or nothing."""

@@ -1,4 +1,4 @@
-"""Skills that already lie where agents look, taken over as they are: nothing is fetched."""
+"""Adoption: skills that lie where agents look are taken over as they are; nothing is fetched."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from prowess.files.write import NewFile
 from prowess.install.agent_links import LinkFolders
 from prowess.install.entry_source import source_for_lock
 from prowess.install.find_skills import find_skills
-from prowess.install.plan import parse_typed_source
-from prowess.install.stage import InstallOptions, InstallRequest, refuse_taken, stage_install
+from prowess.install.install_request import InstallOptions, InstallRequest
+from prowess.install.install_tree import InstallTree
+from prowess.install.name_conflicts import refuse_taken
+from prowess.install.stage import stage_install
 from prowess.install.store import open_store
-from prowess.install.tree import InstallTree, check_paths
+from prowess.install.tree_paths import check_paths
+from prowess.install.typed_source import parse_typed_source
 from prowess.lockfile.read import compute_npm_hash, read_npm_lock
 from prowess.progress_steps import report_steps
 from prowess.skills.parse import SKILL_FILE
@@ -34,12 +37,14 @@ if TYPE_CHECKING:
     from prowess.lockfile.scopes import InstallScope
 
 _ADOPTED_FOLDERS: tuple[tuple[str, tuple[str, ...]], ...] = ((SHARED_SKILLS, ()), (CLAUDE_SKILLS, ("claude-code",)))
+"""The folders in which skills are looked for, each with the agents that look only there."""
 _GIT_SOURCE_TYPES = frozenset(("github", "gitlab", "git"))
 _UNHASHED_FOLDERS = frozenset(("__pycache__", "node_modules"))
+"""The folders that the npm tool leaves out of its hash."""
 
 
 class AdoptableSkill(NamedTuple):
-    """A skill that was found where agents look: its tree, its source as far as it is known, the agents it is for."""
+    """A skill that lies where agents look: its tree, its source as far as it is known, the agents it is for."""
 
     tree: InstallTree
     spec: SourceSpec
@@ -49,104 +54,118 @@ class AdoptableSkill(NamedTuple):
 
 
 def adopt_skills(scope: InstallScope, names: tuple[str, ...], limits: Limits) -> tuple[list[str], list[Issue]]:
-    """Take over the skills that are there, or those named: where they are then, and what was noticed."""
+    """Take over the skills with these names, or all; returns the names of the installs, and what was noticed.
+
+    Raises ``NotInstalledError`` for a name that no skill has.
+    """
     issues: list[Issue] = []
-    done: dict[str, str] = {}
+    adopted: dict[str, str] = {}
     with open_store(scope, limits) as store:
-        chosen = find_adoptable(scope, store.locked, limits, names)
+        skills = find_adoptable(scope, store.locked, limits, names)
         if names:
-            chosen = iter(_check_names(names, list(chosen), store, limits))
-        for found in chosen:
-            if is_left_in_place(found, scope, names):
-                issues.append(_no_source_issue(found, scope, "stays where it is, unless it is named"))
+            # All names are checked before the first skill is moved. Without names, one skill is in memory at a time.
+            skills = iter(_check_names(names, list(skills), store, limits))
+        for skill in skills:
+            if is_left_in_place(skill, scope, names):
+                issues.append(_no_source_issue(skill, scope, "stays where it is, unless it is named"))
                 continue
-            issues += (*found.issues, *_adopt_one(store, found))
-            done[os.path.basename(found.folder)] = found.tree.name
-            if is_project_own(found, scope):
-                issues.append(
-                    _no_source_issue(found, scope, f"is in {scope.install_folder(found.tree.name)} alone from now on")
-                )
+            issues += (*skill.issues, *_adopt_one(store, skill))
+            adopted[os.path.basename(skill.folder)] = skill.tree.name
+            if is_project_own(skill, scope):
+                place = scope.install_folder(skill.tree.name)
+                issues.append(_no_source_issue(skill, scope, f"is in {place} alone from now on"))
         issues += store.issues
-    return list(done.values()), issues
+    return list(adopted.values()), issues
 
 
 def _check_names(
-    names: tuple[str, ...], found: list[AdoptableSkill], store: Store, limits: Limits
+    names: tuple[str, ...], skills: list[AdoptableSkill], store: Store, limits: Limits
 ) -> list[AdoptableSkill]:
-    """The candidates, if every name is one of them or installed; else ``NotInstalledError`` names all the others."""
+    """The skills; raises ``NotInstalledError`` with every name that is neither one of theirs nor installed already."""
     known = {os.path.basename(link) for entry in store.locked.values() for link in entry.links}
-    known |= {os.path.basename(one.folder) for one in found}
+    known |= {os.path.basename(skill.folder) for skill in skills}
     missing = [name for name in names if name not in known]
     if not missing:
-        return found
-    available = [os.path.basename(one.folder) for one in find_candidates(store.scope, limits, ())]
-    said = [f"there is no skill {name!a} to adopt" for name in missing]
-    hints = [did_you_mean(name, available) for name in missing]
-    rows = (f"{row}; {hint}" if hint else row for row, hint in zip(said, hints, strict=True))
+        return skills
+    available = [os.path.basename(skill.folder) for skill in find_candidates(store.scope, limits)]
+    rows = []
+    for name in missing:
+        hint = did_you_mean(name, available)
+        rows.append(f"there is no skill {name!a} to adopt" + (f"; {hint}" if hint else ""))
     raise NotInstalledError("; ".join(rows), store.scope.root)
 
 
 def find_adoptable(
     scope: InstallScope, locked: LockEntries, limits: Limits, names: tuple[str, ...] = ()
 ) -> Iterator[AdoptableSkill]:
-    """The candidates that are not installed already: all of them, or those named."""
-    landings = LinkFolders(scope)
-    for found in find_candidates(scope, limits, names):
-        if found.folder not in {landings.path_of_link(link) for entry in locked.values() for link in entry.links}:
-            yield found
+    """The skills with these names, or all, that lie where agents look and are not installed already."""
+    link_folders = LinkFolders(scope)
+    installed: set[str] | None = None
+    for skill in find_candidates(scope, limits, names):
+        if installed is None:  # found out once, and a bad lock file is only refused when there is something to adopt
+            installed = {link_folders.path_of_link(link) for entry in locked.values() for link in entry.links}
+        if skill.folder not in installed:
+            yield skill
 
 
-def is_project_own(found: AdoptableSkill, scope: InstallScope) -> bool:
-    """Whether a skill is the project's own: no source is known, and its repository may hold the only copy."""
-    return scope.location == "project" and found.spec.kind == "folder"
+def is_project_own(skill: AdoptableSkill, scope: InstallScope) -> bool:
+    """Whether a skill is the project's own: it has no known source, and the repository may hold the only copy."""
+    return scope.location == "project" and skill.spec.kind == "folder"
 
 
-def is_left_in_place(found: AdoptableSkill, scope: InstallScope, names: tuple[str, ...]) -> bool:
-    """Whether a skill stays where it is: the base is not under version control, so its repository would lose it."""
-    return not names and is_project_own(found, scope)
+def is_left_in_place(skill: AdoptableSkill, scope: InstallScope, names: tuple[str, ...]) -> bool:
+    """Whether a skill stays where it is: it is the project's own, and nobody named it."""
+    # The install base is not under version control, so the project's repository would lose the skill.
+    return not names and is_project_own(skill, scope)
 
 
-def _no_source_issue(found: AdoptableSkill, scope: InstallScope, what: str) -> Issue:
-    where = os.path.relpath(found.folder, scope.root)
-    return Issue("no-source", found.tree.name, f"{where} has no recorded source: it {what}", found.folder, 0, "warning")
+def _no_source_issue(skill: AdoptableSkill, scope: InstallScope, what: str) -> Issue:
+    path = os.path.relpath(skill.folder, scope.root)
+    return Issue("no-source", skill.tree.name, f"{path} has no recorded source: it {what}", skill.folder, 0, "warning")
 
 
-def _adopt_one(store: Store, found: AdoptableSkill) -> list[Issue]:
-    source = source_for_lock(found.spec, store.scope)
-    refuse_taken(found.tree.name, source, store.scope, store.locked)
-    arrival = InstallRequest(found.spec, "", InstallOptions(found.agents, replace=True, replace_foreign=True))
-    locked, issues = stage_install(store, dict(store.locked), found.tree, arrival)
-    entry = locked[found.tree.name]
-    _remove_misnamed_folder(store, found, {store.link_folders.path_of_link(link) for link in entry.links})
-    if entry.kind == "folder":  # it is its own source no more
+def _adopt_one(store: Store, skill: AdoptableSkill) -> list[Issue]:
+    """Move one skill into the install base, link it, and record it; returns what was noticed."""
+    source = source_for_lock(skill.spec, store.scope)
+    refuse_taken(skill.tree.name, source, store.scope, store.locked)
+    request = InstallRequest(skill.spec, "", InstallOptions(skill.agents, replace=True, replace_foreign=True))
+    locked = dict(store.locked)
+    issues = stage_install(store, locked, skill.tree, request)
+    entry = locked[skill.tree.name]
+    _remove_misnamed_folder(store, skill, {store.link_folders.path_of_link(link) for link in entry.links})
+    if entry.kind == "folder":  # the folder that was its source is a link to it now
         locked |= {entry.name: replace(entry, kind="adopted", source="")}
     store.commit(locked)
     return issues
 
 
-def _remove_misnamed_folder(store: Store, found: AdoptableSkill, links: set[str]) -> None:
-    """Take away a folder that is not named like its skill, and Claude Code's link to it: the new links stand for it."""
-    beside = os.path.join(store.scope.root, *CLAUDE_SKILLS.split("/"), os.path.basename(found.folder))
-    if found.folder not in links:
-        store.stage_unlink(found.folder, keep="foreign")
-        if is_link_to(beside, found.folder) and beside not in links:
-            store.stage_unlink(beside)
+def _remove_misnamed_folder(store: Store, skill: AdoptableSkill, links: set[str]) -> None:
+    """Stage the removal of a folder that is not named like its skill, and of Claude Code's link to it.
+
+    The new links of the skill take their place.
+    """
+    claude_link = os.path.join(store.scope.root, *CLAUDE_SKILLS.split("/"), os.path.basename(skill.folder))
+    if skill.folder not in links:
+        store.stage_unlink(skill.folder, keep="foreign")
+        if is_link_to(claude_link, skill.folder) and claude_link not in links:
+            store.stage_unlink(claude_link)
 
 
 def find_candidates(scope: InstallScope, limits: Limits, names: tuple[str, ...] = ()) -> Iterator[AdoptableSkill]:
-    """The skills in the shared folder and in Claude Code's that are real folders; all of them, or those named."""
-    known = read_npm_lock(scope.root, limits=limits)
-    found: dict[str, tuple[str, tuple[str, ...]]] = {}
+    """The skills with these names, or all, that are real folders in the shared folder or in Claude Code's."""
+    npm_lock = read_npm_lock(scope.root, limits=limits)
+    folders: dict[str, tuple[str, tuple[str, ...]]] = {}
     for place, agents in _ADOPTED_FOLDERS:
         parent = os.path.join(scope.root, *place.split("/"))
         for name in _list_folders(parent):
             folder = os.path.join(parent, name)
-            if name not in found and (not names or name in names) and _is_skill(folder):
+            if name not in folders and (not names or name in names) and _is_skill(folder):
                 linked = is_link_to(os.path.join(scope.root, *CLAUDE_SKILLS.split("/"), name), folder)
-                found[name] = folder, ("claude-code",) if linked else agents
-    for name in report_steps([*found], str):
-        folder, agents = found[name]
-        yield _read_candidate(folder, known.get(name), agents, limits)
+                # A link of Claude Code to the shared folder becomes a link to the install.
+                folders[name] = folder, ("claude-code",) if linked else agents
+    for name in report_steps([*folders], str):
+        folder, agents = folders[name]
+        yield _read_candidate(folder, npm_lock.get(name), agents, limits)
 
 
 def _list_folders(parent: str) -> list[str]:
@@ -160,41 +179,45 @@ def _is_skill(folder: str) -> bool:
     return is_real_folder(folder) and exists(os.path.join(folder, SKILL_FILE))
 
 
-def _read_candidate(folder: str, known: NpmLockEntry | None, agents: tuple[str, ...], limits: Limits) -> AdoptableSkill:
-    read = read_tree(folder, limits)
-    for code, path in read.problems:
+def _read_candidate(
+    folder: str, npm_entry: NpmLockEntry | None, agents: tuple[str, ...], limits: Limits
+) -> AdoptableSkill:
+    """The skill in a folder; raises ``UnsafeTreeError`` for one that cannot be loaded or installed."""
+    tree_read = read_tree(folder, limits)
+    for code, path in tree_read.problems:
         raise UnsafeTreeError(f"{path!a} cannot be adopted", folder, code)
-    files = tuple(NewFile(*file) for file in read.files)
+    files = tuple(NewFile(*file) for file in tree_read.files)
     check_paths([file.path for file in files], limits)
     by_path = {file.path: file.content for file in files}
     name = os.path.basename(folder)
-    found, issues = find_skills(by_path, by_path.__getitem__, name=name, limits=limits)
-    if not found:
+    skills, issues = find_skills(by_path, by_path.__getitem__, name=name, limits=limits)
+    if not skills:
         raise UnsafeTreeError(f"its SKILL.md does not load: {issues[0].message}", folder, issues[0].code)
-    spec = _source_of(name, known, folder)
-    subpath = known.skill_path.removesuffix(SKILL_FILE).strip("/") if known and spec.kind == "git" else ""
-    select = found[0].name if spec.kind == "git" else ""
-    tree = InstallTree(spec.full_name, subpath, select, files, {found[0].name: ""})
-    return AdoptableSkill(tree, spec, agents, folder, tuple(_find_changes(known, files, folder)))
+    spec = _source_of(name, npm_entry, folder)
+    subpath = npm_entry.skill_path.removesuffix(SKILL_FILE).strip("/") if npm_entry and spec.kind == "git" else ""
+    select = skills[0].name if spec.kind == "git" else ""
+    tree = InstallTree(spec.full_name, subpath, select, files, {skills[0].name: ""})
+    return AdoptableSkill(tree, spec, agents, folder, tuple(_find_changes(npm_entry, files, folder)))
 
 
-def _source_of(name: str, known: NpmLockEntry | None, folder: str) -> SourceSpec:
-    """Where it came from, as the npm tool recorded it; else the folder itself."""
-    plain = link_name(name)
-    if known is not None and known.source_type in _GIT_SOURCE_TYPES:
+def _source_of(name: str, npm_entry: NpmLockEntry | None, folder: str) -> SourceSpec:
+    """The repository that the npm tool recorded for a skill; else the folder itself."""
+    safe_name = link_name(name)
+    if npm_entry is not None and npm_entry.source_type in _GIT_SOURCE_TYPES:
         try:
-            spec = parse_typed_source(known.source_url or known.source)
+            spec = parse_typed_source(npm_entry.source_url or npm_entry.source)
             if spec.kind == "git" and not spec.local:
-                return SourceSpec("git", spec.address, spec.org, plain, known.ref)
-        except BadReferenceError:
+                return SourceSpec("git", spec.address, spec.org, safe_name, npm_entry.ref)
+        except BadReferenceError:  # what the other tool recorded is no source that we know
             pass
-    return SourceSpec("folder", folder, "local", plain, local=True)
+    return SourceSpec("folder", folder, "local", safe_name, local=True)
 
 
-def _find_changes(known: NpmLockEntry | None, files: tuple[NewFile, ...], folder: str) -> Iterator[Issue]:
-    if known is None or not known.computed_hash:
+def _find_changes(npm_entry: NpmLockEntry | None, files: tuple[NewFile, ...], folder: str) -> Iterator[Issue]:
+    """A warning when a skill is not what the npm tool recorded."""
+    if npm_entry is None or not npm_entry.computed_hash:
         return
-    kept = ((file.path, file.content) for file in files if _UNHASHED_FOLDERS.isdisjoint(file.path.split("/")))
-    if compute_npm_hash(kept) != known.computed_hash:
+    hashed = ((file.path, file.content) for file in files if _UNHASHED_FOLDERS.isdisjoint(file.path.split("/")))
+    if compute_npm_hash(hashed) != npm_entry.computed_hash:
         message = "has changed since the npm tool recorded it in skills-lock.json"
-        yield Issue("changed-since-locked", known.name, message, folder, 0, "warning")
+        yield Issue("changed-since-locked", npm_entry.name, message, folder, 0, "warning")

@@ -1,7 +1,7 @@
-"""Where agents find installed skills: a link in ``.agents/skills``, and in the folders of the agents asked for.
+"""Links to installed skills: one in ``.agents/skills``, and one in the folder of each agent that was asked for.
 
-A relative link where the system lets us make one, else a junction, else a copy. What a lock file or a journal may name
-is only ever a plain name in one of the known folders.
+A link is relative where the system can make one, else a junction, else a copy. A lock file or a journal can only name
+links that are a plain name in one of the known folders.
 """
 
 from __future__ import annotations
@@ -28,113 +28,119 @@ if TYPE_CHECKING:
     from prowess.lockfile.scopes import InstallScope
 
 _LINK_UNSUPPORTED = frozenset((errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP))
-"""What says that links cannot be made here, as opposed to that something went wrong."""
+"""The errors that say that the system cannot make links here, and not that something went wrong."""
 
 
 class LinkFolders:
     """The folders of one scope in which skills are linked."""
 
     def __init__(self, scope: InstallScope) -> None:
-        self._scope = scope
+        self.scope = scope
         env: Mapping[str, str] = os.environ if scope.root == os.path.expanduser("~") else {}
         self._env = env
-        # Another scope may link into the same folder: what it has under way is none of our business.
+        # Two scopes may link into one folder. The prefix keeps each from deleting what the other has staged there.
         self._prefix = f".prowess-{hashlib.sha256(os.fsencode(scope.base)).hexdigest()[:8]}-"
         self.shared = os.path.normpath(os.path.join(scope.root, SHARED_SKILLS))
-        own = (os.path.normpath(folder) for agent in AGENTS.values() for folder in self._folders_of(agent))
-        self._known_folders = dict.fromkeys((self.shared, *own))
+        folders = (os.path.normpath(folder) for agent in AGENTS.values() for folder in self._folders_of(agent))
+        self._known_folders = dict.fromkeys((self.shared, *folders))
         self._folders_by_prefix: dict[str, str] = {}
-        """The known folders by what stands before the last slash of the links that are recorded in them."""
+        """The known folders, by the part of a recorded link before its last slash."""
         self._checked_folders: dict[str, tuple[int, int] | None] = {}
+        """The device and inode of each folder that was found inside the project."""
 
     def _folders_of(self, agent: Agent) -> list[str]:
-        if self._scope.location == "project":
-            return [os.path.join(self._scope.root, agent.project)]
-        return list(agent.user_folders(self._scope.root, self._env))
+        if self.scope.location == "project":
+            return [os.path.join(self.scope.root, agent.project)]
+        return list(agent.user_folders(self.scope.root, self._env))
 
     def folders_of_agent(self, agent: str) -> list[str]:
-        """The folders in which one agent looks in this scope, the first to win first; none where it has none."""
+        """The folders in which an agent looks in this scope, the one that wins first; empty when it has none."""
         return [os.path.normpath(folder) for folder in self._folders_of(get_agent(agent))]
 
     def folders_for(self, agents: Iterable[str]) -> list[str]:
-        """The shared folder, then those of the agents, each once."""
-        found = {self.shared: None}
+        """The shared folder, then the first folder of each agent, without repetition.
+
+        Raises ``SourceError`` for an agent that has no folder in this scope.
+        """
+        chosen = {self.shared: None}
         for name in agents:
             agent = get_agent(name)
-            own = self._folders_of(agent)
-            if not own:
-                raise SourceError(f"{agent.title} has no folder for the {self._scope.location}'s skills")
-            found[os.path.normpath(own[0])] = None
-        return list(found)
+            folders = self._folders_of(agent)
+            if not folders:
+                raise SourceError(f"{agent.title} has no folder for the {self.scope.location}'s skills")
+            chosen[os.path.normpath(folders[0])] = None
+        return list(chosen)
 
     def path_of_link(self, recorded: str) -> str:
-        """Where a recorded link is; ``InstallError`` when that is not a plain name in a known folder."""
+        """The path of a recorded link; raises ``InstallError`` when it is not a plain name in a known folder."""
+        # Fast path: thousands of recorded links begin alike, so their folder is checked once.
         before, _, name = recorded.rpartition("/")
         if before in self._folders_by_prefix and is_safe_part(name):
             path = os.path.join(self._folders_by_prefix[before], name)
         else:
             path = self._check_link_path(recorded)
-            if os.path.basename(path) == name:  # thousands of links lie in one folder, written alike in each of them
+            if os.path.basename(path) == name:  # else the link is written in a way that only the check understands
                 self._folders_by_prefix[before] = os.path.dirname(path)
         self._refuse_outside(os.path.dirname(path))
         return path
 
     def _check_link_path(self, recorded: str) -> str:
         path = os.path.normpath(
-            os.path.join(self._scope.root, *recorded.split("/")) if recorded[:1] != "/" else recorded
+            os.path.join(self.scope.root, *recorded.split("/")) if recorded[:1] != "/" else recorded
         )
         if os.path.dirname(path) not in self._known_folders or not is_safe_part(os.path.basename(path)):
-            raise InstallError(f"{recorded[:120]!a} is no place where agents look", self._scope.lock_folder, "bad-lock")
+            raise InstallError(f"{recorded[:120]!a} is no place where agents look", self.scope.lock_folder, "bad-lock")
         return path
 
     def to_lock_path(self, path: str) -> str:
-        """A path as the lock file has it: from the root, with ``/``, where it lies below."""
-        inner = os.path.relpath(path, self._scope.root)
+        """A path as the lock file has it: relative to the root and with ``/`` when it is below the root."""
+        inner = os.path.relpath(path, self.scope.root)
         return path if inner.startswith(os.pardir) or os.path.isabs(inner) else inner.replace(os.sep, "/")
 
     def make_folder(self, folder: str) -> None:
-        """Make a folder for links. In a project none may lead out of it: its files may be somebody else's."""
+        """Make a folder for links; raises ``InstallError`` (``link-refused``) when it leads out of the project."""
         self._refuse_outside(folder)
         make_folders(folder, durable=True)
 
     def _refuse_outside(self, folder: str) -> None:
+        # A project may come from somebody else, and its folders may be links to anywhere.
         if not self._is_within(folder):
             raise InstallError("the folder for links leads out of the project", folder, "link-refused")
 
     def _is_within(self, folder: str) -> bool:
         """True unless a folder of a project leads out of it on the real disk; a user's folders may be links."""
-        if self._scope.location != "project":
+        if self.scope.location != "project":
             return True
-        # Resolving a path costs a call of the system for each name in it, and thousands of links lie in one folder. A
-        # path that leads to the very folder that was found inside leads inside: one call shows that.
-        known = self._checked_folders.get(folder)
-        if known is not None and known == _folder_identity(folder):
+        # Fast path: resolving a path costs a system call for each name in it, and thousands of links lie in one folder.
+        # A path that leads to a folder that was found inside before leads inside: one call shows that.
+        checked = self._checked_folders.get(folder)
+        if checked is not None and checked == _folder_identity(folder):
             return True
         real = os.path.realpath(folder)
-        if not is_inside(real, os.path.realpath(self._scope.root)):
+        if not is_inside(real, os.path.realpath(self.scope.root)):
             return False
-        # The number is that of the resolved path: whoever swaps the folder meanwhile cannot have another one counted.
+        # The identity is that of the resolved path: swapping the folder meanwhile cannot make another one count.
         self._checked_folders[folder] = _folder_identity(real)
         return True
 
     def delete_if_empty(self, folder: str) -> None:
-        """Take a folder for links away where none is left in it, and in a project the agent's own around it."""
-        for empty in (folder, os.path.dirname(folder)) if self._scope.location == "project" else (folder,):
-            if empty == os.path.normpath(self._scope.root):
+        """Delete a folder for links when it is empty, and in a project the agent's own folder around it."""
+        for empty in (folder, os.path.dirname(folder)) if self.scope.location == "project" else (folder,):
+            if empty == os.path.normpath(self.scope.root):
                 return
             try:
                 syscalls.delete_folder(empty)
-            except OSError:  # something else is in it, or somebody else's
+            except OSError:  # it is not empty, or belongs to somebody else
                 return
 
     def staging_path(self, path: str, token: str) -> str:
-        """What a link that is on its way to ``path`` is called, without its ending."""
+        """The path, without its ending, at which a link for ``path`` waits."""
         return os.path.join(os.path.dirname(path), f"{self._prefix}{token}")
 
-    def find_links_into(self, folder: str) -> list[str]:
-        """The links of this scope that lead into a folder, recorded or not."""
-        found = [os.path.join(known, name) for known in self._known_folders for name in self._list_links(known)]
-        return [path for path in found if is_link_into(path, folder)]
+    def find_links_into(self, target: str) -> list[str]:
+        """The links in the folders of this scope that lead into ``target``, recorded or not."""
+        paths = [os.path.join(folder, name) for folder in self._known_folders for name in self._list_links(folder)]
+        return [path for path in paths if is_link_into(path, target)]
 
     def _list_links(self, folder: str) -> Sequence[str]:
         if stat_folder(folder) is None or not self._is_within(folder):
@@ -143,27 +149,33 @@ class LinkFolders:
             return opened.list_entries().links
 
     def find_leftovers(self) -> list[str]:
-        """What a process that was killed may have left in the folders of this scope."""
-        found: list[str] = []
+        """The paths of staged links that a killed process left in the folders of this scope."""
+        paths: list[str] = []
         for folder in self._known_folders:
             if stat_folder(folder) is not None and self._is_within(folder):
                 with Folder(folder) as opened:
                     entries = opened.list_entries()
                 names = (*entries.folders, *entries.links)
-                found += (os.path.join(folder, name) for name in names if name.startswith(self._prefix))
-        return found
+                paths += (os.path.join(folder, name) for name in names if name.startswith(self._prefix))
+        return paths
+
+
+def skill_folder(scope: InstallScope, install: str, folder: str) -> str:
+    """The path of a skill in an install; ``folder`` is where it lies in the install, ``""`` for all of the install."""
+    place = scope.install_folder(install)
+    return os.path.join(place, *folder.split("/")) if folder else place
 
 
 def _folder_identity(folder: str) -> tuple[int, int] | None:
-    """What tells the folder at the end of a path from all others; ``None`` when there is none."""
+    """The device and the inode of the folder at the end of a path; ``None`` when there is no folder."""
     info = stat_folder(folder)
     return None if info is None else (info.st_dev, info.st_ino)
 
 
 def stage_link(target: str, staged: str, final: str, files: Sequence[NewFile], *, copy: bool = False) -> bool:
-    """Make at ``staged`` what will lead from ``final`` to ``target``; whether it is a copy of ``files``.
+    """Make a link at ``staged`` that leads to ``target`` once it is at ``final``; true when it is a copy of ``files``.
 
-    ``copy``: it is to be one, also where links can be made.
+    It is a copy when ``copy`` asks for one, and when the system can make neither links nor junctions.
     """
     if copy:
         return _stage_copy(staged, files)
@@ -171,6 +183,7 @@ def stage_link(target: str, staged: str, final: str, files: Sequence[NewFile], *
     try:
         syscalls.create_link(text, staged)
     except (OSError, NotImplementedError) as error:
+        # Windows reports a missing privilege by a number of its own.
         if isinstance(error, OSError) and error.errno not in _LINK_UNSUPPORTED and not getattr(error, "winerror", 0):
             raise
         if syscalls.create_junction(target, staged):
@@ -180,7 +193,7 @@ def stage_link(target: str, staged: str, final: str, files: Sequence[NewFile], *
 
 
 def _stage_copy(staged: str, files: Sequence[NewFile]) -> bool:
-    """Write files to ``staged``, so that they outlast a crash; True."""
+    """Write files to ``staged`` and have the disk hold them; returns true, since they are a copy."""
     syscalls.make_folder(staged, 0o755)
     write_tree(staged, files)
     sync_tree(staged)
@@ -188,5 +201,6 @@ def _stage_copy(staged: str, files: Sequence[NewFile]) -> bool:
 
 
 def relative_target(target: str, final: str) -> str:
-    """What a link at ``final`` says to lead to ``target``, from where its folder really is."""
+    """The text of a relative link at ``final`` that leads to ``target``."""
+    # The system follows ".." from the real folder, so both sides are resolved first.
     return os.path.relpath(os.path.realpath(target), os.path.realpath(os.path.dirname(final)))

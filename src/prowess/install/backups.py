@@ -1,7 +1,7 @@
-"""Backups: what a change replaced or took away, and no source could give back. They are named, listed, never read.
+"""Backups: what a change replaced or removed and no source could give back. Commands list them and never read them.
 
-A backup is an entry in ``.backup`` of an install base. Its name says all that is known of it,
-``<what>+<why>+<time>-<random>``, so that it is moved there and recorded in one step.
+A backup is an entry in the folder ``.backup`` of an install base. Its name, ``<what>+<why>+<time>-<random>``, says all
+that is known of it, so that one rename both moves and records it.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ REASONS = {
     "foreign": "it lay where a link goes, and was not what Prowess put there",
     "interrupted": "a change that was interrupted left it",
 }
-"""Why something is kept, by the word that stands for it in the name of a backup and in a journal."""
+"""Why something is kept, in words, by the key that the name of a backup and a journal have."""
 _NAME = re.compile(r"(?P<what>.+)\+(?P<why>[a-z]+)\+(?P<time>[0-9a-f]{11,14})-[0-9a-f]{12}", re.DOTALL)
 _OLDER_NAME = re.compile(r"(?P<what>.+)-(?P<time>[0-9a-f]{11,14})-[0-9a-f]{12}", re.DOTALL)
-"""As earlier versions named them, without a reason."""
+"""The names that earlier versions gave, which have no reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """What a command kept: where it is, which skill it was, since when it is there, why, and how large it is."""
+    """What a command kept: where it is, which skill it was, when and why it was kept, and how large it is."""
 
     path: Path
     skill: str
@@ -49,18 +49,19 @@ class Backup:
 
 
 def back_up(path: str, scope: InstallScope, what: str, why: str, token: str) -> Issue:
-    """Move an entry to the backups of a scope; the issue that names it with its path there."""
-    reason = why if why in REASONS else "edited"  # a journal may hold any text, and this becomes a part of a path
+    """Move an entry to the backups of a scope; returns the issue that tells its new path."""
+    # The reason becomes a part of a path, and a journal, from which it may come, can hold any text.
+    reason = why if why in REASONS else "edited"
     folder = os.path.join(scope.base, BACKUP_FOLDER)
     make_folders(folder, durable=True)
-    kept = os.path.join(folder, f"{what.lstrip('.').replace('/', '+')}+{reason}+{token}")
-    syscalls.rename(path, kept)
-    message = f"{what} is kept at {kept}: {REASONS[reason]}"
-    return Issue("backed-up", what, message, kept, 0, "info")
+    target = os.path.join(folder, f"{what.lstrip('.').replace('/', '+')}+{reason}+{token}")
+    syscalls.rename(path, target)
+    message = f"{what} is kept at {target}: {REASONS[reason]}"
+    return Issue("backed-up", what, message, target, 0, "info")
 
 
 def list_backups(scope: InstallScope) -> Iterator[Backup]:
-    """The backups of a scope, by name; whatever else lies in that folder is left out."""
+    """The backups of a scope, by name; anything else in their folder is left out."""
     folder = os.path.join(scope.base, BACKUP_FOLDER)
     if stat_folder(folder) is None:
         return
@@ -71,22 +72,20 @@ def list_backups(scope: InstallScope) -> Iterator[Backup]:
         when = _parse_time(match["time"]) if match is not None else None
         if match is not None and when is not None:
             path = Path(folder, name)
-            yield Backup(path, _skill_of(match), when, _reason_of(match), folder_size(str(path)))
+            why = REASONS.get(match.groupdict().get("why") or "", "not recorded")  # older names have no reason
+            yield Backup(path, _skill_of(match), when, why, folder_size(str(path)))
 
 
 def _skill_of(match: re.Match[str]) -> str:
-    """What it was: the two parts of an install, the last one of a path where agents look."""
+    """The skill that a backup was: ``org/name`` of an install, or the last part of a path where agents look."""
     what = match["what"].replace("+", "/")
-    is_path = what.count("/") > 1 or match.groupdict().get("why") == "foreign"  # also an edited copy
+    # "org/name" is an install; a path where agents look has more parts, or was recorded as foreign.
+    is_path = what.count("/") > 1 or match.groupdict().get("why") == "foreign"  # the path of an edited copy
     return what.rpartition("/")[2] if is_path else what
 
 
-def _reason_of(match: re.Match[str]) -> str:
-    return REASONS.get(match.groupdict().get("why") or "", "not recorded")
-
-
 def _parse_time(milliseconds: str) -> datetime | None:
-    """The moment that a name tells; ``None`` where no calendar has it, so that no command of ours wrote the name."""
+    """The time in the name of a backup; ``None`` for a number that no command wrote, because no calendar has it."""
     try:
         return datetime.fromtimestamp(int(milliseconds, 16) / 1000, tz=UTC)
     except (ValueError, OverflowError, OSError):

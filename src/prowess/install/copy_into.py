@@ -1,4 +1,4 @@
-"""Skills copied into a folder of the caller's: whole or not at all, and nothing else is left there."""
+"""Skills copied into a folder of the caller: completely or not at all, and without leftovers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from prowess.progress_steps import report_steps
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from prowess.install.tree import InstallTree
+    from prowess.install.install_tree import InstallTree
     from prowess.limits import Limits
     from prowess.spec.source_spec import SourceSpec
 
@@ -27,7 +27,7 @@ _STAGED_NAME = re.compile(r"\.prowess-[0-9a-f]{16}")
 
 
 def refuse_taken_places(spec: SourceSpec, folder: str) -> None:
-    """Raise ``AlreadyInstalledError`` where something is in the place of a skill that is to be copied into a folder."""
+    """Raise ``AlreadyInstalledError`` when the folder already holds an entry named like one of the skills."""
     for name in spec.skills or (spec.name,):
         place = os.path.join(folder, name)
         if exists(place):
@@ -35,13 +35,17 @@ def refuse_taken_places(spec: SourceSpec, folder: str) -> None:
 
 
 def copy_trees_into(folder: str, trees: Sequence[InstallTree], limits: Limits) -> list[str]:
-    """Where the trees are then, each under its name. What an interrupted process left in the folder goes first."""
+    """Copy trees into a folder, each under its name; returns their paths.
+
+    Raises ``AlreadyInstalledError`` when a place is taken. What an interrupted process left there is deleted first.
+    """
     make_folders(folder)
     with lock_folder(folder, seconds=limits.max_lock_seconds):
         _delete_leftovers(folder)
         try:
-            each = report_steps(trees, lambda tree: tree.name)
-            staged = [(_stage_tree(folder, tree), os.path.join(folder, tree.name.partition("/")[2])) for tree in each]
+            # All trees are written before the first is moved: what is too large for the disk leaves nothing behind.
+            steps = report_steps(trees, lambda tree: tree.name)
+            staged = [(_stage_tree(folder, tree), os.path.join(folder, tree.name.partition("/")[2])) for tree in steps]
             for waiting, place in staged:
                 _move_into_place(waiting, place)
             syscalls.sync_folder(folder)
@@ -53,15 +57,16 @@ def copy_trees_into(folder: str, trees: Sequence[InstallTree], limits: Limits) -
 
 
 def _stage_tree(folder: str, tree: InstallTree) -> str:
-    where = os.path.join(folder, f".prowess-{secrets.token_hex(8)}")
-    syscalls.make_folder(where, 0o755)
-    write_tree(where, report_steps(tree.files, lambda file: file.path))
-    sync_tree(where)
-    return where
+    """Write a tree beside its place, where a rename can move it; returns the path."""
+    staged = os.path.join(folder, f".prowess-{secrets.token_hex(8)}")
+    syscalls.make_folder(staged, 0o755)
+    write_tree(staged, report_steps(tree.files, lambda file: file.path))
+    sync_tree(staged)
+    return staged
 
 
 def _move_into_place(staged: str, place: str) -> None:
-    if exists(place):
+    if exists(place):  # another program may have put it there since the places were checked
         raise AlreadyInstalledError(f"there is something at {place} already", place)
     syscalls.rename(staged, place)
 

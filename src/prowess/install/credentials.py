@@ -1,8 +1,8 @@
-"""Who we are to servers of archives and sites: a token for one host, out of a variable of its own.
+"""Tokens for servers of archives and sites, each from an environment variable that is named after the host.
 
-git asks its own credential helper. Archives and sites are not git's, and an address must not hold a secret; so their
-token is in ``PROWESS_TOKEN_`` and the host in capitals: ``.`` is written ``_``, ``-`` is written ``__``, and a port
-follows after ``___``. Names of hosts have no ``_`` of their own, so no two hosts share a variable.
+git has its own credential helpers. Archives and sites have none, and an address must not hold a secret. Their token is
+in the variable ``PROWESS_TOKEN_`` followed by the host in capitals: ``.`` is written ``_``, ``-`` is written ``__``,
+and a port follows after ``___``. The names of hosts have no ``_`` of their own, so no two hosts share a variable.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ _PLAIN_HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
 
 
 def token_variable(address: str) -> str:
-    """The name of the variable with the token for an address; ``""`` where none is sent: without encryption."""
+    """The name of the variable with the token for an address; ``""`` when no token may be sent there."""
     try:
         parts = urlsplit(address)
         host, port = (parts.hostname or "").lower(), parts.port
-    except ValueError:  # no address at all, which is told where it is asked
+    except ValueError:  # it is no address; the request itself reports that
         return ""
+    # A token is never sent without encryption.
     if parts.scheme != "https" or _PLAIN_HOST.fullmatch(host) is None:
         return ""
     name = host.replace("-", "__").replace(".", "_").upper()
@@ -33,7 +34,7 @@ def token_variable(address: str) -> str:
 
 
 def token_headers(address: str, env: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The header with the token that the environment has for the server of an address; none where it has none."""
+    """The header with the token for the server of an address; empty when the environment has no token for it."""
     variable = token_variable(address)
     token = env.get(variable, "").strip() if variable else ""
     return {"Authorization": f"Bearer {token}"} if token else {}

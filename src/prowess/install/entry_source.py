@@ -1,4 +1,4 @@
-"""Between a lock file's entry and the source that it records."""
+"""The source of a lock entry: how the lock file writes a source, and how an entry becomes a source again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from prowess.spec.address_check import check_address
 from prowess.spec.source_spec import SourceSpec
 
 if TYPE_CHECKING:
-    from prowess.install.tree import InstallTree
     from prowess.lockfile.read import LockEntry
     from prowess.lockfile.scopes import InstallScope
     from prowess.spec.source_spec import SourceKind
@@ -22,12 +21,13 @@ _KINDS: dict[str, SourceKind] = {"git": "git", "folder": "folder", "archive": "a
 
 
 def local_path(spec: SourceSpec) -> str:
-    """Where a source of this machine is."""
+    """The absolute path of a source that is on this machine."""
     return os.path.abspath(os.path.join(spec.base, os.path.expanduser(spec.address)))
 
 
 def refuse_own_source(spec: SourceSpec, into: str) -> None:
-    """Raise when a folder of this machine holds the folder that it would be copied into: it would copy the copies."""
+    """Raise ``InstallError`` (``own-source``) when a source is a folder that holds ``into``, where its copy goes."""
+    # Each install would copy the copies of all installs before it.
     if not spec.local or spec.kind != "folder":
         return
     if is_really_inside(into, local_path(spec)):
@@ -35,24 +35,26 @@ def refuse_own_source(spec: SourceSpec, into: str) -> None:
 
 
 def source_for_lock(spec: SourceSpec, scope: InstallScope) -> str:
-    """A source as the lock file has it: in a project, a relative path from the lock file's folder.
+    """The text by which the lock file names a source. In a project a path is relative to the lock file's folder.
 
-    A path that was named from the root, or from the home folder, stays so: a clone may lie elsewhere.
+    A path that a person wrote from the root, or from the home folder, stays as it is. Raises ``InstallError``
+    (``bad-file-name``) for a path that is not UTF-8.
     """
     if not spec.local:
         return spec.address
-    where = local_path(spec)
-    _refuse_undecodable(where)
+    path = local_path(spec)
+    _refuse_undecodable(path)
+    # A clone of the project may lie elsewhere, so only a path that a person wrote as absolute is recorded as absolute.
     if scope.location == "user" or os.path.isabs(spec.address):
-        return where
+        return path
     if spec.address.startswith("~"):
         return spec.address.replace(os.sep, "/")
-    inner = os.path.relpath(where, scope.lock_folder).replace(os.sep, "/")
+    inner = os.path.relpath(path, scope.lock_folder).replace(os.sep, "/")
     return inner if inner.startswith("..") else f"./{inner}"
 
 
 def _refuse_undecodable(path: str) -> None:
-    """Raise for a path that is no text: a lock file could not hold it."""
+    """Raise ``InstallError`` for a path that is not UTF-8: the lock file is text, and could not hold it."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -60,7 +62,7 @@ def _refuse_undecodable(path: str) -> None:
 
 
 def spec_of_entry(entry: LockEntry, scope: InstallScope, *, ref: str = "") -> SourceSpec:
-    """The source that an entry records, at ``ref``."""
+    """The source that an entry records, at the version ``ref``; raises ``InstallError`` when it records none."""
     kind = _KINDS.get(entry.kind)
     if kind is None:
         raise InstallError(
@@ -68,6 +70,7 @@ def spec_of_entry(entry: LockEntry, scope: InstallScope, *, ref: str = "") -> So
         )
     org, _, name = entry.name.partition("/")
     local = _EXPLICIT_PATH.match(entry.source) is not None
+    # A lock file may have come with a clone: git must not be given an address that makes it run a program.
     if not local and kind == "git":
         check_address(entry.source, ("https", "http", "ssh", "git"))
     version, base = ref if kind == "git" else "", scope.lock_folder if local else ""
@@ -75,21 +78,16 @@ def spec_of_entry(entry: LockEntry, scope: InstallScope, *, ref: str = "") -> So
 
 
 def is_from_source(entry: LockEntry, spec: SourceSpec, scope: InstallScope) -> bool:
-    """Whether an entry's source is this one, however either is written."""
+    """Whether an entry comes from a source, even when the two are written differently."""
     if is_sourceless(entry) or not spec.local:
         return entry.source == spec.address
-    own = spec_of_entry(entry, scope)
-    return own.local and local_path(own) == local_path(spec)
+    recorded = spec_of_entry(entry, scope)
+    return recorded.local and local_path(recorded) == local_path(spec)
 
 
 def is_sourceless(entry: LockEntry) -> bool:
-    """Whether nothing could bring an entry back: it was adopted, and nobody knows from where it came."""
+    """Whether an entry has no source that could give it back: it was adopted, and its origin is unknown."""
     return entry.kind not in _KINDS
-
-
-def has_same_content(entry: LockEntry, tree: InstallTree) -> bool:
-    """Whether a tree is byte for byte what the entry records."""
-    return tree.digest == entry.digest
 
 
 def missing_install_error(name: str, place: str) -> NotInstalledError:

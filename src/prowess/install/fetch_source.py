@@ -1,4 +1,4 @@
-"""From where a source says it is to its files in memory: repositories, folders, archives, well-known addresses."""
+"""Fetching: from the address of a source to its files, for repositories, folders, archives and sites."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from prowess.errors import Issue
     from prowess.fetch.git.process import GitRunner
     from prowess.fetch.git.repository import GitCommit
-    from prowess.install.tree import SourceFiles
+    from prowess.install.source_survey import SourceFiles
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntry
     from prowess.skills.catalog import Catalog
@@ -42,33 +42,37 @@ if TYPE_CHECKING:
 _ARCHIVE_HOSTS = frozenset(
     ("codeload.github.com", "objects.githubusercontent.com", "release-assets.githubusercontent.com")
 )
-"""Where GitHub's own addresses of archives lead."""
+"""The hosts to which GitHub redirects the addresses of its archives."""
 
 
 STALE_CODES = frozenset(("rolled-back", "stale-index"))
-"""What a site's catalogue says of itself and an install passes on: it is not what the site has now."""
-
-
+"""The codes of the issues that say that a catalogue is not what its site has now, but an earlier copy."""
 BATCH_BYTES = 64 << 20
-"""Bytes of trees that are in memory before they are put in place together: thousands of skills, and no more."""
+"""Bytes of trees that wait in memory to be put in place together: enough for thousands of skills."""
+
+
+def select_stale_issues(issues: Iterable[Issue]) -> list[Issue]:
+    """Those of the issues that say that a catalogue is not what its site has now."""
+    return [issue for issue in issues if issue.code in STALE_CODES]
 
 
 class SourceAccess(NamedTuple):
-    """How sources are reached: by which schemes, with which git, within which limits."""
+    """How sources are reached: by which schemes, with which git, and within which limits."""
 
     schemes: Sequence[str]
     git: GitRunner | None
     limits: Limits
     allow_private: bool = False
-    """Whether archives and indexes may come from machines that are not public."""
+    """True when archives and indexes may come from machines that are not public."""
     allow_rollback: bool = False
-    """Whether a source may go back behind what was seen of it."""
+    """True when a source may go back behind what it gave before."""
     shared_fetches: SharedFetches | None = None
-    """What one command over many entries shares."""
+    """The fetches that one command over many entries shares; ``None`` when it fetches for each."""
 
     def for_entries(self, entries: Iterable[LockEntry]) -> SourceAccess:
-        """The same, for one command over many entries: each repository is asked once for all of them."""
-        if self.shared_fetches is not None:  # inside of such a command already, which has seen one state of each
+        """An access like this one for one command over many entries, which asks each repository once for all."""
+        # Inside of ``asking_once`` the fetches are shared already: all commands must see one state of a repository.
+        if self.shared_fetches is not None:
             return self
         folders: dict[str, list[str]] = {}
         for entry in entries:
@@ -78,15 +82,18 @@ class SourceAccess(NamedTuple):
         return self._replace(shared_fetches=SharedFetches(folders))
 
     def remote_for(self, spec: SourceSpec) -> GitRemote:
-        """The repository that a source names."""
+        """The git repository that a source names."""
         address = local_path(spec) if spec.local else spec.address
-        # A repository of this machine is not kept a second time: to ask it costs as much as to read the cache.
+        # A repository on this machine is not cached: to ask it costs as much as to read the cache.
         cache = None if spec.local else Cache()
         return GitRemote(address, spec.local, self.schemes, self.git, self.limits, cache, self.shared_fetches)
 
     @contextmanager
     def open_source(self, spec: SourceSpec) -> Iterator[SourceFiles]:
-        """What the source holds now; whatever had to be written for it is gone at the end."""
+        """The files that a source has now. Temporary files that fetching needs are deleted at the end.
+
+        Raises ``SkillError`` when the source cannot be reached or read.
+        """
         if spec.kind == "git":
             with self.remote_for(spec).open_commit(spec.ref) as commit:
                 yield _CommitFiles(commit, self.limits)
@@ -96,13 +103,13 @@ class SourceAccess(NamedTuple):
             yield _read_folder(spec, self.limits)
         else:
             with _name_token_variable(spec.address):
-                bundle = _read_archive(spec, self) if spec.kind == "archive" else _fetch_published(spec, self)
-            yield bundle
+                source_files = _read_archive(spec, self) if spec.kind == "archive" else _fetch_site(spec, self)
+            yield source_files
 
 
 @contextmanager
 def _name_token_variable(address: str) -> Iterator[None]:
-    """Have an error that a server wants to know who asks say which variable its token goes into."""
+    """Add the name of the variable for the token to the error of a server that wants a login."""
     try:
         yield
     except FetchError as error:
@@ -113,7 +120,7 @@ def _name_token_variable(address: str) -> Iterator[None]:
 
 
 class _CommitFiles:
-    """A commit's files."""
+    """The files of a commit, of which each is fetched when it is read."""
 
     def __init__(self, commit: GitCommit, limits: Limits) -> None:
         self._commit, self._limits = commit, limits
@@ -138,20 +145,20 @@ class _CommitFiles:
 
 
 class InMemoryFiles:
-    """Files that are in memory already."""
+    """The files of a source that are in memory already."""
 
     def __init__(
-        self, files: Sequence[NewFile], odd: Sequence[tuple[str, str]] = (), issues: Sequence[Issue] = ()
+        self, files: Sequence[NewFile], irregular: Sequence[tuple[str, str]] = (), issues: Sequence[Issue] = ()
     ) -> None:
         self._files = {file.path: file for file in files}
         self.paths = tuple(file.path for file in files)
-        self.irregular = tuple(odd)
+        self.irregular = tuple(irregular)
         self.commit = ""
         self.date: datetime | None = None
         self.issues = tuple(issues)
 
     def prefetch(self, paths: Sequence[str]) -> None:
-        """Nothing is left to be fetched."""
+        """Do nothing, since every file is in memory."""
 
     def read_files(self, paths: Sequence[str]) -> tuple[NewFile, ...]:
         return tuple(self._files[path] for path in paths)
@@ -164,13 +171,13 @@ class InMemoryFiles:
 
 
 class LastOpenSource:
-    """The source that was asked for last, kept open: many entries of a lock file have one source.
+    """Opens sources and keeps the last one open, because many entries of a lock file have one source.
 
-    To open it again for each of them would fetch or read all of it as often. It is to be closed at the end.
+    A context manager: the source is closed at the end of the block.
     """
 
-    def __init__(self, reach: SourceAccess) -> None:
-        self._access = reach
+    def __init__(self, access: SourceAccess) -> None:
+        self._access = access
         self._stack = ExitStack()
         self._open: tuple[tuple[object, ...], SourceFiles] | None = None
 
@@ -181,23 +188,20 @@ class LastOpenSource:
         self._close()
 
     def open_source(self, spec: SourceSpec) -> SourceFiles:
-        """What a source holds now, as ``SourceAccess.open_source`` gives it.
-
-        What was open before is closed, unless it is this source.
-        """
+        """The files that a source has now; the source that was open before is closed, unless it is this one."""
         key = self._key_of(spec)
         if self._open is None or self._open[0] != key:
-            self._close()
+            self._close()  # one source at a time: a repository that is open holds files and memory
             self._open = key, self._stack.enter_context(self._access.open_source(spec))
         return self._open[1]
 
     def is_open_at(self, spec: SourceSpec, commit: str) -> bool:
-        """Whether this very source is open now, at that commit."""
+        """Whether this source is open now, at that commit."""
         return self._open is not None and self._open[0] == self._key_of(spec) and self._open[1].commit == commit
 
     @staticmethod
     def _key_of(spec: SourceSpec) -> tuple[object, ...]:
-        # A source is opened whole, whichever part of it is wanted, and wherever that goes.
+        # A source is opened as a whole: the wanted part of it, and the place that it goes to, do not matter.
         return (spec.kind, spec.address, spec.ref, spec.local, spec.base)
 
     def _close(self) -> None:
@@ -206,100 +210,99 @@ class LastOpenSource:
 
 
 def _read_folder(spec: SourceSpec, limits: Limits) -> InMemoryFiles:
-    where = local_path(spec)
-    if stat_folder(where) is None:
-        raise InstallError(f"source path {spec.address!r} is not a directory", where, "not-a-directory")
+    path = local_path(spec)
+    if stat_folder(path) is None:
+        raise InstallError(f"source path {spec.address!r} is not a directory", path, "not-a-directory")
     try:
-        files, odd = read_tree(where, limits)
+        files, irregular = read_tree(path, limits)
     except ResourceError as error:
-        raise UnsafeTreeError(f"cannot copy the folder: {error.message}", where, error.code) from None
+        raise UnsafeTreeError(f"cannot copy the folder: {error.message}", path, error.code) from None
     except OSError as error:
-        raise InstallError(f"cannot read the folder: {error.strerror}", where, "unreadable-directory") from None
-    return InMemoryFiles([NewFile(*file) for file in files], odd)
+        raise InstallError(f"cannot read the folder: {error.strerror}", path, "unreadable-directory") from None
+    return InMemoryFiles([NewFile(*file) for file in files], irregular)
 
 
-def _read_archive(spec: SourceSpec, reach: SourceAccess) -> InMemoryFiles:
-    from prowess.fetch.archive.unpack import unpack_tree  # noqa: PLC0415 - only for archives
+def _read_archive(spec: SourceSpec, access: SourceAccess) -> InMemoryFiles:
+    from prowess.fetch.archive.unpack import unpack_tree  # noqa: PLC0415 - 10 ms, only for archives
 
-    data = _read_file(local_path(spec), reach.limits) if spec.local else _download(spec.address, reach)
-    if data.lstrip(b"\xef\xbb\xbf \r\n").startswith(b"---"):  # a SKILL.md by itself
+    data = _read_file(local_path(spec), access.limits) if spec.local else _download(spec.address, access)
+    if data.lstrip(b"\xef\xbb\xbf \r\n").startswith(b"---"):  # the address gave a SKILL.md instead of an archive
         return InMemoryFiles([NewFile("SKILL.md", data)])
     try:
-        return InMemoryFiles(unpack_tree(data, name=spec.address, limits=reach.limits))
+        return InMemoryFiles(unpack_tree(data, name=spec.address, limits=access.limits))
     except SkillValidationError as error:
         raise UnsafeTreeError(error.message, error.path, error.code) from None
 
 
-def _read_file(where: str, limits: Limits) -> bytes:
-    folder, name = os.path.split(where)
+def _read_file(path: str, limits: Limits) -> bytes:
+    folder, name = os.path.split(path)
     try:
         with OpenFile(folder, (name,)) as file:
             return file.read_all(limits.max_install_bytes)
     except ResourceError as error:
-        raise InstallError(f"cannot read the archive: {error.message}", where, error.code) from None
+        raise InstallError(f"cannot read the archive: {error.message}", path, error.code) from None
 
 
-def _download(address: str, reach: SourceAccess) -> bytes:
-    from prowess.fetch.client import Fetcher  # noqa: PLC0415
-    from prowess.fetch.url_policy import UrlPolicy, check_headers  # noqa: PLC0415 - only for what is fetched
+def _download(address: str, access: SourceAccess) -> bytes:
+    from prowess.fetch.client import Fetcher  # noqa: PLC0415 - 10 ms, only for downloads
+    from prowess.fetch.url_policy import UrlPolicy, check_headers  # noqa: PLC0415 - 10 ms, only for downloads
 
-    allowed = UrlPolicy(reach.allow_private, "http" in reach.schemes, _ARCHIVE_HOSTS)
-    most = reach.limits.max_install_bytes
+    # GitHub's archives are redirected to other hosts of GitHub; no other change of host is followed.
+    allowed = UrlPolicy(access.allow_private, "http" in access.schemes, _ARCHIVE_HOSTS)
+    max_bytes = access.limits.max_install_bytes
     headers = check_headers(token_headers(address))
-    answer = Fetcher(address, allowed, reach.limits, headers).get(address, most, limit_name="max_install_bytes")
+    answer = Fetcher(address, allowed, access.limits, headers).get(address, max_bytes, limit_name="max_install_bytes")
     if answer.status != 200:  # noqa: PLR2004 - the one answer with a body
         raise InstallError(f"there is no archive: the server answered {answer.status}", address)
     return answer.body
 
 
-def _fetch_published(spec: SourceSpec, reach: SourceAccess) -> InMemoryFiles:
-    """What a site publishes; or, where there is no index, what the address itself gives: an archive or a SKILL.md."""
+def _fetch_site(spec: SourceSpec, access: SourceAccess) -> InMemoryFiles:
+    """The skills that a site publishes; when it has no index, the archive or the SKILL.md at the address itself."""
     try:
-        return _fetch_index(spec, reach)
+        return _fetch_index(spec, access)
     except FetchError as error:
         if error.code != "no-index":
             raise
         try:
-            return _read_archive(spec, reach)
+            return _read_archive(spec, access)
         except (InstallError, FetchError):
-            raise error from None
+            raise error from None  # a person who named a site wants to know what is wrong with its index
 
 
-def _no_usable_skill_error(spec: SourceSpec, why: Sequence[Issue]) -> InstallError:
-    """What an index with no entry that can be used comes to: the reason that it gives, first of all."""
-    said = f": {why[0].message}" if why else ""
-    message = f"{spec.address} publishes no skill that can be used{said}"
-    return InstallError(message, why[0].path if why else "", why[0].code if why else "no-index")
+def _no_usable_skill_error(spec: SourceSpec, failures: Sequence[Issue]) -> InstallError:
+    """The error for an index of which no entry can be used; it repeats the first reason."""
+    message = f"{spec.address} publishes no skill that can be used"
+    if not failures:
+        return InstallError(message, "", "no-index")
+    return InstallError(f"{message}: {failures[0].message}", failures[0].path, failures[0].code)
 
 
-def load_site_catalog(spec: SourceSpec, reach: SourceAccess) -> Catalog:
-    """What a site announces: its index is fetched, none of its skills. Raises ``FetchError`` where it has none."""
-    from prowess.sources.source import Source  # noqa: PLC0415 - only for what is fetched
+def load_site_catalog(spec: SourceSpec, access: SourceAccess) -> Catalog:
+    """The catalogue of a site: its index is fetched, and no skill. Raises ``FetchError`` when it has no index."""
+    from prowess.sources.source import Source  # noqa: PLC0415 - 3 ms, only for sites
 
     source = Source.url(
         spec.address,
-        allow_http="http" in reach.schemes,
-        allow_private=reach.allow_private,
-        allow_rollback=reach.allow_rollback,
+        allow_http="http" in access.schemes,
+        allow_private=access.allow_private,
+        allow_rollback=access.allow_rollback,
         headers=token_headers(spec.address),
         missing="error",
-        limits=reach.limits,
+        limits=access.limits,
     )
     return source.load()
 
 
-def _fetch_index(spec: SourceSpec, reach: SourceAccess) -> InMemoryFiles:
-    """Every skill that a well-known index lists, each in a folder of its name.
-
-    A site tells nothing of who may execute what; a script says so itself, by its first two characters.
-    """
-    most = reach.limits.max_install_bytes
+def _fetch_index(spec: SourceSpec, access: SourceAccess) -> InMemoryFiles:
+    """All skills that the index of a site lists, each in a folder of its name."""
+    max_bytes = access.limits.max_install_bytes
     files: list[NewFile] = []
-    catalog = load_site_catalog(spec, reach)
+    catalog = load_site_catalog(spec, access)
     if not catalog:
         raise _no_usable_skill_error(spec, catalog.failures)
     for skill in report_steps(catalog.skills, lambda skill: skill.name):
-        read = ((path, skill.read_bytes(path, most)) for path in skill.files())
+        # A site has no file modes: a file that begins with "#!" is taken for an executable script.
+        read = ((path, skill.read_bytes(path, max_bytes)) for path in skill.files())
         files += (NewFile(f"{skill.name}/{path}", content, content.startswith(b"#!")) for path, content in read)
-    old_news = (issue for issue in catalog.issues if issue.code in STALE_CODES)
-    return InMemoryFiles(files, issues=(*catalog.failures, *old_news))
+    return InMemoryFiles(files, issues=(*catalog.failures, *select_stale_issues(catalog.issues)))

@@ -1,11 +1,13 @@
-"""Which skills a repository or a folder holds, looked for where people put them.
+"""The skills in a repository or a folder, found in the places where people put them.
 
-A SKILL.md at the top is the one skill. Else each of these is searched three levels deep, a found skill ending the
-descent: the top, ``skills/`` with its ``.curated``, ``.experimental`` and ``.system``, the folders where agents look,
-and what a plugin manifest names. Where that finds nothing, everything is searched five levels deep. The first skill of
-a name wins. Skills that the repository itself got from elsewhere (its own ``skills-lock.json``), and skills that call
-themselves internal, count only when they are asked for by name; internal ones also where ``INSTALL_INTERNAL_SKILLS`` is
-set to 1, as other installers have it.
+A SKILL.md at the top means that the whole tree is one skill. Otherwise these folders are searched three levels deep,
+and never below a skill: the top, ``skills/`` with its ``.curated``, ``.experimental`` and ``.system``, the folders
+where agents look, and the folders that a plugin manifest names. When that finds nothing, everything is searched five
+levels deep. The first skill of a name wins.
+
+Two kinds of skills count only when somebody asks for them by name: skills that the repository itself got from elsewhere
+(they are in its own ``skills-lock.json``), and skills that call themselves internal. Internal ones also count when the
+variable ``INSTALL_INTERNAL_SKILLS`` is 1, as for other installers.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ _FALLBACK_DEPTH = 5
 
 
 class TreeSkill(NamedTuple):
-    """A skill in a tree: its name, its folder, its SKILL.md, and whether it counts without being asked for."""
+    """A skill in a tree: its name, its folder and its SKILL.md."""
 
     name: str
     folder: str
@@ -51,60 +53,64 @@ class TreeSkill(NamedTuple):
     text: bytes
     """The whole SKILL.md."""
     is_default: bool = True
+    """True when the skill counts without being asked for by name."""
 
     @property
     def path(self) -> str:
-        """Where its SKILL.md lies in the tree."""
+        """The path of its SKILL.md in the tree."""
         return _skill_file_in(self.folder)
 
 
 def find_skills(
-    paths: Iterable[str], read: ReadFile, *, name: str, limits: Limits, bring: Prefetch | None = None
+    paths: Iterable[str], read: ReadFile, *, name: str, limits: Limits, prefetch: Prefetch | None = None
 ) -> tuple[list[TreeSkill], list[Issue]]:
-    """The skills among ``paths``, in the order in which they win; and what is wrong with others.
+    """The skills among ``paths``, in the order in which they win, and what is wrong with others.
 
-    ``name``: what a skill at the top falls back on when it has none. ``bring``: told which files are read next, so that
-    they come by one request.
+    ``name`` is the name of a skill at the top that has none. ``prefetch`` is called with the files that are read next,
+    so that one request can fetch all of them.
     """
-    known = set(paths)
-    bring = bring or _prefetch_nothing
-    folders = sorted(posixpath.dirname(path) for path in known if posixpath.basename(path) == SKILL_FILE)
-    # Manifests may name further folders. Most name none: what is looked at without them is brought along with them.
+    tree_paths = set(paths)
+    prefetch = prefetch or _prefetch_nothing
+    folders = sorted(posixpath.dirname(path) for path in tree_paths if posixpath.basename(path) == SKILL_FILE)
+    # A plugin manifest may name further folders, and most name none. So one request fetches the manifests together with
+    # the skills that are found without them.
     likely = list(_choose_folders(folders, _list_containers(())))
-    bring(
-        [path for path in (*_PLUGIN_MANIFESTS, NPM_LOCK_FILE) if path in known]
+    prefetch(
+        [path for path in (*_PLUGIN_MANIFESTS, NPM_LOCK_FILE) if path in tree_paths]
         + [_skill_file_in(folder) for folder in likely]
     )
-    plugins = list(_find_plugin_folders(known, read))
+    plugins = list(_find_plugin_folders(tree_paths, read))
     chosen = list(_choose_folders(folders, _list_containers(plugins))) if plugins else likely
-    bring([_skill_file_in(folder) for folder in chosen])
+    prefetch([_skill_file_in(folder) for folder in chosen])
     issues: list[Issue] = []
-    hidden = _read_npm_locked_names(known, read)
-    found: dict[str, TreeSkill] = {}
+    foreign = _read_npm_locked_names(tree_paths, read)
+    skills: dict[str, TreeSkill] = {}
     for folder in chosen:
-        one = _read_skill(folder, read, name, limits, issues)
-        if one is None:
+        skill = _read_skill(folder, read, name, limits, issues)
+        if skill is None:
             continue
-        first = found.setdefault(one.name, one._replace(is_default=one.is_default and one.name not in hidden))
-        # Many repositories hold a copy of a skill for each agent: only another skill of that name is worth a word.
-        if first.folder != folder and read(first.path) != read(one.path):
-            message = f"the name {one.name!a} is also that of the skill in {first.folder}, which counts"
-            issues.append(Issue("duplicate-name", "name", message, one.path, 0, "warning"))
-    return list(found.values()), issues
+        is_default = skill.is_default and skill.name not in foreign
+        first = skills.setdefault(skill.name, skill._replace(is_default=is_default))
+        # Many repositories hold a copy of a skill for each agent: only a different skill of that name is a problem.
+        if first.folder != folder and first.text != skill.text:
+            message = f"the name {skill.name!a} is also that of the skill in {first.folder}, which counts"
+            issues.append(Issue("duplicate-name", "name", message, skill.path, 0, "warning"))
+    return list(skills.values()), issues
 
 
 def _choose_folders(folders: Sequence[str], containers: Sequence[str]) -> Iterator[str]:
+    """Those of the folders with a SKILL.md that count, in the order of the containers."""
     if "" in folders:
         yield ""
         return
-    seen: dict[str, None] = {}
+    chosen: dict[str, None] = {}
     for container in containers:
-        seen |= dict.fromkeys(_folders_within(folders, container, _CONTAINER_DEPTH))
-    yield from seen or dict.fromkeys(_folders_within(folders, "", _FALLBACK_DEPTH))
+        chosen |= dict.fromkeys(_folders_within(folders, container, _CONTAINER_DEPTH))
+    yield from chosen or dict.fromkeys(_folders_within(folders, "", _FALLBACK_DEPTH))
 
 
 def _folders_within(folders: Sequence[str], container: str, levels: int) -> Iterator[str]:
-    """The skill folders at most so deep in a container, none below another."""
+    """The folders that are at most so many levels deep in a container, and not below another of them."""
     taken: set[str] = set()
     prefix = f"{container}/" if container else ""
     for folder in folders:
@@ -118,7 +124,7 @@ def _folders_within(folders: Sequence[str], container: str, levels: int) -> Iter
 
 
 def _prefetch_nothing(_paths: list[str]) -> None:
-    """For files that are in memory."""
+    """Do nothing, for files that are in memory."""
 
 
 def _skill_file_in(folder: str) -> str:
@@ -127,27 +133,28 @@ def _skill_file_in(folder: str) -> str:
 
 
 def _list_containers(plugins: Iterable[str]) -> list[str]:
+    """The folders that are searched, the one that wins first."""
     agents = dict.fromkeys(agent.project for agent in AGENTS.values())
     return [*_CONTAINERS, *agents, *plugins]
 
 
-def _find_plugin_folders(known: set[str], read: ReadFile) -> Iterator[str]:
-    """The folders that plugin manifests name; sources that are not folders here are somebody else's."""
+def _find_plugin_folders(tree_paths: set[str], read: ReadFile) -> Iterator[str]:
+    """The folders of the tree that plugin manifests name; sources elsewhere are left out."""
     for path in _PLUGIN_MANIFESTS:
-        if path not in known:
+        if path not in tree_paths:
             continue
         data: Any = None
-        with suppress(ValueError, RecursionError):
+        with suppress(ValueError, RecursionError):  # the manifest is for another program: its errors are not ours
             data = json.loads(read(path))
         if isinstance(data, dict):
             metadata = data.get("metadata")
             root = metadata.get("pluginRoot", "") if isinstance(metadata, dict) else ""
             plugins = data.get("plugins", [{**data, "source": "./"}])
             for plugin in plugins if isinstance(plugins, list) else ():
-                yield from _plugin_folders(plugin, str(root), known)
+                yield from _plugin_folders(plugin, str(root), tree_paths)
 
 
-def _plugin_folders(plugin: object, root: str, known: set[str]) -> Iterator[str]:
+def _plugin_folders(plugin: object, root: str, tree_paths: set[str]) -> Iterator[str]:
     if not isinstance(plugin, dict) or not isinstance(plugin.get("source"), str):
         return
     source = str(plugin["source"])
@@ -155,7 +162,7 @@ def _plugin_folders(plugin: object, root: str, known: set[str]) -> Iterator[str]
     if base is None:
         return
     yield f"{base}/skills".strip("/")
-    if f"{base}/SKILL.md".strip("/") in known:  # a plugin that is one skill
+    if f"{base}/SKILL.md".strip("/") in tree_paths:  # a plugin that is one skill
         yield base
     listed = plugin.get("skills", [])
     for folder in [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else ():
@@ -165,7 +172,7 @@ def _plugin_folders(plugin: object, root: str, known: set[str]) -> Iterator[str]
 
 
 def _folder_inside(path: str) -> str | None:
-    """A folder of the tree that a manifest names, ``""`` for the top; ``None`` when it leads out."""
+    """The folder of the tree that a manifest names, ``""`` for the top; ``None`` for a path that leads out."""
     if not path.strip("./"):
         return ""
     try:
@@ -174,8 +181,9 @@ def _folder_inside(path: str) -> str | None:
         return None
 
 
-def _read_npm_locked_names(known: set[str], read: ReadFile) -> frozenset[str]:
-    if NPM_LOCK_FILE not in known:
+def _read_npm_locked_names(tree_paths: set[str], read: ReadFile) -> frozenset[str]:
+    """The names of the skills that the tree itself got from elsewhere, by the lock file of the npm tool."""
+    if NPM_LOCK_FILE not in tree_paths:
         return frozenset()
     try:
         return frozenset(parse_npm_lock(read(NPM_LOCK_FILE).decode("utf-8", "replace")))
@@ -184,14 +192,15 @@ def _read_npm_locked_names(known: set[str], read: ReadFile) -> frozenset[str]:
 
 
 def _read_skill(folder: str, read: ReadFile, name: str, limits: Limits, issues: list[Issue]) -> TreeSkill | None:
+    """The skill in a folder; ``None``, with an issue, for one that cannot be loaded."""
     path = _skill_file_in(folder)
     data = read(path)
-    most = limits.max_frontmatter_bytes
+    max_bytes = limits.max_frontmatter_bytes
     fallback = posixpath.basename(folder) or name
     try:
         document = read_document(
-            data[:most],
-            whole=len(data) <= most,
+            data[:max_bytes],
+            whole=len(data) <= max_bytes,
             policy=LoadPolicy(limits=limits),
             folder=fallback,
             path=path,

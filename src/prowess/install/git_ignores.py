@@ -1,4 +1,4 @@
-"""What git should ignore of a project's installs, and what it must not ignore: said where git says otherwise."""
+"""Warnings about ``.gitignore``: what git should ignore of a project's installs, and what it must not ignore."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from prowess.lockfile.scopes import InstallScope
 
 _SAMPLE_INSTALL = f"{NATIVE_PROJECT}/org/name/SKILL.md"
-"""What stands for everything in the install base: any pattern that covers it is good."""
+"""A path that stands for everything in the install base: any pattern that covers it is good."""
 
 
 def find_ignore_issues(scope: InstallScope, limits: Limits, *, first: bool) -> tuple[Issue, ...]:
-    """What is not in ``.gitignore`` and belongs there, and what is and must not; nothing outside of a git work tree.
+    """A warning for each path that git ignores and must not; nothing outside of a git work tree.
 
-    ``first``: this is the first install of the project, so also say where git does not ignore the install base.
+    With ``first``, this is the first install of the project, and an install base that git does not ignore is a warning
+    too.
     """
     if scope.location != "project" or not scope.base.endswith(NATIVE_PROJECT.replace("/", os.sep)):
         return ()
@@ -37,8 +38,8 @@ def find_ignore_issues(scope: InstallScope, limits: Limits, *, first: bool) -> t
     if first and _SAMPLE_INSTALL not in ignored:
         what = "copies" if copies else "links"
         message = f"put .prowess/ into .gitignore, and commit {LOCK_FILE} and the {what} in the folders of agents"
-        where = os.path.join(scope.root, ".gitignore")
-        issues.append(Issue("not-ignored", ".prowess/", message, where, 0, "warning"))
+        ignore_file = os.path.join(scope.root, ".gitignore")
+        issues.append(Issue("not-ignored", ".prowess/", message, ignore_file, 0, "warning"))
     return tuple(issues)
 
 
@@ -49,14 +50,15 @@ def _ignored_issue(path: str, root: str) -> Issue:
 
 
 def _find_ignored_paths(root: str, paths: Sequence[str], limits: Limits) -> set[str] | None:
-    """Those of the paths that git ignores; ``None`` where there is no work tree, or no git."""
+    """Those of the paths that git ignores; ``None`` when there is no work tree, or no git."""
     git = GitProgram(limits)
     env = make_environment((), {"core.quotePath": "false"})
-    with temporary_folder() as empty:  # git is watched for what it writes where it runs, and it writes nothing
+    # The program bounds what git writes into its working folder: that is an empty one, and not the project.
+    with temporary_folder() as empty:
         try:
-            # --no-index: what is committed in spite of a pattern is not asked for, and the index is not read at all.
+            # --no-index: the patterns alone count, also for a file that somebody committed in spite of them.
             printed = git(["-C", root, "check-ignore", "--no-index", "--", *paths], empty, env)
-        except GitError:  # it fails where it ignores none of them, too
+        except GitError:  # git also fails when it ignores none of the paths
             return set() if _is_work_tree(git, root, empty, env) else None
     return set(printed.decode("utf-8", "surrogateescape").splitlines())
 

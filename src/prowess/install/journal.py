@@ -1,13 +1,18 @@
-"""The intent journal: what a change is going to do, written down before it does it.
+"""The journal of a scope: what a change is going to do, written down before it does it, so that it can be recovered.
 
-A change stages everything new beside its place, the text of the lock file included, and then writes the journal. Then
-the trees and links are moved, and at last the staged lock file is renamed to ``prowess.lock``: that is the moment
-from which on the change counts. From any moment before it anybody can take the change back or finish it, and after it
-finish it: each step looks at what is there first, and does nothing where it was done already. Entries keep their number
-(inode) when they are renamed, which tells what is where.
+A change goes through these steps:
 
-Recovery never makes lock text: it renames the file that waits beside ``prowess.lock``, or leaves the lock file alone.
-``lockfile/journal.py`` says what a journal holds, and which ones are not believed.
+1. Everything new is staged beside its place, the new text of the lock file too.
+2. The journal is written.
+3. The trees and links are moved into their places.
+4. The staged lock file is renamed to ``prowess.lock``. From this moment on the change counts.
+
+A process may die at any moment. Before step 4 the next command can finish the change or take it back; after it, the
+next command finishes it. Each step looks at what is there first, and does nothing that was done already. An entry keeps
+its inode number when it is renamed, which tells the old entry from the new one.
+
+Recovery never writes lock text: it renames the file that waits beside ``prowess.lock``, or leaves the lock file alone.
+``lockfile/journal.py`` says what a journal holds, and which journals are not believed.
 """
 
 from __future__ import annotations
@@ -49,11 +54,11 @@ if TYPE_CHECKING:
     from prowess.lockfile.scopes import InstallScope
 
 _TEMP_NAME = re.compile(rf"\.{{1,2}}(?:{re.escape(LOCK_FILE)}|{re.escape(JOURNAL_FILE[1:])})\.[0-9a-f]{{12}}\.tmp")
-"""What a process that died may leave beside the lock file."""
+"""The names of the files that a process that died may leave beside the lock file."""
 
 
 class MovePaths(NamedTuple):
-    """The paths of a move: the place, where the new entry waits, where the old one goes."""
+    """The paths of a move: the place itself, where the new entry waits, and where the old one goes."""
 
     path: str
     staged: str
@@ -61,15 +66,16 @@ class MovePaths(NamedTuple):
 
 
 class ScopeJournal:
-    """The journal of one scope: written, finished, taken back. Only for whoever holds the scope's lock."""
+    """Writes, finishes and takes back the changes of one scope. Its user must hold the lock of the scope."""
 
-    def __init__(self, scope: InstallScope, landings: LinkFolders, limits: Limits) -> None:
-        self._scope, self._link_folders, self._limits = scope, landings, limits
+    def __init__(self, scope: InstallScope, link_folders: LinkFolders, limits: Limits) -> None:
+        self._scope, self._link_folders, self._limits = scope, link_folders, limits
         self._store = os.path.join(scope.base, STORE_FOLDER)
         self._path = journal_path(scope)
 
     def paths_of(self, move: Move) -> MovePaths:
-        """Where a move happens; a journal cannot name any other place than a scope has."""
+        """The paths of a move; raises ``InstallError`` for a name that leads out of the folders of the scope."""
+        # A journal may have come with a clone: every name in it is checked before it becomes a part of a path.
         if not is_safe_part(move.token):
             raise self._bad_journal_error(f"it names {move.token[:80]!a}")
         if move.link:
@@ -82,14 +88,13 @@ class ScopeJournal:
         beside = os.path.join(self._store, move.token)
         return MovePaths(self._scope.install_folder(move.name), f"{beside}.new", f"{beside}.old")
 
-    # -- the three ways through --------------------------------------------------------------------------------------
+    # -- making and recovering a change --------------------------------------------------------------------------------
 
     def run_moves(self, moves: tuple[Move, ...], before: str | None, after: str | None) -> tuple[Issue, ...]:
-        """Make the moves and have the lock file say ``after``; an issue for each backup that was made.
+        """Make the moves and have the lock file say ``after``; returns an issue for each backup that was made.
 
-        When that fails, it is taken back, and what made it fail is raised.
-
-        What fails once the lock file is renamed is not taken back: the next command finishes it.
+        ``None`` stands for no lock file. When something fails, the change is taken back, and the error is raised. What
+        fails after the lock file was renamed is not taken back: the next command finishes it.
         """
         journal = Journal(moves, None if before == after else _lock_change(before, after))
         try:
@@ -97,20 +102,20 @@ class ScopeJournal:
             write_atomic(self._path, format_journal(journal, self._scope).encode())
             self._roll_forward(journal)
         except BaseException:
-            with suppress(OSError, InstallError):  # what cannot be taken back now is ended by the next command
-                if not self._is_committed(journal):
+            with suppress(OSError, InstallError):  # the next command ends what cannot be taken back now
+                if not self._has_new_lock(journal):
                     self._undo_change(journal)
             raise
-        kept = self._dispose_replaced(journal)
+        backups = self._dispose_old_entries(journal)
         self._delete_journal()
-        return kept
+        return backups
 
     def recover(self, *, keep_lock: bool = False) -> tuple[Issue, ...]:
-        """End what an earlier process began: finish it, or take it back where a part of it is lost.
+        """Finish what an earlier process began, or take it back when a part of it is lost.
 
-        Returns a warning for a journal that is not believed, which is set aside with everything that waits in the
-        store, and an issue for each backup that was made. ``keep_lock``: raises ``InstallError``
-        (``interrupted-change``), and changes nothing, where the change is about the lock file as well.
+        Returns an issue for each backup that was made. A journal that is not believed is set aside with everything that
+        waits in the store, and is a warning. With ``keep_lock``, a change that is about the lock file too raises
+        ``InstallError`` (``interrupted-change``), and nothing is changed.
         """
         try:
             journal = read_journal(self._scope, self._limits)
@@ -122,150 +127,156 @@ class ScopeJournal:
             return ()
         if keep_lock and journal.lock is not None:
             raise interrupted_error(self._scope)
-        kept: tuple[Issue, ...] = ()
+        backups: tuple[Issue, ...] = ()
         if self._can_finish(journal):
             self._roll_forward(journal)
-            kept = self._dispose_replaced(journal)
+            backups = self._dispose_old_entries(journal)
         else:
             self._roll_back(journal)
         self.delete_temp_files()
         self._delete_journal()
-        return kept
+        return backups
 
     def _can_finish(self, journal: Journal) -> bool:
-        """Whether a change is to be finished: it counts already, or everything that it needs is still there."""
-        if self._is_committed(journal):
+        """Whether a change can be finished: it counts already, or everything that it needs is still there."""
+        if self._has_new_lock(journal):
             return True
-        whole = all(self._has_new_entry(move) for move in journal.moves)
+        is_whole = all(self._has_new_entry(move) for move in journal.moves)
         if journal.lock is None:
-            return whole
-        # Whoever wrote the lock file meanwhile, by a checkout for example, meant that one: it is not replaced.
+            return is_whole
+        # Somebody may have replaced the lock file meanwhile, for example by a checkout: then theirs stays.
         now = digest_text(read_text(self._scope.lock_folder, LOCK_FILE, self._limits))
         staged = digest_text(read_text(self._scope.lock_folder, journal.lock.staged, self._limits))
-        return whole and (now, staged) == (journal.lock.before, journal.lock.after)
+        return is_whole and (now, staged) == (journal.lock.before, journal.lock.after)
 
-    def _is_committed(self, journal: Journal) -> bool:
-        """Whether the lock file says already what it says after the change."""
+    def _has_new_lock(self, journal: Journal) -> bool:
+        """Whether the lock file has the text of the finished change, so that the change counts."""
         if journal.lock is None:
             return False
         text = read_text(self._scope.lock_folder, LOCK_FILE, self._limits)
+        # A lock file that records nothing is deleted as the last step, so a missing one may be the finished change.
         removed = text is None and journal.lock.after == digest_text(EMPTY_LOCK_TEXT) and journal.lock.before != ""
         return removed or digest_text(text) == journal.lock.after
 
     def _has_new_entry(self, move: Move) -> bool:
-        """Whether what is to be put in place is there, or on its way."""
-        at = self.paths_of(move)
-        return not move.new or move.new in {read_inode(at.path), read_inode(at.staged)}
+        """Whether the new entry of a move is in its place, or still waits; true for a move that only removes."""
+        paths = self.paths_of(move)
+        return not move.new or move.new in {read_inode(paths.path), read_inode(paths.staged)}
 
     def _roll_forward(self, journal: Journal) -> None:
         for move in journal.moves:
-            if self._has_new_entry(move):  # what is lost after the change counted is missing, which a sync mends
+            # A new entry that got lost after the change counted is missing from then on; a sync puts it back.
+            if self._has_new_entry(move):
                 self._apply_move(move, self.paths_of(move))
         self._sync_folders(journal)
         self._replace_lock(journal)
 
     def _roll_back(self, journal: Journal) -> None:
-        for move in reversed(journal.moves):  # no link ever leads to what was taken back already
+        # In reverse, so that no link ever leads to a tree that was taken back already.
+        for move in reversed(journal.moves):
             self._undo_move(move, self.paths_of(move))
         self._sync_folders(journal)
 
     def _undo_change(self, journal: Journal) -> None:
-        """Undo a change of this process, its journal and what was staged for it included."""
+        """Take back a change of this process, with its journal and everything that was staged for it."""
         self._roll_back(journal)
         if exists(self._path):
             self._delete_journal()
-        self._delete_staged(journal)
+        self._delete_staged_entries(journal)
 
     def _sync_folders(self, journal: Journal) -> None:
-        """Have the disk hold what was renamed, before the lock file says so."""
+        """Have the disk hold every rename before the lock file records it."""
         for folder in sorted({os.path.dirname(self.paths_of(move).path) for move in journal.moves}):
             if stat_folder(folder) is not None:
                 syscalls.sync_folder(folder)
 
     # -- steps -------------------------------------------------------------------------------------------------------
 
-    def _apply_move(self, move: Move, at: MovePaths) -> None:
-        now = read_inode(at.path)
+    def _apply_move(self, move: Move, paths: MovePaths) -> None:
+        now = read_inode(paths.path)
         if not move.new:
             if now and now == move.old:
-                syscalls.rename(at.path, at.replaced)
+                syscalls.rename(paths.path, paths.replaced)
         elif now == move.new:
-            if exists(at.staged):  # the swap was the last thing that happened
-                syscalls.rename(at.staged, at.replaced)
+            if exists(paths.staged):  # the process died right after the swap, so the old entry has the staged name
+                syscalls.rename(paths.staged, paths.replaced)
         else:
-            self._swap_in(at, taken=bool(now))
+            self._swap_in(paths, taken=bool(now))
 
-    def _swap_in(self, at: MovePaths, *, taken: bool) -> None:
-        if taken and syscalls.swap_entries(at.staged, at.path):
-            syscalls.rename(at.staged, at.replaced)
+    def _swap_in(self, paths: MovePaths, *, taken: bool) -> None:
+        if taken and syscalls.swap_entries(paths.staged, paths.path):
+            syscalls.rename(paths.staged, paths.replaced)
         else:
-            if taken:  # where the system cannot exchange, there is a moment without either
-                syscalls.rename(at.path, at.replaced)
-            syscalls.rename(at.staged, at.path)
+            if taken:  # a system that cannot exchange two names has a moment in which neither is there
+                syscalls.rename(paths.path, paths.replaced)
+            syscalls.rename(paths.staged, paths.path)
 
-    def _undo_move(self, move: Move, at: MovePaths) -> None:
-        now = read_inode(at.path)
-        before = (
-            next((path for path in (at.replaced, at.staged) if read_inode(path) == move.old), "") if move.old else ""
-        )
+    def _undo_move(self, move: Move, paths: MovePaths) -> None:
+        now = read_inode(paths.path)
+        # After a swap the old entry has the staged name for a moment, until it gets its own.
+        candidates = (paths.replaced, paths.staged) if move.old else ()
+        before = next((path for path in candidates if read_inode(path) == move.old), "")
         if now == move.old or (not now and not before):
             return
         if before and now:
-            self._swap_back(at, before)
+            self._swap_back(paths, before)
         elif before:
-            syscalls.rename(before, at.path)
+            syscalls.rename(before, paths.path)
         elif now == move.new:
-            syscalls.rename(at.path, at.staged)
+            syscalls.rename(paths.path, paths.staged)
 
-    def _swap_back(self, at: MovePaths, before: str) -> None:
-        """The old entry in its place again, the new one where it waited: it may yet be finished."""
-        if not syscalls.swap_entries(before, at.path):
-            spare = f"{at.staged}.spare"
-            syscalls.rename(at.path, spare)
-            syscalls.rename(before, at.path)
-            syscalls.rename(spare, at.staged)
-        elif before != at.staged:
-            syscalls.rename(before, at.staged)
+    def _swap_back(self, paths: MovePaths, before: str) -> None:
+        """Put the old entry in its place again, and the new one back to where it waited."""
+        # The new entry is kept, not deleted: the next command may still finish the change.
+        if not syscalls.swap_entries(before, paths.path):
+            spare = f"{paths.staged}.spare"
+            syscalls.rename(paths.path, spare)
+            syscalls.rename(before, paths.path)
+            syscalls.rename(spare, paths.staged)
+        elif before != paths.staged:
+            syscalls.rename(before, paths.staged)
 
-    def _delete_staged(self, journal: Journal) -> None:
-        """Delete what was staged for a change that was taken back."""
+    def _delete_staged_entries(self, journal: Journal) -> None:
+        """Delete what was staged for a change that was taken back; the old entries are in their places by now."""
         for move in journal.moves:
-            at = self.paths_of(move)
-            for path in (at.staged, at.replaced):
+            paths = self.paths_of(move)
+            for path in (paths.staged, paths.replaced):
                 if read_inode(path) != move.old:
                     delete_tree(path)
         self.delete_temp_files()
 
     def _stage_lock(self, journal: Journal, text: str | None) -> None:
-        """Write the new lock text beside the lock file, where only those can write who can write the lock file."""
+        """Write the new lock text to a file beside the lock file, when the change is about the lock file."""
         if journal.lock is not None:
+            # In this folder, and not in the store: whoever can write there can write the lock file anyway.
             make_folders(self._scope.lock_folder, durable=True)
             staged = os.path.join(self._scope.lock_folder, journal.lock.staged)
             write_new_file(staged, (EMPTY_LOCK_TEXT if text is None else text).encode(), mode=0o644, durable=True)
 
     def _replace_lock(self, journal: Journal) -> None:
-        """Have the staged lock file take the place of the lock file; one that records nothing is deleted."""
+        """Rename the staged lock file to the lock file, and delete a lock file that records nothing."""
         if journal.lock is None:
             return
         folder = self._scope.lock_folder
         path = os.path.join(folder, LOCK_FILE)
-        if not self._is_committed(journal):
+        if not self._has_new_lock(journal):
             syscalls.rename(os.path.join(folder, journal.lock.staged), path)
             syscalls.sync_folder(folder)
         if read_text(folder, LOCK_FILE, self._limits) == EMPTY_LOCK_TEXT:
             syscalls.delete_file(path)
             syscalls.sync_folder(folder)
 
-    def _dispose_replaced(self, journal: Journal) -> tuple[Issue, ...]:
-        """What was there before goes to the backups, or away; a replaced tree stays where it is for a while."""
-        kept: list[Issue] = []
+    def _dispose_old_entries(self, journal: Journal) -> tuple[Issue, ...]:
+        """Move the old entries of a change to the backups, or delete them; returns an issue for each backup."""
+        # A replaced tree stays in the store for a while: programs may still read files of it.
+        backups: list[Issue] = []
         for move in journal.moves:
-            at = self.paths_of(move)
-            if exists(at.replaced) and move.keep:
-                kept.append(back_up(at.replaced, self._scope, move.name, move.keep, move.token))
-            elif exists(at.replaced) and move.link:
-                delete_tree(at.replaced)
-        return tuple(kept)
+            paths = self.paths_of(move)
+            if exists(paths.replaced) and move.keep:
+                backups.append(back_up(paths.replaced, self._scope, move.name, move.keep, move.token))
+            elif exists(paths.replaced) and move.link:
+                delete_tree(paths.replaced)
+        return tuple(backups)
 
     # -- the file ----------------------------------------------------------------------------------------------------
 
@@ -274,11 +285,12 @@ class ScopeJournal:
         syscalls.sync_folder(self._scope.lock_folder)
 
     def _back_up_store(self, error: InstallError) -> tuple[Issue, ...]:
-        """Put everything that waits in the store into the backups, since nothing says what it is for; warnings.
+        """Move the whole store to the backups, because without a journal nobody knows what is in it.
 
-        A clone may have a folder where the journal goes, which goes there too.
+        A clone may have a folder in the place of the journal; that goes to the backups too. Returns a warning for the
+        journal, and an issue for each backup.
         """
-        kept = tuple(
+        backups = tuple(
             back_up(path, self._scope, what, "interrupted", new_token())
             for path, what in ((self._store, "store"), (self._path, "journal"))
             if is_real_folder(path)
@@ -287,10 +299,10 @@ class ScopeJournal:
             self._delete_journal()
         self.delete_temp_files()
         message = f"{error.message}; it was set aside, and '{recovery_command(self._scope)}' restores what is not right"
-        return (Issue(error.code, "", message, error.path, 0, "warning"), *kept)
+        return (Issue(error.code, "", message, error.path, 0, "warning"), *backups)
 
     def delete_temp_files(self) -> None:
-        """Delete what a process that was killed while it wrote beside the lock file left behind."""
+        """Delete what a process left that was killed while it wrote beside the lock file."""
         folder = self._scope.lock_folder
         with suppress(FileNotFoundError), Folder(folder) as opened:
             for name in opened.list_entries().files:
@@ -302,7 +314,7 @@ class ScopeJournal:
 
 
 def new_token() -> str:
-    """A name for what a change moves: the time, in milliseconds, and something random."""
+    """A new name for an entry that a change moves: the time in milliseconds, and random digits."""
     return f"{int(time.time() * 1000):x}-{secrets.token_hex(6)}"
 
 

@@ -1,8 +1,8 @@
-"""What a project declares: ``prowess.toml``, or ``[tool.prowess]`` in ``pyproject.toml``.
+"""The manifest of a project, which declares its skills: ``prowess.toml``, or ``[tool.prowess]`` in ``pyproject.toml``.
 
-``skills`` is a list; an entry is a source as people type it, or a table with ``source`` and, as needed, ``ref``,
-``skills``, ``agents`` and ``mode``. ``agents`` and ``mode`` beside the list are for all of them; the only mode is
-``"copy"``: real files in the agents' folders, in place of links.
+``skills`` is a list. An entry is a source as people type it, or a table with ``source`` and, as needed, ``ref``,
+``skills``, ``agents`` and ``mode``. ``agents`` and ``mode`` beside the list count for all entries. The only mode is
+``"copy"``: real files in the agents' folders instead of links.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.discovery.agents import get_agent
 from prowess.discovery.settings import MANIFEST_KEYS, SETTINGS_TABLE
-from prowess.errors import BadReferenceError, InstallError, SourceError
+from prowess.errors import BadReferenceError, InstallError, SourceError, did_you_mean
 from prowess.files.directory import exists
-from prowess.install.plan import parse_typed_source, with_safe_name
+from prowess.install.typed_source import parse_typed_source, with_safe_name
 from prowess.lockfile.conflicts import find_marker
 from prowess.lockfile.read import COPY_MODE, read_text
 from prowess.spec.redaction import show_address
@@ -35,7 +35,7 @@ _ENTRY_KEYS = ("agents", "mode", "ref", "skills", "source")
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """One entry: the source, the agents it is linked for, and the entry as text, which the lock file repeats."""
+    """One entry of a manifest: its source, its agents, and the entry as text, which the lock file repeats."""
 
     spec: SourceSpec
     agents: tuple[str, ...]
@@ -46,42 +46,48 @@ class Declaration:
     """``"copy"``, or ``""`` for links."""
 
     def __str__(self) -> str:
-        """For people: the source, the version, the skills that are chosen."""
+        """The source, the version and the chosen skills, for people."""
         version = f" at {self.spec.ref}" if self.spec.ref and f"#{self.spec.ref}" not in self.source else ""
         chosen = f" ({', '.join(self.spec.skills)})" if self.spec.skills else ""
         return self.source + (version + chosen if self.source != self.text else "")
 
 
 class ManifestDefaults(NamedTuple):
-    """What a manifest says for every skill, also for one that is installed by hand."""
+    """What a manifest says for every skill, also for one that a person installs with a command."""
 
     agents: tuple[str, ...] = ()
     mode: str = ""
 
 
 class ProjectManifest(NamedTuple):
-    """A manifest as it is written, and what it declares."""
+    """A manifest: its text, and what it declares."""
 
     folder: str
     file: str
     text: str
     table: tuple[str, ...]
-    """The table of the file that it is: none, or ``tool.prowess``."""
+    """The keys of the table in the file that is the manifest: ``()``, or ``("tool", "prowess")``."""
     entries: tuple[ManifestEntry, ...]
-    """The entries as TOML has them, one for each of ``declarations``."""
+    """The entries as the TOML parser gives them, one for each of ``declarations``."""
     declarations: tuple[Declaration, ...]
     defaults: ManifestDefaults
-    """What it says for all of them."""
+    """What it says for all entries."""
 
 
 def read_declarations(folder: str, limits: Limits) -> tuple[Declaration, ...] | None:
-    """What the manifest in a folder declares; ``None`` when there is none."""
+    """What the manifest in a folder declares; ``None`` when there is no manifest.
+
+    Raises ``InstallError`` (``bad-manifest``) for a manifest that makes no sense.
+    """
     manifest = load_manifest(folder, limits)
     return manifest.declarations if manifest is not None else None
 
 
 def load_manifest(folder: str, limits: Limits) -> ProjectManifest | None:
-    """The manifest in a folder; ``None`` when there is none. Raises ``InstallError`` for one that makes no sense."""
+    """The manifest in a folder, of which ``prowess.toml`` wins; ``None`` when there is no manifest.
+
+    Raises ``InstallError`` (``bad-manifest``) for a manifest that makes no sense.
+    """
     text = _read_text(folder, MANIFEST_FILE, limits)
     if text is not None:
         return _make_manifest(folder, MANIFEST_FILE, text, (), _parse_toml(text, folder, MANIFEST_FILE))
@@ -94,7 +100,7 @@ def load_manifest(folder: str, limits: Limits) -> ProjectManifest | None:
 
 
 def _read_text(folder: str, file: str, limits: Limits) -> str | None:
-    """The text of a file; ``None`` when there is none. Raises ``InstallError`` (``bad-manifest``) for a link."""
+    """The text of a file; ``None`` when there is no file. Raises ``InstallError`` (``bad-manifest``) for a link."""
     try:
         return read_text(folder, file, limits)
     except InstallError as error:
@@ -108,23 +114,23 @@ def _make_manifest(folder: str, file: str, text: str, path: tuple[str, ...], tab
 
 
 def parse_entry(entry: ManifestEntry, defaults: ManifestDefaults, folder: str) -> Declaration:
-    """What an entry of a manifest in a folder declares, ``defaults`` being those of the whole manifest."""
+    """What an entry of the manifest in ``folder`` declares, with the defaults of the whole manifest."""
     return _parse_declaration(entry, defaults.agents, defaults.mode, folder)
 
 
-def declared_places(one: Declaration) -> list[str]:
-    """The places that a declaration fills."""
-    chosen = dict.fromkeys(f"{one.spec.org}/{link_name(skill)}" for skill in one.spec.skills)
-    return list(chosen) or [one.spec.full_name]
+def declared_places(spec: SourceSpec) -> list[str]:
+    """The places, as ``org/name``, that the install of a declared source fills."""
+    chosen = dict.fromkeys(f"{spec.org}/{link_name(skill)}" for skill in spec.skills)
+    return list(chosen) or [spec.full_name]
 
 
 def manifest_file_name(folder: str) -> str:
-    """What the manifest in a folder is called."""
+    """The file name of the manifest in a folder."""
     return MANIFEST_FILE if exists(os.path.join(folder, MANIFEST_FILE)) else _PYPROJECT
 
 
 def _parse_toml(text: str, folder: str, file: str) -> dict[str, Any]:
-    import tomllib  # noqa: PLC0415 - only programs that install need it
+    import tomllib  # noqa: PLC0415 - 2 ms, and most folders have no manifest
 
     try:
         return tomllib.loads(text)
@@ -143,21 +149,22 @@ def _parse_declarations(table: dict[str, Any], folder: str) -> tuple[Declaration
     if not isinstance(entries, list):
         raise _bad_manifest_error("skills must be a list", folder)
     mode = _read_mode(table, folder)
-    found = [_parse_declaration(entry, agents, mode, folder) for entry in entries]
-    if len({one.text for one in found}) != len(found):
+    declared = [_parse_declaration(entry, agents, mode, folder) for entry in entries]
+    if len({declaration.text for declaration in declared}) != len(declared):
         raise _bad_manifest_error("a source is declared twice", folder)
-    _refuse_duplicates(found, folder)
-    return tuple(found)
+    _refuse_duplicates(declared, folder)
+    return tuple(declared)
 
 
 def _refuse_duplicates(declared: list[Declaration], folder: str) -> None:
-    """Raise where two entries declare one install: both sides of a merge that were kept, mostly."""
-    first: dict[str, Declaration] = {}
-    for one in declared:
-        for place in declared_places(one):
-            other = first.setdefault(place, one)
-            if other is not one:
-                both = f"{show_address(other.source)} and {show_address(one.source)}"
+    """Raise ``InstallError`` when two entries declare one install."""
+    # It happens most often when both sides of a merge were kept.
+    by_place: dict[str, Declaration] = {}
+    for declaration in declared:
+        for place in declared_places(declaration.spec):
+            first = by_place.setdefault(place, declaration)
+            if first is not declaration:
+                both = f"{show_address(first.source)} and {show_address(declaration.source)}"
                 raise _bad_manifest_error(f"{place} is declared twice, by {both}: keep one of them", folder)
 
 
@@ -166,28 +173,30 @@ def _parse_declaration(entry: object, agents: tuple[str, ...], mode: str, folder
     if isinstance(table, dict):
         _refuse_unknown_keys(table, _ENTRY_KEYS, "an entry of skills", folder)
     if not isinstance(table, dict) or not isinstance(table.get("source"), str):
-        # Only the keys are named: a value may be an address with a secret.
+        # The message names the keys only: a value may be an address with a secret.
         given = f"a table with {', '.join(table)}" if isinstance(table, dict) else type(entry).__name__
         message = f"an entry is a source, or a table with {', '.join(_ENTRY_KEYS)}; this one is {given[:120]!a}"
         raise _bad_manifest_error(message, folder)
     skills = _check_texts(table.get("skills", []), "skills", folder)
-    own = _read_agents(table, folder)
+    # The agents of an entry are added to those of the manifest, and its mode replaces that of the manifest.
+    entry_agents = _read_agents(table, folder)
     ref = table.get("ref", "")
     if not isinstance(ref, str):
         raise _bad_manifest_error(f"{show_address(table['source'])}: ref must be text, in quotes", folder)
     try:
         spec = with_parts(parse_typed_source(table["source"], folder), ref=ref, skills=skills)
-        spec = with_safe_name(_relative_to(spec, folder))
+        # A path in a manifest starts at the manifest's folder, and not at the working folder.
+        spec = with_safe_name(replace(spec, base=folder) if spec.local else spec)
     except BadReferenceError as error:
         raise _bad_manifest_error(f"{show_address(table['source'])}: {error}", folder) from None
+    # Sorted, so that the text in the lock file stays when somebody orders the keys of an entry in another way.
     text = table["source"] if table.keys() == {"source"} else json.dumps(table, sort_keys=True, ensure_ascii=False)
-    return Declaration(
-        spec, tuple(dict.fromkeys((*agents, *own))), text, table["source"], _read_mode(table, folder) or mode
-    )
+    all_agents = tuple(dict.fromkeys((*agents, *entry_agents)))
+    return Declaration(spec, all_agents, text, table["source"], _read_mode(table, folder) or mode)
 
 
 def _read_agents(table: dict[str, Any], folder: str) -> tuple[str, ...]:
-    """The agents that the manifest, or an entry of it, names; refused, with the nearest, where one is not known."""
+    """The ids of the agents that a manifest, or an entry of it, names; raises ``InstallError`` for an unknown one."""
     names = _check_texts(table.get("agents", []), "agents", folder)
     try:
         return tuple(get_agent(name).id for name in names)
@@ -202,20 +211,12 @@ def _read_mode(table: dict[str, Any], folder: str) -> str:
     return COPY_MODE if mode else ""
 
 
-def _refuse_unknown_keys(table: dict[str, Any], known: tuple[str, ...], where: str, folder: str) -> None:
-    """Raise for a key that means nothing here: what it was to declare would silently not be declared."""
+def _refuse_unknown_keys(table: dict[str, Any], known: tuple[str, ...], owner: str, folder: str) -> None:
+    """Raise ``InstallError`` for an unknown key: ignoring it would silently leave out what it should declare."""
     for key in table:
         if key not in known:
-            from difflib import get_close_matches  # noqa: PLC0415 - only when something went wrong
-
-            close = get_close_matches(key[:80].lower(), known, n=1)
-            meant = f"; did you mean {close[0]}?" if close else f"; it may have {', '.join(known)}"
-            raise _bad_manifest_error(f"{where} has no key {key[:80]!a}{meant}", folder)
-
-
-def _relative_to(spec: SourceSpec, folder: str) -> SourceSpec:
-    """A path is meant from the manifest's folder."""
-    return replace(spec, base=folder) if spec.local else spec
+            hint = did_you_mean(key[:80], known) or f"it may have {', '.join(known)}"
+            raise _bad_manifest_error(f"{owner} has no key {key[:80]!a}; {hint}", folder)
 
 
 def _check_texts(value: object, key: str, folder: str) -> tuple[str, ...]:

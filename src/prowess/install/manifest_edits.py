@@ -1,4 +1,4 @@
-"""A manifest kept in step with what commands do: an entry added, moved to another version, taken out."""
+"""Edits of a manifest: an entry added, moved to another version, or taken out, after a command changed an install."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
-from prowess.errors import InstallError
+from prowess.errors import InstallError, Issue
 from prowess.files.paths import is_link
 from prowess.files.write import write_atomic
 from prowess.install.entry_source import local_path, source_for_lock
-from prowess.install.manifest import ManifestDefaults, declared_places, load_manifest, parse_entry
+from prowess.install.manifest import ManifestDefaults, declared_places, load_manifest, parse_entry, read_declarations
+from prowess.install.manifest_diff import compare_manifest, with_declarations
 from prowess.install.store import open_store
-from prowess.install.sync import compare_manifest, with_declarations
 from prowess.spec.source_grammar import write_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
     from prowess.install.manifest import Declaration, ProjectManifest
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class ManifestEdit(NamedTuple):
-    """A change of a manifest: its text afterwards, and the entry that was added or changed, if any was."""
+    """A change of a manifest: its text afterwards, and the declaration that was added or changed, if any was."""
 
     manifest: ProjectManifest
     text: str
@@ -46,101 +46,111 @@ def declare_source(
     written: str = "",
     gone: Collection[str] = (),
 ) -> ManifestEdit:
-    """The edit after which a manifest declares a source; entries that declared the same places give them up.
+    """The edit after which a manifest declares a source; other entries give up the places that it fills.
 
-    ``mode``: ``"copy"`` for real files in place of links. ``written``: how a person wrote the source. ``gone``: further
-    installs that made way for it, and are declared no more. Raises
-    ``InstallError`` (``manifest-not-written``) for a manifest that is written in a way that cannot be edited, and for a
-    source that no entry can name.
+    ``mode`` is ``"copy"`` for real files instead of links. ``written`` is how a person typed the source. ``gone`` are
+    further installs that made way for it, which the manifest then declares no more. Raises ``InstallError``
+    (``manifest-not-written``) for a manifest that cannot be edited, and for a source that no entry can name.
     """
-    names = {*declared_places(_to_declaration(spec)), *gone}
-    own = [agent for agent in agents if agent not in manifest.defaults.agents]
-    edits: dict[int, ManifestEntry | None] = {}
-    more: dict[str, Any] = {"agents": own} if own else {}
+    edits = _give_up_places(manifest, scope, {*declared_places(spec), *gone})
+    # What the manifest says for all entries is not repeated in this one.
+    own_agents = [agent for agent in agents if agent not in manifest.defaults.agents]
+    more: dict[str, Any] = {"agents": own_agents} if own_agents else {}
     more |= {"mode": mode} if mode != manifest.defaults.mode else {}
-    first: int | None = None
-    for index, one in enumerate(manifest.declarations):
-        if names.isdisjoint(declared_places(one)):
-            continue
-        entry = manifest.entries[index]
-        others = tuple(
-            skill for skill in one.spec.skills if not names & set(declared_places(_to_declaration(one.spec, skill)))
-        )
-        edits[index] = (
-            _write_entry(manifest, scope, replace(one.spec, skills=others), one.source, _other_keys(entry))
-            if others
-            else None
-        )
-        if first is None and not others:
-            kept = {key: value for key, value in _other_keys(entry).items() if key != "mode"}
-            first, more = index, {**kept, **more}
-            written = written or one.source
+    # The first entry that has nothing left is written anew: its order, its comments and its other keys stay.
+    replaced = next((index for index, entry in edits.items() if entry is None), None)
+    if replaced is not None:
+        kept = {key: value for key, value in _other_keys(manifest.entries[replaced]).items() if key != "mode"}
+        more = {**kept, **more}
+        written = written or manifest.declarations[replaced].source
     entry = _write_entry(manifest, scope, spec, written, more)
-    added = [entry] if first is None else []
-    if first is not None:
-        edits[first] = entry
-    return ManifestEdit(
-        manifest, _change_text(manifest, edits, added), parse_entry(entry, manifest.defaults, manifest.folder)
-    )
+    if replaced is not None:
+        edits[replaced] = entry
+    text = _change_text(manifest, edits, [entry] if replaced is None else [])
+    return ManifestEdit(manifest, text, parse_entry(entry, manifest.defaults, manifest.folder))
+
+
+def _give_up_places(
+    manifest: ProjectManifest, scope: InstallScope, places: AbstractSet[str]
+) -> dict[int, ManifestEntry | None]:
+    """The edits, by index, of the entries that declare some of the places; ``None`` for an entry with nothing left."""
+    edits: dict[int, ManifestEntry | None] = {}
+    for index, declaration in enumerate(manifest.declarations):
+        spec = declaration.spec
+        if not places.isdisjoint(declared_places(spec)):
+            # An entry of several skills keeps those that nobody took; an entry of a whole source keeps nothing.
+            left = tuple(skill for skill in spec.skills if _place_of_skill(spec, skill) not in places)
+            rest = _other_keys(manifest.entries[index])
+            edits[index] = (
+                _write_entry(manifest, scope, replace(spec, skills=left), declaration.source, rest) if left else None
+            )
+    return edits
+
+
+def _place_of_skill(spec: SourceSpec, skill: str) -> str:
+    return declared_places(replace(spec, skills=(skill,)))[0]
 
 
 def declare_version(manifest: ProjectManifest, scope: InstallScope, entry: LockEntry, ref: str) -> ManifestEdit | None:
     """The edit after which a manifest declares an install at another version; ``None`` when it does not declare it.
 
-    Of an entry with several skills the one that moved gets an entry of its own.
+    When an entry of the manifest chooses several skills, the one that moved gets an entry of its own.
     """
-    for one in manifest.declarations:
-        if entry.name in declared_places(one):
-            moved = tuple(
-                skill for skill in one.spec.skills if entry.name in declared_places(_to_declaration(one.spec, skill))
-            )
-            spec = replace(one.spec, ref=ref, skills=moved)
-            return declare_source(manifest, scope, spec, one.agents, mode=one.mode, written=one.source)
+    for declaration in manifest.declarations:
+        spec = declaration.spec
+        if entry.name in declared_places(spec):
+            moved = tuple(skill for skill in spec.skills if _place_of_skill(spec, skill) == entry.name)
+            spec = replace(spec, ref=ref, skills=moved)
+            agents, mode = declaration.agents, declaration.mode
+            return declare_source(manifest, scope, spec, agents, mode=mode, written=declaration.source)
     return None
 
 
-def undeclare_places(manifest: ProjectManifest, scope: InstallScope, names: AbstractSet[str]) -> ManifestEdit | None:
-    """The edit after which a manifest does not declare places any more; ``None`` when it does not anyway.
+def undeclare_places(manifest: ProjectManifest, scope: InstallScope, places: AbstractSet[str]) -> ManifestEdit | None:
+    """The edit after which a manifest does not declare places any more; ``None`` when it declares none of them.
 
     Raises ``InstallError`` (``manifest-not-written``) for a manifest that cannot be edited.
     """
-    edits: dict[int, ManifestEntry | None] = {}
-    for index, one in enumerate(manifest.declarations):
-        if not names.isdisjoint(declared_places(one)):
-            left = tuple(
-                skill
-                for skill in one.spec.skills
-                if names.isdisjoint(declared_places(_to_declaration(one.spec, skill)))
-            )
-            spec, rest = replace(one.spec, skills=left), _other_keys(manifest.entries[index])
-            edits[index] = _write_entry(manifest, scope, spec, one.source, rest) if left else None
+    edits = _give_up_places(manifest, scope, places)
     return ManifestEdit(manifest, _change_text(manifest, edits, [])) if edits else None
 
 
-def save_edit(edit: ManifestEdit, scope: InstallScope, limits: Limits) -> None:
-    """Write a manifest, unless somebody changed it meanwhile, and have the lock file say what declares each install."""
+def edit_manifest(
+    scope: InstallScope, change: Callable[[ProjectManifest], ManifestEdit | None], limits: Limits
+) -> tuple[Issue, ...]:
+    """Make and save the edit that ``change`` returns for the manifest of a scope, when there is a manifest.
+
+    Returns a warning when the manifest cannot be changed: the command has done its work by then, and does not fail.
+    """
+    try:
+        manifest = load_manifest(scope.lock_folder, limits)
+        edit = change(manifest) if manifest is not None else None
+        if edit is not None:
+            _save_edit(edit, scope, limits)
+    except InstallError as error:
+        return (Issue(error.code, "", error.message, error.path, 0, "warning"),)
+    return ()
+
+
+def _save_edit(edit: ManifestEdit, scope: InstallScope, limits: Limits) -> None:
+    """Write a manifest, and have the lock file record what declares each install.
+
+    Raises ``InstallError`` (``manifest-not-written``) when somebody changed the manifest meanwhile.
+    """
     path = os.path.join(edit.manifest.folder, edit.manifest.file)
     with open_store(scope, limits) as store:
+        # The edit was made from a text that was read without the lock, and a person may have saved the file since.
         now = load_manifest(edit.manifest.folder, limits)
+        # Writing through a link would replace it by a file, or change a file outside of the project.
         if now is None or now.text != edit.manifest.text or is_link(path):
             raise _not_written_error(edit.manifest, "it was changed meanwhile, or is a link", edit.declaration)
         write_atomic(path, edit.text.encode(), mode=os.stat(path).st_mode & 0o777)
-        after = load_manifest(edit.manifest.folder, limits)
-        store.commit(
-            with_declarations(
-                store.locked, compare_manifest(after.declarations if after else None, store.locked, scope).unmarked
-            )
-        )
-
-
-def _to_declaration(spec: SourceSpec, *skills: str) -> Declaration:
-    from prowess.install.manifest import Declaration  # noqa: PLC0415 - typed above
-
-    return Declaration(replace(spec, skills=skills or spec.skills), (), "")
+        diff = compare_manifest(read_declarations(edit.manifest.folder, limits), store.locked, scope)
+        store.commit(with_declarations(store.locked, diff.unmarked))
 
 
 def _other_keys(entry: ManifestEntry) -> dict[str, Any]:
-    """The keys of an entry that say nothing about its source."""
+    """The keys of an entry that are not about its source, with their values."""
     table = entry if isinstance(entry, dict) else {}
     return {key: value for key, value in table.items() if key not in {"source", "ref", "skills"}}
 
@@ -148,8 +158,12 @@ def _other_keys(entry: ManifestEntry) -> dict[str, Any]:
 def _write_entry(
     manifest: ProjectManifest, scope: InstallScope, spec: SourceSpec, written: str, rest: dict[str, Any]
 ) -> ManifestEntry:
-    """The shortest entry that names a source: a text where nothing else is to be said, else a table."""
+    """The shortest entry that names a source: a text, or a table when there is more to say than a text can.
+
+    Raises ``InstallError`` (``manifest-not-written``) for a source that no entry can name.
+    """
     before = _parse_source(written, manifest)
+    # Each spelling is read back by the parser: only one that names exactly this source is written.
     for source in dict.fromkeys(_spellings_of(spec, scope, written, before)):
         named = _parse_source(source, manifest)
         if named is None:
@@ -164,7 +178,7 @@ def _write_entry(
 
 
 def _parse_source(source: str, manifest: ProjectManifest) -> SourceSpec | None:
-    """What a text names as an entry of a manifest; ``None`` where it names nothing."""
+    """The source that a text names as an entry of a manifest; ``None`` when it names none."""
     try:
         return parse_entry(source, ManifestDefaults(), manifest.folder).spec
     except InstallError:
@@ -172,10 +186,11 @@ def _parse_source(source: str, manifest: ProjectManifest) -> SourceSpec | None:
 
 
 def _spellings_of(spec: SourceSpec, scope: InstallScope, written: str, before: SourceSpec | None) -> Iterator[str]:
-    """How a source might be written, what a person wrote first; which of them names it is tried out.
+    """Texts that might name a source, in the order of preference; what a person wrote comes first.
 
-    ``before``: what ``written`` names: a version, or skills, that stood in it stay in it.
+    ``before`` is the source that ``written`` names. A version or skills that are part of ``written`` stay part of it.
     """
+    # "@owner/name" has its own way to write a version.
     if written.startswith("@"):
         yield from (written, f"@{spec.full_name}@{spec.ref}")
     elif before is not None:
@@ -195,13 +210,17 @@ def _spellings_of(spec: SourceSpec, scope: InstallScope, written: str, before: S
         yield place + write_parts(spec.ref, spec.subpath, (), marked=True)
 
 
-def _is_same_source(one: SourceSpec, other: SourceSpec) -> bool:
-    where = local_path(one) == local_path(other) if one.local and other.local else one.address == other.address
-    return where and (one.kind, one.full_name, one.subpath) == (other.kind, other.full_name, other.subpath)
+def _is_same_source(first: SourceSpec, second: SourceSpec) -> bool:
+    if first.local and second.local:
+        is_place = local_path(first) == local_path(second)
+    else:
+        is_place = first.address == second.address
+    return is_place and (first.kind, first.full_name, first.subpath) == (second.kind, second.full_name, second.subpath)
 
 
 def _change_text(manifest: ProjectManifest, edits: dict[int, ManifestEntry | None], added: list[ManifestEntry]) -> str:
-    from prowess.install.manifest_text import UneditableError, change_entries, manifest_entry_text  # noqa: PLC0415 - 4 ms
+    """The text of a manifest with its entries changed; raises ``InstallError`` when the list cannot be edited."""
+    from prowess.install.manifest_text import UneditableError, change_entries, manifest_entry_text  # noqa: PLC0415 - 7 ms
 
     try:
         return change_entries(manifest.text, manifest.table, edits, added)

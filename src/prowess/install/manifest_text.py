@@ -1,20 +1,21 @@
-"""The text of a manifest with the entries of its ``skills`` changed, and nothing else: comments and order stay.
+"""Edits of the text of a manifest: the entries of its list ``skills`` change, and comments and order stay.
 
-The list is found by a small scanner of TOML, and each edit is a cut of the text. Whatever the scanner does not know is
-refused, not guessed: TOML's own parser reads the result, which must say exactly what was meant.
+A small scanner of TOML finds the list, and each edit replaces a part of the text. The scanner refuses what it does not
+know, and never guesses: at the end the TOML parser reads the result, which must say exactly what was meant.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import tomllib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 ManifestEntry = str | dict[str, Any]
-"""An entry as TOML's parser gives it: a source, or a table."""
+"""An entry as the TOML parser gives it: a source, or a table."""
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _STRINGS = (('"""', True), ("'''", False), ('"', True), ("'", False))
 _BARE_VALUE = re.compile(r"[^,\]}#\r\n]+")
@@ -24,18 +25,18 @@ _KEY_ORDER = ("source", "ref", "skills", "agents")
 
 
 class UneditableError(Exception):
-    """The text is written in a way that is not known here, though it may be good TOML."""
+    """The text is written in a way that the scanner does not know, though it may be good TOML."""
 
 
 class Span(NamedTuple):
-    """A part of the text."""
+    """A part of the text, from ``start`` up to but not including ``end``."""
 
     start: int
     end: int
 
 
 class EntryList(NamedTuple):
-    """The list of entries: what is between its brackets, and each entry in it."""
+    """Where the list of entries is in the text: all between its brackets, and each entry."""
 
     inner: Span
     entries: tuple[Span, ...]
@@ -44,30 +45,31 @@ class EntryList(NamedTuple):
 def change_entries(
     text: str, table: Sequence[str], edits: Mapping[int, ManifestEntry | None], added: Sequence[ManifestEntry]
 ) -> str:
-    """The text with entries replaced (``None``: taken out) by their index, and others put at the end of the list.
+    """The text with some entries replaced, by their index, and with others added at the end of the list.
 
-    ``table``: where ``skills`` stands, ``()`` or ``("tool", "prowess")``. Raises ``UneditableError`` where the list is
-    not written as ``skills = [ … ]``.
+    An edit of ``None`` removes the entry. ``table`` is the table that has ``skills``: ``()`` or ``("tool",
+    "prowess")``. Raises ``UneditableError`` when the list is not written as ``skills = [ … ]``.
     """
     expected = _expected_data(text, table, edits, added)
     changed = text
-    found = _find_entry_list(text, table) if edits else None
-    for index in sorted(edits, reverse=True):  # from behind: what is in front keeps its place, so it is found once
+    entry_list = _find_entry_list(text, table) if edits else None
+    # From the end to the beginning: the entries in front keep their offsets, so the list is scanned once.
+    for index in sorted(edits, reverse=True):
         entry = edits[index]
-        if found is None or index >= len(found.entries):
+        if entry_list is None or index >= len(entry_list.entries):
             raise UneditableError
-        span = found.entries[index]
+        span = entry_list.entries[index]
         changed = (
-            _without_entry(changed, found, span)
+            _without_entry(changed, entry_list, span)
             if entry is None
             else _replace_span(changed, span, manifest_entry_text(entry))
         )
     for entry in added:
-        found = _find_entry_list(changed, table)
+        entry_list = _find_entry_list(changed, table)
         changed = (
             _with_new_list(changed, table, entry)
-            if found is None
-            else _with_entry(changed, found, manifest_entry_text(entry))
+            if entry_list is None
+            else _with_entry(changed, entry_list, manifest_entry_text(entry))
         )
     try:
         is_right = _parse_toml(changed) == expected
@@ -79,8 +81,6 @@ def change_entries(
 
 
 def _parse_toml(text: str) -> dict[str, Any]:
-    import tomllib  # noqa: PLC0415 - only where a manifest is edited
-
     return tomllib.loads(text)
 
 
@@ -113,22 +113,22 @@ def _expected_data(
 
 
 def _find_entry_list(text: str, table: Sequence[str]) -> EntryList | None:
-    """The list ``skills`` of a table, or ``None`` when the table has none."""
+    """Where the list ``skills`` of a table is; ``None`` when the table has no such list."""
     here: tuple[str, ...] = ()
-    at = _skip_blanks(text, 0)
-    while at < len(text):
-        if text[at] == "[":
-            header = _HEADER.match(text, at)
-            here, at = _header_path(header), header.end() if header else at
+    offset = _skip_blanks(text, 0)
+    while offset < len(text):
+        if text[offset] == "[":
+            header = _HEADER.match(text, offset)
+            here, offset = _header_path(header), header.end() if header else offset
         else:
-            key = _KEY.match(text, at)
+            key = _KEY.match(text, offset)
             if key is None or text[key.end() : key.end() + 1] != "=":
                 raise UneditableError
-            at = _skip_spaces(text, key.end() + 1)
+            offset = _skip_spaces(text, key.end() + 1)
             if (*here, *_split_key(key[0])) == (*table, "skills"):
-                return _read_entry_list(text, at)
-            at = _value_end(text, at)
-        at = _skip_blanks(text, at)
+                return _read_entry_list(text, offset)
+            offset = _value_end(text, offset)
+        offset = _skip_blanks(text, offset)
     return None
 
 
@@ -140,7 +140,7 @@ def _header_path(header: re.Match[str] | None) -> tuple[str, ...]:
 
 
 def _split_key(key: str) -> tuple[str, ...]:
-    """The parts of a dotted key, as TOML's own parser reads them."""
+    """The parts of a dotted key, as the TOML parser reads them."""
     try:
         data: Any = _parse_toml(f"{key} = 0")
     except ValueError:
@@ -153,128 +153,129 @@ def _split_key(key: str) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def _read_entry_list(text: str, at: int) -> EntryList:
-    if text[at : at + 1] != "[":
+def _read_entry_list(text: str, offset: int) -> EntryList:
+    if text[offset : offset + 1] != "[":
         raise UneditableError
-    inner, entries = at + 1, []
-    at = _skip_blanks(text, inner)
-    while text[at : at + 1] not in {"]", ""}:
-        end = _value_end(text, at)
-        entries.append(Span(at, end))
-        at = _skip_blanks(text, end)
-        if text[at : at + 1] == ",":
-            at = _skip_blanks(text, at + 1)
-        elif text[at : at + 1] != "]":
+    inner, entries = offset + 1, []
+    offset = _skip_blanks(text, inner)
+    while text[offset : offset + 1] not in {"]", ""}:
+        end = _value_end(text, offset)
+        entries.append(Span(offset, end))
+        offset = _skip_blanks(text, end)
+        if text[offset : offset + 1] == ",":
+            offset = _skip_blanks(text, offset + 1)
+        elif text[offset : offset + 1] != "]":
             raise UneditableError
-    return EntryList(Span(inner, at), tuple(entries))
+    return EntryList(Span(inner, offset), tuple(entries))
 
 
-def _value_end(text: str, at: int) -> int:
-    """Where the value that begins here ends."""
+def _value_end(text: str, offset: int) -> int:
+    """The offset after the value that begins at ``offset``."""
     for quote, has_escapes in _STRINGS:
-        if text.startswith(quote, at):
-            return _string_end(text, at + len(quote), quote, has_escapes=has_escapes)
-    if text[at : at + 1] in {"[", "{"}:
-        close = "]" if text[at] == "[" else "}"
-        at = _skip_blanks(text, at + 1)
-        while text[at : at + 1] != close:
-            if at >= len(text):
+        if text.startswith(quote, offset):
+            return _string_end(text, offset + len(quote), quote, has_escapes=has_escapes)
+    if text[offset : offset + 1] in {"[", "{"}:
+        close = "]" if text[offset] == "[" else "}"
+        offset = _skip_blanks(text, offset + 1)
+        while text[offset : offset + 1] != close:
+            if offset >= len(text):
                 raise UneditableError
-            # A key of an inline table, its "=", a comma: none of them holds a bracket, and strings are passed whole.
-            at = _skip_blanks(text, at + 1 if text[at] in {",", "=", "."} else _value_end(text, at))
-        return at + 1
-    bare = _BARE_VALUE.match(text, at)
+            # Keys of inline tables, "=" and commas hold no bracket, and a string is skipped as a whole.
+            offset = _skip_blanks(text, offset + 1 if text[offset] in {",", "=", "."} else _value_end(text, offset))
+        return offset + 1
+    bare = _BARE_VALUE.match(text, offset)
     if bare is None:
         raise UneditableError
-    # The key of an inline table ends at its "=", a value at what follows it.
+    # The key of an inline table ends at its "="; a bare value has none.
     word = bare[0].partition("=")[0].rstrip()
-    return at + max(len(word), 1)
+    return offset + max(len(word), 1)
 
 
-def _string_end(text: str, at: int, quote: str, *, has_escapes: bool) -> int:
-    while at < len(text):
-        if has_escapes and text[at] == "\\":
-            at += 2
-        elif text.startswith(quote, at):
-            at += len(quote)
-            while len(quote) > 1 and text[at : at + 1] == quote[0]:  # a quote more may stand before the end
-                at += 1
-            return at
+def _string_end(text: str, offset: int, quote: str, *, has_escapes: bool) -> int:
+    while offset < len(text):
+        if has_escapes and text[offset] == "\\":
+            offset += 2
+        elif text.startswith(quote, offset):
+            offset += len(quote)
+            # Up to two more quotes may belong to a string that is in three quotes.
+            while len(quote) > 1 and text[offset : offset + 1] == quote[0]:
+                offset += 1
+            return offset
         else:
-            at += 1
+            offset += 1
     raise UneditableError
 
 
-def _skip_blanks(text: str, at: int) -> int:
-    """Past blanks, line ends and comments."""
-    match = _BLANK.match(text, at)
-    return match.end() if match else at
+def _skip_blanks(text: str, offset: int) -> int:
+    """The offset after blanks, line ends and comments."""
+    match = _BLANK.match(text, offset)
+    return match.end() if match else offset
 
 
-def _skip_spaces(text: str, at: int) -> int:
-    while text[at : at + 1] in {" ", "\t"}:
-        at += 1
-    return at
+def _skip_spaces(text: str, offset: int) -> int:
+    while text[offset : offset + 1] in {" ", "\t"}:
+        offset += 1
+    return offset
 
 
-# -- changing it -------------------------------------------------------------------------------------------------------
+# -- changing the list -------------------------------------------------------------------------------------------------
 
 
-def _replace_span(text: str, span: Span, put: str) -> str:
-    return text[: span.start] + put + text[span.end :]
+def _replace_span(text: str, span: Span, new_text: str) -> str:
+    return text[: span.start] + new_text + text[span.end :]
 
 
-def _without_entry(text: str, found: EntryList, span: Span) -> str:
-    """The text without an entry: its whole line where it stands alone on it, with what is said beside it."""
+def _without_entry(text: str, entry_list: EntryList, span: Span) -> str:
+    """The text without an entry; an entry that is alone on its line goes with the line and its comment."""
     begin = text.rfind("\n", 0, span.start) + 1
     after = _skip_blanks(text, span.end)
     has_comma = text[after : after + 1] == ","
-    if has_comma and "\n" in text[span.end : after]:  # the comma stands on a line of its own, comments between
+    if has_comma and "\n" in text[span.end : after]:  # the comma is on another line, with comments between
         return text[: span.start] + text[span.end : after] + text[after + 1 :]
     comma = after + 1 if has_comma else span.end
     line_end = text.find("\n", comma)
     rest = text[comma:line_end].strip() if line_end >= 0 else "]"
-    if begin > found.inner.start and not text[begin : span.start].strip() and (not rest or rest.startswith("#")):
+    if begin > entry_list.inner.start and not text[begin : span.start].strip() and (not rest or rest.startswith("#")):
         return text[:begin] + text[line_end + 1 :]
     if comma > span.end:
         return text[: span.start] + text[_skip_spaces(text, comma) :]
     front = text[: span.start].rstrip(" \t")
-    return front.removesuffix(",") + text[span.end :]  # the last of several on one line
+    return front.removesuffix(",") + text[span.end :]  # the last of several entries on one line
 
 
-def _with_entry(text: str, found: EntryList, entry: str) -> str:
-    """The text with an entry at the end of the list, written as the others are."""
+def _with_entry(text: str, entry_list: EntryList, entry: str) -> str:
+    """The text with an entry at the end of the list, written like the other entries."""
     newline = "\r\n" if "\r\n" in text else "\n"
-    if not found.entries:
-        if not text[found.inner.start : found.inner.end].strip():
-            return _replace_span(text, found.inner, f"{newline}  {entry},{newline}")
-        return text[: found.inner.end] + f"  {entry},{newline}" + text[found.inner.end :]
-    last = found.entries[-1]
+    if not entry_list.entries:
+        if not text[entry_list.inner.start : entry_list.inner.end].strip():
+            return _replace_span(text, entry_list.inner, f"{newline}  {entry},{newline}")
+        return text[: entry_list.inner.end] + f"  {entry},{newline}" + text[entry_list.inner.end :]
+    last = entry_list.entries[-1]
     begin = text.rfind("\n", 0, last.start) + 1
     indent = text[begin : last.start]
     after = _skip_blanks(text, last.end)
     has_comma = text[after : after + 1] == ","
     line_end = text.find("\n", after if has_comma else last.end)
-    if begin <= found.inner.start or indent.strip() or not 0 <= line_end < found.inner.end:
+    if begin <= entry_list.inner.start or indent.strip() or not 0 <= line_end < entry_list.inner.end:
         return _replace_span(
             text, Span(last.end, last.end), f", {entry}"
         )  # on one line with others, or with the bracket
-    put = f"{indent}{entry}{',' if has_comma else ''}{newline}"
-    changed = text[: line_end + 1] + put + text[line_end + 1 :]
+    new_text = f"{indent}{entry}{',' if has_comma else ''}{newline}"
+    changed = text[: line_end + 1] + new_text + text[line_end + 1 :]
     return changed if has_comma else _replace_span(changed, Span(last.end, last.end), ",")
 
 
 def _with_new_list(text: str, table: Sequence[str], entry: ManifestEntry) -> str:
-    """The text with a list of its own for the first entry: after the table's other keys, or in front of all tables."""
+    """The text with a new list that holds one entry, after the other keys of the table, or before all tables."""
     newline = "\r\n" if "\r\n" in text else "\n"
-    put = f"skills = [{newline}  {manifest_entry_text(entry)},{newline}]{newline}"
+    new_text = f"skills = [{newline}  {manifest_entry_text(entry)},{newline}]{newline}"
     begin = _find_table_start(text, table)
     header = re.compile(r"^[ \t]*\[", re.MULTILINE).search(text, begin)
-    at = header.start() if header else len(text)
-    front = text[:at]
+    offset = header.start() if header else len(text)
+    front = text[:offset]
     if front and not front.endswith("\n"):
         front += newline
-    return front + put + (newline if header and not table else "") + text[at:]
+    return front + new_text + (newline if header and not table else "") + text[offset:]
 
 
 def _find_table_start(text: str, table: Sequence[str]) -> int:

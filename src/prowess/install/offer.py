@@ -1,4 +1,4 @@
-"""What a source offers, for a person who decides: each skill with its cost, what of it could run, what is wrong."""
+"""The offer of a source, for a person who decides: what each skill costs, what of it could run, what is wrong."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from prowess.authoring.descriptions import description_issues
 from prowess.authoring.secrets import find_secret_issues
 from prowess.install.fetch_source import InMemoryFiles
-from prowess.install.tree import survey_source
+from prowess.install.source_survey import survey_source
 from prowess.select.budget import listing_costs
 from prowess.skills.inventory import list_scripts
 from prowess.skills.parse import SKILL_FILE, text_issues
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
 
     from prowess.errors import Issue
     from prowess.install.find_skills import TreeSkill
-    from prowess.install.tree import SourceFiles, SourceSurvey
+    from prowess.install.source_survey import SourceFiles, SourceSurvey
     from prowess.limits import Limits
     from prowess.spec.source_spec import SourceSpec
 
 
 @dataclass(frozen=True, slots=True)
 class OfferedSkill:
-    """A skill that a source has, as far as its SKILL.md and the names of its files tell."""
+    """A skill of a source, as far as its SKILL.md and the names of its files tell."""
 
     name: str
     description: str
     folder: str
-    """Where it lies in the source; ``""``: the source is this one skill."""
+    """Its folder in the source; ``""`` when the whole source is this skill."""
     listing_tokens: int
-    """About what its line in a listing costs, in every conversation."""
+    """About how many tokens its line in a listing costs, in every conversation."""
     body_tokens: int
-    """About what its instructions cost, once it is activated."""
+    """About how many tokens its instructions cost, once it is activated."""
     files: tuple[str, ...]
     """The paths of its files below its folder."""
     bytes: int
@@ -49,15 +49,18 @@ class OfferedSkill:
     is_complete: bool
     """Whether ``bytes`` counts all of its files; of a partial fetch it counts its SKILL.md alone."""
     commands: tuple[str, ...] = ()
-    """What its instructions would have run when it is activated."""
+    """The commands that its instructions ask to run when it is activated."""
     scripts: tuple[str, ...] = ()
-    """What could be run as a script."""
+    """The files that could be run as a script."""
     powers: tuple[str, ...] = ()
-    """Keys of its head that ask for power over the host, such as ``hooks``: data here, other agents may obey them."""
+    """Keys of its frontmatter that ask for power over the host, such as ``hooks``.
+
+    Prowess treats them as data; other agents may obey them.
+    """
     is_internal: bool = False
-    """Whether it is installed only when it is named."""
+    """True when it is installed only when somebody names it."""
     issues: tuple[Issue, ...] = ()
-    """What ``check`` finds in its SKILL.md, and what in its folder keeps it from being installed."""
+    """What ``check`` finds in its SKILL.md, and the entries of its folder that keep it from being installed."""
 
     @property
     def acts(self) -> bool:
@@ -67,22 +70,22 @@ class OfferedSkill:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a source has at one moment."""
+    """What a source has at one moment, as ``Installer.offers`` found it."""
 
     spec: SourceSpec
     commit: str
-    """The commit of a repository; ``""``: the source has none."""
+    """The commit of a repository; ``""`` when the source has none."""
     date: datetime | None
     """When that commit was made, as its committer says, in UTC."""
     skills: tuple[OfferedSkill, ...]
-    """By folder; of those that were chosen, in the order in which they were."""
+    """The skills, sorted by folder; chosen skills are in the order in which they were chosen."""
     issues: tuple[Issue, ...] = ()
-    """What the source has and cannot give."""
+    """What is wrong with skills that the source has and cannot give."""
     in_memory: InMemoryFiles | None = field(default=None, repr=False, compare=False)
-    """The files themselves, of a source that has no commit by which they could be had again."""
+    """The files themselves, when the source has no commit by which they could be fetched again."""
 
     def chosen(self, names: Sequence[str] = ()) -> tuple[OfferedSkill, ...]:
-        """The skills that an install takes: those of these names, or folders' names; of none, all but internal ones."""
+        """The skills that an install takes: those with these names or folders; without names all but internal ones."""
         if not names:
             return tuple(skill for skill in self.skills if not skill.is_internal)
         return tuple(skill for skill in self.skills if {skill.name, posixpath.basename(skill.folder)} & {*names})
@@ -103,20 +106,21 @@ class Offer:
         return all(skill.is_complete for skill in self.skills)
 
 
-def make_offer(bundle: SourceFiles, spec: SourceSpec, limits: Limits) -> Offer:
-    """The offer of a source that was opened; raises as ``survey_source`` does, and for a chosen skill it has not."""
-    survey = survey_source(bundle, spec, limits)
-    wanted = survey.choose_skills(spec.skills) if spec.skills else sorted(survey.skills, key=lambda skill: skill.folder)
-    if spec.skills:  # who has chosen is likely to install them
-        survey.reader.prefetch([path for skill in wanted for path in survey.files_of(skill)])
-    skills = tuple(_make_offered_skill(skill, survey, spec) for skill in wanted)
-    in_memory = bundle if isinstance(bundle, InMemoryFiles) else None
-    return Offer(spec, bundle.commit, bundle.date, skills, survey.issues, in_memory)
+def make_offer(source_files: SourceFiles, spec: SourceSpec, limits: Limits) -> Offer:
+    """The offer of an open source; raises ``InstallError`` when it has no skill, or does not have a chosen one."""
+    survey = survey_source(source_files, spec, limits)
+    chosen = survey.choose_skills(spec.skills) if spec.skills else sorted(survey.skills, key=lambda skill: skill.folder)
+    if spec.skills:  # who has chosen skills is likely to install them, so all of their files are fetched at once
+        survey.reader.prefetch([path for skill in chosen for path in survey.files_of(skill)])
+    skills = tuple(_make_offered_skill(skill, survey, spec) for skill in chosen)
+    # A commit can be fetched again; other sources may give other files the next time.
+    in_memory = source_files if isinstance(source_files, InMemoryFiles) else None
+    return Offer(spec, source_files.commit, source_files.date, skills, survey.issues, in_memory)
 
 
 def _make_offered_skill(skill: TreeSkill, survey: SourceSurvey, spec: SourceSpec) -> OfferedSkill:
     front = skill.document.front
-    # A listing names the place where agents find the skill; this is where a link of this project would lie.
+    # A listing names the path of the skill, which costs tokens too: here it is the path of a link in this project.
     listed = Skill(front, f".agents/skills/{link_name(skill.name) or 'skill'}/{SKILL_FILE}")
     body = skill.text[skill.document.body_offset :].decode("utf-8", "replace").strip()
     prefix = f"{skill.folder}/" if skill.folder else ""
@@ -141,14 +145,14 @@ def _make_offered_skill(skill: TreeSkill, survey: SourceSurvey, spec: SourceSpec
 
 
 def _find_issues(skill: TreeSkill, listed: Skill, survey: SourceSurvey, spec: SourceSpec) -> Iterator[Issue]:
-    """What in a skill's folder is refused, and what ``check`` would say of its SKILL.md, with paths in the source."""
-    # The rules compare the name with the folder's; a skill at the top has none of its own.
+    """What keeps a skill from being installed, and what ``check`` finds in its SKILL.md, with paths in the source."""
+    # The rules compare the name of a skill with that of its folder; a skill at the top has no folder.
     folder = skill.folder.rpartition("/")[2] or skill.name
-    found = (
+    issues = (
         *text_issues(skill.text, f"/{folder}/{SKILL_FILE}", limits=survey.limits),
         *find_secret_issues(skill.text.decode("utf-8", "replace"), ""),
         *description_issues(listed),
     )
-    where = "/".join(part for part in (spec.subpath, skill.path) if part)
+    path = "/".join(part for part in (spec.subpath, skill.path) if part)
     yield from survey.refusals_of(skill)
-    yield from (replace(issue, path=where) for issue in found)
+    yield from (replace(issue, path=path) for issue in issues)

@@ -1,67 +1,77 @@
-"""What an install is going to do, before anything is fetched: pure, and printable."""
+"""The plan of an install: what it is going to do, in a form that can be printed, before anything is fetched."""
 
 from __future__ import annotations
 
-import os
-import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from prowess.arguments import check_text
+from prowess.arguments import check_texts
 from prowess.discovery.agents import AGENTS
-from prowess.files.directory import exists
+from prowess.errors import InstallError, Issue
 from prowess.install.agent_links import LinkFolders
-from prowess.install.entry_source import local_path, refuse_own_source, source_for_lock
-from prowess.spec.skill_ref import SkillRef, check_part
-from prowess.spec.source_spec import SourceSpec, parse_source, spec_from_ref, with_parts
+from prowess.install.context import refuse_other_offer
+from prowess.install.entry_source import refuse_own_source, source_for_lock
+from prowess.install.install_request import InstallOptions
+from prowess.install.manifest import ManifestDefaults, load_manifest
+from prowess.install.manifest_edits import declare_source
+from prowess.install.name_conflicts import find_displaced_installs, refuse_taken
+from prowess.install.present_agents import choose_preset_agents, find_present_agents
+from prowess.install.store import open_store_read_only
+from prowess.install.system_errors import wrap_os_errors
+from prowess.install.typed_source import to_spec
+from prowess.lockfile.read import COPY_MODE
+from prowess.spec.skill_ref import link_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from prowess.errors import Issue
+    from prowess.install.context import InstallContext
+    from prowess.install.manifest import ProjectManifest
     from prowess.install.offer import Offer
-    from prowess.install.stage import InstallOptions
     from prowess.lockfile.read import LockEntries
     from prowess.lockfile.scopes import InstallScope, ScopeName
-
-_UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9._-]+")
+    from prowess.spec.skill_ref import SkillRef
+    from prowess.spec.source_spec import SourceSpec
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One install to come: from where, to where, linked in which folders, in place of what."""
+    """One install to come: its source, its places, the folders in which it is linked, and what it replaces."""
 
     spec: SourceSpec
     location: ScopeName
     source: str
     """The source as the lock file will have it."""
     places: tuple[str, ...]
+    """The folders in the install base; nothing goes there where ``wishes.copy``."""
     links: tuple[str, ...]
     """The folders in which each skill is linked, or copied where ``wishes.copy``."""
     wishes: InstallOptions
+    """What the caller and the manifest ask for."""
     replaces: tuple[str, ...] = ()
+    """The sources of the installs that give way."""
     unseen_by: tuple[str, ...] = ()
-    """The agents that are found here and that will not see the skills, by id."""
+    """The agents on this machine that will not see the skills, by id."""
     seen_by: tuple[str, ...] = ()
-    """The agents that are found here, or that were named, and that will see the skills, by id."""
+    """The agents on this machine, and those that somebody named, that will see the skills, by id."""
     manifest: str = ""
-    """The file of the manifest that will declare it, where there is one."""
+    """The file of the manifest that will declare the source; ``""`` when none will."""
     written: str = ""
-    """The source as a person wrote it."""
+    """The source as a person typed it; ``""`` when a program named it."""
     declared_agents: tuple[str, ...] = ()
-    """The agents that the manifest will name: not those that were found on this machine."""
+    """The agents that the manifest will name. What is on this machine is not what the project needs."""
     issues: tuple[Issue, ...] = ()
-    """Why a manifest that is there will not declare it."""
+    """Why a manifest that is there will not declare the source."""
     offer: Offer | None = field(default=None, repr=False, compare=False)
-    """What was shown of the source, where something was: that very commit, or those files, are installed."""
+    """What a person saw of the source before deciding: exactly that commit, or those files, are installed."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """``org/name`` of each install to come, as far as that is known before anything is fetched."""
+        """``org/name`` of each install to come, as far as it is known before anything is fetched."""
         return _install_names(self.spec)
 
     def __str__(self) -> str:
-        """A few lines for people."""
+        """The plan in a few lines for people."""
         version = f" at {self.spec.ref}" if self.spec.ref else ""
         part = f", folder {self.spec.subpath}" if self.spec.subpath else ""
         rows = [f"fetch {self.source}{version}{part}"]
@@ -79,63 +89,116 @@ class Plan:
         return f"replace what came from {old or 'a folder that was adopted'}"
 
 
-def parse_typed_source(text: str, folder: str = "") -> SourceSpec:
-    """The source that people typed; ``GH_HOST`` names an enterprise server of GitHub, as other programs have it.
+class PlanArguments(NamedTuple):
+    """The arguments of ``Installer.plan``, which describes them."""
 
-    ``folder``: where a relative path is meant from, where that is not the working folder.
+    ref: str | SkillRef | SourceSpec
+    project: bool
+    select: str | Sequence[str] | None
+    agents: Sequence[str]
+    replace: bool
+    copy: bool
+    save: bool
+    preset: bool
+    offer: Offer | None
+
+
+def make_plan(context: InstallContext, arguments: PlanArguments) -> Plan:
+    """The plan for what a caller of ``Installer.plan`` asks for; nothing is fetched or changed.
+
+    Raises ``AlreadyInstalledError`` or ``NameTakenError`` when a place is taken and ``replace`` was not asked for.
     """
-    check_text(text, "source")
-
-    def is_there(path: str) -> bool:
-        return exists(os.path.join(folder, os.path.expanduser(path)))
-
-    return parse_source(text, github=os.environ.get("GH_HOST", ""), is_there=is_there)
-
-
-def to_spec(ref: str | SkillRef | SourceSpec, select: str | Sequence[str] | None = None) -> SourceSpec:
-    """The source that a caller means, with the skills that it chose; raises where the source names others."""
-    if isinstance(ref, SkillRef):
-        spec = spec_from_ref(SkillRef.parse(str(ref)))
-    else:
-        spec = ref if isinstance(ref, SourceSpec) else parse_typed_source(ref)
-    names = (select,) if isinstance(select, str) else tuple(select or ())
-    return with_parts(spec, skills=names)
-
-
-def with_safe_name(spec: SourceSpec) -> SourceSpec:
-    """A source whose name is safe in a path; of ``.`` only the disk knows it."""
-    if not spec.local:
-        check_part(spec.org)
-        check_part(spec.name)
-        return spec
-    own = spec.name or os.path.basename(local_path(spec))
-    return replace(spec, name=check_part(_UNSAFE_CHARACTERS.sub("-", own).strip(".-")))
+    scope = context.scope_for(project=arguments.project)
+    context.begin_read(scope)
+    spec = to_spec(arguments.ref, arguments.select)
+    locked = context.read_lock(scope)
+    manifest = load_manifest(scope.lock_folder, context.limits)
+    options = _make_options(arguments, manifest)
+    # The edit of the manifest is tried here: a person sees before the install whether it can be declared.
+    saving: dict[str, Any] = {}
+    if arguments.save and manifest is not None:
+        written = arguments.ref if isinstance(arguments.ref, str) else ""
+        options, saving = _with_declaration(spec, scope, options, manifest, written)
+    # After the declaration: a manifest does not name agents only because this machine has them.
+    preset = choose_preset_agents(context, project=arguments.project) if arguments.preset else ()
+    options = options._replace(agents=tuple(dict.fromkeys((*options.agents, *preset))))
+    present = find_present_agents(context, project=arguments.project)
+    plan = replace(_plan_install(spec, scope, locked, options, present), **saving)
+    # As early as possible: a place that is taken is refused before anything is fetched.
+    if not arguments.replace:
+        for name in plan.names:
+            refuse_taken(name, plan.source, scope, locked)
+    return plan if arguments.offer is None else _with_offer(context, scope, plan, arguments.offer)
 
 
-def plan_install(
-    spec: SourceSpec, scope: InstallScope, locked: LockEntries, wishes: InstallOptions, present: Sequence[str] = ()
+def _make_options(arguments: PlanArguments, manifest: ProjectManifest | None) -> InstallOptions:
+    """What the caller asks for, together with what the manifest says for all skills of the project."""
+    # The defaults also count for a skill that a person installs with a command: a project has one truth.
+    defaults = manifest.defaults if manifest is not None else ManifestDefaults()
+    agents = tuple(dict.fromkeys((*defaults.agents, *check_texts(arguments.agents, "agents"))))
+    copy = arguments.copy or defaults.mode == COPY_MODE
+    return InstallOptions(agents, arguments.replace, replace_foreign=arguments.replace, copy=copy)
+
+
+def _with_declaration(
+    spec: SourceSpec, scope: InstallScope, options: InstallOptions, manifest: ProjectManifest, written: str
+) -> tuple[InstallOptions, dict[str, Any]]:
+    """The options of an install that the manifest will declare, and the fields of the plan that say so.
+
+    An entry of the manifest keeps the agents that it names already. When the manifest cannot be edited, the fields are
+    the issue that says why.
+    """
+    mode = COPY_MODE if options.copy else ""
+    try:
+        declared = declare_source(manifest, scope, spec, options.agents, mode=mode, written=written).declaration
+    except InstallError as error:
+        return options, {"issues": (Issue(error.code, "", error.message, error.path, 0, "warning"),)}
+    if declared is not None:
+        options = options._replace(declared=declared.text, agents=declared.agents)
+    return options, {"manifest": manifest.file, "written": written, "declared_agents": options.agents}
+
+
+def _plan_install(
+    spec: SourceSpec, scope: InstallScope, locked: LockEntries, options: InstallOptions, present: Sequence[str]
 ) -> Plan:
-    """The plan for one source in one scope; raises for a source that holds the install base.
+    """The plan for one source in one scope; ``present`` are the agents on this machine.
 
-    ``present``: the agents that are found here, of which those are named that will see the skills, and those that not.
+    Raises ``InstallError`` (``own-source``) for a source that holds the install base.
     """
     refuse_own_source(spec, scope.base)
     names = _install_names(spec)
-    replaced = tuple(locked[name].source for name in names if name in locked)
-    landings = LinkFolders(scope)
-    links = tuple(landings.folders_for(wishes.agents))
-    unseen_by = tuple(agent for agent in present if not set(links).intersection(landings.folders_of_agent(agent)))
+    link_folders = LinkFolders(scope)
+    links = tuple(link_folders.folders_for(options.agents))
+    # An agent may look in several folders, of which a link in any one is enough.
+    unseen_by = tuple(agent for agent in present if not set(links).intersection(link_folders.folders_of_agent(agent)))
     return Plan(
         spec,
         scope.location,
         source_for_lock(spec, scope),
         tuple(scope.install_folder(name) for name in names),
         links,
-        wishes,
-        replaced,
+        options,
+        tuple(locked[name].source for name in names if name in locked),
         unseen_by,
-        tuple(sorted({*wishes.agents, *present} - {*unseen_by})),
+        tuple(sorted({*options.agents, *present} - {*unseen_by})),
     )
+
+
+def _with_offer(context: InstallContext, scope: InstallScope, plan: Plan, offer: Offer) -> Plan:
+    """The plan for what an offer showed, with the further installs that give way to it.
+
+    The offer tells the names of the skills, so a name that is taken raises ``NameTakenError`` before anything is
+    fetched.
+    """
+    spec = plan.spec
+    refuse_other_offer(offer, spec)
+    names = [skill.name for skill in offer.chosen(spec.skills)]
+    installs = {name: f"{spec.org}/{link_name(name)}" if spec.skills else spec.full_name for name in names}
+    # The plan is shown to a person who then decides, so it names what the install would take from others.
+    with wrap_os_errors(), open_store_read_only(scope, context.limits) as store:
+        displaced = find_displaced_installs(store, installs, plan.source, plan.wishes)
+    replaces = tuple(dict.fromkeys((*plan.replaces, *(entry.source for entry in displaced))))
+    return replace(plan, offer=offer, replaces=replaces)
 
 
 def _install_names(spec: SourceSpec) -> tuple[str, ...]:

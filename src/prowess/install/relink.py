@@ -1,4 +1,4 @@
-"""Links added to, or taken from, what is installed: nothing is fetched, and the lock file says so."""
+"""Links of installed skills, added for further agents or removed for some; nothing is fetched."""
 
 from __future__ import annotations
 
@@ -6,114 +6,131 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from prowess.errors import InstallError, LocalEditsError, NameTakenError
+from prowess.arguments import check_texts
+from prowess.errors import LocalEditsError, NameTakenError
 from prowess.files.directory import exists
-from prowess.files.tree import read_tree
-from prowess.files.write import NewFile
-from prowess.install.copied_installs import read_whole_copies
-from prowess.install.stage import is_made_by_prowess, stage_unlink
-from prowess.install.store import AgentLink
+from prowess.install.agent_links import skill_folder
+from prowess.install.context import parse_refs, require_entry
+from prowess.install.installed_files import read_unedited_files
+from prowess.install.manifest_diff import find_stale_declarations
+from prowess.install.ownership import is_made_by_prowess, stage_unlink
+from prowess.install.stage import group_by_skill
+from prowess.install.store import AgentLink, open_store
+from prowess.install.system_errors import wrap_os_errors
+from prowess.lockfile.scopes import find_install
 from prowess.progress_steps import report_steps
 from prowess.spec.skill_ref import link_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
+    from prowess.install.context import InstallContext, Refs
     from prowess.install.store import Store
     from prowess.lockfile.read import LockEntry
+    from prowess.lockfile.scopes import InstallScope
+
+    ChangeLinks = Callable[[Store, Sequence[str], Sequence[str]], tuple[str, ...]]
+
+
+def change_links(context: InstallContext, refs: Refs, agents: Sequence[str], change: ChangeLinks) -> tuple[str, ...]:
+    """Call ``add_links`` or ``remove_links`` for installs of both scopes; returns the links that were changed.
+
+    Raises ``NotInstalledError`` before anything is changed when one of the installs is missing.
+    """
+    context.begin_change(context.user, context.project)
+    names_by_scope: dict[InstallScope, list[str]] = {}
+    # All are found before the first is changed: one that is missing changes nothing.
+    for ref in parse_refs(refs):
+        scope, _ = find_install(ref, context.scopes)
+        names_by_scope.setdefault(scope, []).append(ref.full_name)
+    links: list[str] = []
+    for scope, names in names_by_scope.items():
+        with wrap_os_errors(), open_store(scope, context.limits) as store:
+            entries = [store.locked.get(name) for name in names]
+            links += change(store, names, check_texts(agents, "agents"))
+        context.issues += store.issues
+        context.issues += tuple(find_stale_declarations(scope, entries, context.limits))
+    return tuple(links)
 
 
 def add_links(store: Store, names: Sequence[str], agents: Sequence[str]) -> tuple[str, ...]:
-    """Link the skills of installs for further agents as well, all or none; the links that were made."""
-    locked, made = store.locked, dict[str, None]()
+    """Link the skills of installs for further agents, all or none; returns the links as the lock file has them."""
+    locked, added = store.locked, dict[str, None]()
     for name in names:
-        entry, links = _stage_links(store, name, agents, frozenset(made))
-        locked, made = locked | {name: entry}, made | dict.fromkeys(links)
+        entry, links = _stage_links(store, name, agents, frozenset(added))
+        locked, added = locked | {name: entry}, added | dict.fromkeys(links)
     store.commit(locked)
-    return tuple(made)
+    return tuple(added)
 
 
 def _stage_links(
     store: Store, name: str, agents: Sequence[str], staged: frozenset[str]
 ) -> tuple[LockEntry, tuple[str, ...]]:
-    """Stage the links of one install; its entry with them, and which they are. ``staged``: links of others to come.
+    """Stage the links of one install; returns its entry with them, and the links as the lock file has them.
 
-    Raises ``NameTakenError`` where something else has the place of a link, or is about to have it.
+    ``staged`` are the links of other installs that wait already. Raises ``NameTakenError`` when one of them, or
+    something that Prowess did not make, has the place of a link.
     """
-    entry = _require_entry(store, name)
-    wanted = [
-        link
-        for link in _links_for(store, entry, agents)
-        if store.link_folders.to_lock_path(link.path) not in entry.links
-    ]
-    for link in report_steps(wanted, lambda link: store.link_folders.to_lock_path(link.path)):
+    entry = require_entry(store.locked, store.scope, name, "links are")
+    to_lock_path = store.link_folders.to_lock_path
+    links = [link for link in _links_for(store, entry, agents) if to_lock_path(link.path) not in entry.links]
+    for link in report_steps(links, lambda link: to_lock_path(link.path)):
+        # Two installs may hold a skill of one name: the first one's link is staged, and not yet on the disk.
         is_taken = exists(link.path) and not is_made_by_prowess(store, link.path, entry)
-        if is_taken or store.link_folders.to_lock_path(link.path) in staged:
+        if is_taken or to_lock_path(link.path) in staged:
             raise NameTakenError("there is something already that was not installed by Prowess", link.path)
         store.stage_link(link)
-    made = tuple(store.link_folders.to_lock_path(link.path) for link in wanted)
-    copies = (*entry.copies, *(link for link in made if link in store.copies))
-    known = tuple(dict.fromkeys((*entry.agents, *agents)))
-    return replace(entry, links=(*entry.links, *made), copies=copies, agents=known), made
-
-
-def remove_links(store: Store, names: Sequence[str], agents: Sequence[str]) -> tuple[str, ...]:
-    """Take the links of installs for those agents away, all or none; the links that are gone.
-
-    Those in the shared folder stay.
-    """
-    locked, gone = store.locked, list[str]()
-    for name in names:
-        entry, links = _stage_removal(store, name, agents)
-        locked, gone = locked | {name: entry}, [*gone, *links]
-    store.commit(locked)
-    for folder in sorted({os.path.dirname(store.link_folders.path_of_link(link)) for link in gone}):
-        store.link_folders.delete_if_empty(folder)
-    return tuple(gone)
-
-
-def _stage_removal(store: Store, name: str, agents: Sequence[str]) -> tuple[LockEntry, tuple[str, ...]]:
-    """Stage that the links of one install for those agents go; its entry without them, and which they are."""
-    entry = _require_entry(store, name)
-    folders = {folder for folder in store.link_folders.folders_for(agents) if folder != store.link_folders.shared}
-    gone = tuple(link for link in entry.links if os.path.dirname(store.link_folders.path_of_link(link)) in folders)
-    for link in gone:
-        stage_unlink(store, store.link_folders.path_of_link(link), entry)
-    after = replace(
-        entry,
-        links=tuple(link for link in entry.links if link not in gone),
-        copies=tuple(link for link in entry.copies if link not in gone),
-        agents=tuple(agent for agent in entry.agents if agent not in agents),
-    )
-    return after, gone
-
-
-def _require_entry(store: Store, name: str) -> LockEntry:
-    entry = store.locked.get(name)
-    if entry is None:
-        raise InstallError(
-            f"{name} is in no lock file, so its links are not known", store.scope.install_folder(name), "not-in-lock"
-        )
-    return entry
+    added = tuple(to_lock_path(link.path) for link in links)
+    copies = (*entry.copies, *(link for link in added if link in store.copies))
+    all_agents = tuple(dict.fromkeys((*entry.agents, *agents)))
+    return replace(entry, links=(*entry.links, *added), copies=copies, agents=all_agents), added
 
 
 def _links_for(store: Store, entry: LockEntry, agents: Sequence[str]) -> Iterator[AgentLink]:
-    files = _read_files(store, entry)
-    place = store.scope.install_folder(entry.name)
-    for into in store.link_folders.folders_for(agents):
-        for skill, folder in entry.skills.items():
-            if own := link_name(skill):
-                prefix = f"{folder}/" if folder else ""
-                below = [f._replace(path=f.path.removeprefix(prefix)) for f in files if f.path.startswith(prefix)]
-                target = os.path.join(place, *folder.split("/")) if folder else place
-                yield AgentLink(os.path.join(into, own), target, below, copy=entry.is_copied)
+    """The links of all skills of an install in the shared folder and in the folders of the agents.
 
-
-def _read_files(store: Store, entry: LockEntry) -> Sequence[NewFile]:
-    """The files of an install; ``LocalEditsError`` where they are copies and none of them is whole."""
-    if not entry.is_copied:
-        return [NewFile(*row) for row in read_tree(store.scope.install_folder(entry.name), store.limits).files]
-    files = read_whole_copies(entry, store.link_folders, store.limits)
+    Raises ``LocalEditsError`` for an install in mode copy of which somebody edited every copy.
+    """
+    # Copies are made from an unedited copy: an edit is one person's, and must not spread to other agents.
+    files = read_unedited_files(entry, store.link_folders, store.limits)
     if files is None:
         raise LocalEditsError(f"no copy of {entry.name} is what the lock file says", store.scope.lock_folder)
-    return files
+    files_by_folder = group_by_skill(files, entry.skills.values())
+    for parent in store.link_folders.folders_for(agents):
+        for skill, folder in entry.skills.items():
+            if name := link_name(skill):
+                target = skill_folder(store.scope, entry.name, folder)
+                yield AgentLink(os.path.join(parent, name), target, files_by_folder[folder], copy=entry.is_copied)
+
+
+def remove_links(store: Store, names: Sequence[str], agents: Sequence[str]) -> tuple[str, ...]:
+    """Remove the links of installs for some agents, all or none; returns them as the lock file had them.
+
+    The links in the shared folder stay.
+    """
+    locked, removed = store.locked, list[str]()
+    for name in names:
+        entry, links = _stage_removal(store, name, agents)
+        locked, removed = locked | {name: entry}, [*removed, *links]
+    store.commit(locked)
+    # An empty folder of an agent would make the agent look present.
+    for folder in sorted({os.path.dirname(store.link_folders.path_of_link(link)) for link in removed}):
+        store.link_folders.delete_if_empty(folder)
+    return tuple(removed)
+
+
+def _stage_removal(store: Store, name: str, agents: Sequence[str]) -> tuple[LockEntry, tuple[str, ...]]:
+    """Stage the removal of one install's links for some agents; returns its entry without them, and the links."""
+    entry = require_entry(store.locked, store.scope, name, "links are")
+    # Many agents look in the shared folder, so a link there is not one agent's to give up.
+    folders = {folder for folder in store.link_folders.folders_for(agents) if folder != store.link_folders.shared}
+    removed = tuple(link for link in entry.links if os.path.dirname(store.link_folders.path_of_link(link)) in folders)
+    for link in removed:
+        stage_unlink(store, store.link_folders.path_of_link(link), entry)
+    after = replace(
+        entry,
+        links=tuple(link for link in entry.links if link not in removed),
+        copies=tuple(link for link in entry.copies if link not in removed),
+        agents=tuple(agent for agent in entry.agents if agent not in agents),
+    )
+    return after, removed

@@ -1,8 +1,8 @@
-"""Sources that went back behind what is installed.
+"""Rollbacks: sources that went back behind what is installed.
 
-A version (a branch, a tag, the default branch) goes forward when the commit that it leads to has the installed one in
-its history. Otherwise it went back, or its history was rewritten without the installed commit; a rewrite is held back
-like a rollback, since old files in a new commit are old files.
+A version (a branch, a tag, the default branch) goes forward when its new commit has the installed commit in its
+history. Otherwise the version went back, or somebody rewrote its history without the installed commit. A rewrite counts
+as a rollback: a new commit can hold old files, with old mistakes.
 """
 
 from __future__ import annotations
@@ -19,22 +19,24 @@ if TYPE_CHECKING:
 _SHOWN_DIGITS = 12
 
 
-def find_rollback(entry: LockEntry, commit: str, spec: SourceSpec, reach: SourceAccess) -> Issue | None:
-    """The issue that the version of an entry leads to ``commit`` now, which is no newer than the one installed.
+def find_rollback(entry: LockEntry, commit: str, spec: SourceSpec, access: SourceAccess) -> Issue | None:
+    """The warning that the version of an entry is ``commit`` now, which is not newer than the installed commit.
 
-    ``None`` when it went forward, when there is no commit to compare, or when going back is allowed. Raises
-    ``GitError`` when the history cannot be had.
+    ``None`` when the version went forward, when there is no commit to compare, or when going back is allowed. Raises
+    ``GitError`` when the history cannot be fetched.
     """
-    if reach.allow_rollback or not entry.commit or commit == entry.commit:
+    # An entry without a commit was moved to another version by a person, or its source has no commits.
+    if access.allow_rollback or not entry.commit or commit == entry.commit:
         return None
-    where = f"{spec.ref or 'the default branch'} of {entry.source}"
+    version = f"{spec.ref or 'the default branch'} of {entry.source}"
     try:
-        if reach.remote_for(spec).has_ancestor(commit, entry.commit):
+        if access.remote_for(spec).has_ancestor(commit, entry.commit):
             return None
     except GitError as error:
-        raise error.about(f"whether {where} went back cannot be told") from error.__cause__
+        # Not knowing counts as an error: a server could hide a rollback by refusing to give its history.
+        raise error.about(f"whether {version} went back cannot be told") from error.__cause__
     message = (
-        f"{where} leads to {commit[:_SHOWN_DIGITS]}, whose history does not hold "
+        f"{version} leads to {commit[:_SHOWN_DIGITS]}, whose history does not hold "
         f"{entry.commit[:_SHOWN_DIGITS]}, which is installed: "
         "it went back, or was rewritten"
     )

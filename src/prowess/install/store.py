@@ -1,4 +1,4 @@
-"""The store of a scope: one process at a time, interrupted changes finished first, trees staged and swapped in."""
+"""The store of a scope: where one process at a time stages trees and links, and moves them into place together."""
 
 from __future__ import annotations
 
@@ -37,24 +37,25 @@ if TYPE_CHECKING:
     from prowess.lockfile.scopes import InstallScope
 
 _HOLDER_FILE = "holder"
+"""The file that names the process at work, for those who wait."""
 _STAGED_NAME = re.compile(r"([0-9a-f]{11,14})-[0-9a-f]{12}\.(new|old)(\.spare)?")
 _HOLDER_TEMP_NAME = re.compile(rf"\.{_HOLDER_FILE}\.[0-9a-f]{{12}}\.tmp")
 
 
 class AgentLink(NamedTuple):
-    """A link to be made: its path, the folder it leads to, and the files to copy where links cannot be made."""
+    """A link to be made: its path, its target, and the files to copy where the system cannot make links."""
 
     path: str
     target: str
     files: Sequence[NewFile] = ()
     backup_reason: str = ""
-    """Why what stands there is kept as a backup; empty when it is not kept."""
+    """Why the entry that is there now is kept as a backup; ``""`` when it is not kept."""
     copy: bool = False
-    """Whether the files are to be copied, also where links can be made."""
+    """True when the files are copied even where the system can make links."""
 
 
 class TakenNames:
-    """Places and links of a scope by name, so that staging many trees does not go through all installs for each."""
+    """An index of the places and links of a scope, so that many trees can be staged without a search for each."""
 
     def __init__(self, scope: InstallScope, locked: LockEntries) -> None:
         self._places: dict[str, str] = {}
@@ -64,11 +65,11 @@ class TakenNames:
         self._links = {link: name for name, entry in locked.items() for link in entry.links}
 
     def find_place(self, name: str) -> str:
-        """The install on the disk with that name, in whatever case; ``""`` for none."""
+        """The install on the disk that has that name in any case; ``""`` for none."""
         return self._places.get(name.lower(), "")
 
     def find_entry(self, name: str) -> str:
-        """The lock entry with that name, in whatever case; ``""`` for none."""
+        """The lock entry that has that name in any case; ``""`` for none."""
         return self._entries.get(name.lower(), "")
 
     def find_link_holder(self, link: str) -> str:
@@ -76,13 +77,13 @@ class TakenNames:
         return self._links.get(link, "")
 
     def add_entry(self, entry: LockEntry) -> None:
-        """Count an entry that is staged."""
+        """Add an entry that is staged."""
         self._entries[entry.name.lower()] = entry.name
         self._links |= dict.fromkeys(entry.links, entry.name)
 
 
 class Store:
-    """One scope, held by this process."""
+    """One scope that no other process changes meanwhile; made by ``open_store`` and ``open_store_read_only``."""
 
     def __init__(self, scope: InstallScope, limits: Limits) -> None:
         self.scope, self.limits = scope, limits
@@ -95,13 +96,14 @@ class Store:
         )
         self._moves: list[Move] = []
         self.copies: set[str] = set()
+        """The staged links that became copies, as the lock file has them."""
         self.issues: tuple[Issue, ...] = ()
-        """What was met on the way: a change that waits, a journal that is not believed, each backup that was made."""
+        """What was noticed: an interrupted change, a journal that is not believed, each backup that was made."""
         self._taken_names: TakenNames | None = None
 
     @property
     def taken_names(self) -> TakenNames:
-        """Which places and links of the scope are taken, found out once for all that is staged together."""
+        """Which places and links of the scope are taken; built once for everything that is staged together."""
         if self._taken_names is None:
             self._taken_names = TakenNames(self.scope, self.locked)
         return self._taken_names
@@ -109,7 +111,7 @@ class Store:
     # -- what a change does ------------------------------------------------------------------------------------------
 
     def stage_tree(self, name: str, files: Sequence[NewFile], *, keep: str = "") -> None:
-        """Stage a tree for the place ``name``; ``keep``: why what is there goes to the backups, if it does."""
+        """Stage a tree for the place ``name``; ``keep`` is why the tree that is there goes to the backups, if so."""
         make_folders(self._folder)
         place = self._check_place(name)
         make_folders(os.path.dirname(place), durable=True)
@@ -120,22 +122,23 @@ class Store:
             write_tree(staged, report_steps(files, lambda file: file.path))
             sync_tree(staged)
         finally:
+            # Also when writing failed: a move that is noted is deleted with everything else that was staged.
             self._moves.append(_with_new_inode(move, read_inode(staged)))
 
     def stage_removal(self, name: str, *, keep: str = "") -> None:
-        """Have a place emptied; ``keep``: why what is there goes to the backups, if it does."""
+        """Stage the removal of a place; ``keep`` is why the tree that is there goes to the backups, if it does."""
         place = self._check_place(name)
         make_folders(self._folder)
         self._moves.append(Move(name, new_token(), old=read_inode(place), keep=keep))
 
     def _check_place(self, name: str) -> str:
-        """The folder of an install; raises where the one around it is not ours."""
+        """The folder of an install; raises ``InstallError`` when the folder around it is not ours."""
         place = self.scope.install_folder(name)
         _refuse_foreign_folder(os.path.dirname(place), self.scope)
         return place
 
     def stage_link(self, link: AgentLink) -> None:
-        """Stage a link."""
+        """Stage a link, or the copy that stands for it where the system cannot make links."""
         self.link_folders.make_folder(os.path.dirname(link.path))
         move = Move(
             self.link_folders.to_lock_path(link.path),
@@ -152,20 +155,21 @@ class Store:
             self._moves.append(_with_new_inode(move, read_inode(staged)))
 
     def stage_unlink(self, path: str, *, keep: str = "") -> None:
-        """Have a link taken away."""
+        """Stage the removal of a link or a copy; ``keep`` is why it goes to the backups, if it does."""
         if exists(path):
             self._moves.append(
                 Move(self.link_folders.to_lock_path(path), new_token(), old=read_inode(path), link=True, keep=keep)
             )
 
     def commit(self, locked: LockEntries) -> None:
-        """Make everything that was staged happen, together with the lock file."""
+        """Move everything that is staged into place, and have the lock file record ``locked``, all or nothing."""
         text = lock_text(locked)
         if text is None and self._lock_text == EMPTY_LOCK_TEXT:
-            text = EMPTY_LOCK_TEXT  # it records nothing already, and stays as its owner has it
+            text = EMPTY_LOCK_TEXT  # it records nothing already, and its owner wants the file to be there
         if not self._moves and text == self._lock_text:
             return
         make_folders(self._folder, durable=True)
+        # The staged entries must be on the disk before the journal names them: recovery relies on them.
         for folder in sorted(
             {os.path.dirname(self._journal.paths_of(move).staged) for move in self._moves if move.new}
         ):
@@ -179,9 +183,10 @@ class Store:
         """How many moves are staged and not committed."""
         return len(self._moves)
 
-    def discard_staged(self, since: int = 0) -> None:
-        """Delete what was staged and not committed; ``since``: but for the first so many moves."""
+    def discard_staged_moves(self, since: int = 0) -> None:
+        """Delete what is staged and not committed, except for the first ``since`` moves."""
         for move in self._moves[since:]:
+            # With a journal, the next command still needs the staged entries to end the change.
             if move.new and not exists(journal_path(self.scope)):
                 with suppress(OSError):
                     delete_tree(self._journal.paths_of(move).staged)
@@ -190,7 +195,7 @@ class Store:
     # -- beginning and end -------------------------------------------------------------------------------------------
 
     def delete_leftovers(self) -> None:
-        """Delete what nobody needs any more: staged trees that never got their place, trees replaced a while ago."""
+        """Delete staged entries that never got their place, and trees that were replaced a while ago."""
         self._journal.delete_temp_files()
         for path in self.link_folders.find_leftovers():
             with suppress(OSError):
@@ -205,32 +210,35 @@ class Store:
                     delete_tree(os.path.join(self._folder, name))
 
     def _delete_staged_link(self, path: str) -> None:
-        """Delete a link that never got its place. A folder is kept: without its journal nobody knows whose it was."""
+        """Delete a link that never got its place; a folder goes to the backups."""
         if is_link(path):
             syscalls.delete_file(path)
         else:
+            # Without its journal nobody knows whether the folder is a new copy or one that was somebody's.
             self.issues += (back_up(path, self.scope, os.path.basename(path), "interrupted", new_token()),)
 
     def _is_deletable(self, name: str) -> bool:
         match = _STAGED_NAME.fullmatch(name)
         if match is None:
             return _HOLDER_TEMP_NAME.fullmatch(name) is not None
+        # A clock that was set back makes an age negative; such a tree is deleted too, or it would stay for ever.
         age = time.time() - int(match[1], 16) / 1000
         return match[2] == "new" or not 0 <= age < self.limits.keep_replaced_seconds
 
     def write_holder(self) -> None:
-        """Say who is at work, for those who wait."""
+        """Write who is at work, for those who wait."""
         if stat_folder(self.scope.base) is None:
             return
         make_folders(self._folder)
         text = f"process {os.getpid()} on {platform.node() or 'this machine'}"
+        # Renamed into place, so that nobody reads half of a name.
         staged = os.path.join(self._folder, f".{_HOLDER_FILE}.{secrets.token_hex(6)}.tmp")
         with suppress(OSError):
             write_new_file(staged, text.encode("ascii", "replace"), mode=0o644)
             syscalls.rename(staged, os.path.join(self._folder, _HOLDER_FILE))
 
     def delete_holder(self) -> None:
-        """Take the name off again, and the store itself when it is empty."""
+        """Delete the file that says who is at work, and the store's folder when it is empty."""
         with suppress(OSError):
             syscalls.delete_file(os.path.join(self._folder, _HOLDER_FILE))
         with suppress(OSError):
@@ -243,9 +251,10 @@ def _with_new_inode(move: Move, number: int) -> Move:
 
 @contextmanager
 def open_store(scope: InstallScope, limits: Limits, *, keep_lock: bool = False) -> Iterator[Store]:
-    """The store of a scope for this process alone; whatever was interrupted is ended first.
+    """The store of a scope for this process alone; an interrupted change is finished or taken back first.
 
-    ``keep_lock``: raises ``InstallError`` (``interrupted-change``) where that would change the lock file.
+    Raises ``BusyError`` when another process holds the scope for too long. With ``keep_lock``, raises ``InstallError``
+    (``interrupted-change``) when ending the interrupted change would change the lock file.
     """
     check_scope_folders(scope)
     make_folders(scope.base, durable=True)
@@ -258,15 +267,15 @@ def open_store(scope: InstallScope, limits: Limits, *, keep_lock: bool = False) 
             store.write_holder()
             yield store
         finally:
-            store.discard_staged()
+            store.discard_staged_moves()
             store.delete_holder()
 
 
 @contextmanager
 def open_store_read_only(scope: InstallScope, limits: Limits) -> Iterator[Store]:
-    """The store of a scope while no process changes it, for those who only look: nothing is changed, nor recovered."""
+    """The store of a scope for a command that only reads, while no process changes it; nothing is recovered."""
     check_scope_folders(scope)
-    if stat_folder(scope.base) is None:
+    if stat_folder(scope.base) is None:  # without a base nothing can be locked, and a reader makes no folders
         yield _read_store(scope, limits)
         return
     with lock_folder(scope.base, seconds=limits.max_lock_seconds, holder=holder_path(scope)):
@@ -285,9 +294,9 @@ def holder_path(scope: InstallScope) -> str:
 
 
 def recover_scope(scope: InstallScope, limits: Limits, *, keep_lock: bool = False) -> tuple[Issue, ...]:
-    """End what was interrupted, if anything was; a warning for a journal that is not believed.
+    """Finish an interrupted change, or take it back; returns a warning for a journal that is not believed.
 
-    ``keep_lock``: raises ``InstallError`` (``interrupted-change``) where that would change the lock file.
+    With ``keep_lock``, raises ``InstallError`` (``interrupted-change``) when that would change the lock file.
     """
     if not has_journal(scope):
         return ()
@@ -296,11 +305,12 @@ def recover_scope(scope: InstallScope, limits: Limits, *, keep_lock: bool = Fals
 
 
 def check_scope_folders(scope: InstallScope) -> None:
-    """Raise ``InstallError`` unless the folders of a scope are ours: a repository may hold links that lead anywhere.
+    """Raise ``InstallError`` when a folder of a scope is a link, or belongs to another user.
 
-    In a project that is every folder from the project's own down to the base, and the store and the backups in it.
-    Above the base of a user, and above one of another shape, links are whoever's who set them up.
+    The folders of a project are all from the project's own down to the base, and the store and the backups in it. Above
+    the base of a user, and above a base of another shape, links are allowed: their owner set them up.
     """
+    # A repository may hold links that lead anywhere, and would have us write there.
     inner = os.path.relpath(scope.base, scope.root) if scope.location == "project" else os.curdir
     parts = () if inner == os.curdir else inner.split(os.sep)
     folders = [os.path.join(scope.root, *parts[: depth + 1]) for depth in range(len(parts))]
@@ -309,10 +319,7 @@ def check_scope_folders(scope: InstallScope) -> None:
 
 
 def _refuse_foreign_folder(path: str, scope: InstallScope) -> None:
-    """Raise unless a folder of ours is not there, or is a real folder of this user, of root, or of the root's owner.
-
-    The owner of the project counts because a container often runs as root in a project of somebody else.
-    """
+    """Raise ``InstallError`` unless a folder is missing, or is real and belongs to this user, root or the project."""
     try:
         info = os.lstat(path)
     except OSError:
@@ -321,5 +328,7 @@ def _refuse_foreign_folder(path: str, scope: InstallScope) -> None:
         raise InstallError("a folder of the install base is a link", path, "link-refused")
     if not stat.S_ISDIR(info.st_mode):
         raise InstallError("there is something else where a folder of the install base goes", path, "foreign-folder")
+    # The owner of the project counts: a container often runs as root in a project of somebody else. Windows has no
+    # user numbers.
     if hasattr(os, "geteuid") and info.st_uid not in {os.geteuid(), 0, os.stat(scope.root).st_uid}:
         raise InstallError(f"the folder belongs to another user (number {info.st_uid})", path, "foreign-folder")

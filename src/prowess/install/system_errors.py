@@ -1,4 +1,4 @@
-"""What the system refuses, as errors that say so."""
+"""Errors of the operating system, turned into errors of Prowess that name the path."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 @contextmanager
 def wrap_os_errors() -> Iterator[None]:
-    """Turn every ``OSError`` inside into an ``InstallError`` that names the path."""
+    """Raise ``InstallError`` (``write-failed``) with the path instead of an ``OSError`` in the block."""
     try:
         yield
     except OSError as error:
-        if isinstance(error, SkillError):
+        if isinstance(error, SkillError):  # some errors of Prowess are an OSError too, and say more
             raise
-        where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
-        raise InstallError(f"cannot go on: {error.strerror or error}", where, "write-failed") from error
+        path = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
+        raise InstallError(f"cannot go on: {error.strerror or error}", path, "write-failed") from error

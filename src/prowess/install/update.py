@@ -1,4 +1,4 @@
-"""Newer versions: whether there are any, what they change, and what someone changed by hand."""
+"""Updates: what the sources of installs have now, put in place of what is installed, unless somebody edited that."""
 
 from __future__ import annotations
 
@@ -7,45 +7,45 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from prowess.errors import Issue, LocalEditsError, NotInstalledError, SkillError
+from prowess.errors import LocalEditsError, NotInstalledError, SkillError
 from prowess.files.directory import exists
-from prowess.files.tree import read_tree
-from prowess.files.write import NewFile
-from prowess.install.copied_installs import read_copies
+from prowess.install.context import parse_refs, require_entry
 from prowess.install.entry_source import missing_install_error, spec_of_entry
-from prowess.install.fetch_source import BATCH_BYTES, STALE_CODES, LastOpenSource
+from prowess.install.fetch_source import BATCH_BYTES, LastOpenSource, select_stale_issues
 from prowess.install.file_diffs import diff_files
+from prowess.install.install_request import InstallOptions, InstallRequest
+from prowess.install.install_tree import refuse_unloadable, tree_for_entry
+from prowess.install.installed_files import find_edits, read_current_files
+from prowess.install.manifest_diff import find_stale_declarations
+from prowess.install.manifest_edits import declare_version, edit_manifest
+from prowess.install.outdated import describe_unreachable
 from prowess.install.rollback import find_rollback
-from prowess.install.stage import InstallOptions, InstallRequest, stage_install
+from prowess.install.stage import stage_install
 from prowess.install.store import open_store, open_store_read_only
 from prowess.install.system_errors import wrap_os_errors
-from prowess.install.tree import refuse_unloadable, trees_for, with_skill_files_only
-from prowess.lockfile.compare import compare_folder, compare_install, describe_differences
+from prowess.lockfile.compare import describe_differences
 from prowess.lockfile.scopes import find_copies, locate_install
 from prowess.progress_steps import report_steps
-from prowess.spec.skill_ref import check_version, is_commit, is_short_commit, link_name
-from prowess.spec.source_spec import with_skills
-from prowess.spec.versions import find_later_version, has_numbers
+from prowess.spec.skill_ref import SkillRef, check_version, link_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from prowess.install.agent_links import LinkFolders
+    from prowess.errors import Issue
+    from prowess.install.context import InstallContext, Refs
     from prowess.install.fetch_source import SourceAccess
+    from prowess.install.install_tree import InstallTree
     from prowess.install.store import Store
-    from prowess.install.tree import InstallTree, SourceFiles
     from prowess.limits import Limits
-    from prowess.lockfile.compare import Difference
     from prowess.lockfile.read import LockEntries, LockEntry
     from prowess.lockfile.scopes import InstallScope
-    from prowess.spec.source_spec import SourceSpec
 
 UpdateStatus = Literal["updated", "current", "edited", "failed", "available"]
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What came of one update: the commits before and after, what changes, and why not if it did not."""
+    """What came of one update: the commits before and after, the diff, and, when nothing was updated, why."""
 
     name: str
     status: UpdateStatus
@@ -56,98 +56,99 @@ class Update:
     path: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Outdated:
-    """An install whose source has something newer, or could not be asked whether it has.
+class UpdateOptions(NamedTuple):
+    """The keyword arguments of ``Installer.update``, which describes them."""
 
-    It names the version asked for, the commit here and the one there.
+    force: bool
+    dry_run: bool
+    allow_rollback: bool
+    save: bool
+
+
+UpdateOutcome = tuple[Update, tuple["Issue", ...]]
+"""What came of one update, and the issues to report with it."""
+
+
+def update_skills(context: InstallContext, refs: Refs | None, options: UpdateOptions) -> tuple[Update, ...]:
+    """Update one skill, several, or all when ``refs`` is ``None``; returns what came of each, in their order.
+
+    What keeps one skill from being updated is raised when it is the only one named; else it is its status.
     """
-
-    name: str
-    ref: str
-    current: str
-    newest: str
-    newer: str = ""
-    """The newest tag that is written like the version asked for (``v1.2.0`` for ``v1.0.0``); it takes naming it."""
-    status: Literal["outdated", "failed"] = "outdated"
-    """``"failed"``: the source could not be asked, so nobody knows of anything newer, and ``newest`` is empty."""
-    why: str = ""
-    """Why the source could not be asked."""
-
-
-def with_version(entry: LockEntry, version: str) -> LockEntry:
-    """The entry, moved to another version of its source.
-
-    An entry that is moved has no commit: whoever names another version may go back with it.
-    """
-    moved = replace(entry, ref=check_version(version), commit="") if version else entry
-    return entry if moved.ref == entry.ref else moved
+    begin = context.begin_read if options.dry_run else context.begin_change
+    begin(context.user, context.project)
+    access = context.access._replace(allow_rollback=options.allow_rollback)
+    if refs is None:
+        entries = context.list_entries()
+        outcomes = _update_all(entries, access.for_entries(entry for _, entry in entries), options)
+        context.issues += tuple(issue for _, issues in outcomes for issue in issues)
+        return tuple(update for update, _ in outcomes)
+    if not isinstance(refs, str | SkillRef):
+        return _update_several(context, parse_refs(refs), access, options)
+    ref = parse_refs(refs)[0]
+    scope, _ = context.find_known_install(ref)
+    entry = require_entry(context.read_lock(scope), scope, ref.full_name)
+    outcome = _update_one(scope, _with_version(entry, ref.version), access, options)
+    _report_outcome(context, scope, entry, ref.version, outcome, save=options.save)
+    return (outcome[0],)
 
 
-def try_find_newer(entry: LockEntry, scope: InstallScope, reach: SourceAccess) -> Iterator[Outdated | Issue]:
-    """What ``find_newer`` yields; a source that cannot be asked is an ``Outdated`` that ``failed``, and an issue."""
-    try:
-        yield from find_newer(entry, scope, reach)
-    except SkillError as error:
-        why = f"the source of {entry.name} could not be asked: {error.message}"
-        yield Issue(error.code, entry.name, why, error.path, 0, "warning")
-        yield _failed_check(entry, why)
+def _update_several(
+    context: InstallContext, refs: Sequence[SkillRef], access: SourceAccess, options: UpdateOptions
+) -> tuple[Update, ...]:
+    """Update the named skills; one that is not installed has the status ``"failed"``."""
+    # Each lock file is read once: to read it for each of thousands of skills would be quadratic.
+    recorded = {scope: context.read_lock(scope) for scope in context.scopes}
+    known: dict[int, tuple[InstallScope, LockEntry]] = {}
+    updates: dict[int, Update] = {}
+    for index, ref in enumerate(refs):
+        try:
+            scope, _ = context.find_known_install(ref)
+            known[index] = scope, require_entry(recorded[scope], scope, ref.full_name)
+        except SkillError as error:
+            updates[index] = Update(ref.full_name, "failed", "", why=error.message)
+    moved = [(scope, _with_version(entry, refs[index].version)) for index, (scope, entry) in known.items()]
+    outcomes = _update_all(moved, access.for_entries(entry for _, entry in moved), options)
+    for (index, (scope, entry)), outcome in zip(known.items(), outcomes, strict=True):
+        updates[index] = outcome[0]
+        _report_outcome(context, scope, entry, refs[index].version, outcome, save=options.save)
+    return tuple(updates[index] for index in range(len(refs)))
 
 
-def _failed_check(entry: LockEntry, why: str) -> Outdated:
-    return Outdated(entry.name, entry.ref, entry.commit or entry.digest, "", status="failed", why=why)
+def _with_version(entry: LockEntry, version: str) -> LockEntry:
+    """The entry at another version of its source; the entry itself when ``version`` is empty or its own."""
+    ref = check_version(version) if version else entry.ref
+    if ref == entry.ref:
+        return entry
+    # Without a commit nothing counts as a rollback: whoever names another version may go back with it.
+    return replace(entry, ref=ref, commit="")
 
 
-def find_newer(entry: LockEntry, scope: InstallScope, reach: SourceAccess) -> Iterator[Outdated | Issue]:
-    """What the source of an entry has that is not here; a commit that was asked for by its id never gets old.
-
-    An issue says that the source went back behind what is here, which is nothing newer, or that it is away and only
-    what it had before is known; an ``Outdated`` that ``failed`` goes with the latter. Raises ``SkillError`` when the
-    source cannot be asked.
-    """
-    if entry.kind == "adopted" or _is_pinned(entry):
+def _report_outcome(
+    context: InstallContext,
+    scope: InstallScope,
+    entry: LockEntry,
+    version: str,
+    outcome: UpdateOutcome,
+    *,
+    save: bool,
+) -> None:
+    """Add the issues of an update, and have the manifest declare the version that the skill was moved to."""
+    update, issues = outcome
+    context.issues += issues
+    if not version or update.status != "updated":
         return
-    spec = spec_of_entry(entry, scope, ref=entry.ref)
-    tag = ""
-    back: list[Issue] = []
-    if spec.kind == "git":
-        remote = reach.remote_for(spec)
-        newest, current = remote.resolve_ref(entry.ref), entry.commit
-        tags = remote.list_tags() if has_numbers(entry.ref) else ()
-        tag = find_later_version(entry.ref, tags) if entry.ref in tags else ""
-        issue = find_rollback(entry, newest, spec, reach)
-        if issue is not None:
-            newest, back = current, [issue]
-    else:
-        with wrap_os_errors(), reach.open_source(spec) as bundle:
-            newest, current = tree_for_entry(entry, bundle, spec, reach.limits).digest, entry.digest
-            back += _stale_issues(bundle)
-    yield from back
-    away = _unreachable_reason(entry, back)
-    if away:
-        yield _failed_check(entry, away)
-    elif newest != current or tag:
-        yield Outdated(entry.name, entry.ref, current, newest, tag)
+    if save and entry.declared:
+        context.issues += edit_manifest(
+            scope, lambda manifest: declare_version(manifest, scope, entry, version), context.limits
+        )
+    context.issues += tuple(find_stale_declarations(scope, [entry], context.limits))
 
 
-def _is_pinned(entry: LockEntry) -> bool:
-    """Whether an entry names its commit by its id, or by the first digits of it (and no branch of such a name)."""
-    return is_commit(entry.ref) or (is_short_commit(entry.ref) and entry.commit.startswith(entry.ref))
+# -- fetching ----------------------------------------------------------------------------------------------------------
 
 
-def _stale_issues(bundle: SourceFiles) -> list[Issue]:
-    """The issues that a site went back, or is away, and that what it had before is used."""
-    return [issue for issue in bundle.issues if issue.code in STALE_CODES]
-
-
-def _unreachable_reason(entry: LockEntry, issues: Sequence[Issue]) -> str:
-    """The sentence that a site is away and only an old copy of its index is here; ``""`` where it answered."""
-    away = next((issue for issue in issues if issue.code == "stale-index"), None)
-    return "" if away is None else f"the source of {entry.name} could not be asked: {away.message}"
-
-
-class PendingUpdate(NamedTuple):
-    """What the source of an entry has now, to be put in place of what is here."""
+class _PendingUpdate(NamedTuple):
+    """What the source of an entry has now, fetched and not yet in place."""
 
     scope: InstallScope
     entry: LockEntry
@@ -156,223 +157,178 @@ class PendingUpdate(NamedTuple):
     issues: tuple[Issue, ...]
 
 
-UpdateOutcome = tuple[Update, tuple[Issue, ...]]
-"""What came of one update, and what is worth saying about it."""
+def _update_one(scope: InstallScope, entry: LockEntry, access: SourceAccess, options: UpdateOptions) -> UpdateOutcome:
+    """Update one install; raises ``SkillError`` when something keeps it from being updated."""
+    with LastOpenSource(access) as source:
+        fetched = _fetch_newer(scope, entry, source, access)
+    if not isinstance(fetched, _PendingUpdate):
+        return fetched
+    return _apply_updates(scope, [fetched], access.limits, options, alone=True)[0]
 
 
-def update_all(
-    entries: Sequence[tuple[InstallScope, LockEntry]],
-    reach: SourceAccess,
-    force: bool,  # noqa: FBT001 - as the caller said
-    dry_run: bool,  # noqa: FBT001
+def _update_all(
+    entries: Sequence[tuple[InstallScope, LockEntry]], access: SourceAccess, options: UpdateOptions
 ) -> list[UpdateOutcome]:
-    """Bring many entries to what their sources have now, in their order; what keeps one from it is its status.
-
-    Each source is opened once, and what came of all of them is put in place together: to do so for each of thousands
-    would go through the sources and the lock file as often.
-    """
+    """Update many installs; returns what came of each, in their order. What keeps one from it is its status."""
     outcomes: dict[int, UpdateOutcome] = {}
-    waiting: dict[int, PendingUpdate] = {}
-    size = 0
+    waiting: dict[int, _PendingUpdate] = {}
+    waiting_bytes = 0
+    # Entries of one source follow each other, so that each source is opened once. What they gave is put in place
+    # together: to open the store, which reads the lock file, for each of thousands of entries would be quadratic.
     ordered = sorted(enumerate(entries), key=lambda row: (row[1][1].source, row[1][1].ref))
-    with LastOpenSource(reach) as source:
-        for at, (scope, entry) in report_steps(ordered, lambda row: row[1][1].name):
+    with LastOpenSource(access) as source:
+        for index, (scope, entry) in report_steps(ordered, lambda row: row[1][1].name):
             try:
-                came = fetch_newer(scope, entry, source, reach)
+                fetched = _fetch_newer(scope, entry, source, access)
             except SkillError as error:
-                came = _failed_outcome(entry, error)
-            if not isinstance(came, PendingUpdate):
-                outcomes[at] = came
+                fetched = _failed_outcome(entry, error)
+            if not isinstance(fetched, _PendingUpdate):
+                outcomes[index] = fetched
                 continue
-            waiting[at] = came
-            size += sum(len(file.content) for file in came.tree.files)
-            if size > BATCH_BYTES:
-                outcomes |= _apply_all(waiting, reach.limits, force, dry_run)
-                waiting, size = {}, 0
-    outcomes |= _apply_all(waiting, reach.limits, force, dry_run)
-    return [outcomes[at] for at in range(len(entries))]
+            waiting[index] = fetched
+            waiting_bytes += sum(len(file.content) for file in fetched.tree.files)
+            if waiting_bytes > BATCH_BYTES:
+                outcomes |= _apply_waiting(waiting, access.limits, options)
+                waiting, waiting_bytes = {}, 0
+    outcomes |= _apply_waiting(waiting, access.limits, options)
+    return [outcomes[index] for index in range(len(entries))]
 
 
 def _failed_outcome(entry: LockEntry, error: SkillError) -> UpdateOutcome:
-    """The status of an entry that something keeps from being updated."""
+    """The outcome for an entry that an error keeps from being updated."""
     status: UpdateStatus = "edited" if isinstance(error, LocalEditsError) else "failed"
     return Update(entry.name, status, entry.commit, why=error.message), ()
 
 
-def _apply_all(
-    waiting: Mapping[int, PendingUpdate],
-    limits: Limits,
-    force: bool,  # noqa: FBT001
-    dry_run: bool,  # noqa: FBT001
-) -> dict[int, UpdateOutcome]:
-    """Put what came in place, scope by scope; what came of each, by its number."""
-    outcomes: dict[int, UpdateOutcome] = {}
-    for scope in dict.fromkeys(one.scope for one in waiting.values()):
-        mine = {at: one for at, one in waiting.items() if one.scope == scope}
-        try:
-            came = apply_updates(scope, [*mine.values()], limits, force, dry_run)
-        except SkillError as error:  # of the store itself: nothing was put in place
-            came = [_failed_outcome(one.entry, error) for one in mine.values()]
-        outcomes |= dict(zip(mine, came, strict=True))
-    return outcomes
+def _fetch_newer(
+    scope: InstallScope, entry: LockEntry, source: LastOpenSource, access: SourceAccess
+) -> _PendingUpdate | UpdateOutcome:
+    """What the source of an entry has now, or the outcome when there is nothing to be put in place.
 
-
-def update_one(
-    scope: InstallScope,
-    entry: LockEntry,
-    reach: SourceAccess,
-    force: bool,  # noqa: FBT001 - as the caller's caller said
-    dry_run: bool,  # noqa: FBT001
-) -> UpdateOutcome:
-    """Fetch what the source of an entry has now, and put it in place of what is here."""
-    with LastOpenSource(reach) as source:
-        came = fetch_newer(scope, entry, source, reach)
-    if not isinstance(came, PendingUpdate):
-        return came
-    return apply_updates(scope, [came], reach.limits, force, dry_run, alone=True)[0]
-
-
-def fetch_newer(
-    scope: InstallScope, entry: LockEntry, source: LastOpenSource, reach: SourceAccess
-) -> PendingUpdate | UpdateOutcome:
-    """What the source of an entry has now, or what came of it where there is nothing to be put in place.
-
-    A source that went back is not followed: the update is then ``current``, with the issue ``rolled-back``. Of a site
-    that is away nothing is taken: the update ``failed``, with the issue ``stale-index``.
+    A source that went back is not followed: the status is ``"current"``, with the issue ``rolled-back``. When a site
+    does not answer, nothing is taken: the status is ``"failed"``, with the issue ``stale-index``.
     """
     if entry.kind == "adopted":
         return Update(entry.name, "current", entry.commit), ()
     spec = spec_of_entry(entry, scope, ref=entry.ref)
     with wrap_os_errors():
-        bundle = source.open_source(spec)
-        issue = find_rollback(entry, bundle.commit, spec, reach)
-        if issue is not None:
-            return Update(entry.name, "current", entry.commit, why="its source went back, and is not followed"), (
-                issue,
-            )
-        old_news = _stale_issues(bundle)
-        away = _unreachable_reason(entry, old_news)
-        if away:
-            return Update(entry.name, "failed", entry.commit, why=away), tuple(old_news)
-        tree = tree_for_entry(entry, bundle, spec, reach.limits)
+        source_files = source.open_source(spec)
+        rollback = find_rollback(entry, source_files.commit, spec, access)
+        if rollback is not None:
+            why = "its source went back, and is not followed"
+            return Update(entry.name, "current", entry.commit, why=why), (rollback,)
+        stale = tuple(select_stale_issues(source_files.issues))
+        unreachable = describe_unreachable(entry, stale)
+        if unreachable:
+            return Update(entry.name, "failed", entry.commit, why=unreachable), stale
+        tree = tree_for_entry(entry, source_files, spec, access.limits)
         refuse_unloadable([tree], spec)
-        # Only the install itself gives way: what another one took over stays with that.
-        wishes = InstallOptions(entry.agents, replaceable=frozenset((entry.name,)), copy=entry.is_copied)
-        arrival = InstallRequest(spec, bundle.commit, wishes)
-    return PendingUpdate(scope, entry, tree, arrival, tuple(old_news))
+    # Only the install itself gives way: a skill that another install took over stays with that install.
+    options = InstallOptions(entry.agents, replaceable=frozenset((entry.name,)), copy=entry.is_copied)
+    return _PendingUpdate(scope, entry, tree, InstallRequest(spec, source_files.commit, options), stale)
 
 
-def apply_updates(
+# -- putting in place --------------------------------------------------------------------------------------------------
+
+
+def _apply_waiting(
+    waiting: Mapping[int, _PendingUpdate], limits: Limits, options: UpdateOptions
+) -> dict[int, UpdateOutcome]:
+    """Put updates in place, one scope after the other; returns the outcome of each number."""
+    outcomes: dict[int, UpdateOutcome] = {}
+    for scope in dict.fromkeys(pending.scope for pending in waiting.values()):
+        in_scope = {index: pending for index, pending in waiting.items() if pending.scope == scope}
+        try:
+            applied = _apply_updates(scope, [*in_scope.values()], limits, options)
+        except SkillError as error:  # an error of the store itself: nothing was put in place
+            applied = [_failed_outcome(pending.entry, error) for pending in in_scope.values()]
+        outcomes |= dict(zip(in_scope, applied, strict=True))
+    return outcomes
+
+
+def _apply_updates(
     scope: InstallScope,
-    newer: Sequence[PendingUpdate],
+    updates: Sequence[_PendingUpdate],
     limits: Limits,
-    force: bool,  # noqa: FBT001 - as the caller's caller said
-    dry_run: bool,  # noqa: FBT001
+    options: UpdateOptions,
     *,
     alone: bool = False,
 ) -> list[UpdateOutcome]:
-    """Put what came for one scope in place, all of it together; what keeps one of them from it is its status.
+    """Put updates of one scope in place, all at once; what keeps one from being updated is its status.
 
-    ``alone``: there is one, and what keeps it from being updated is raised.
+    With ``alone`` there is one update, and what keeps it from being updated is raised.
     """
     outcomes: list[UpdateOutcome] = []
-    with wrap_os_errors(), (open_store_read_only if dry_run else open_store)(scope, limits) as store:
-        after = dict(store.locked)
-        for one in newer:
-            before, staged = dict(after), store.staged_count
+    with wrap_os_errors(), (open_store_read_only if options.dry_run else open_store)(scope, limits) as store:
+        locked = dict(store.locked)
+        for pending in updates:
+            before, staged_count = dict(locked), store.staged_count
             try:
-                here = _CurrentInstall(store, one.entry.name)
-                update, issues = here.stage_update(one.tree, one.request, after, force=force, dry_run=dry_run)
-                # A whole tree has the issues of its source too.
-                outcomes.append((update, tuple(dict.fromkeys((*one.issues, *issues)))))
+                update, issues = _CurrentInstall(store, pending.entry.name).stage_update(pending, locked, options)
+                # The tree of a whole source repeats the issues of the source.
+                outcomes.append((update, tuple(dict.fromkeys((*pending.issues, *issues)))))
             except SkillError as error:
                 if alone:
                     raise
-                store.discard_staged(staged)  # what of it was staged already is none of the others'
-                after = before
-                outcomes.append(_failed_outcome(one.entry, error))
-        if not dry_run:
-            store.commit(after)
-            last, issues = outcomes[-1]  # the store tells what it met, such as backups, of all of them together
-            outcomes[-1] = last, tuple(dict.fromkeys((*issues, *store.issues)))
+                store.discard_staged_moves(staged_count)  # the other updates must not commit a part of this one
+                locked = before
+                outcomes.append(_failed_outcome(pending.entry, error))
+        if not options.dry_run:
+            store.commit(locked)
+            # The store's own issues, such as backups, are about all updates together: the last one carries them.
+            update, issues = outcomes[-1]
+            outcomes[-1] = update, tuple(dict.fromkeys((*issues, *store.issues)))
     return outcomes
 
 
 class _CurrentInstall:
-    """An install as it is now, with what someone changed by hand."""
+    """An install as it is now, with what somebody changed by hand."""
 
     def __init__(self, store: Store, name: str) -> None:
-        self._store = store
-        now = store.locked.get(name)
-        self._place = locate_install(now, store.scope, name)
-        if now is None:
+        """Raises ``NotInstalledError`` when the lock file has no such install, or its files are missing."""
+        entry = store.locked.get(name)
+        if entry is None:
             raise NotInstalledError(f"skill {name} is not installed")
-        if not (find_copies(now, store.scope) if now.is_copied else exists(self._place)):
+        self._store, self._entry = store, entry
+        self._place = locate_install(entry, store.scope, name)
+        if not (find_copies(entry, store.scope) if entry.is_copied else exists(self._place)):
             raise missing_install_error(name, self._place)
-        self._entry = now
-        self._edits = find_edits(now, store.scope, store.link_folders, store.limits)
+        self._edits = find_edits(entry, store.link_folders, store.limits)
 
-    def stage_update(
-        self, tree: InstallTree, arrival: InstallRequest, locked: LockEntries, *, force: bool, dry_run: bool
-    ) -> tuple[Update, tuple[Issue, ...]]:
-        """Stage a tree in place of it, unless there is a reason not to; ``locked`` becomes what will be recorded."""
-        tree = self._leave_out_taken(tree)
-        same = tree.digest == self._entry.digest and arrival.spec.ref == self._entry.ref
-        if dry_run:
-            return self._make_update("edited" if self._edits else "current" if same else "available", tree, arrival), ()
-        if same and not self._edits:
-            locked[self._entry.name] = replace(self._entry, commit=arrival.commit)  # the same bytes at a newer commit
-            return self._make_update("current", tree, arrival), ()
-        if self._edits and not force:
-            raise LocalEditsError(
-                f"{self._entry.name} was changed by hand: {describe_differences(self._edits)}", self._place
-            )
-        said = self._make_update("updated", tree, arrival)
-        wishes = arrival.options._replace(declared=self._entry.declared)
-        _, issues = stage_install(self._store, locked, tree, arrival._replace(options=wishes))
-        return said, (*tree.issues, *issues)
+    def stage_update(self, pending: _PendingUpdate, locked: LockEntries, options: UpdateOptions) -> UpdateOutcome:
+        """Stage an update, and change its entry in ``locked``; a dry run only says what would be done.
 
-    def _leave_out_taken(self, tree: InstallTree) -> InstallTree:
-        """The tree without the skills that another install has, which it does not lose to an update of this one."""
-        landings, taken = self._store.link_folders, self._store.taken_names
+        Raises ``LocalEditsError`` for an edited install, unless ``options.force``.
+        """
+        request, tree = pending.request, self._without_taken_skills(pending.tree)
+        is_same = tree.digest == self._entry.digest and request.spec.ref == self._entry.ref
+        if options.dry_run:
+            status: UpdateStatus = "edited" if self._edits else "current" if is_same else "available"
+            return self._make_update(status, tree, request), ()
+        if is_same and not self._edits:
+            locked[self._entry.name] = replace(self._entry, commit=request.commit)  # a newer commit of equal files
+            return self._make_update("current", tree, request), ()
+        if self._edits and not options.force:
+            edits = describe_differences(self._edits)
+            raise LocalEditsError(f"{self._entry.name} was changed by hand: {edits}", self._place)
+        # The diff is made first: it compares with the files that staging is about to replace.
+        update = self._make_update("updated", tree, request)
+        install_options = request.options._replace(declared=self._entry.declared)
+        issues = stage_install(self._store, locked, tree, request._replace(options=install_options))
+        return update, (*tree.issues, *issues)
+
+    def _without_taken_skills(self, tree: InstallTree) -> InstallTree:
+        """The tree without the skills that another install has: an update of this one does not take them back."""
+        link_folders, taken = self._store.link_folders, self._store.taken_names
 
         def is_free(skill: str) -> bool:
-            path = os.path.join(landings.shared, link_name(skill))
-            return taken.find_link_holder(landings.to_lock_path(path)) in {"", self._entry.name}
+            path = os.path.join(link_folders.shared, link_name(skill))
+            return taken.find_link_holder(link_folders.to_lock_path(path)) in {"", self._entry.name}
 
         return tree._replace(skills={skill: folder for skill, folder in tree.skills.items() if is_free(skill)})
 
-    def _make_update(self, status: UpdateStatus, tree: InstallTree, arrival: InstallRequest) -> Update:
-        diff = diff_files(self._read_files(), tree.files, self._store.limits)
-        renamed = "" if diff or arrival.spec.ref == self._entry.ref else f"the same content, as {arrival.spec.ref}"
-        return Update(self._entry.name, status, self._entry.commit, arrival.commit, diff, renamed, Path(self._place))
-
-    def _read_files(self) -> Sequence[NewFile]:
-        """What is installed, as it is now."""
-        if self._entry.is_copied:
-            return read_copies(self._entry, self._store.link_folders, self._store.limits)
-        return [NewFile(*row) for row in read_tree(self._place, self._store.limits).files]
-
-
-def find_edits(entry: LockEntry, scope: InstallScope, landings: LinkFolders, limits: Limits) -> list[Difference]:
-    """How an install differs from the lock file: its folder, or its copies where these are it.
-
-    A copy that is missing as a whole is no edit.
-    """
-    if not entry.is_copied:
-        return compare_folder(entry.files, scope.install_folder(entry.name), limits)
-    differences = compare_install(entry, scope, landings.path_of_link, limits)
-    return [difference for difference in differences if difference.is_edit]
-
-
-def tree_for_entry(entry: LockEntry, bundle: SourceFiles, spec: SourceSpec, limits: Limits) -> InstallTree:
-    """The tree that takes an entry's place, out of a newer version: a chosen skill may have moved meanwhile."""
-    moved = entry.select and not any(path.startswith(f"{entry.subpath}/") for path in bundle.paths)
-    wanted = spec if not moved or not entry.subpath else _select_by_name(spec, entry.select)
-    tree = trees_for(bundle, wanted, limits)[0]
-    tree = with_skill_files_only(tree) if entry.is_copied else tree
-    return tree._replace(name=entry.name, select=entry.select)
-
-
-def _select_by_name(spec: SourceSpec, name: str) -> SourceSpec:
-    return with_skills(replace(spec, subpath=""), (name,))
+    def _make_update(self, status: UpdateStatus, tree: InstallTree, request: InstallRequest) -> Update:
+        files = read_current_files(self._entry, self._store.link_folders, self._store.limits)
+        diff = diff_files(files, tree.files, self._store.limits)
+        why = "" if diff or request.spec.ref == self._entry.ref else f"the same content, as {request.spec.ref}"
+        return Update(self._entry.name, status, self._entry.commit, request.commit, diff, why, Path(self._place))

@@ -35,7 +35,7 @@ from prowess.cli.shown_paths import shorten_path, with_dot_prefix
 from prowess.errors import BadReferenceError, Issue
 from prowess.files.directory import exists
 from prowess.install.copy_into import refuse_taken_places
-from prowess.install.plan import Plan, parse_typed_source, with_safe_name
+from prowess.install.typed_source import parse_typed_source, with_safe_name
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.read import LOCK_FILE
 from prowess.spec.skill_ref import is_local_path, link_name
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
     import prowess
     from prowess.install.installer import Installer
+    from prowess.install.plan import Plan
     from prowess.lockfile.scopes import InstalledSkill
 
 

@@ -16,8 +16,8 @@ from prowess.cli.shown_paths import shorten_path
 from prowess.cli.terminal import ask_choice, open_terminal
 from prowess.errors import InstallError
 from prowess.files.write import write_atomic
-from prowess.install.conflict_sides import LockSides, find_sides, write_merged_lock
 from prowess.install.installer import Installer
+from prowess.install.lock_sides import LockSides, find_sides, write_merged_lock
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.conflicts import find_marker
 from prowess.lockfile.merge import LockConflict, LockMerge, Side, find_shared_links, merge_locks, wrap_in_markers

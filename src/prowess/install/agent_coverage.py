@@ -1,4 +1,4 @@
-"""Which agent has which skill: the matrix of the skills that are here and the agents that look for them."""
+"""Which agent has which skill: a matrix of the skills on this machine and the agents that look for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from prowess.discovery.agents import AGENTS
 from prowess.files.directory import Folder, exists, stat_folder
 from prowess.files.paths import is_link, is_link_to
 from prowess.files.tree import digest_tree, hash_tree
-from prowess.install.agent_links import LinkFolders
+from prowess.install.agent_links import LinkFolders, skill_folder
 from prowess.lockfile.compare import compare_folder, is_exact_copy
 from prowess.lockfile.read import read_lock
 from prowess.skills.parse import SKILL_FILE
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from prowess.lockfile.scopes import InstallScope, ScopeName
 
 SkillState = Literal["linked", "copied", "missing", "shadowed", "edited"]
-"""How an agent has a skill: by a link, as real files, not at all, hidden by another of its name, changed by hand."""
+"""How an agent has a skill: by a link, as real files, not at all, hidden by another of its name, or edited."""
 
 
 @dataclass(frozen=True, slots=True)
 class SkillCoverage:
-    """One skill: its name, whose it is, the install that it belongs to (``""`` for none), and how each agent has it."""
+    """One skill: its name, its scope, the install that it belongs to (``""`` for none), and how each agent has it."""
 
     name: str
     location: ScopeName
@@ -40,31 +40,31 @@ class SkillCoverage:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The agents, by id, and the skills, the project's and then the user's of each name."""
+    """The ids of the agents, and the skills by name; of one name the project's is before the user's."""
 
     agents: tuple[str, ...]
     skills: tuple[SkillCoverage, ...]
 
 
 def find_coverage(scopes: Sequence[InstallScope], agents: Sequence[str], limits: Limits) -> Coverage:
-    """The matrix for those agents, and for whom skills are installed; ``scopes``: the first to win first."""
-    sights = [_ScopeView(scope, read_lock(scope.lock_folder, limits=limits), limits) for scope in scopes]
-    installed_for = {agent for sight in sights for entry in sight.locked.values() for agent in entry.agents}
+    """The matrix for some agents and for all that skills are installed for; of ``scopes`` the first one wins."""
+    views = [_ScopeView(scope, read_lock(scope.lock_folder, limits=limits), limits) for scope in scopes]
+    installed_for = {agent for view in views for entry in view.locked.values() for agent in entry.agents}
     columns = tuple(sorted({*agents, *(installed_for & AGENTS.keys())}))
     rows: list[SkillCoverage] = []
-    for rank, sight in enumerate(sights):
-        for skill in sight.find_skills(columns):
-            states = {agent: _state_for(skill, agent, sights[: rank + 1]) for agent in columns}
-            rows.append(SkillCoverage(skill.name, sight.scope.location, skill.install, states))
+    for rank, view in enumerate(views):
+        for skill in view.find_skills(columns):
+            states = {agent: _state_for(skill, agent, views[: rank + 1]) for agent in columns}
+            rows.append(SkillCoverage(skill.name, view.scope.location, skill.install, states))
     return Coverage(columns, tuple(sorted(rows, key=lambda row: (row.name, row.location))))
 
 
 class _ScopeSkill(NamedTuple):
-    """A skill of one scope: its entry in the lock file, or, where nobody installed it, the first folder that has it."""
+    """A skill of one scope, with its lock entry, or, when nobody installed it, with the first folder that has it."""
 
     name: str
     link: str
-    """What its folder is called where agents look."""
+    """The name of its folder where agents look."""
     entry: LockEntry | None = None
     first_path: str = ""
 
@@ -73,58 +73,60 @@ class _ScopeSkill(NamedTuple):
         return self.entry.name if self.entry is not None else ""
 
 
-def _state_for(skill: _ScopeSkill, agent: str, sights: Sequence[_ScopeView]) -> SkillState:
-    """How an agent has a skill of the last of the scopes; another of its name in the scopes before it hides it."""
-    *before, own = sights
-    path = own.find_path(agent, skill.link)
-    state = own.state_at(path, skill) if path else "missing"
+def _state_for(skill: _ScopeSkill, agent: str, views: Sequence[_ScopeView]) -> SkillState:
+    """How an agent has a skill of the last scope; a skill of its name in an earlier scope shadows it."""
+    *before, view = views
+    path = view.find_path(agent, skill.link)
+    state = view.state_at(path, skill) if path else "missing"
     if state == "missing":
         return state
-    hiding = next((one for one in (sight.find_path(agent, skill.link) for sight in before) if one), "")
-    return "shadowed" if hiding and not own.has_same_files(hiding, path) else state
+    paths = (earlier.find_path(agent, skill.link) for earlier in before)
+    winner = next((path for path in paths if path), "")
+    # A copy of equal files hides nothing: the agent gets the skill.
+    return "shadowed" if winner and not view.has_same_files(winner, path) else state
 
 
 class _ScopeView:
-    """What the agents see of one scope."""
+    """What the agents see of one scope; every folder is read once."""
 
     def __init__(self, scope: InstallScope, locked: LockEntries, limits: Limits) -> None:
         self.scope, self.locked, self._limits = scope, locked, limits
-        self._landings = LinkFolders(scope)
+        self._link_folders = LinkFolders(scope)
         self._digests: dict[str, str] = {}
         self._differing: dict[str, list[str]] = {}
-        # Many agents look in one folder: what lies there is listed, and compared with the lock file, once.
+        # Many agents look in one folder, so what is found out about a folder or a file is kept.
         self._homes: dict[str, list[str]] = {}
         self._states: dict[tuple[str, str], SkillState] = {}
 
     def find_skills(self, agents: Sequence[str]) -> Iterator[_ScopeSkill]:
-        """The skills of the lock file, then those that lie where the agents look and are in no lock file."""
+        """The skills of the lock file, then those where the agents look that are in no lock file."""
         recorded: set[str] = set()
         for entry in self.locked.values():
             recorded.update(os.path.basename(link) for link in entry.links)
             for name in entry.skills:
                 if link := link_name(name):
                     yield _ScopeSkill(name, link, entry)
-        own: dict[str, str] = {}
+        unrecorded: dict[str, str] = {}
         homes = (folder for agent in agents for folder in self._home_folders(agent))
-        for folder in dict.fromkeys((self._landings.shared, *homes)):
+        for folder in dict.fromkeys((self._link_folders.shared, *homes)):
             for name in _skill_names_in(folder):
-                own.setdefault(name, os.path.join(folder, name))
-        for name, path in own.items():
+                unrecorded.setdefault(name, os.path.join(folder, name))
+        for name, path in unrecorded.items():
             if name not in recorded:
                 yield _ScopeSkill(name, name, first_path=path)
 
     def find_path(self, agent: str, link: str) -> str:
-        """Where an agent finds a skill of that name in this scope; ``""`` for nowhere."""
+        """The path at which an agent finds a skill of that name in this scope; ``""`` when it finds none."""
         paths = (os.path.join(folder, link) for folder in self._home_folders(agent))
         return next((path for path in paths if exists(path)), "")
 
     def _home_folders(self, agent: str) -> list[str]:
         if agent not in self._homes:
-            self._homes[agent] = self._landings.folders_of_agent(agent)
+            self._homes[agent] = self._link_folders.folders_of_agent(agent)
         return self._homes[agent]
 
     def state_at(self, path: str, skill: _ScopeSkill) -> SkillState:
-        """How a skill lies at a path where something is."""
+        """The state of a skill at a path where an entry is."""
         if (path, skill.install) not in self._states:
             self._states[path, skill.install] = self._compute_state(path, skill)
         return self._states[path, skill.install]
@@ -136,35 +138,37 @@ class _ScopeView:
             return self._link_state(path, skill.entry)
         if is_exact_copy(skill.entry, path, self._limits):
             return "copied"
-        return "edited" if self._landings.to_lock_path(path) in skill.entry.links else "shadowed"
+        return "edited" if self._link_folders.to_lock_path(path) in skill.entry.links else "shadowed"
 
     def _unmanaged_state(self, path: str, first: str) -> SkillState:
         if stat_folder(path) is None:
-            return "missing"  # a link that leads nowhere
+            return "missing"  # the link leads nowhere
         if not self.has_same_files(path, first):
             return "shadowed"
         return "linked" if is_link(path) else "copied"
 
     def _link_state(self, path: str, entry: LockEntry) -> SkillState:
-        folder, place = entry.folder_for_link(os.path.basename(path)), self.scope.install_folder(entry.name)
-        target = os.path.join(place, *folder.split("/")) if folder else place
+        folder = entry.folder_for_link(os.path.basename(path))
         if stat_folder(path) is None:
             return "missing"
-        if entry.is_copied or not is_link_to(path, target):
+        # An install in mode copy has no folder to link to, so any link there is somebody else's.
+        if entry.is_copied or not is_link_to(path, skill_folder(self.scope, entry.name, folder)):
             return "shadowed"
+        # An edit of one skill of an install does not make its other skills edited.
         within = f"{folder}/" if folder else ""
         return "edited" if any(file.startswith(within) for file in self._find_edits(entry)) else "linked"
 
     def _find_edits(self, entry: LockEntry) -> list[str]:
-        """The files of an install that somebody changed; compared once for all agents and skills."""
+        """The paths of the files of an install that somebody changed."""
         if entry.name not in self._differing:
             rows = compare_folder(entry.files, self.scope.install_folder(entry.name), self._limits)
             self._differing[entry.name] = [row.path for row in rows]
         return self._differing[entry.name]
 
-    def has_same_files(self, one: str, other: str) -> bool:
-        """True when two folders have the same files; each is hashed once."""
-        return os.path.realpath(one) == os.path.realpath(other) or self._digest_of(one) == self._digest_of(other)
+    def has_same_files(self, first: str, second: str) -> bool:
+        """Whether two folders are one, or hold equal files."""
+        is_one = os.path.realpath(first) == os.path.realpath(second)  # nothing has to be hashed then
+        return is_one or self._digest_of(first) == self._digest_of(second)
 
     def _digest_of(self, path: str) -> str:
         real = os.path.realpath(path)
@@ -174,7 +178,7 @@ class _ScopeView:
 
 
 def _skill_names_in(folder: str) -> list[str]:
-    """The skills in a folder where an agent looks, by the names of their folders; links count."""
+    """The names of the folders, and of the links to folders, that hold a SKILL.md in a folder where an agent looks."""
     if stat_folder(folder) is None:
         return []
     with Folder(folder) as opened:

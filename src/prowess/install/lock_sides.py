@@ -1,4 +1,4 @@
-"""The two sides of a project's lock file that is in conflict: out of git's index, or out of the markers."""
+"""The two sides of a lock file that is in a merge conflict, from git's index or from the conflict markers."""
 
 from __future__ import annotations
 
@@ -25,31 +25,32 @@ _INDEX_STAGES = {"1": "base", "2": "ours", "3": "theirs"}
 
 
 class LockSides(NamedTuple):
-    """What a lock file in conflict is to be merged from."""
+    """The texts that a lock file in conflict is merged from."""
 
     text: str
-    """The lock file as it lies there."""
+    """The lock file as it is on the disk."""
     base: str
     ours: str
     theirs: str
     is_base_known: bool = True
-    """False where only markers without a base tell of the conflict: what one side lacks may have been removed."""
+    """False when only markers without a base are there. An entry that one side lacks may then have been removed."""
     is_mine_theirs: bool = False
-    """True where git calls ``theirs`` what the person at the keyboard did: in a rebase, and with stashed changes."""
+    """True when git calls the person's own changes ``theirs``: in a rebase, and with stashed changes."""
 
 
 def find_sides(scope: InstallScope, limits: Limits) -> LockSides | None:
-    """The sides of the scope's lock file; ``None`` when it is in no conflict, or is mended already.
+    """The sides of a scope's lock file; ``None`` when it is in no conflict, or the conflict is resolved already.
 
-    git's index has them whole while the file is unmerged. Otherwise the markers in the file tell, in which whatever git
-    could merge by lines stands on both sides. Raises ``InstallError`` (``torn-conflict``) where they do not tell.
+    git's index has both sides whole while the file is unmerged. Otherwise the sides are read from the markers in the
+    file; lines that git merged by itself are then on both sides. Raises ``InstallError`` (``torn-conflict``) when the
+    markers do not give two lock files.
     """
     text = read_text(scope.lock_folder, LOCK_FILE, limits) or ""
     stages = _read_stages(scope, limits)
     marked = split_conflict(text) if find_marker(text) else None
     stashed = marked is not None and marked.theirs_label == _STASH_LABEL
     if stages and (find_marker(text) or text in {stages.get("ours", ""), stages.get("theirs", "")}):
-        # A file without markers that is one of the sides was left so by git: the other side deleted the whole file.
+        # When one side deleted the file, git leaves the other side there without markers.
         base, ours, theirs = (stages.get(side, "") for side in _INDEX_STAGES.values())
         return LockSides(text, base, ours, theirs, is_mine_theirs=stashed or "rebase" in stages)
     if not find_marker(text):
@@ -65,7 +66,7 @@ def find_sides(scope: InstallScope, limits: Limits) -> LockSides | None:
 
 
 def _refuse_torn_side(side: str, path: str) -> None:
-    """Raise ``InstallError`` where one side by the markers is no lock file: git merged a part of an entry by lines."""
+    """Raise ``InstallError`` when a side is no lock file: git merged some lines of an entry by itself."""
     try:
         parse_lock(side)
     except InstallError as error:
@@ -74,7 +75,8 @@ def _refuse_torn_side(side: str, path: str) -> None:
 
 
 def _is_lock_text(text: str) -> bool:
-    """True when a text is a lock file; the style ``zdiff3`` leaves out what both sides of a conflict have alike."""
+    """Whether a text is a lock file."""
+    # The base by the markers may not be one: git's style zdiff3 leaves out lines that both sides share.
     try:
         parse_lock(text)
     except InstallError:
@@ -83,15 +85,13 @@ def _is_lock_text(text: str) -> bool:
 
 
 def _read_stages(scope: InstallScope, limits: Limits) -> dict[str, str]:
-    """The versions of the lock file in git's index by side, and ``rebase`` where one is under way.
+    """The versions of the lock file in git's index, by side; the key ``rebase`` is there while a rebase is under way.
 
-    Nothing where the file is not unmerged, and where git cannot tell.
+    Empty when the file is not unmerged, and when git cannot tell.
     """
     program = GitProgram(limits, printed=limits.max_lock_bytes)
-    with (
-        wrap_os_errors(),
-        temporary_folder() as empty,
-    ):  # the program bounds what git writes into its folder: not into ours
+    # The program bounds what git writes into its working folder: that is an empty one, and not the project.
+    with wrap_os_errors(), temporary_folder() as empty:
 
         def run_git(*args: str) -> str:
             return program(["-C", scope.lock_folder, *args], empty, make_environment(())).decode("utf-8", "replace")
@@ -111,7 +111,7 @@ def _read_stages(scope: InstallScope, limits: Limits) -> dict[str, str]:
 
 
 def write_merged_lock(scope: InstallScope, sides: LockSides, text: str, limits: Limits) -> None:
-    """Replace the lock file by a merged text; raises ``BusyError`` where it was changed since its sides were read."""
+    """Replace the lock file by a merged text; raises ``BusyError`` when it was changed since its sides were read."""
     with wrap_os_errors():
         check_scope_folders(scope)
         make_folders(scope.base, durable=True)

@@ -1,0 +1,105 @@
+"""A plan applied: its source is fetched, and all of its trees are staged and recorded at once, or none is."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prowess.errors import InstallError
+from prowess.install.entry_source import source_for_lock
+from prowess.install.install_request import InstallRequest
+from prowess.install.install_tree import refuse_unloadable, trees_for
+from prowess.install.lookalikes import find_lookalike_issues
+from prowess.install.manifest_diff import find_stale_declarations
+from prowess.install.manifest_edits import declare_source, edit_manifest
+from prowess.install.stage import stage_install
+from prowess.install.store import open_store
+from prowess.install.system_errors import wrap_os_errors
+from prowess.lockfile.read import COPY_MODE
+from prowess.lockfile.scopes import InstalledSkill, list_install_names, locate_install
+from prowess.progress_steps import report_steps
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from prowess.errors import Issue
+    from prowess.install.context import InstallContext
+    from prowess.install.install_tree import InstallTree
+    from prowess.install.manifest import ProjectManifest
+    from prowess.install.manifest_edits import ManifestEdit
+    from prowess.install.plan import Plan
+    from prowess.lockfile.read import LockEntries
+    from prowess.lockfile.scopes import InstallScope
+
+
+def apply_plan(context: InstallContext, plan: Plan) -> tuple[InstalledSkill, ...]:
+    """Install what a plan says, and have the manifest declare it; returns what is installed.
+
+    Raises what fetching, checking and staging raise; then nothing is installed.
+    """
+    scope = context.scope_for(project=plan.location == "project")
+    context.begin_change(scope)
+    before = context.read_lock(scope)
+    with wrap_os_errors(), context.open_source(plan.spec, plan.offer) as source_files:
+        trees = trees_for(source_files, plan.spec, context.limits)
+        request = InstallRequest(plan.spec, source_files.commit, plan.wishes)
+        installed, issues = install_trees(context, scope, trees, request)
+    context.issues += (*plan.issues, *issues)
+    # The manifest is edited last: it must not declare what could not be installed.
+    if plan.manifest:
+        mode = COPY_MODE if plan.wishes.copy else ""
+        gone = before.keys() - context.read_lock(scope).keys()
+
+        def declare_plan(manifest: ProjectManifest) -> ManifestEdit:
+            agents = plan.declared_agents
+            return declare_source(manifest, scope, plan.spec, agents, mode=mode, written=plan.written, gone=gone)
+
+        context.issues += edit_manifest(scope, declare_plan, context.limits)
+    replaced = [before.get(skill.full_name) for skill in installed]
+    context.issues += tuple(find_stale_declarations(scope, replaced, context.limits))
+    return installed
+
+
+def install_trees(
+    context: InstallContext, scope: InstallScope, trees: Sequence[InstallTree], request: InstallRequest
+) -> tuple[tuple[InstalledSkill, ...], tuple[Issue, ...]]:
+    """Install trees in a scope, all or none; returns what is installed, and what is worth a warning.
+
+    Raises ``InstallError`` when no skill of a tree can be loaded, and what ``stage_install`` raises.
+    """
+    issues = [issue for tree in trees for issue in tree.issues]
+    refuse_unloadable(trees, request.spec)
+    # Everything is fetched by now, so other commands do not have to wait for the network.
+    with open_store(scope, context.limits) as store:
+        names = [name for tree in trees for name in (*tree.skills, tree.name)]
+        known = _names_from_other_sources(context, source_for_lock(request.spec, scope), {*names})
+        issues += find_lookalike_issues(names, request.spec.org, known)
+        locked = dict(store.locked)
+        for tree in report_steps(trees, lambda tree: tree.name):
+            issues += stage_install(store, locked, tree, request)
+        store.commit(locked)
+        issues += store.issues
+    return tuple(to_installed_skill(scope, tree.name, locked) for tree in trees), tuple(issues)
+
+
+def _names_from_other_sources(context: InstallContext, source: str, arriving: set[str]) -> set[str]:
+    """The names of all installs and skills that come from another source and are not replaced by ``arriving``."""
+    # Two similar names from one source mean two skills: only another source can try to pass for the first.
+    known: set[str] = set()
+    for scope in context.scopes:
+        same_source: set[str] = set()
+        with suppress(InstallError):  # a lock file that makes no sense is reported by the commands that need it
+            for name, entry in context.read_lock(scope).items():
+                if entry.source == source and source:
+                    same_source.add(name)
+                elif name not in arriving:
+                    known |= {name, *entry.skills}
+        known |= {*list_install_names(scope)} - same_source - arriving
+    return known
+
+
+def to_installed_skill(scope: InstallScope, full_name: str, locked: LockEntries) -> InstalledSkill:
+    """The install of that name, at the place that ``locked`` gives it."""
+    org, _, name = full_name.partition("/")
+    return InstalledSkill(org, name, scope.location, Path(locate_install(locked.get(full_name), scope, full_name)))

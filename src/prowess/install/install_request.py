@@ -1,0 +1,49 @@
+"""What one install is asked to do: the source, the commit that was fetched, and the caller's options."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from prowess.spec.source_spec import SourceSpec
+
+
+class InstallOptions(NamedTuple):
+    """What a caller asked for besides the source."""
+
+    agents: tuple[str, ...] = ()
+    """The agents, by id, in whose folders the skills are linked or copied."""
+    replace: bool = False
+    """True when every install that is in the way gives way."""
+    declared: str = ""
+    """The entry of the manifest that asks for the install, as text; ``""`` when no entry does."""
+    replaceable: frozenset[str] = frozenset()
+    """The installs that give way although ``replace`` is false."""
+    replace_foreign: bool = False
+    """True when the caller also gives up what Prowess did not put where agents look; it goes to the backups.
+
+    A lock file never sets this: it may have come with a clone, so it cannot speak for the user.
+    """
+    copy: bool = False
+    """True when real files go where agents look, and nothing goes into the install base."""
+    extra_agents: Mapping[str, tuple[str, ...]] = {}
+    """Further agents of single installs, by the install's name: a person linked the install for them."""
+
+    def agents_of(self, name: str) -> tuple[str, ...]:
+        """The agents that the install of that name is linked for."""
+        # An agent that is named twice gets one link.
+        return tuple(dict.fromkeys((*self.agents, *self.extra_agents.get(name, ()))))
+
+    def may_replace(self, name: str) -> bool:
+        """Whether the install of that name gives way."""
+        return self.replace or name in self.replaceable
+
+
+class InstallRequest(NamedTuple):
+    """A source that was fetched, the commit that it gave (``""`` when it has none), and the caller's options."""
+
+    spec: SourceSpec
+    commit: str
+    options: InstallOptions

@@ -1,0 +1,140 @@
+"""Trees that are to be installed: the files of skills, taken from a source and checked before anything is written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.errors import InstallError, Issue, UnsafeTreeError
+from prowess.files.tree import digest_tree, hash_bytes
+from prowess.install.source_survey import SubpathReader, find_claimed_folders, survey_source
+from prowess.install.tree_paths import check_paths, refuse_irregular
+from prowess.names import is_below
+from prowess.spec.skill_ref import link_name
+from prowess.spec.source_spec import SourceSpec, with_skills
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from prowess.files.tree import FileHash
+    from prowess.files.write import NewFile
+    from prowess.install.find_skills import TreeSkill
+    from prowess.install.source_survey import SourceFiles, SourceSurvey
+    from prowess.limits import Limits
+    from prowess.lockfile.read import LockEntry
+
+
+class InstallTree(NamedTuple):
+    """What goes to one place in the install base."""
+
+    name: str
+    """``org/name``: the place."""
+    subpath: str
+    """The folder of the source that the files come from; ``""`` for all of it."""
+    select: str
+    """The one skill that somebody chose; ``""`` when the tree holds every skill of its source."""
+    files: tuple[NewFile, ...]
+    skills: dict[str, str]
+    """The folder of each skill below the place, by the name of the skill."""
+    issues: tuple[Issue, ...] = ()
+    load_error: Issue | None = None
+    """Why no skill of the tree can be loaded; ``None`` when one can."""
+
+    @property
+    def hashes(self) -> dict[str, FileHash]:
+        """The hash of every file, by path, as a lock entry has them."""
+        return hashes_of(self.files)
+
+    @property
+    def digest(self) -> str:
+        """The digest of the whole tree, as a lock entry has it."""
+        return digest_tree(self.hashes)
+
+
+def with_skill_files_only(tree: InstallTree) -> InstallTree:
+    """The tree without skills that get no folder where agents look, and without their files.
+
+    That is what an install in mode copy can hold: it has no folder in the base for the rest.
+    """
+    by_link: dict[str, str] = {}
+    for skill in tree.skills:
+        by_link.setdefault(link_name(skill), skill)
+    skills = {skill: tree.skills[skill] for link, skill in by_link.items() if link}
+    if len(skills) == len(tree.skills):
+        return tree  # nearly always, and no tree holds files outside of its skills' folders
+    prefixes = tuple(f"{folder}/" if folder else "" for folder in skills.values())
+    return tree._replace(files=tuple(file for file in tree.files if file.path.startswith(prefixes)), skills=skills)
+
+
+def hashes_of(files: Iterable[NewFile]) -> dict[str, FileHash]:
+    """The hash of each file in memory, by path, as a lock entry has them."""
+    return {file.path: hash_bytes(file.content, executable=file.executable) for file in files}
+
+
+def trees_for(source_files: SourceFiles, spec: SourceSpec, limits: Limits) -> list[InstallTree]:
+    """The trees that ``spec`` asks for: one for each skill that it chooses, or one with all skills but internal ones.
+
+    No tree holds files outside of its skills' folders. Raises ``InstallError`` for a skill that the source does not
+    have, and ``UnsafeTreeError`` for files that cannot be installed safely.
+    """
+    survey = survey_source(source_files, spec, limits)
+    if not spec.skills:
+        return [_tree_of_all(spec, survey)]
+    skills = survey.choose_skills(spec.skills)
+    # One request for the files of all chosen skills, instead of one for each skill.
+    survey.reader.prefetch([path for skill in skills for path in survey.files_of(skill)])
+    return [_tree_of_skill(spec, survey, skill) for skill in skills]
+
+
+def _tree_of_all(spec: SourceSpec, survey: SourceSurvey) -> InstallTree:
+    skills = {skill.name: skill.folder for skill in survey.skills if skill.is_default}
+    load_error = survey.issues[0] if survey.issues and not survey.skills else None
+    # When no skill can be loaded, the tree holds everything that claims to be one: whoever copies it may mend it.
+    folders = set(skills.values()) or find_claimed_folders(survey.paths)
+    refuse_irregular((code, path) for code, path in survey.irregular if is_below(path, folders))
+    paths = [path for path in survey.paths if is_below(path, folders)]
+    check_paths(paths, survey.limits)
+    files = survey.reader.read_files(paths)
+    return InstallTree(spec.full_name, spec.subpath, "", files, skills, survey.issues, load_error)
+
+
+def _tree_of_skill(spec: SourceSpec, survey: SourceSurvey, skill: TreeSkill) -> InstallTree:
+    paths = survey.files_of(skill)
+    refuse_irregular(survey.irregular_by_folder[skill.folder])
+    check_paths(paths, survey.limits)
+    name = link_name(skill.name)
+    if not name:
+        raise UnsafeTreeError(f"the skill's name {skill.name!a} cannot name a folder", code="bad-name")
+    subpath = "/".join(part for part in (spec.subpath, skill.folder) if part)
+    files = survey.reader.read_files(paths, f"{skill.folder}/" if skill.folder else "")
+    return InstallTree(f"{spec.org}/{name}", subpath, skill.name, files, {skill.name: ""})
+
+
+def refuse_unloadable(trees: Iterable[InstallTree], spec: SourceSpec) -> None:
+    """Raise ``InstallError`` when no skill of a tree can be loaded: there would be nothing to use."""
+    for issue in (tree.load_error for tree in trees if tree.load_error is not None):
+        message = f"{spec} has no skill that can be loaded: {issue.path}: {issue.message}"
+        raise InstallError(message, code=issue.code)
+
+
+def read_recorded_tree(source_files: SourceFiles, entry: LockEntry, limits: Limits) -> InstallTree:
+    """The files that a lock entry records, as far as the source has them, with the skills that the entry records."""
+    # The entry decides, not a survey: an earlier version may have chosen the files of a skill by other rules.
+    reader = SubpathReader(source_files, entry.subpath)
+    prefix = f"{entry.subpath}/" if entry.subpath else ""
+    paths = [path for path in entry.files if source_files.has_file(prefix + path)]
+    check_paths(paths, limits)
+    return InstallTree(entry.name, entry.subpath, entry.select, reader.read_files(paths), dict(entry.skills))
+
+
+def tree_for_entry(entry: LockEntry, source_files: SourceFiles, spec: SourceSpec, limits: Limits) -> InstallTree:
+    """The tree that takes the place of an entry, from another version of its source.
+
+    A chosen skill that is no longer in its folder is looked for by its name. Raises what ``trees_for`` raises.
+    """
+    # Repositories move skills between folders; an update follows the name that the person chose.
+    if entry.select and entry.subpath and not any(path.startswith(f"{entry.subpath}/") for path in source_files.paths):
+        spec = with_skills(replace(spec, subpath=""), (entry.select,))
+    tree = trees_for(source_files, spec, limits)[0]
+    tree = with_skill_files_only(tree) if entry.is_copied else tree
+    return tree._replace(name=entry.name, select=entry.select)

@@ -1,0 +1,73 @@
+"""The files of an install as they are on the disk: in its folder, or, in mode copy, in the copies where agents look."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from prowess.files.paths import is_real_folder
+from prowess.files.tree import read_tree
+from prowess.files.write import NewFile
+from prowess.lockfile.compare import compare_folder, compare_install, is_exact_copy
+from prowess.spec.skill_ref import link_name
+
+if TYPE_CHECKING:
+    from prowess.install.agent_links import LinkFolders
+    from prowess.limits import Limits
+    from prowess.lockfile.compare import Difference
+    from prowess.lockfile.read import LockEntry
+
+
+def read_current_files(entry: LockEntry, link_folders: LinkFolders, limits: Limits) -> tuple[NewFile, ...]:
+    """The files of an install as they are now, edited or not.
+
+    A skill may have several copies: its files are those of the first copy that was edited, else of the first one.
+    """
+    if not entry.is_copied:
+        return read_folder(link_folders.scope.install_folder(entry.name), limits)
+    files: list[NewFile] = []
+    for skill, folder in entry.skills.items():
+        paths = [path for path in _copy_paths(entry, skill, link_folders) if is_real_folder(path)]
+        # The edited copy counts: it is what an update would overwrite, so a diff has to show it.
+        edited = next((path for path in paths if not is_exact_copy(entry, path, limits)), None)
+        if paths:
+            files += read_folder(edited or paths[0], limits, folder)
+    return tuple(files)
+
+
+def read_unedited_files(entry: LockEntry, link_folders: LinkFolders, limits: Limits) -> tuple[NewFile, ...] | None:
+    """The files of an install, from copies that nobody edited; ``None`` when a skill has no such copy.
+
+    The folder of an install that is not in mode copy is read as it is: the caller has compared it.
+    """
+    if not entry.is_copied:
+        return read_folder(link_folders.scope.install_folder(entry.name), limits)
+    files: list[NewFile] = []
+    for skill, folder in entry.skills.items():
+        paths = _copy_paths(entry, skill, link_folders)
+        unedited = next((path for path in paths if is_exact_copy(entry, path, limits)), None)
+        if unedited is None:
+            return None
+        files += read_folder(unedited, limits, folder)
+    return tuple(files)
+
+
+def _copy_paths(entry: LockEntry, skill: str, link_folders: LinkFolders) -> list[str]:
+    # A copy is named after its skill; an install of several skills has copies of each.
+    name = link_name(skill)
+    return [link_folders.path_of_link(recorded) for recorded in entry.copies if os.path.basename(recorded) == name]
+
+
+def read_folder(path: str, limits: Limits, inside: str = "") -> tuple[NewFile, ...]:
+    """The files of a folder, named as if the folder were at ``inside``; raises ``OSError`` when there is none."""
+    files = (NewFile(*row) for row in read_tree(path, limits).files)
+    return tuple(file._replace(path=f"{inside}/{file.path}") if inside else file for file in files)
+
+
+def find_edits(entry: LockEntry, link_folders: LinkFolders, limits: Limits) -> list[Difference]:
+    """How the files of an install differ from its lock entry; a copy that is missing as a whole is no edit."""
+    if not entry.is_copied:
+        return compare_folder(entry.files, link_folders.scope.install_folder(entry.name), limits)
+    # A missing copy holds nothing that an update could destroy; only changed files count.
+    differences = compare_install(entry, link_folders.scope, link_folders.path_of_link, limits)
+    return [difference for difference in differences if difference.is_edit]

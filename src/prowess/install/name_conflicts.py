@@ -1,0 +1,174 @@
+"""Conflicts of names: what is in the way of an install, and the other installs that give way to it.
+
+Two things can be taken: the place of an install in the base (``org/name``), and the path of a skill where agents look.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.errors import AlreadyInstalledError, NameTakenError
+from prowess.files.directory import exists
+from prowess.install.ownership import (
+    backup_reason,
+    find_link_holder,
+    is_copy_in_place,
+    is_made_by_prowess,
+    recorded_link_paths,
+    stage_unlink,
+)
+from prowess.install.store import TakenNames
+from prowess.lockfile.scopes import locate_install
+from prowess.spec.skill_ref import link_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from prowess.install.install_request import InstallOptions
+    from prowess.install.store import AgentLink, Store
+    from prowess.lockfile.read import LockEntries, LockEntry
+    from prowess.lockfile.scopes import InstallScope
+
+
+class Newcomer(NamedTuple):
+    """The install that wants a place: its name, its source as the lock file has it, and the caller's options."""
+
+    name: str
+    source: str
+    options: InstallOptions
+
+
+def refuse_taken(
+    name: str, source: str, scope: InstallScope, locked: LockEntries, taken: TakenNames | None = None
+) -> None:
+    """Raise when the place ``name`` of a scope is taken, also by a name that differs only in case.
+
+    Raises ``NameTakenError`` when another source has the place, else ``AlreadyInstalledError``. ``taken`` is the index
+    of the scope's names; a caller that stages many trees passes its own, so that it is built once.
+    """
+    taken = taken or TakenNames(scope, locked)
+    copied = taken.find_entry(name)
+    copied = copied if copied in locked and locked[copied].is_copied else ""
+    # Some file systems ignore case: a name that differs only in case is one place there.
+    twin = copied or taken.find_place(name)
+    place = locate_install(locked.get(copied), scope, twin or name)
+    if not twin and not exists(place):
+        return
+    entry = locked.get(twin or name)
+    if entry is not None and entry.source != source:
+        message = f"{name} is installed from {_describe_origin(entry)}, not from {source}"
+        raise NameTakenError(message, place)
+    unknown = ", and is not in the lock file" if entry is None else ""
+    raise AlreadyInstalledError(f"skill {twin or name} already installed at {place}{unknown}", place)
+
+
+def find_displaced_installs(
+    store: Store, skills: Mapping[str, str], source: str, options: InstallOptions
+) -> list[LockEntry]:
+    """The other installs that lose skills when these are installed; nothing is staged.
+
+    ``skills`` has the install that each skill goes to, by the name of the skill. Raises what ``stage_install`` raises
+    for a name that is taken.
+    """
+    installs = dict.fromkeys(skills.values())
+    for name in installs:
+        if not options.may_replace(name):
+            refuse_taken(name, source, store.scope, store.locked, store.taken_names)
+    # The installs that are replaced as a whole give up their links anyway.
+    replaced = {store.taken_names.find_entry(name) for name in installs}
+    others = {name: entry for name, entry in store.locked.items() if name not in replaced}
+    folders = store.link_folders.folders_for(options.agents)
+    # Nothing is fetched yet, and only the files tell whether copies that are there already are the skills to come.
+    options = options._replace(replace_foreign=True) if options.copy else options
+    holders: dict[str, LockEntry] = {}
+    for skill, name in skills.items():
+        for path in (os.path.join(folder, link_name(skill)) for folder in folders if link_name(skill)):
+            holder = _find_entry_to_displace(store, others, path, Newcomer(name, source, options))
+            if holder is not None:
+                holders[holder.name] = holder
+    return list(holders.values())
+
+
+def displace_others(store: Store, locked: LockEntries, links: Sequence[AgentLink], newcomer: Newcomer) -> None:
+    """Take the paths of ``links`` from the other entries of ``locked``, and stage the removal of those left empty.
+
+    Raises ``NameTakenError`` where the caller's options do not allow that. ``locked`` is changed.
+    """
+    options = newcomer.options
+    names = {os.path.basename(link.path) for link in links}
+    for link in links:
+        # A copy that is there already, byte for byte, is in nobody's way.
+        allowed = options._replace(replace_foreign=True) if is_copy_in_place(store, link) else options
+        holder = _find_entry_to_displace(store, locked, link.path, newcomer._replace(options=allowed))
+        if holder is not None:
+            if options.replace and options.declared and holder.declared:
+                _refuse_partial_loss(link.path, holder, names)
+            _take_link_from(store, locked, holder, link.path)
+
+
+def _find_entry_to_displace(store: Store, locked: LockEntries, path: str, newcomer: Newcomer) -> LockEntry | None:
+    """The other install that has a path where agents look; ``None`` when the path is free for the newcomer.
+
+    Raises ``NameTakenError`` unless that install, or anything else that is there, gives way.
+    """
+    # What nobody recorded is refused first: only the caller may give up what could be the user's own.
+    holder = find_link_holder(store, locked, path)
+    if not newcomer.options.replace_foreign:
+        _refuse_foreign_path(store, path, holder or store.locked.get(newcomer.name), newcomer.source)
+    if holder is not None and not newcomer.options.may_replace(holder.name):
+        raise NameTakenError(_taken_message(os.path.basename(path), holder, newcomer.source), path)
+    return holder
+
+
+def _taken_message(name: str, holder: LockEntry, source: str) -> str:
+    if holder.source == source:
+        return f"the skill {name!r} is installed already, from the same source, as part of {holder.name}"
+    origin = _describe_origin(holder)
+    return f"the skill {name!r} is installed from {origin} ({holder.name}); this one comes from {source}"
+
+
+def _describe_origin(entry: LockEntry) -> str:
+    return entry.source or "a folder that was adopted"
+
+
+def _refuse_partial_loss(path: str, holder: LockEntry, names: set[str]) -> None:
+    """Raise when an install that the manifest declares as a whole would lose only some of its skills, ``names``.
+
+    The manifest would then declare those skills twice, and no sync could tell which declaration has them.
+    """
+    others = ", ".join(f'"{skill}"' for skill in holder.skills if link_name(skill) not in names)
+    if others:
+        message = (
+            f"the skill {os.path.basename(path)!r} is part of {holder.name}, all of which the manifest declares: have "
+            f"it name the others (skills = [{others}]) and sync, or remove {holder.name}"
+        )
+        raise NameTakenError(message, path)
+
+
+def _refuse_foreign_path(store: Store, path: str, entry: LockEntry | None, source: str) -> None:
+    if not exists(path) or is_made_by_prowess(store, path, entry):
+        return
+    name = os.path.basename(path)
+    message = (
+        f"the skill {name!r} is at {path} already, and is not what Prowess put there; this one comes from {source}"
+    )
+    raise NameTakenError(message, path)
+
+
+def _take_link_from(store: Store, locked: LockEntries, holder: LockEntry, path: str) -> None:
+    """Take a link from the entry that has it; stage the removal of the install when it has no skill left."""
+    lost = store.link_folders.to_lock_path(path)
+    skills = {skill: folder for skill, folder in holder.skills.items() if link_name(skill) != posixpath.basename(lost)}
+    links, copies = (tuple(link for link in links if link != lost) for links in (holder.links, holder.copies))
+    rest = replace(holder, links=links, copies=copies, skills=skills)
+    if skills:
+        locked[holder.name] = rest
+        return
+    del locked[holder.name]
+    # The lost link itself is not removed: the newcomer's link takes its place.
+    for other in recorded_link_paths(store, rest):
+        stage_unlink(store, other, holder)
+    store.stage_removal(holder.name, keep=backup_reason(store, holder, store.scope.install_folder(holder.name)))

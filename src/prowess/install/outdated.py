@@ -1,0 +1,116 @@
+"""Installs whose source has something newer; nothing is changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from prowess.errors import Issue, SkillError
+from prowess.install.entry_source import spec_of_entry
+from prowess.install.fetch_source import select_stale_issues
+from prowess.install.install_tree import tree_for_entry
+from prowess.install.rollback import find_rollback
+from prowess.install.system_errors import wrap_os_errors
+from prowess.progress_steps import report_steps
+from prowess.spec.skill_ref import is_commit, is_short_commit
+from prowess.spec.versions import find_later_version, has_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from prowess.install.context import InstallContext
+    from prowess.install.fetch_source import SourceAccess
+    from prowess.lockfile.read import LockEntry
+    from prowess.lockfile.scopes import InstallScope
+
+
+@dataclass(frozen=True, slots=True)
+class Outdated:
+    """An install whose source has something newer, or could not be asked whether it has."""
+
+    name: str
+    ref: str
+    """The version that was asked for."""
+    current: str
+    """The commit that is installed; the digest where the source has no commits."""
+    newest: str
+    """The commit, or the digest, that the source has now."""
+    newer: str = ""
+    """The newest tag that is written like the version asked for (``v1.2.0`` for ``v1.0.0``); it takes naming it."""
+    status: Literal["outdated", "failed"] = "outdated"
+    """``"failed"``: the source could not be asked, so nobody knows of anything newer, and ``newest`` is empty."""
+    why: str = ""
+    """Why the source could not be asked."""
+
+
+def find_newer_versions(context: InstallContext) -> tuple[Outdated, ...]:
+    """The installs of both scopes whose source has something newer, or could not be asked."""
+    context.begin_read(context.user, context.project)
+    outdated: list[Outdated] = []
+    entries = context.list_entries()
+    access = context.access.for_entries(entry for _, entry in entries)
+    for scope, entry in report_steps(entries, lambda pair: pair[1].name):
+        try:
+            for finding in _find_newer(entry, scope, access):
+                if isinstance(finding, Issue):
+                    context.issues += (finding,)
+                else:
+                    outdated.append(finding)
+        except SkillError as error:
+            # One source that does not answer must not hide what the others have.
+            why = f"the source of {entry.name} could not be asked: {error.message}"
+            context.issues += (Issue(error.code, entry.name, why, error.path, 0, "warning"),)
+            outdated.append(_failed_check(entry, why))
+    return tuple(outdated)
+
+
+def _failed_check(entry: LockEntry, why: str) -> Outdated:
+    return Outdated(entry.name, entry.ref, entry.commit or entry.digest, "", status="failed", why=why)
+
+
+def _find_newer(entry: LockEntry, scope: InstallScope, access: SourceAccess) -> Iterator[Outdated | Issue]:
+    """What the source of an entry has that is not installed; nothing when all of it is.
+
+    A warning says that the source went back behind what is installed, which is nothing newer, or that a site does not
+    answer; with the latter goes an ``Outdated`` that failed. Raises ``SkillError`` when the source cannot be asked.
+    """
+    if entry.kind == "adopted" or _is_at_fixed_commit(entry):
+        return
+    spec = spec_of_entry(entry, scope, ref=entry.ref)
+    tag = ""
+    issues: list[Issue] = []
+    if spec.kind == "git":
+        remote = access.remote_for(spec)
+        newest, current = remote.resolve_ref(entry.ref), entry.commit
+        # Listing tags costs a request, and only a version with numbers, such as v1.2, can have later ones.
+        tags = remote.list_tags() if has_numbers(entry.ref) else ()
+        tag = find_later_version(entry.ref, tags) if entry.ref in tags else ""
+        # What a rollback offers is not newer, so it is not reported as outdated.
+        rollback = find_rollback(entry, newest, spec, access)
+        if rollback is not None:
+            newest, issues = current, [rollback]
+    else:
+        # Only a repository tells its newest version without giving its files.
+        with wrap_os_errors(), access.open_source(spec) as source_files:
+            newest, current = tree_for_entry(entry, source_files, spec, access.limits).digest, entry.digest
+            issues = select_stale_issues(source_files.issues)
+    yield from issues
+    why = describe_unreachable(entry, issues)
+    if why:
+        yield _failed_check(entry, why)
+    elif newest != current or tag:
+        yield Outdated(entry.name, entry.ref, current, newest, tag)
+
+
+def _is_at_fixed_commit(entry: LockEntry) -> bool:
+    """Whether the version of an entry is a commit, by its id or the first digits of it, which never gets old."""
+    return is_commit(entry.ref) or (is_short_commit(entry.ref) and entry.commit.startswith(entry.ref))
+
+
+def describe_unreachable(entry: LockEntry, issues: Sequence[Issue]) -> str:
+    """The sentence that the site of an entry did not answer; ``""`` when it did.
+
+    ``issues`` are those of the source: a site that did not answer is served from an old copy of its index.
+    """
+    stale = next((issue for issue in issues if issue.code == "stale-index"), None)
+    return "" if stale is None else f"the source of {entry.name} could not be asked: {stale.message}"

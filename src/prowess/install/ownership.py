@@ -1,0 +1,99 @@
+"""Whose is what lies in a place: made by Prowess and unchanged, edited by somebody, or never made by Prowess.
+
+The answer decides what a change may delete, what it moves to the backups, and what it must leave alone. The functions
+take an open ``Store``, so nobody else changes the scope meanwhile.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prowess.errors import Issue
+from prowess.files.directory import exists, stat_folder
+from prowess.files.paths import is_link, is_link_into, is_real_folder
+from prowess.install.install_tree import hashes_of
+from prowess.lockfile.compare import compare_folder, is_exact_copy
+
+if TYPE_CHECKING:
+    from prowess.install.store import AgentLink, Store
+    from prowess.lockfile.read import LockEntries, LockEntry
+
+
+def backup_reason(store: Store, entry: LockEntry | None, place: str) -> str:
+    """Why the folder of an install has to be kept, as a key of ``backups.REASONS``; ``""`` when it may be deleted.
+
+    It may be deleted when it is a link, is missing, or is exactly what its lock entry records.
+    """
+    if is_link(place) or not exists(place):
+        return ""
+    if entry is None:
+        return "unknown"
+    is_equal = stat_folder(place) is not None and not compare_folder(entry.files, place, store.limits)
+    return "" if is_equal else "edited"
+
+
+def find_link_holder(store: Store, locked: LockEntries, path: str) -> LockEntry | None:
+    """The entry that records the link or copy at a path; ``None`` when no entry does."""
+    recorded = store.link_folders.to_lock_path(path)
+    entry = locked.get(store.taken_names.find_link_holder(recorded))
+    # The index of names also knows entries that lost the link while this change was staged.
+    return entry if entry is not None and recorded in entry.links else None
+
+
+def is_made_by_prowess(store: Store, path: str, entry: LockEntry | None) -> bool:
+    """Whether Prowess made what lies where agents look: a link into the install base, or a copy as ``entry`` has it.
+
+    An edited copy of an install in mode copy counts as well: it is an edited install, and goes to the backups.
+    """
+    if is_link(path):
+        return is_link_into(path, store.scope.base)
+    return entry is not None and (_is_recorded_copy(store, path, entry) or is_exact_copy(entry, path, store.limits))
+
+
+def _is_recorded_copy(store: Store, path: str, entry: LockEntry) -> bool:
+    """Whether a real folder is a copy that an install in mode copy records there, edited or not."""
+    return entry.is_copied and store.link_folders.to_lock_path(path) in entry.copies and is_real_folder(path)
+
+
+def is_copy_in_place(store: Store, link: AgentLink) -> bool:
+    """Whether the copy that ``link`` asks for is there already, byte for byte, no matter who put it there."""
+    if not link.copy or not is_real_folder(link.path):
+        return False
+    return not compare_folder(hashes_of(link.files), link.path, store.limits)
+
+
+def with_backup_reason(store: Store, link: AgentLink, holder: LockEntry | None) -> AgentLink:
+    """The link with the reason why the folder that is in its place has to be kept, if it has to be.
+
+    A copy that Prowess made and nobody changed need not be kept. ``holder`` is the entry that records the folder.
+    """
+    if not exists(link.path) or is_link(link.path) or is_copy_in_place(store, link):
+        return link
+    if holder and is_exact_copy(holder, link.path, store.limits):
+        return link
+    return link._replace(
+        backup_reason="edited" if holder and _is_recorded_copy(store, link.path, holder) else "foreign"
+    )
+
+
+def recorded_link_paths(store: Store, entry: LockEntry | None) -> list[str]:
+    """The paths of the links that an entry records; none without an entry."""
+    return [store.link_folders.path_of_link(link) for link in entry.links] if entry is not None else []
+
+
+def stage_unlink(store: Store, path: str, entry: LockEntry | None) -> None:
+    """Stage the removal of a link that leads into the install of ``entry``, or of a copy that ``entry`` records.
+
+    An edited copy goes to the backups. Anything else stays, with the warning ``not-ours``.
+    """
+    if entry is None or not exists(path):
+        return
+    # What Prowess made and nobody changed can be made again; everything else is somebody's work.
+    is_exact = is_exact_copy(entry, path, store.limits)
+    if is_exact or _is_recorded_copy(store, path, entry) or is_link_into(path, store.scope.install_folder(entry.name)):
+        store.stage_unlink(path, keep="" if is_exact or is_link(path) else "edited")
+        return
+    # A lock file that came with a clone may name folders that are the user's own.
+    recorded = store.link_folders.to_lock_path(path)
+    message = f"{recorded} is not what was installed there: it stays as it is"
+    store.issues += (Issue("not-ours", recorded, message, path, 0, "warning"),)
