@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import ResourceNotFoundError, SkillError, SourceError
-from prowess.mcp.handlers import ensure_current
+from prowess.mcp.answers import Answer, answer_about_skill
 from prowess.mcp.pagination import decode_cursor, make_page
 from prowess.mcp.uris import URI_TEMPLATE
 from prowess.spec.hidden_characters import to_one_line
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from prowess.mcp.tools import ModelTools
     from prowess.skills.skill import Skill
     from prowess.spec.frontmatter.json_types import Json
-
-    Result = dict[str, Json]
 
 _FREE_ARGUMENT = "arguments"
 _HINT_PARTS = re.compile(r"[\[<(]([^\]>)]*)[\]>)]|(\S+)")
@@ -73,15 +71,14 @@ class Prompts:
         """The skills that people may call, by name."""
         return [skill.name for skill in self._served.catalog if skill.user_invocable]
 
-    def list_prompts(self, cursor: str | None) -> Result:
+    def list_prompts(self, cursor: str | None) -> Answer:
         """A page of prompts."""
         after, most = decode_cursor(cursor), self._limits.max_page_entries
         begin = bisect_right(self.names, after) if after else 0
         page = self.names[begin : begin + most]
         more = begin + most < len(self.names)
-        return make_page(
-            "prompts", [self._describe_prompt(self._served.catalog[name]) for name in page], page[-1] if more else None
-        )
+        prompts = [self._describe_prompt(self._served.catalog[name]) for name in page]
+        return Answer(make_page("prompts", prompts, page[-1] if more else None))
 
     def _describe_prompt(self, skill: Skill) -> Json:
         rows: list[Json] = [
@@ -90,7 +87,7 @@ class Prompts:
         ]
         return {"name": skill.name, "description": to_one_line(skill.description), "arguments": rows}
 
-    def get_prompt(self, name: str, given: Mapping[str, str]) -> Result:
+    def get_prompt(self, name: str, given: Mapping[str, str]) -> Answer:
         """The text that the call of a skill sends to the model."""
         skill = self._find_prompt_skill(name)
         known = [argument.name for argument in list_arguments(skill)]
@@ -104,9 +101,8 @@ class Prompts:
         )
         text = self._tools.write_user_call(skill, said)
         message: Json = {"role": "user", "content": {"type": "text", "text": text}}
-        said_about = to_one_line(skill.description)
-        answer: Result = {"resultType": "complete", "description": said_about, "messages": [message]}
-        return ensure_current(skill, answer)
+        about = to_one_line(skill.description)
+        return answer_about_skill(skill, {"resultType": "complete", "description": about, "messages": [message]})
 
     def _find_prompt_skill(self, name: str) -> Skill:
         skill = self._served.catalog.get(name)
@@ -116,7 +112,7 @@ class Prompts:
 
     # -- completion --------------------------------------------------------------------------------------------------
 
-    def complete_argument(self, ref: Mapping[str, object], name: str, value: str, said: Mapping[str, str]) -> Result:
+    def complete_argument(self, ref: Mapping[str, object], name: str, value: str, said: Mapping[str, str]) -> Answer:
         """The values that an argument of a prompt, or of the template of resources, may have."""
         if ref.get("type") == "ref/prompt":
             skill = self._find_prompt_skill(str(ref.get("name")))
@@ -130,7 +126,7 @@ class Prompts:
             raise ResourceNotFoundError(f"nothing to complete for {str(ref.get('uri'))[:200]!r}")
         values: list[Json] = [*found[:_MAX_VALUES]]
         shown: Json = {"values": values, "total": len(found), "hasMore": len(found) > _MAX_VALUES}
-        return {"resultType": "complete", "completion": shown}
+        return Answer({"resultType": "complete", "completion": shown})
 
     def _complete_paths(self, begin: str) -> list[str]:
         listed = self._served.listed_paths

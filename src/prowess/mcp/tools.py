@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from prowess.escapes import escape_line
-from prowess.mcp.handlers import ensure_current
+from prowess.mcp.answers import Answer, answer_about_skill
 from prowess.mcp.listing_text import write_listing
 from prowess.mcp.uris import make_uri
 from prowess.runtime.session import Session
@@ -95,21 +95,21 @@ class ModelTools:
             parameters={**tool.parameters, "properties": properties},
         )
 
-    def call_tool(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to a call; what goes wrong is an answer too."""
+    def call_tool(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+        """Return the answer to a call; what goes wrong is an answer too."""
         if name not in _CALLABLE_TOOLS:
             known = ", ".join(tool["name"] for tool in self.definitions)
             said = f"known: {known}" if known else "none is offered"
-            return _make_result(f"unknown tool: {to_one_line(name[:_MAX_NAME_CHARS])}; {said}", is_error=True)
+            return Answer(_make_result(f"unknown tool: {to_one_line(name[:_MAX_NAME_CHARS])}; {said}", is_error=True))
         wanted = arguments.get("name")
         skill = self._served.catalog.get(wanted) if isinstance(wanted, str) else None
         if skill is None and isinstance(wanted, str) and (failure := self._served.find_failure(wanted)) is not None:
-            return _make_result(self._describe_failure(wanted, failure), is_error=True)
+            return Answer(_make_result(self._describe_failure(wanted, failure), is_error=True))
         # Of a skill that models do not see the answer is that of an unknown one, which names those that there are.
         toolset = Toolset(self.open_session(skill)) if skill and skill.model_invocable else self._toolset
         result = toolset.call(name, arguments)
-        answer = _make_result(result.content, *self._make_links(skill, result), is_error=result.is_error)
-        return ensure_current(skill, answer)
+        links = self._make_links(skill, result)
+        return answer_about_skill(skill, _make_result(result.content, *links, is_error=result.is_error))
 
     def _describe_failure(self, name: str, failure: Issue) -> str:
         """That a skill is there and cannot be loaded, with the finding and what to do about it."""
