@@ -10,16 +10,17 @@ import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 
 from prowess.errors import SourceError
+from prowess.mcp.http.access import make_access
 from prowess.mcp.http.bind import check_token, parse_bind, parse_host_names, parse_origins
 from prowess.mcp.http.connections import LimitedConnection, accept_backlog
-from prowess.mcp.http.guard import RequestGuard, make_access
+from prowess.mcp.http.guard import RequestGuard
 from prowess.mcp.http.sessions import SessionLimiter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from prowess.limits import Limits
-    from prowess.mcp.http.guard import App
+    from prowess.mcp.http.access import App
     from prowess.mcp.server import Server
 
 MCP_PATH = "/mcp"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from prowess.errors import ResourceError, SkillError, SourceError
-from prowess.mcp.http.guard import LOOPBACK_HOSTS
+from prowess.mcp.http.access import LOOPBACK_HOSTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
