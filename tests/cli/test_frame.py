@@ -99,8 +99,6 @@ BARS = {
     *("diff", "find", "install (list)"),
 }
 """What draws bars there."""
-OTHERS = {"call": {"prompt"}}
-"""Commands whose module takes something from another's."""
 
 
 def heavy_in(loaded: set[str]) -> set[str]:
@@ -198,7 +196,7 @@ def own_modules(loaded: set[str]) -> set[str]:
 def modules_of(name: str) -> set[str]:
     """The module of a command alone."""
     own = name.split(" ", maxsplit=1)[0]
-    return {COMMANDS_BY_NAME[own].module} | OTHERS.get(own, set()) if own in COMMANDS_BY_NAME else set()
+    return {COMMANDS_BY_NAME[own].module} if own in COMMANDS_BY_NAME else set()
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from prowess.cli.command_class import new_command
-from prowess.cli.commands.prompt import DIALECTS as KNOWN
 from prowess.cli.options import catalog_options, json_option, load_cli_settings
 from prowess.cli.render import printer
 from prowess.cli.script_folder import folder_option, note_empty_folder
 from prowess.cli.session import open_session
+from prowess.discovery.settings import DIALECT_NAMES
 from prowess.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _FORK_NOTE = (
 )
 @click.argument("tool", required=False)
 @click.argument("arguments", required=False, metavar="[JSON]")
-@click.option("--dialect", type=click.Choice(KNOWN), help="The names and shapes of the tools.")
+@click.option("--dialect", type=click.Choice(DIALECT_NAMES), help="The names and shapes of the tools.")
 @click.option(
     "--scripts/--no-scripts", default=True, show_default=True, help="Whether scripts of trusted skills may run."
 )

@@ -18,6 +18,7 @@ from prowess.cli.options import (
 )
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Table, line
+from prowess.discovery.settings import DIALECT_NAMES
 from prowess.spec.quantities import format_count
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 STYLES = ("xml", "markdown", "text", "json")
 _OTHER_SKILL_NAME = "x" * 64
 """The name of a skill that nobody has."""
-DIALECTS = ("prowess", "load_skill", "skill__activate", "read_skill", "skill_load", "use_skill")
 
 
 @new_command(
@@ -44,7 +44,7 @@ DIALECTS = ("prowess", "load_skill", "skill__activate", "read_skill", "skill_loa
 )
 @click.argument("skills", nargs=-1, metavar="[NAME]...", shell_complete=complete_skill_or_path)
 @click.option("--style", type=click.Choice(STYLES), help="A bare listing in this style instead of a dialect's block.")
-@click.option("--dialect", type=click.Choice(DIALECTS), help="The names and shapes of the tools.")
+@click.option("--dialect", type=click.Choice(DIALECT_NAMES), help="The names and shapes of the tools.")
 @click.option("--budget", type=click.IntRange(0), metavar="TOKENS", help="What the listing may cost.")
 @click.option("--query", default="", help="A request: the selector picks the skills that fit it.")
 @click.option("--filter", "pattern", metavar="PATTERN", help="Only skills whose path fits.")

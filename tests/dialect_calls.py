@@ -1,0 +1,18 @@
+"""The calls that models make in each dialect, read from the dialects themselves so that a new one needs no table."""
+
+from functools import cache
+
+import prowess
+
+
+@cache
+def _loader(dialect: prowess.DialectName) -> tuple[str, str]:
+    sample = prowess.Catalog.from_sources([prowess.Source.inline("sample", "Does one thing.", "Do it.")])
+    tool = prowess.Toolset(prowess.Session(sample), dialect).tools()[0]
+    return tool.name, tool.parameters["required"][0]
+
+
+def load_call(dialect: prowess.DialectName, name: str) -> tuple[str, dict[str, str]]:
+    """The call that loads a skill: the first tool of a dialect, and the name as its first required parameter."""
+    tool, key = _loader(dialect)
+    return tool, {key: name}
