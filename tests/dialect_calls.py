@@ -4,6 +4,14 @@ from functools import cache
 
 import prowess
 
+READERS = {
+    "skill__activate": ("skill__read_resource", "skill_name", "path"),
+    "read_skill": ("read_skill_file", "skill_name", "path"),
+    "skill_load": ("skill_resource", "name", "resource"),
+    "prowess": ("read_skill_file", "name", "path"),
+}
+"""The tool that reads files, its parameter for the skill and that for the path, in each dialect that has one."""
+
 
 @cache
 def _loader(dialect: prowess.DialectName) -> tuple[str, str]:

@@ -6,14 +6,7 @@ from pathlib import Path
 import pytest
 
 import prowess
-from tests.dialect_calls import load_call
-
-READERS = {
-    "skill__activate": ("skill__read_resource", "skill_name", "path"),
-    "read_skill": ("read_skill_file", "skill_name", "path"),
-    "skill_load": ("skill_resource", "name", "resource"),
-    "prowess": ("read_skill_file", "name", "path"),
-}
+from tests.dialect_calls import READERS, load_call
 
 
 @pytest.fixture(params=list(prowess.DIALECTS))

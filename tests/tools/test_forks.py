@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import prowess
-from tests.tools.conftest import READERS
+from tests.dialect_calls import READERS
 
 Put = Callable[..., Path]
 Talk = Callable[..., prowess.Session]

@@ -49,7 +49,7 @@ print(json.dumps({"answers": answers, "seconds": time.monotonic() - begin, "grow
 
 
 def test_a_body_without_end_is_listed_and_refused(put: Put, tmp_path: Path) -> None:
-    """Case 19: the head is enough to list it; loading says what the bound is, at no cost, and the others load."""
+    """The head is enough to list it; loading says what the bound is, at no cost, and the others load."""
     put("good")
     folder = put("evil")
     with (folder / "SKILL.md").open("r+b") as file:
@@ -65,7 +65,7 @@ def test_a_body_without_end_is_listed_and_refused(put: Put, tmp_path: Path) -> N
     found = json.loads(child.stdout)
     assert found["seconds"] < 2
     assert found["grown"] < 64 * 1024, "KiB"
-    assert len(found["answers"]) == 6
+    assert found["answers"].keys() == prowess.DIALECTS.keys()
     for dialect, (listed, refused, message, good_refused, good_loaded) in found["answers"].items():
         assert (listed, refused, good_refused, good_loaded) == (True, True, False, True), dialect
         assert "1048576" in message, dialect

@@ -20,8 +20,9 @@ from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import neutralize_tags
 from prowess.tools.content import render_load_result, render_preload_element
 from prowess.tools.dialects.prowess import DIALECT
+from prowess.tools.options import ToolsetOptions
 from prowess.tools.toolset import Toolset
-from prowess.tools.view import ToolsetOptions, View, may_have_files
+from prowess.tools.view import View, may_have_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,40 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
 from prowess.errors import SkillError, UnknownSkillError
 from prowess.runtime.path_mask import find_host_folders, mask_paths
 from prowess.select.budget import BudgetReport, fit_listing
 from prowess.spec.render import render_lines
-from prowess.spec.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from prowess.runtime.acting.scripts import Scripts
     from prowess.runtime.activation import Activation
-    from prowess.runtime.fork import ForkRunner
     from prowess.runtime.session import Session
     from prowess.skills.skill import Skill
     from prowess.spec.render import ListingEntry
-
-
-class ToolsetOptions(NamedTuple):
-    """How a toolset was set up."""
-
-    allowed: tuple[str, ...] | None = None
-    budget: int | None = None
-    max_bytes: int | None = None
-    hint_resources: bool = True
-    index_in_description: bool = True
-    fork: ForkRunner | Literal["host"] | None = None
-    scripts: Scripts | None = None
-    load_tool: str = "load_skill"
-    """The tool that loads a skill."""
-    tokens: Callable[[str], int] = estimate_tokens
-    """How the tokens of a text are counted."""
-    hide_paths: bool = False
+    from prowess.tools.options import ToolsetOptions
 
 
 @cache
