@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from prowess.authoring.descriptions import description_issues
 from prowess.authoring.findings import locate_issues, read_lines, read_skill_file
-from prowess.authoring.fix import NOT_SERVED, fix, unquoted_issues
+from prowess.authoring.fix import fix, unquoted_issues
+from prowess.authoring.fixers import NOT_SERVED
 from prowess.authoring.new import is_placeholder_line
 from prowess.authoring.secrets import secret_issues
 from prowess.authoring.similar import similar_issues

@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
-from prowess.authoring.fix import quote_yaml
+from prowess.authoring.fixers import quote_yaml
 from prowess.errors import SourceError
 from prowess.files.directory import exists
 from prowess.files.paths import is_real_folder, read_inode
