@@ -50,7 +50,7 @@ def trace_events(tracer_provider: TracerProvider | None = None) -> OnEvent:
         began = ended - int((event.seconds or 0.0) * _NANOSECONDS)
         span = tracer.start_span(f"skill {event.kind}", start_time=began, attributes=_event_attributes(event))
         if event.decision == "refused":
-            _mark_failed(span, str(event.detail.get("code", "refused")))
+            _mark_failure(span, str(event.detail.get("code", "refused")))
         span.end(ended)
 
     return record
@@ -146,11 +146,11 @@ def _describe_result(span: Span, toolset: Toolset, result: ToolResult) -> ToolRe
         description = _shorten(skill.description, _MAX_VALUE_CHARS)
         span.set_attributes({"gen_ai.skill.name": skill.name, "gen_ai.skill.description": description})
     if result.is_error:
-        _mark_failed(span, str(result.data.get("reason", "error")))
+        _mark_failure(span, str(result.data.get("reason", "error")))
     return result
 
 
-def _mark_failed(span: Span, code: str) -> None:
+def _mark_failure(span: Span, code: str) -> None:
     from opentelemetry.trace import Status, StatusCode  # noqa: PLC0415 - an extra, which is there: a span was made
 
     span.set_attribute("error.type", code)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from prowess.authoring.descriptions import description_issues
@@ -117,6 +116,8 @@ def _with_nearest_key(issue: Issue) -> Issue:
     """Return the issue; when it is about an unknown key, the message also names the known key that is most similar."""
     if issue.code != "unknown-field":
         return issue
+    from difflib import get_close_matches  # noqa: PLC0415 - saves start-up time of `prowess check`: few skills need it
+
     close = get_close_matches(
         issue.field.lower()[:_MAX_KEY_LENGTH], sorted(SPEC_FIELDS | EXTENSION_FIELDS), n=1, cutoff=_SIMILAR_KEY_RATIO
     )

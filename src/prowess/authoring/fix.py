@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, fields
-from difflib import unified_diff
 from typing import TYPE_CHECKING
 
 from prowess.authoring.findings import read_skill_file
@@ -46,6 +45,8 @@ class Fix:
 
     def diff(self, name: str = "") -> str:
         """Return the change as a unified diff, after git's two lines for a file that gets another name."""
+        from difflib import unified_diff  # noqa: PLC0415 - saves start-up time of `prowess check`: few look at the diff
+
         shown = name or self.path
         lines = unified_diff(
             self.before.splitlines(keepends=True),

@@ -102,16 +102,16 @@ class _ListingWriter:
     def _write_entries(self, entries: Sequence[ListingEntry]) -> str:
         """Return the text with these entries: how to use them, one line for each, and what is left out."""
         if not self._options.tools:
-            return self._join_blocks(" This server has these:", entries, self._describe_omitted(entries, "."))
+            return self._join_blocks(" This server has these:", entries, self._write_omission(entries, "."))
         if not entries:
             return f" There are {format_count(len(self._whole), 'skill')}, not listed here. {_SEARCH_GUIDE}"
         if any(description for _, description, _ in entries):
             end = "" if list(entries) == self._whole else _SHORTENED_NOTE
             return self._join_blocks(f" When a task fits a description below, {_LOAD_GUIDE}.", entries, end)
         guide = f" When a task fits one of the names below, {_LOAD_GUIDE}; search_skills says what each is for."
-        return self._join_blocks(guide, entries, self._describe_omitted(entries, ": find them with search_skills."))
+        return self._join_blocks(guide, entries, self._write_omission(entries, ": find them with search_skills."))
 
-    def _describe_omitted(self, entries: Sequence[ListingEntry], end: str) -> str:
+    def _write_omission(self, entries: Sequence[ListingEntry], end: str) -> str:
         count = len(self._whole) - len(entries)
         return f"{count} more {'is' if count == 1 else 'are'} not listed{end}" if count else ""
 

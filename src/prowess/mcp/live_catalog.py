@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from contextlib import suppress
 from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.discovery.scan import find_skills, resolve_standard_places
-from prowess.discovery.walk import ScanRules
-from prowess.discovery.watch import Reloader, linked_folders
+from prowess.discovery.watch import Reloader
 from prowess.errors import SkillError
-from prowess.files.directory import Folder
 from prowess.limits import DEFAULT_LIMITS
 from prowess.mcp.handlers import SkillHandlers
 from prowess.mcp.manifests import ManifestCache
 from prowess.mcp.options import ServeOptions, resolve_roots
 from prowess.mcp.prompts import Prompts
-from prowess.mcp.served_skills import ServedSkills, build_from_catalog, build_from_scan
+from prowess.mcp.served_skills import ServedSkills, build_from_catalog
+from prowess.mcp.skill_loader import SkillLoader
 from prowess.mcp.tools import ModelTools
 from prowess.mcp.uris import SKILL_FILE, make_uri
-from prowess.model import Place
-from prowess.spec.document import LoadPolicy
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterable
 
     from prowess.discovery.file_changes import WatchMethod
@@ -67,49 +63,6 @@ class SnapshotChanges(NamedTuple):
     """The addresses of the files whose content has changed."""
     listed_before: tuple[Skill, ...] = ()
     """The skills that models were shown before the change."""
-
-
-class SkillLoader:
-    """Loads the served skills from named folders, or from the standard places when none are named."""
-
-    def __init__(self, roots: tuple[str, ...], limits: Limits) -> None:
-        self._roots = roots
-        self._limits = limits
-        self._rules = ScanRules(LoadPolicy(limits=limits), nested=True)
-
-    def load(self) -> ServedSkills:
-        """Scan the places, and return the skills to serve."""
-        places, allowed = self._places()
-        return build_from_scan(find_skills(places, self._rules, allowed=allowed), self._limits)
-
-    def watched_folders(self, served: ServedSkills | None) -> Iterable[str]:
-        """Return the folders to watch for changes: the places, and the folders that links of ``served`` lead to."""
-        linked = linked_folders(served.skills.values()) if served is not None else ()
-        return (*(place.path for place in self._places()[0]), *linked)
-
-    def is_small(self) -> bool:
-        """Return whether the places hold so few files and folders that loading them takes only a moment.
-
-        Entries are counted and no clock is read, so whether a client waits for its listing does not depend on chance.
-        """
-        left = self._limits.max_awaited_entries
-        waiting = [place.path for place in self._places()[0]]
-        while waiting:
-            try:
-                with Folder(waiting.pop()) as folder:
-                    entries = folder.list_entries(left)
-            except OSError:  # a folder that is missing or unreadable costs nothing to load
-                continue
-            left -= sum(map(len, entries[:-1]))
-            if left <= 0 or not entries.complete:
-                return False
-            waiting += [os.path.join(folder.path, name) for name in entries.folders]
-        return True
-
-    def _places(self) -> tuple[tuple[Place, ...], tuple[str, ...] | None]:
-        if self._roots:
-            return tuple(Place(root) for root in self._roots), None
-        return resolve_standard_places()
 
 
 class LoadThread:
@@ -272,7 +225,7 @@ class LiveCatalog:
         if result.changes is not None and self.announce is not None:
             self.announce(result.changes)
 
-    def call_when_loaded(self, report: Callable[[ServedSkills], None]) -> None:
+    def call_after_load(self, report: Callable[[ServedSkills], None]) -> None:
         """Call ``report`` once with the skills of the first load: now when they are loaded already."""
         self._on_loaded = report
         self._report_first_load()
@@ -337,7 +290,7 @@ class LiveCatalog:
         For a skill whose manifest was never sent, only its SKILL.md is compared: nobody can hold an old digest of the
         other files, and hashing them would cost a read of the whole library.
         """
-        sent = self._manifests.find_cached(skill)
+        sent = self._manifests.find_manifest(skill)
         if sent is None:
             before = old.skills.get(path)
             is_same = before is not None and before.identity == skill.identity

@@ -84,7 +84,7 @@ class ManifestCache:
             for folder in self._cached.keys() - folders:
                 del self._cached[folder]
 
-    def find_cached(self, skill: Skill) -> ServedManifest | None:
+    def find_manifest(self, skill: Skill) -> ServedManifest | None:
         """Return the manifest that was computed last, or ``None`` when nobody has asked for it."""
         return self._cached.get(skill.real_folder)
 

@@ -72,7 +72,7 @@ class ChangeNotifier:
         if (connection := _find_connection(ctx)) is not None:
             self._late_connections.add(connection)
 
-    def record_initialized(self, ctx: ServerRequestContext[Any, Any]) -> None:
+    def begin_notifying(self, ctx: ServerRequestContext[Any, Any]) -> None:
         """Notify a client of an older protocol from now on, and at once when its handshake came too early.
 
         A client need not listen before it has sent ``initialized``, so nothing is sent earlier.

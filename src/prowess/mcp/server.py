@@ -121,7 +121,7 @@ class Server:
             if any(left_out):
                 tell(left_out)
 
-        self._live_catalog.call_when_loaded(report_left_out)
+        self._live_catalog.call_after_load(report_left_out)
 
     def tell_arrivals(self) -> None:
         """Describe skills that arrive from now on in the answer to the next tool call, each skill once.
@@ -141,7 +141,7 @@ class Server:
         made.middleware.append(self._handle_handshake)
         for method, params, handler in self._handlers():
             made.add_request_handler(method, params, handler)
-        made.add_notification_handler("notifications/initialized", types.NotificationParams, self._handle_initialized)
+        made.add_notification_handler("notifications/initialized", types.NotificationParams, self._handle_ready)
         if self._options.extension:
             made.extensions[EXTENSION] = {"directoryRead": True}
         return made
@@ -245,8 +245,8 @@ class Server:
                 self.lowlevel.instructions = await anyio.to_thread.run_sync(lambda: tools.instructions) or None
         return await call_next(ctx)
 
-    async def _handle_initialized(self, ctx: Context, _: types.NotificationParams) -> None:
-        self._notifier.record_initialized(ctx)
+    async def _handle_ready(self, ctx: Context, _: types.NotificationParams) -> None:
+        self._notifier.begin_notifying(ctx)
 
     async def _handle_listen(self, ctx: Context, params: types.SubscriptionsListenRequestParams) -> HandlerResult:
         uris = dict.fromkeys(params.notifications.resource_subscriptions or ())
@@ -258,7 +258,7 @@ class Server:
         return await self.listening(ctx, params)
 
     async def _load_manifest(self, uri: str) -> None:
-        """Compute the digests of a skill's files, so that a later change of one of them is noticed."""
+        """Compute the digests of a skill's files, so that a later change of any file is noticed."""
         snapshot = await self._live_catalog.get_snapshot()
         with suppress(SkillError):  # the client may subscribe to a file that is not there yet
             await anyio.to_thread.run_sync(snapshot.handlers.load_manifest, uri)

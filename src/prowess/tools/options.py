@@ -63,7 +63,7 @@ def make_options(
     if script_runner is not None and not dialect.has_script_tool:
         _warn_unused_option("scripts", "runs scripts", dialect)
     return ToolsetOptions(
-        allowed=_check_allowed(session, allowed),
+        allowed=_check_allowed_names(session, allowed),
         budget=budget,
         max_bytes=max_bytes,
         fork=runner if dialect.has_fork_tool else None,
@@ -74,7 +74,7 @@ def make_options(
     )
 
 
-def _check_allowed(session: Session, allowed: Iterable[str] | None) -> tuple[str, ...] | None:
+def _check_allowed_names(session: Session, allowed: Iterable[str] | None) -> tuple[str, ...] | None:
     if allowed is None:
         return None
     names = check_texts(allowed, "allowed")
