@@ -103,6 +103,7 @@ def evaluate(
     Raises ``UnknownSkillError`` for a case about a skill that the catalogue does not have.
     """
     chosen = selector or LexicalSelector()
+    # Models never see the others, so no selector is asked about them.
     candidates = tuple(skill for skill in catalog if skill.model_invocable)
     steps = report_steps(cases, lambda case: case.query)
     return EvalReport(tuple(_judge_case(case, catalog, chosen, candidates, top=top) for case in steps), top)

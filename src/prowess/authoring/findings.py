@@ -63,6 +63,7 @@ def read_lines(folder: str, name: str, limits: Limits) -> list[str]:
             data = file.read(limits.max_frontmatter_bytes + limits.max_body_bytes)
     except ResourceError:
         return []
+    # Split at "\n" alone, as the parser counts lines; a byte order mark is no part of the first one.
     return data.decode("utf-8-sig", "replace").split("\n")
 
 

@@ -70,6 +70,7 @@ def _rewrite_entry(file: SkillText, issue: Issue) -> Iterator[str]:
     value = _find_value(file.parsed, key)
     if entry is None or value is None or any(map(_may_be_key, file.lines[entry[0] + 1 : entry[1]])):
         return
+    # Bare first, as people write it. Where that reads as something else, such as a number, quotes are tried.
     for written in (quote_yaml(value), _double_quote(value)):
         yield file.replace(*entry, f"{key}: {written}{file.line_ending}")
 

@@ -101,6 +101,7 @@ def _is_for_archive(name: str) -> bool:
 
 
 def _read_files(skill: Skill, names: Sequence[str], limits: Limits) -> list[NewFile]:
+    # The bound of unpacking: an archive that nobody could unpack is of no use.
     left = limits.max_unpacked_bytes
     files: list[NewFile] = []
     for name in report_steps(names, str):
@@ -137,6 +138,7 @@ def _make_tar_gz(files: list[NewFile]) -> bytes:
             info.size = len(file.content)
             info.mode = 0o755 if file.executable else 0o644
             archive.addfile(info, io.BytesIO(file.content))
+    # Without the time, which gzip writes into its header: equal content has to give equal bytes.
     return gzip.compress(made.getvalue(), _COMPRESSION_LEVEL, mtime=0)
 
 

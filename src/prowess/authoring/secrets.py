@@ -30,6 +30,7 @@ _SECRET_PATTERNS = {
 _SECRET = re.compile(
     r"(?<![A-Za-z0-9_-])(?:" + "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _SECRET_PATTERNS.items()) + ")"
 )
+# Documentation shows what a key looks like: words such as "example", or a character six times in a row.
 _EXAMPLE = re.compile(r"(?i)example|your[-_]|placeholder|(.)\1{5}")
 
 

@@ -57,7 +57,7 @@ class ManifestCache:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._cached: dict[str, ServedManifest] = {}
-        self._lock = Lock()
+        self._lock = Lock()  # requests are answered in several threads
 
     def get_manifest(self, skill: Skill) -> ServedManifest:
         """Return the manifest of a skill as it is now; raises ``SkillError`` when the skill cannot be served."""

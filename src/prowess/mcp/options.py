@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 PARTS = ("extension", "tools", "instructions", "prompts")
 LISTING_PLACES = ("instructions", "tools")
 """Where the listing may stand: in the answer to the handshake, and in the description of the tool that loads."""
-DEFAULT_BUDGET = 1_000
+DEFAULT_BUDGET = 1_000  # tokens, which every conversation of every client pays
 DEFAULT_MAX_CHARS = 4_000
 """Claude Code shows the first 4,096 characters of what a server says; other clients show more."""
 

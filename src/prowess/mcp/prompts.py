@@ -135,6 +135,7 @@ class Prompts:
 
     def _complete_paths(self, begin: str) -> list[str]:
         listed = self._served.listed_paths
+        # Paths are sorted, and no path has a character behind U+10FFFF: two searches give all that begin so.
         return listed[bisect_left(listed, begin) : bisect_left(listed, begin + "\U0010ffff")]
 
     def _complete_files(self, path: str, begin: str) -> list[str]:

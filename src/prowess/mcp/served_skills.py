@@ -64,6 +64,7 @@ class ServedSkills:
         self.catalog = catalog
         self.refused = tuple(refused)
         self.copies = tuple(copies)
+        # By identity: two equal skills, such as copies in two folders, are served under two paths.
         self._paths = {id(skill): path for path, skill in skills.items()}
         # Names are compared among these alone: a skill that the extension leaves out must not hide one that it serves.
         first = Catalog(skills.values()).get
@@ -107,6 +108,7 @@ class ServedSkills:
 
     def resolve_path(self, parts: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
         """Return the path of the innermost skill that ``parts`` lead into and the remaining parts, or ``None``."""
+        # The longest path first: a skill may lie inside another one, and its files are then its own.
         for length in range(len(parts), 0, -1):
             path = "/".join(parts[:length])
             if path in self.skills:
@@ -161,6 +163,7 @@ def _make_folder_issue(skill: Skill) -> Issue:
 
 
 def _served_path(skill: Skill, places: Sequence[Place]) -> str:
+    # A linked skill has its files elsewhere: its path is that of the link, which lies in a served folder.
     if not skill.is_linked:
         return "/".join(skill.parts) or skill.folder_name
     for place in places:

@@ -128,6 +128,7 @@ class ModelTools:
         """Return a session with that skill alone, so that the cost of a call does not grow with the library."""
         if self._options.show_folders:
             return Session(Catalog([skill]))
+        # The root as the working folder: the default would show a client the folder that the server runs in.
         return Session(Catalog([self.with_shown_folder(skill)]), base_dir=os.sep)
 
     def write_user_call(self, skill: Skill, arguments: str) -> str:

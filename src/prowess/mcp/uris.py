@@ -12,6 +12,7 @@ SCHEME = "skill://"
 SKILL_FILE = "SKILL.md"
 URI_TEMPLATE = "skill://{+skill}/{+file}"
 
+# A "%" without two digits is refused, since decoders disagree about it: some keep it, some fail.
 _HALF_ENCODED = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _UNSAFE_PARTS = frozenset(("", ".", ".."))
 

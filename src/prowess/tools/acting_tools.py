@@ -37,7 +37,8 @@ def prepare_fork(view: View, name: str, task: str, *, by_person: bool = False) -
         fresh = skill.load().skill
         expanded = view.session.read_expanded(name) if fresh.is_fork else ExpandedText("")
     except SkillError as error:
-        if error.code in {"needs-approval", "ask-needs-acall", "busy"}:  # the call can be made again
+        # These are about the moment and not about the skill: the call can be made again.
+        if error.code in {"needs-approval", "ask-needs-acall", "busy"}:
             raise
         if skill.is_fork:
             return _error_result(f"failed to read skill content: {error.message}", error.code)
@@ -88,6 +89,7 @@ def run_script(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     if view.options.scripts is None:
         return _error_result("this host does not run scripts of skills", "scripts-off")
     skill = view.require_skill(name)
+    # The stricter of the two counts: what the host set for scripts, and the limits of the session.
     scripts = view.options.scripts.narrow_by(view.session.limits)
     ran = scripts.run(skill, script, args, stdin=stdin, trust=view.session.consent)
     detail = {"script": script, "status": ran.status, "limit": ran.limit, "sandbox": ran.sandbox}

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_MAX_CHARS = 1_000_000
+_MAX_CHARS = 1_000_000  # beyond it, parsing alone would hold up the host
 
 
 class BadArgumentsError(Exception):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from prowess.skills.skill import Skill
     from prowess.spec.placeholders import FilledText
 
-MAX_LISTED_FILES = 50
+MAX_LISTED_FILES = 50  # a longer list would cost more than most instructions
 _PATH_RULE = "Paths in these instructions are relative to that directory."
 
 

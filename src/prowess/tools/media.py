@@ -71,6 +71,7 @@ def detect_media_type(content: bytes) -> str:
 
     Only the first bytes count and never the name: a provider refuses a call with a block of the wrong type.
     """
+    # WebP has its mark behind the length of the file, so no fixed beginning can tell it from other RIFF files.
     if content.startswith(b"RIFF") and content[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for signature, kind in _SIGNATURES if content.startswith(signature)), "")

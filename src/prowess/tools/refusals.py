@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from prowess.tools.view import View
 
 _MAX_ERROR_LENGTH = 2_000
-_KEPT_END_LENGTH = 128
+_KEPT_END_LENGTH = 128  # the end of a message says what to do, so the middle is cut
 
 
 def sanitize_error(result: ToolResult) -> ToolResult:

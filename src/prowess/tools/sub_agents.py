@@ -61,7 +61,7 @@ class SubAgents:
             return self._describe_failure(tool, prepared, SkillError("the sub-agent gave no text"), verb=":")
         limit = self._session.limits.max_fork_output_bytes
         data = answer.encode("utf-8", "surrogatepass")
-        kept = data[:limit].decode("utf-8", "ignore")
+        kept = data[:limit].decode("utf-8", "ignore")  # the cut may fall into the middle of a character
         text = answer if len(data) <= limit else f"{kept}\n[cut: the answer is longer]"
         return ToolResult(text, data={"skill": prepared.skill_name, "title": prepared.title})
 
@@ -71,6 +71,7 @@ class SubAgents:
         """Return the result for a fork without an answer; only the host learns what its own code raised."""
         busy = isinstance(error, SkillError) and error.code == "busy"
         code = "busy" if busy else "fork-failed"
+        # Only our own errors are written for models: what a host's code raises may hold its secrets.
         if isinstance(error, SkillError):
             why = error.message
         else:

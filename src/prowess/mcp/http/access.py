@@ -64,6 +64,7 @@ class Access(NamedTuple):
     def _is_own_host(self, host: str, scope: Scope) -> bool:
         name, port = _split_host(host)
         address, own_port = scope.get("server") or ("", None)
+        # A proxy may listen on any port, so its name counts with each, but a malformed one is refused.
         if name in self.names:
             return port != _NO_PORT
         return (name in self.hosts or name == address) and own_port == (port or _HTTP_PORT)

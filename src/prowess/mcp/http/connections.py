@@ -142,6 +142,7 @@ class LimitedConnection(H11Protocol):
 
 def accept_backlog() -> int:
     """Return how many connections the system accepts in one go; idle ones are closed only after that."""
+    # With few handles a small backlog: connections that wait there hold handles too.
     return 128 if _max_open_files() >= _MANY_HANDLES else 16
 
 

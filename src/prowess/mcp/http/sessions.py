@@ -38,6 +38,7 @@ class SessionLimiter:
         try:
             await self._app(scope, receive, self._wrap_send(send, known))
         finally:
+            # The session may have been ended while the request was being answered.
             if known in self._open_requests:
                 self._open_requests[known] -= 1
             if scope["method"] == "DELETE":

@@ -42,6 +42,7 @@ def _answer_load(view: View, arguments: Mapping[str, Any]) -> ToolResult:
             return error_result("load_skill: no skills are configured", reason="unknown-skill")
         available = ", ".join(skill.name for skill in view.skills)
         return error_result(f'load_skill: skill "{name}" not found; available: {available}', reason="unknown-skill")
+    # This dialect's system knows no commands in instructions: they stay text.
     return ToolResult(view.session.activate_text(name, run=False), data={"skill": name})
 
 

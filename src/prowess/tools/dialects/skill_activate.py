@@ -50,6 +50,7 @@ def _answer_activate(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     """Return the instructions, and the tools that the skill adds."""
     name = required_text(arguments, "name")
     require_allowed_skill(view, name)
+    # This dialect's system knows no commands in instructions: they stay text.
     activation = view.session.activate(name, run=False)
     return _json_result({"instructions": activation.instructions, "added_tools": list(activation.added_tools)})
 

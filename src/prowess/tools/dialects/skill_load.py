@@ -60,6 +60,7 @@ def _answer_load(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     refusal = _find_refusal(view, name)
     if refusal is not None:
         return refusal
+    # This dialect's system knows no commands in instructions: they stay text.
     activation = view.session.activate(name, run=False)
     skill = activation.skill
     data: dict[str, Any] = {"skill": name, "path": skill.location}

@@ -51,6 +51,7 @@ def _answer_use(view: View, arguments: Mapping[str, Any]) -> ToolResult:
         raise BadArgumentsError("'name' argument must be a string.")
     if not is_reachable(view, name):
         raise BadArgumentsError(f"Skill '{name}' not found.")
+    # This dialect's system knows no commands in instructions: they stay text.
     activation = view.session.activate(name, run=False)
     return ToolResult(_render_content(view.mask_skill(activation.skill), activation.instructions), data={"skill": name})
 
@@ -58,6 +59,7 @@ def _answer_use(view: View, arguments: Mapping[str, Any]) -> ToolResult:
 def _render_content(skill: Skill, instructions: str) -> str:
     folder = f"Skill directory: {to_one_line(skill.folder)}\n" if skill.folder else ""
     resources = skill.resources()
+    # Only the three folders of the specification are listed; other files stand at the end of ``paths``.
     paths = resources.paths[: len(resources.paths) - len(resources.other)]
     if not paths:
         return wrap_in_element(CONTENT_TAG, skill.name, f"{instructions}\n\n{folder}")
