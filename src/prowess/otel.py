@@ -1,10 +1,10 @@
-"""Telemetry by OpenTelemetry: spans of what happens in a conversation, and of the calls that a model makes.
+"""Telemetry with OpenTelemetry: spans for the events of a session, and for the tool calls of a model.
 
 The names are those of the semantic conventions for generative AI: a call is a span ``execute_tool NAME`` with
 ``gen_ai.skill.name``, ``gen_ai.skill.description``, ``gen_ai.skill.source.uri`` and ``gen_ai.skill.resource.name``; the
-conversation is ``gen_ai.conversation.id``. What the conventions have no name for begins with ``prowess.``.
-Instructions, files, arguments and results are in no span. Needs the extra ``otel``, which is the API alone: where the
-host has set up no SDK, nothing is recorded.
+conversation is ``gen_ai.conversation.id``. Names that the conventions do not have begin with ``prowess.``.
+Instructions, files, arguments and results are in no span. This module needs the extra ``otel``, which installs the API
+alone: when the host has set up no SDK, nothing is recorded.
 """
 
 from __future__ import annotations
@@ -34,22 +34,23 @@ _MAX_VALUE_CHARS = 4_096  # as long as a path may be
 
 
 def trace_events(tracer_provider: TracerProvider | None = None) -> OnEvent:
-    """A callback for ``Session(on_event=…)`` that makes a span of every event, as long as the event took.
+    """Return a callback for ``Session(on_event=…)`` that makes a span of every event, as long as the event took.
 
-    Each is a child of the span that is current. Where that one is of a tool call (``gen_ai.operation.name`` is
-    ``execute_tool``), whoever began it, it gets the attributes of the skill as well. Raises ``SourceError`` (code
-    ``missing-extra``) where OpenTelemetry is not installed.
+    Each span is a child of the current span. When the current span is that of a tool call (``gen_ai.operation.name`` is
+    ``execute_tool``), it gets the attributes of the skill as well, whoever began it. Raises ``SourceError`` (code
+    ``missing-extra``) when OpenTelemetry is not installed.
     """
     tracer = _get_tracer(tracer_provider)
     from opentelemetry.trace import get_current_span  # noqa: PLC0415 - the extra is there: the line above has looked
 
     def record(event: Event) -> None:
         _annotate_call(get_current_span(), event)
+        # An event is told when it is over, so its span is dated back by the time that it took.
         ended = int(event.time * _NANOSECONDS)
         began = ended - int((event.seconds or 0.0) * _NANOSECONDS)
         span = tracer.start_span(f"skill {event.kind}", start_time=began, attributes=_event_attributes(event))
         if event.decision == "refused":
-            _set_failed(span, str(event.detail.get("code", "refused")))
+            _mark_failure(span, str(event.detail.get("code", "refused")))
         span.end(ended)
 
     return record
@@ -62,9 +63,9 @@ def trace_call(
     *,
     tracer_provider: TracerProvider | None = None,
 ) -> ToolResult:
-    """What ``toolset.call(name, arguments)`` gives, in a span ``execute_tool NAME``.
+    """Return what ``toolset.call(name, arguments)`` returns, and record it as a span ``execute_tool NAME``.
 
-    Raises ``SourceError`` (code ``missing-extra``) where OpenTelemetry is not installed, and nothing else.
+    Raises ``SourceError`` (code ``missing-extra``) when OpenTelemetry is not installed, and nothing else.
     """
     with _open_call_span(toolset, name, tracer_provider) as describe:
         return describe(toolset.call(name, arguments))
@@ -77,9 +78,9 @@ async def atrace_call(
     *,
     tracer_provider: TracerProvider | None = None,
 ) -> ToolResult:
-    """What ``await toolset.acall(name, arguments)`` gives, in a span ``execute_tool NAME``.
+    """Return what ``await toolset.acall(name, arguments)`` returns, and record it as a span ``execute_tool NAME``.
 
-    Raises ``SourceError`` (code ``missing-extra``) where OpenTelemetry is not installed, and nothing else.
+    Raises ``SourceError`` (code ``missing-extra``) when OpenTelemetry is not installed, and nothing else.
     """
     with _open_call_span(toolset, name, tracer_provider) as describe:
         return describe(await toolset.acall(name, arguments))
@@ -89,8 +90,8 @@ async def atrace_call(
 def _open_call_span(
     toolset: Toolset, name: str, tracer_provider: TracerProvider | None
 ) -> Iterator[Callable[[ToolResult], ToolResult]]:
-    """A span around a call; what it yields takes the result into the span, and gives it back."""
-    # The name is what a model sent: it may be of any length, and hold anything.
+    """Open a span around a call; the yielded function describes the result in the span, and returns it."""
+    # The name comes from a model: it may be of any length, and hold anything.
     shown = _shorten(str(name), _MAX_NAME_CHARS)
     attributes = {
         _OPERATION: _EXECUTE_TOOL,
@@ -111,27 +112,28 @@ def _get_tracer(tracer_provider: TracerProvider | None) -> Tracer:
 
 
 def _event_attributes(event: Event) -> dict[str, str]:
-    """The event as attributes of its own span."""
-    decided = {"prowess.decision": event.decision} if event.decision else {}
+    """Return the attributes of an event's own span."""
+    decision = {"prowess.decision": event.decision} if event.decision else {}
     session = {"gen_ai.conversation.id": event.session} if event.session else {}
     scope = {"prowess.scope": str(event.detail["scope"])} if "scope" in event.detail else {}
-    return {**_skill_attributes(event), **session, "prowess.event.kind": event.kind, **decided, **scope}
+    return {**_skill_attributes(event), **session, "prowess.event.kind": event.kind, **decision, **scope}
 
 
 def _skill_attributes(event: Event) -> dict[str, str]:
     return {key: _shorten(str(value), _MAX_VALUE_CHARS) for key, value in event.attributes().items()}
 
 
-def _shorten(text: str, most: int) -> str:
-    """The beginning of a text, on one line and harmless wherever spans are shown."""
-    return escape_line(text[:most])[:most]
+def _shorten(text: str, limit: int) -> str:
+    """Return the beginning of a text on one line, without characters that could harm a terminal that shows spans."""
+    return escape_line(text[:limit])[:limit]
 
 
 def _annotate_call(span: Span, event: Event) -> None:
     """Give the span of a tool call the attributes of its skill.
 
-    Only the SDK's spans can be read; the span of a request, a job or anything else around the call is left alone.
+    The span of a request, a job or anything else around the call stays as it is.
     """
+    # The API has no way to read a span; the SDK's spans have attributes, and others count as no tool call.
     known = getattr(span, "attributes", None) or {}
     if known.get(_OPERATION) == _EXECUTE_TOOL:
         span.set_attributes(_skill_attributes(event))
@@ -144,11 +146,11 @@ def _describe_result(span: Span, toolset: Toolset, result: ToolResult) -> ToolRe
         description = _shorten(skill.description, _MAX_VALUE_CHARS)
         span.set_attributes({"gen_ai.skill.name": skill.name, "gen_ai.skill.description": description})
     if result.is_error:
-        _set_failed(span, str(result.data.get("reason", "error")))
+        _mark_failure(span, str(result.data.get("reason", "error")))
     return result
 
 
-def _set_failed(span: Span, code: str) -> None:
+def _mark_failure(span: Span, code: str) -> None:
     from opentelemetry.trace import Status, StatusCode  # noqa: PLC0415 - an extra, which is there: a span was made
 
     span.set_attribute("error.type", code)

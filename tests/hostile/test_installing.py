@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.install.lookalikes import name_skeleton
+from prowess.spec.lookalikes import name_skeleton
 from tests.nursery import nursery_of
 from tests.repositories import skill_text
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from prowess import Limits
 from prowess.install.find_skills import find_skills
-from prowess.install.lookalikes import find_lookalike_issues, is_lookalike, name_skeleton
+from prowess.install.lookalikes import find_lookalike_issues
 from prowess.install.tree_paths import check_paths
+from prowess.spec.lookalikes import is_lookalike
 from tests.repositories import skill_text
 
 
@@ -127,35 +128,6 @@ def test_a_skill_that_does_not_load_is_an_issue_and_hides_no_other() -> None:
 
 
 # -- names -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("pdf", "pdff"),
-        ("pdf", "pd"),
-        ("pdf", "pdt"),
-        ("pdf-", "pdf"),
-        ("pdf", "PDF"),
-        ("arnazon", "amazon"),
-        ("g00gle", "google"),
-    ],
-)
-def test_names_that_resemble(one: str, other: str) -> None:
-    assert is_lookalike(one, other)
-    assert is_lookalike(other, one)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"), [("pdf", "pdf"), ("pdf", "docx"), ("pdf", "pdf-forms"), ("a", "xyz"), ("ab", "ba")]
-)
-def test_names_that_do_not(one: str, other: str) -> None:
-    assert not is_lookalike(one, other)
-
-
-def test_look_alikes_of_other_alphabets_have_the_same_skeleton() -> None:
-    assert name_skeleton("p\u0430yp\u0430l") == name_skeleton("paypal")
-    assert name_skeleton("\uff50\uff44\uff46") == "pdf"
 
 
 NAMES = st.lists(st.text("ab0o-", min_size=1, max_size=5), max_size=6)

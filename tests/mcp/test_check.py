@@ -10,11 +10,11 @@ import pytest
 import prowess
 from prowess.discovery.scan import find_skills
 from prowess.discovery.walk import ScanRules
+from prowess.mcp.http.access import make_access
 from prowess.mcp.http.bind import check_token, is_loopback, parse_bind
-from prowess.mcp.http.guard import make_access
-from prowess.mcp.live_catalog import SkillLoader
 from prowess.mcp.manifests import ManifestCache
 from prowess.mcp.served_skills import build_from_scan
+from prowess.mcp.skill_loader import SkillLoader
 from prowess.spec.document import LoadPolicy
 from tests.talking import everywhere, offered, put, skill_md, talk
 

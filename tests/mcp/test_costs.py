@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from prowess.limits import DEFAULT_LIMITS as LIMITS
 from prowess.mcp.handlers import SkillHandlers
-from prowess.mcp.live_catalog import SkillLoader
 from prowess.mcp.manifests import ManifestCache
 from prowess.mcp.options import ServeOptions
 from prowess.mcp.prompts import Prompts
 from prowess.mcp.serve import with_handshake_seconds
+from prowess.mcp.skill_loader import SkillLoader
 from prowess.mcp.tools import ModelTools
 from tests.talking import put, skill_md
 

@@ -1,4 +1,4 @@
-"""The rules of the extension for hosts, each by its number, against a server that breaks them."""
+"""The rules of the extension for hosts (numbers: test_every_rule_has_a_test.py), against a server that breaks them."""
 
 from __future__ import annotations
 
@@ -634,7 +634,7 @@ def test_a_server_may_keep_models_from_calling_and_grants_nothing(
 
 @pytest.mark.parametrize("word", [True, False])
 def test_a_server_may_keep_people_from_calling_and_grants_nothing(plan: Plan, connect: Connect, word: bool) -> None:
-    """H15: likewise for people."""
+    """H15: the field that hides a skill from people can only hide it."""
     plan.add("pdf", {"SKILL.md": written({"user-invocable": word})}, **{"user-invocable": word})
     skill = connect().load()["docs:pdf"]
     assert (skill.user_invocable, skill.load().skill.user_invocable) == (word, word)

@@ -11,8 +11,9 @@ import pytest
 from mcp.client.subscriptions import PromptsListChanged, ResourcesListChanged, ResourceUpdated, ToolsListChanged
 
 import prowess
-from prowess.mcp.live_catalog import LiveCatalog, SkillLoader
+from prowess.mcp.live_catalog import LiveCatalog
 from prowess.mcp.options import ServeOptions
+from prowess.mcp.skill_loader import SkillLoader
 from tests.talking import offered, put, skill_md, talking
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The rules of the extension for servers, each by its number."""
+"""The rules of the extension for servers, each by its number in test_every_rule_has_a_test.py."""
 
 from __future__ import annotations
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from prowess import Limits
-from prowess.mcp.http.guard import RequestGuard, WrongTokens, make_access
+from prowess.mcp.http.access import make_access
+from prowess.mcp.http.guard import RequestGuard
+from prowess.mcp.http.rate_limits import WrongTokens
 from tests.hostile.web import served
 from tests.talking import put, skill_md
 
@@ -112,7 +114,7 @@ def test_during_a_wait_no_token_is_judged_so_the_right_one_cannot_be_told_from_o
 
 def test_each_wait_is_twice_the_one_before_up_to_the_limit() -> None:
     clock = Clock()
-    wrong = WrongTokens(most=2, longest=10.0, clock=clock)
+    wrong = WrongTokens(limit=2, longest=10.0, clock=clock)
     waits = []
     for _ in range(8):
         assert wrong.record_wrong("a") == 0.0
@@ -125,7 +127,7 @@ def test_each_wait_is_twice_the_one_before_up_to_the_limit() -> None:
 
 def test_impatience_makes_no_wait_longer_and_other_addresses_do_not_wait() -> None:
     clock = Clock()
-    wrong = WrongTokens(most=1, longest=60.0, clock=clock)
+    wrong = WrongTokens(limit=1, longest=60.0, clock=clock)
     assert wrong.record_wrong("a") == 0.0
     assert [wrong.record_wrong("a") for _ in range(100)] == [1.0] * 100
     clock.now += 0.25
@@ -135,14 +137,14 @@ def test_impatience_makes_no_wait_longer_and_other_addresses_do_not_wait() -> No
 
 def test_an_address_that_was_quiet_for_as_long_as_the_longest_wait_begins_anew() -> None:
     clock = Clock()
-    wrong = WrongTokens(most=2, longest=60.0, clock=clock)
+    wrong = WrongTokens(limit=2, longest=60.0, clock=clock)
     assert [wrong.record_wrong("a") for _ in range(3)] == [0.0, 0.0, 1.0]
     clock.now += 61.5
     assert [wrong.record_wrong("a") for _ in range(3)] == [0.0, 0.0, 1.0]
 
 
 def test_of_too_many_addresses_the_one_that_was_longest_silent_is_forgotten() -> None:
-    wrong = WrongTokens(most=1, longest=60.0, clock=Clock())
+    wrong = WrongTokens(limit=1, longest=60.0, clock=Clock())
     for number in range(5_000):
         assert wrong.record_wrong(f"address {number}") == 0.0
     assert len(wrong) <= 1_024

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
+from tests.dialect_calls import load_call
 from tests.fetch.packing import FILES, tarred, zipped
 from tests.serving import NEW, OLD, Site, skill_md
 
@@ -462,17 +463,8 @@ def test_the_file_tool_is_offered_only_if_a_skill_may_have_files(site: Site, loa
 
 
 def test_every_dialect_loads_a_remote_skill(session: prowess.Session) -> None:
-    calls: dict[prowess.DialectName, tuple[str, dict[str, str]]] = {
-        "load_skill": ("load_skill", {"skill_name": "pdf"}),
-        "prowess": ("load_skill", {"name": "pdf"}),
-        "read_skill": ("read_skill", {"name": "pdf"}),
-        "skill__activate": ("skill__activate", {"name": "pdf"}),
-        "skill_load": ("skill_load", {"name": "pdf"}),
-        "use_skill": ("from_scratch__use_skill", {"name": "pdf"}),
-    }
-    assert calls.keys() == prowess.DIALECTS.keys()
-    for dialect, (tool, arguments) in calls.items():
-        result = prowess.Toolset(session, dialect).call(tool, arguments)
+    for dialect in prowess.DIALECTS:
+        result = prowess.Toolset(session, dialect).call(*load_call(dialect, "pdf"))
         assert not result.is_error, result
         assert "Do it." in result.content
 

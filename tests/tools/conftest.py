@@ -6,26 +6,12 @@ from pathlib import Path
 import pytest
 
 import prowess
-
-LOADERS = {
-    "load_skill": ("load_skill", "skill_name"),
-    "skill__activate": ("skill__activate", "name"),
-    "read_skill": ("read_skill", "name"),
-    "skill_load": ("skill_load", "name"),
-    "use_skill": ("from_scratch__use_skill", "name"),
-    "prowess": ("load_skill", "name"),
-}
-READERS = {
-    "skill__activate": ("skill__read_resource", "skill_name", "path"),
-    "read_skill": ("read_skill_file", "skill_name", "path"),
-    "skill_load": ("skill_resource", "name", "resource"),
-    "prowess": ("read_skill_file", "name", "path"),
-}
+from tests.dialect_calls import READERS, load_call
 
 
-@pytest.fixture(params=list(LOADERS))
+@pytest.fixture(params=list(prowess.DIALECTS))
 def dialect(request: pytest.FixtureRequest) -> str:
-    """Each of the six in turn."""
+    """Each dialect in turn."""
     return str(request.param)
 
 
@@ -86,8 +72,7 @@ def load() -> Callable[[prowess.Toolset, str], prowess.ToolResult]:
     """Have a model load a skill, whatever the dialect calls that."""
 
     def call(toolset: prowess.Toolset, name: str) -> prowess.ToolResult:
-        tool, key = LOADERS[toolset.dialect]
-        return toolset.call(tool, {key: name})
+        return toolset.call(*load_call(toolset.dialect, name))
 
     return call
 

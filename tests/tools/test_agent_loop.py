@@ -9,17 +9,14 @@ import pytest
 
 import prowess
 from examples.agent_loop import converse
+from tests.dialect_calls import READERS, load_call
 
 CALLS = {
-    "load_skill": ["load_skill('csv-report')"],
-    "skill__activate": [
-        "skill__activate('csv-report')",
-        "skill__read_resource('csv-report', 'references/columns.md')",
-    ],
-    "read_skill": ["read_skill('csv-report')", "read_skill_file('csv-report', 'references/columns.md')"],
-    "skill_load": ["skill_load('csv-report')", "skill_resource('csv-report', 'references/columns.md')"],
-    "use_skill": ["from_scratch__use_skill('csv-report')"],
-    "prowess": ["load_skill('csv-report')", "read_skill_file('csv-report', 'references/columns.md')"],
+    dialect: [
+        f"{load_call(dialect, '')[0]}('csv-report')",
+        *([f"{READERS[dialect][0]}('csv-report', 'references/columns.md')"] if dialect in READERS else []),
+    ]
+    for dialect in prowess.DIALECTS
 }
 
 

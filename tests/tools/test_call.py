@@ -18,19 +18,7 @@ Talk = Callable[..., prowess.Session]
 Load = Callable[[prowess.Toolset, str], prowess.ToolResult]
 Read = Callable[[prowess.Toolset, str, str], prowess.ToolResult]
 
-TOOLS = (
-    "load_skill",
-    "skill__activate",
-    "skill__deactivate",
-    "skill__read_resource",
-    "read_skill",
-    "read_skill_file",
-    "skill_load",
-    "skill_resource",
-    "from_scratch__use_skill",
-    "unload_skill",
-    "search_skills",
-)
+TOOLS = tuple(dict.fromkeys(tool.name for dialect in prowess.DIALECTS.values() for tool in dialect.tools))
 KEYS = ("name", "skill_name", "path", "resource", "offset", "limit", "query", "filter")
 MOST = 4_000
 

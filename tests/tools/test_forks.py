@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 import prowess
-from tests.tools.conftest import READERS
+from tests.dialect_calls import READERS
 
 Put = Callable[..., Path]
 Talk = Callable[..., prowess.Session]
 Run = Callable[[prowess.PreparedFork], Any]
 
-FORKING: tuple[prowess.DialectName, ...] = ("read_skill", "prowess")
-PLAIN: tuple[prowess.DialectName, ...] = ("load_skill", "skill__activate", "skill_load", "use_skill")
+FORKING = tuple(name for name, dialect in prowess.DIALECTS.items() if dialect.has_fork_tool)
+PLAIN = tuple(name for name in prowess.DIALECTS if name not in FORKING)
 TASK = "How large is src?"
 ASKED = {"name": "audit", "task": TASK}
 

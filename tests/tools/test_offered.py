@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import cast
+from typing import cast, get_args
 
 import pytest
 
 import prowess
+from prowess.tools import dialects
 
 Put = Callable[..., Path]
 Talk = Callable[..., prowess.Session]
@@ -24,9 +25,14 @@ def names(toolset: prowess.Toolset, query: str = "") -> list[str]:
     return [tool.name for tool in toolset.tools(query)]
 
 
-def test_there_are_six_dialects(dialect: prowess.DialectName) -> None:
-    assert len(prowess.DIALECTS) == 6
-    assert dialect in prowess.DIALECTS
+def test_every_dialect_has_the_name_that_it_is_found_by(dialect: prowess.DialectName, talk: Talk) -> None:
+    assert prowess.DIALECTS[dialect].name == dialect
+    assert prowess.Toolset(talk(), dialect).dialect == dialect
+
+
+def test_every_module_of_a_dialect_is_named_in_the_type_of_their_names() -> None:
+    modules = {path.stem for path in Path(dialects.__file__).parent.glob("[!_]*.py")}
+    assert modules == {name.replace("__", "_") for name in get_args(prowess.DialectName)}
 
 
 def test_an_unknown_dialect_is_an_error_that_lists_the_known_ones(talk: Talk) -> None:

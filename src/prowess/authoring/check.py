@@ -1,4 +1,4 @@
-"""Every finding about skills: each by the rules, and all of them together."""
+"""Checks skills: each by the rules, and all of them together, with one report."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from prowess.authoring.descriptions import description_issues
 from prowess.authoring.findings import locate_issues, read_lines, read_skill_file
-from prowess.authoring.fix import NOT_SERVED, fix, unquoted_issues
+from prowess.authoring.fix import fix, unquoted_issues
+from prowess.authoring.fixers import NOT_SERVED
 from prowess.authoring.new import is_placeholder_line
 from prowess.authoring.secrets import secret_issues
 from prowess.authoring.similar import similar_issues
@@ -38,35 +39,35 @@ if TYPE_CHECKING:
 
 _MAX_KEY_LENGTH = 128
 _SIMILAR_KEY_RATIO = 0.84
-"""How alike two keys are, by ``difflib``, when one is taken for a slip of the other."""
+"""How similar two keys are, by ``difflib``, from which one counts as a misspelling of the other."""
 _SEVERITY_RANK: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
 
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What was found: the skills that were looked at, every finding, and what a listing of them costs."""
+    """The result of a check: the skills that were checked, every finding, and what a listing of them costs."""
 
     skills: tuple[str, ...]
-    """The SKILL.md of each."""
+    """The path of the SKILL.md of each skill."""
     findings: tuple[Finding, ...]
     tokens: int
-    """About what a listing of those that load costs."""
+    """About how many tokens a listing of the skills that load costs."""
     costs: Mapping[str, int]
-    """The same for each, by name."""
+    """About how many tokens each skill costs in a listing, by name."""
 
     def count(self, severity: Severity) -> int:
-        """How many findings are that bad."""
+        """Return how many findings have that severity."""
         return sum(finding.severity == severity for finding in self.findings)
 
     def ok(self, *, strict: bool = False) -> bool:
-        """Whether nothing is wrong: no error, and under ``strict`` no warning."""
+        """Return whether nothing is wrong: there is no error, and under ``strict`` no warning."""
         return not self.count("error") and not (strict and self.count("warning"))
 
 
 def check(
     *paths: str | os.PathLike[str], budget: int | None = None, spec: bool = False, limits: Limits = DEFAULT_LIMITS
 ) -> CheckReport:
-    """Every finding about the skills at, or below, ``paths``: a skill's folder, its SKILL.md, or a collection of them.
+    """Return every finding about the skills at ``paths``: a skill's folder, its SKILL.md, or a folder of skills.
 
     Several skills are also compared with each other, and the cost of listing them with ``budget`` (tokens). Every
     finding names a line. A skill that is reached in several ways, such as by a link, counts once. With ``spec`` the
@@ -92,15 +93,15 @@ def check(
 
 
 def _find_own_issues(files: tuple[str, ...], skills: list[Skill], limits: Limits) -> Iterator[Issue]:
-    """What Prowess finds in each skill, and between them."""
-    wrong: set[str] = set()
+    """Yield what Prowess finds in each skill, and between them."""
+    with_errors: set[str] = set()
     for file in report_steps(files, _folder_name):
         issues = [_with_nearest_key(issue) for issue in validate(file, limits=limits)]
-        wrong.update(issue.path for issue in issues if issue.severity == "error")
+        with_errors.update(issue.path for issue in issues if issue.severity == "error")
         yield from issues
-    # Every error keeps a skill from being served; what else does is told once there are none.
+    # Every error also keeps a skill from being served. To say so of each would only repeat it.
     for skill in skills:
-        if skill.location not in wrong:
+        if skill.location not in with_errors:
             yield from _mcp_issues(skill, limits)
     yield from (_filename_case_issue(file) for file in files if os.path.basename(file) != SKILL_FILE)
     for file in files:
@@ -112,10 +113,10 @@ def _find_own_issues(files: tuple[str, ...], skills: list[Skill], limits: Limits
 
 
 def _with_nearest_key(issue: Issue) -> Issue:
-    """The issue; that of an unknown key names the known one which is nearly the same, as the author may mean that."""
+    """Return the issue; when it is about an unknown key, the message also names the known key that is most similar."""
     if issue.code != "unknown-field":
         return issue
-    from difflib import get_close_matches  # noqa: PLC0415 - few skills have such a key
+    from difflib import get_close_matches  # noqa: PLC0415 - saves start-up time of `prowess check`: few skills need it
 
     close = get_close_matches(
         issue.field.lower()[:_MAX_KEY_LENGTH], sorted(SPEC_FIELDS | EXTENSION_FIELDS), n=1, cutoff=_SIMILAR_KEY_RATIO
@@ -126,7 +127,7 @@ def _with_nearest_key(issue: Issue) -> Issue:
 
 
 def _mcp_issues(skill: Skill, limits: Limits) -> Iterator[Issue]:
-    """Why a server of MCP's extension for skills leaves out a skill that is valid here."""
+    """Yield why an MCP server with the skills extension leaves out a skill that is valid here."""
     lines = skill.peek().lines
     for reason in find_refusals(skill, skill.folder_name, limits):
         message = f"{reason.message}; the skills extension of an MCP server leaves the skill out"
@@ -135,7 +136,7 @@ def _mcp_issues(skill: Skill, limits: Limits) -> Iterator[Issue]:
 
 
 def _find_reference_issues(file: str, limits: Limits) -> Iterator[Issue]:
-    """What the reference validator finds in the skill of this file."""
+    """Yield what the reference validator finds in the skill of this file."""
     name = os.path.basename(file)
     if name not in REFERENCE_FILENAMES:
         yield Issue("filename-case", "", f"the file is named {name}; skills-ref finds {SKILL_FILE} and skill.md", file)
@@ -149,36 +150,39 @@ def _find_reference_issues(file: str, limits: Limits) -> Iterator[Issue]:
 
 
 def find_skill_files(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -> tuple[str, ...]:
-    """The SKILL.md of the skill at ``path``, or of every skill below it, those that do not load included."""
-    where = os.path.abspath(os.fspath(path))
-    if stat_folder(where) is None:
-        if os.path.basename(where) == SKILL_FILE and exists(where):
-            return (where,)
-        if not exists(where):
-            raise SourceError("there is no such file or folder", where, "missing-skill-md")
+    """Return the SKILL.md of the skill at ``path``, or of every skill below it, including those that do not load.
+
+    Raises ``SourceError`` when there is no skill.
+    """
+    target = os.path.abspath(os.fspath(path))
+    if stat_folder(target) is None:
+        if os.path.basename(target) == SKILL_FILE and exists(target):
+            return (target,)
+        if not exists(target):
+            raise SourceError("there is no such file or folder", target, "missing-skill-md")
         raise SourceError(
-            "there is no skill: name a skill's folder, its SKILL.md, or a folder of skills", where, "missing-skill-md"
+            "there is no skill: name a skill's folder, its SKILL.md, or a folder of skills", target, "missing-skill-md"
         )
-    if exists(os.path.join(where, SKILL_FILE)):
-        return (os.path.join(where, SKILL_FILE),)
-    catalog = scan(where, limits=limits)
-    found = {*(skill.location for skill in catalog), *(lost.location for lost in catalog.shadowed)}
-    found |= {issue.path for issue in catalog.failures if os.path.basename(issue.path).lower() == SKILL_FILE.lower()}
-    if not found:
-        raise SourceError("there is no skill in this folder", where, "missing-skill-md")
-    return tuple(sorted(found))
+    if exists(os.path.join(target, SKILL_FILE)):
+        return (os.path.join(target, SKILL_FILE),)
+    catalog = scan(target, limits=limits)
+    files = {*(skill.location for skill in catalog), *(lost.location for lost in catalog.shadowed)}
+    files |= {issue.path for issue in catalog.failures if os.path.basename(issue.path).lower() == SKILL_FILE.lower()}
+    if not files:
+        raise SourceError("there is no skill in this folder", target, "missing-skill-md")
+    return tuple(sorted(files))
 
 
 def remove_duplicate_files(files: Iterable[str]) -> tuple[str, ...]:
-    """The files, each once, by the name that came first."""
-    found: dict[str, str] = {}
+    """Return each file once, under the path that came first."""
+    by_real_path: dict[str, str] = {}
     for file in files:
-        found.setdefault(os.path.realpath(file), file)
-    return tuple(found.values())
+        by_real_path.setdefault(os.path.realpath(file), file)
+    return tuple(by_real_path.values())
 
 
 def _folder_name(file: str) -> str:
-    """A skill by its folder, for those who wait."""
+    """Return the name of the skill's folder, which names the skill in a progress bar."""
     return os.path.basename(os.path.dirname(file))
 
 
@@ -188,10 +192,10 @@ def _filename_case_issue(file: str) -> Issue:
 
 
 def _find_placeholder_text(file: str, limits: Limits) -> Iterator[Issue]:
-    """What a new skill says before anybody has filled it in."""
-    for number, row in enumerate(read_lines(*os.path.split(file), limits), 1):
-        if is_placeholder_line(row):
-            field = "description" if row.startswith("description:") else "body"
+    """Yield a warning for each sentence of the template of a new skill that nobody has replaced."""
+    for number, line in enumerate(read_lines(*os.path.split(file), limits), 1):
+        if is_placeholder_line(line):
+            field = "description" if line.startswith("description:") else "body"
             yield Issue(
                 "placeholder-text", field, "is what a new skill says, not what this one does", file, number, "warning"
             )
@@ -220,26 +224,25 @@ def _make_findings(issues: Iterable[Issue], judge: FindIssues, limits: Limits) -
     for issue in issues:
         by_file.setdefault(issue.path, []).append(replace(issue, line=max(issue.line, 1)))
     for path in report_steps([*by_file], _folder_name):
-        found = by_file[path]
-        yield from locate_issues(
-            found, read_lines(*os.path.split(path), limits), _find_fixable(path, found, judge, limits)
-        )
+        in_file = by_file[path]
+        lines = read_lines(*os.path.split(path), limits)
+        yield from locate_issues(in_file, lines, _find_fixable(path, in_file, judge, limits))
 
 
-def _find_fixable(path: str, found: list[Issue], judge: FindIssues, limits: Limits) -> frozenset[tuple[str, str]]:
-    """Code and field of what ``fix`` would put right: said of the text as it is, and not of the text as mended."""
-    try:
-        is_skill = os.path.basename(path).lower() == SKILL_FILE.lower()
-        mended = fix(path, limits=limits) if is_skill and any(issue.severity != "info" for issue in found) else None
-    except SkillError:
-        mended = None
-    if not mended:
+def _find_fixable(path: str, issues: list[Issue], judge: FindIssues, limits: Limits) -> frozenset[tuple[str, str]]:
+    """Return code and field of each issue that ``fix`` would end: the text has it before the fix and not after."""
+    is_skill = os.path.basename(path).lower() == SKILL_FILE.lower()
+    if not is_skill or all(issue.severity == "info" for issue in issues):
         return frozenset()
-    before, after = (
-        {(issue.code, issue.field) for issue in judge(text, path)} for text in (mended.before, mended.after)
-    )
-    named = {("filename-case", "")} if mended.new_path else set()
-    return frozenset((before - after) | named)
+    try:
+        fixed = fix(path, limits=limits)
+    except SkillError:
+        return frozenset()
+    if not fixed:
+        return frozenset()
+    before, after = ({(issue.code, issue.field) for issue in judge(text, path)} for text in (fixed.before, fixed.after))
+    renamed = {("filename-case", "")} if fixed.new_path else set()
+    return frozenset((before - after) | renamed)
 
 
 def _sort_findings(findings: Iterator[Finding]) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""Descriptions that do not help a model to choose: those that say nothing, and those that do not say when."""
+"""Warnings about descriptions that do not help a model to choose: they say nothing, or not when to use the skill."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _WHEN = re.compile(
     re.IGNORECASE,
 )
 _ENGLISH = re.compile(r"[\x00-\x7f\u2010-\u2bff\ufe0f\U0001f000-\U0001faff]*")
-"""Text without letters beyond English ones; which words say "when" is known in no other language here."""
+"""Text without letters beyond English ones. The words that say "when" are known here in English only."""
 
 
 def description_issues(skill: Skill) -> Iterator[Issue]:
-    """A warning about a description that says nothing, or a note about one that does not say when to use the skill."""
+    """Yield a warning about a description that says nothing, or a note about one that does not say when to use it."""
     text = skill.description
     if not _ENGLISH.fullmatch(text):
         return
@@ -40,5 +40,5 @@ def description_issues(skill: Skill) -> Iterator[Issue]:
 
 def _is_vague(text: str) -> bool:
     words = re.findall(r"[a-z0-9']+", text.lower())
-    meant = [word for word in words if word not in _EMPTY_WORDS]
-    return _PLACEHOLDER_TEXT.match(text) is not None or len(words) < _MIN_WORDS or not meant
+    is_empty = all(word in _EMPTY_WORDS for word in words)
+    return _PLACEHOLDER_TEXT.match(text) is not None or len(words) < _MIN_WORDS or is_empty

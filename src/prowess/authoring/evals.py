@@ -1,8 +1,8 @@
-"""Whether queries find the skill that they should: trigger tests, against a selector, without a model.
+"""Trigger tests: whether queries find the skill that they should, with a selector and without a model.
 
 Two shapes of file are read: a list of ``{"query", "should_trigger"}``, and ``{"skill_name", "evals": [{"prompt"}]}``,
-whose prompts should all find the skill. The skill is the one that an entry names (``"skill"``), else the one that the
-file names (``{"skill", "queries": [...]}``), else the one in whose folder it lies.
+whose prompts should all find the skill. The skill is the one that an entry names (``"skill"``), otherwise the one that
+the file names (``{"skill", "queries": [...]}``), otherwise the one in whose folder the file lies.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _WHICH_SKILL_MESSAGE = (
 
 
 class EvalCase(NamedTuple):
-    """A query, the skill that it is about, and whether it should find it."""
+    """A query, the skill that it is about, whether it should find that skill, and the file that says so."""
 
     query: str
     skill: str
@@ -52,7 +52,7 @@ class EvalCase(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EvalResult:
-    """A case, what the selector picked (best first), and how that is to be judged."""
+    """A case, what the selector picked (best first), and the outcome."""
 
     case: EvalCase
     picked: tuple[str, ...]
@@ -60,19 +60,19 @@ class EvalResult:
 
     @property
     def right(self) -> bool:
-        """Whether it came out as it should."""
+        """Whether the outcome is the expected one."""
         return self.outcome in {"hit", "quiet"}
 
 
 @dataclass(frozen=True, slots=True)
 class EvalReport:
-    """How all cases came out."""
+    """The results of all cases; a skill counts as found among the first ``top`` that the selector picks."""
 
     results: tuple[EvalResult, ...]
     top: int
 
     def count(self, outcome: Outcome) -> int:
-        """How many came out that way."""
+        """Return how many cases have that outcome."""
         return sum(result.outcome == outcome for result in self.results)
 
     @property
@@ -87,7 +87,7 @@ class EvalReport:
 
     @property
     def score(self) -> float:
-        """The share of all cases that came out right."""
+        """The share of all cases with the expected outcome; 1 without any."""
         return sum(result.right for result in self.results) / len(self.results) if self.results else 1.0
 
 
@@ -98,14 +98,15 @@ def _share(part: int, rest: int) -> float | None:
 def evaluate(
     cases: Sequence[EvalCase], catalog: Catalog, *, selector: Selector | None = None, top: int = 1
 ) -> EvalReport:
-    """Judge each case: found means among the first ``top`` that the selector (lexical) picks of the catalogue.
+    """Judge each case: a skill is found when it is among the first ``top`` that the selector (lexical) picks.
 
     Raises ``UnknownSkillError`` for a case about a skill that the catalogue does not have.
     """
     chosen = selector or LexicalSelector()
+    # Models never see the others, so no selector is asked about them.
     candidates = tuple(skill for skill in catalog if skill.model_invocable)
-    asked = report_steps(cases, lambda case: case.query)
-    return EvalReport(tuple(_judge_case(case, catalog, chosen, candidates, top=top) for case in asked), top)
+    steps = report_steps(cases, lambda case: case.query)
+    return EvalReport(tuple(_judge_case(case, catalog, chosen, candidates, top=top) for case in steps), top)
 
 
 def _judge_case(
@@ -124,67 +125,67 @@ def _judge_case(
 
 
 def load_evals(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -> tuple[EvalCase, ...]:
-    """The cases in a file, in a skill's ``evals/``, or in those of every skill below a folder.
+    """Return the cases in a file, in a skill's ``evals/``, or in the ``evals/`` of every skill below a folder.
 
-    Raises ``SourceError`` where there are none, where the file that was named holds something else, and where it lies
-    in no skill's folder and does not say which skill is meant.
+    Raises ``SourceError`` when there are none, when the named file holds something else, and when a file lies in no
+    skill's folder and does not say which skill is meant.
     """
-    where = os.path.abspath(os.fspath(path))
-    if stat_folder(where) is None:
-        cases = _read_cases(where, limits)
+    target = os.path.abspath(os.fspath(path))
+    if stat_folder(target) is None:
+        cases = _read_cases(target, limits)
         if cases is None:
             raise SourceError(
-                "no queries: expected a list of {query, should_trigger}, or {evals: [{prompt}]}", where, "bad-evals"
+                "no queries: expected a list of {query, should_trigger}, or {evals: [{prompt}]}", target, "bad-evals"
             )
         return cases
-    found = tuple(case for file in _find_eval_files(where, limits) for case in _read_cases(file, limits) or ())
-    if not found:
-        raise SourceError("there are no evals: a skill has them in evals/, as JSON", where, "no-evals")
-    return found
+    # Other JSON files may lie beside the queries, such as a model's graded answers: in a folder they are passed over.
+    cases = tuple(case for file in _find_eval_files(target, limits) for case in _read_cases(file, limits) or ())
+    if not cases:
+        raise SourceError("there are no evals: a skill has them in evals/, as JSON", target, "no-evals")
+    return cases
 
 
-def _find_eval_files(where: str, limits: Limits) -> Iterator[str]:
-    folders = [where]
-    if stat_folder(os.path.join(where, _EVALS_FOLDER)) is None:
-        folders = [skill.folder for skill in scan(where, limits=limits)]
+def _find_eval_files(target: str, limits: Limits) -> Iterator[str]:
+    folders = [target]
+    if stat_folder(os.path.join(target, _EVALS_FOLDER)) is None:
+        folders = [skill.folder for skill in scan(target, limits=limits)]
     for folder in folders:
-        inner = os.path.join(folder, _EVALS_FOLDER)
-        if stat_folder(inner) is not None:
-            with Folder(inner) as held:
-                names = held.list_entries(limits.max_entries_per_skill).files
-            yield from (os.path.join(inner, name) for name in names if name.endswith(".json"))
+        evals = os.path.join(folder, _EVALS_FOLDER)
+        if stat_folder(evals) is not None:
+            with Folder(evals) as opened:
+                names = opened.list_entries(limits.max_entries_per_skill).files
+            yield from (os.path.join(evals, name) for name in names if name.endswith(".json"))
 
 
 def _read_cases(file: str, limits: Limits) -> tuple[EvalCase, ...] | None:
-    """The cases of a file; ``None`` when it holds something else."""
+    """Return the cases of a file, or ``None`` when it holds something else."""
     data = _read_json(file, limits)
     named = data.get("skill_name", data.get("skill")) if isinstance(data, dict) else None
-    rows = next((data[key] for key in _LIST_KEYS if key in data), None) if isinstance(data, dict) else data
-    if not isinstance(rows, list) or not rows:
+    entries = next((data[key] for key in _LIST_KEYS if key in data), None) if isinstance(data, dict) else data
+    if not isinstance(entries, list) or not entries:
         return None
     skill = named if isinstance(named, str) else _find_enclosing_skill(file)
-    cases = [_parse_case(row, skill, file) for row in rows]
-    found = tuple(case for case in cases if case is not None)
-    if len(found) < len(cases):
+    cases = tuple(case for entry in entries if (case := _parse_case(entry, skill, file)) is not None)
+    if len(cases) < len(entries):
         return None
-    if not all(case.skill for case in found):
+    if not all(case.skill for case in cases):
         raise SourceError(_WHICH_SKILL_MESSAGE, file, "bad-evals")
-    return found
+    return cases
 
 
-def _parse_case(row: object, skill: str, file: str) -> EvalCase | None:
-    if not isinstance(row, dict):
+def _parse_case(entry: object, default_skill: str, file: str) -> EvalCase | None:
+    if not isinstance(entry, dict):
         return None
-    query = row.get("query", row.get("prompt"))
-    wanted = row.get("should_trigger", True)
-    own = row.get("skill", skill)
-    if not isinstance(query, str) or not isinstance(wanted, bool) or not isinstance(own, str):
+    query = entry.get("query", entry.get("prompt"))
+    should_trigger = entry.get("should_trigger", True)
+    skill = entry.get("skill", default_skill)
+    if not isinstance(query, str) or not isinstance(should_trigger, bool) or not isinstance(skill, str):
         return None
-    return EvalCase(query, own, wanted, file)
+    return EvalCase(query, skill, should_trigger, file)
 
 
 def _find_enclosing_skill(file: str) -> str:
-    """The folder of the skill that holds the file, on top or in ``evals/``; nothing where no skill does."""
+    """Return the folder name of the skill that holds the file, directly or in ``evals/``; ``""`` when none does."""
     folder = os.path.dirname(file)
     if not os.path.lexists(os.path.join(folder, SKILL_FILE)) and os.path.basename(folder) == _EVALS_FOLDER:
         folder = os.path.dirname(folder)

@@ -1,4 +1,4 @@
-"""A finding: an issue with the very text that it is about, for people who mend it."""
+"""Findings: issues with the line of text that each is about, for the people who mend them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FENCE = re.compile(r"---\s*")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding about one line: which rule, how bad, what, where, the text of the line, and the part of it meant."""
+    """A finding about one line: the rule, the severity, the message, the place, the text, and the part of it."""
 
     code: str
     severity: Severity
@@ -42,12 +42,12 @@ class Finding:
 
     @property
     def hint(self) -> str:
-        """What to do about it."""
+        """What to do about the finding."""
         return HINTS.get(self.code, "")
 
 
 def read_skill_file(path: str, limits: Limits) -> bytes:
-    """The whole of a SKILL.md; raises ``SkillValidationError`` where it cannot be read, or is larger than a skill's."""
+    """Return the bytes of a SKILL.md; raises ``SkillValidationError`` when it is unreadable or too large."""
     folder, name = os.path.split(path)
     try:
         with OpenFile(folder, (name,)) as file:
@@ -57,25 +57,26 @@ def read_skill_file(path: str, limits: Limits) -> bytes:
 
 
 def read_lines(folder: str, name: str, limits: Limits) -> list[str]:
-    """The lines of a file as far as they can be read, for showing."""
+    """Return the lines of a file for display; none when it cannot be read."""
     try:
         with OpenFile(folder, (name,)) as file:
             data = file.read(limits.max_frontmatter_bytes + limits.max_body_bytes)
     except ResourceError:
         return []
+    # Split at "\n" alone, as the parser counts lines; a byte order mark is no part of the first one.
     return data.decode("utf-8-sig", "replace").split("\n")
 
 
 def locate_issues(
-    issues: Iterable[Issue], rows: Sequence[str], fixable: frozenset[tuple[str, str]] = frozenset()
+    issues: Iterable[Issue], lines: Sequence[str], fixable: frozenset[tuple[str, str]] = frozenset()
 ) -> Iterator[Finding]:
-    """Each issue with its line of ``rows`` and the part of that line that it is about.
+    """Yield each issue with its line of ``lines`` and the part of that line that it is about.
 
-    ``fixable``: code and field of what can be mended mechanically.
+    ``fixable``: code and field of each issue that can be mended mechanically.
     """
     for issue in issues:
-        number, begin, length = _locate_issue(issue, rows)
-        text = mask_secrets(rows[number - 1].rstrip("\r")) if number <= len(rows) else ""
+        number, begin, length = _locate_issue(issue, lines)
+        text = mask_secrets(lines[number - 1].rstrip("\r")) if number <= len(lines) else ""
         yield Finding(
             issue.code,
             issue.severity,
@@ -90,19 +91,18 @@ def locate_issues(
         )
 
 
-def _locate_issue(issue: Issue, rows: Sequence[str]) -> tuple[int, int, int]:
-    """Line (from 1), column (from 0) and length."""
+def _locate_issue(issue: Issue, lines: Sequence[str]) -> tuple[int, int, int]:
+    """Return the line (counted from 1), the column (from 0) and the length of the text that an issue is about."""
     number = max(issue.line, 1)
-    if issue.code == "hidden-text":
-        found = _locate_hidden_character(issue, rows, number)
-        if found:
-            return found
-    text = rows[number - 1].rstrip("\r") if number <= len(rows) else ""
+    if issue.code == "hidden-text" and (place := _locate_hidden_character(issue, lines, number)):
+        return place
+    text = lines[number - 1].rstrip("\r") if number <= len(lines) else ""
     begin, end = _locate_in_line(issue, text)
     return number, begin, max(end - begin, 1)
 
 
 def _locate_in_line(issue: Issue, text: str) -> tuple[int, int]:
+    """Return where the part begins and ends: a reference, a secret, a key, a value, or else the whole line."""
     if issue.code == "missing-reference" and issue.field in text:
         return text.index(issue.field), text.index(issue.field) + len(issue.field)
     secret = next(find_secrets(text), None) if issue.code == "secret-in-skill" else None
@@ -117,12 +117,12 @@ def _locate_in_line(issue: Issue, text: str) -> tuple[int, int]:
     return key.end(), last
 
 
-def _locate_hidden_character(issue: Issue, rows: Sequence[str], number: int) -> tuple[int, int, int] | None:
-    """The first hidden character, in the body or in the field."""
-    fences = [at for at, row in enumerate(rows) if _FENCE.fullmatch(row)]
+def _locate_hidden_character(issue: Issue, lines: Sequence[str], number: int) -> tuple[int, int, int] | None:
+    """Return the place of the first hidden character, in the body or from the field on."""
+    fences = [index for index, line in enumerate(lines) if _FENCE.fullmatch(line)]
     begin = fences[1] + 1 if issue.field == "body" and len(fences) > 1 else number - 1
-    for at in range(begin, len(rows)):
-        found = find_hidden(rows[at])
-        if found is not None:
-            return at + 1, found, 1
+    for index in range(begin, len(lines)):
+        column = find_hidden(lines[index])
+        if column is not None:
+            return index + 1, column, 1
     return None

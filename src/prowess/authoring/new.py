@@ -1,14 +1,15 @@
-"""A new skill: a folder without errors, whose sentences are still to be written."""
+"""Creates a new skill: a folder that loads without errors, with placeholder sentences for its author to replace."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
-from prowess.authoring.fix import quote_yaml
+from prowess.authoring.fixers import quote_yaml
 from prowess.errors import SourceError
 from prowess.files.directory import exists
 from prowess.files.paths import is_real_folder, read_inode
@@ -22,7 +23,6 @@ from prowess.spec.rules import is_spec_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
 _DESCRIPTION = (
     "Says what {name} does, in one sentence. Use when somebody asks for it, in the words that they would use."
@@ -46,7 +46,7 @@ _BODY = f"""\
 
 - {_PLACEHOLDER_SENTENCES[1]}
 """
-_MAX_NAME_SOURCE = 1000  # of a text that is to become a name; the rest would be cut all the same
+_MAX_NAME_SOURCE = 1000  # characters of a text that becomes a name: the rest would be cut, and normalizing is slow
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 _REFERENCE = (
@@ -74,87 +74,89 @@ PARTS: dict[str, tuple[str, str, str]] = {
     "assets": ("assets/template.md", "# Title\n\nSummary.\n", " Begin with `assets/template.md`."),
     "evals": ("evals/triggers.json", _EVALS, ""),
 }
-"""What a new skill can have besides its SKILL.md: the file, its text, and what the instructions say of it."""
+"""The parts that a new skill can have besides its SKILL.md: the file, its text, and a sentence of the instructions."""
 
 
 def create_skill(
     name: str, folder: str | os.PathLike[str] = ".", *, description: str = "", parts: Iterable[str] = ()
 ) -> Path:
-    """A new skill ``name`` in ``folder``, with ``parts`` of ``references``, ``scripts``, ``assets`` and ``evals``.
+    """Create the skill ``name`` in ``folder``, and return its folder.
 
-    ``check`` warns of what is to be written still. Raises ``SourceError`` for a name that the specification does not
-    allow, and when there is something already.
+    ``parts``: any of ``references``, ``scripts``, ``assets`` and ``evals``. ``check`` warns of the sentences that are
+    still to be written. Raises ``SourceError`` for a name that the specification does not allow, and when there is
+    something in the way.
     """
-    from pathlib import Path  # noqa: PLC0415 - nothing else here needs it
-
     chosen = _check_new_skill(name, description, tuple(dict.fromkeys(parts)))
-    above = os.path.abspath(os.fspath(folder))
-    where = os.path.join(above, name)
-    said = description.strip() or _DESCRIPTION.format(name=name.replace("-", " "))
-    files = [NewFile("SKILL.md", _render_skill_md(name, said, chosen).encode())]
-    files += [NewFile(PARTS[part][0], _render_part(part, said).encode(), part == "scripts") for part in chosen]
-    place_tree(where, files)
-    return Path(where)
+    target = os.path.join(os.path.abspath(os.fspath(folder)), name)
+    about = description.strip() or _DESCRIPTION.format(name=name.replace("-", " "))
+    files = [NewFile(SKILL_FILE, _render_skill_md(name, about, chosen).encode())]
+    files += [NewFile(PARTS[part][0], _render_part(part, about).encode(), part == "scripts") for part in chosen]
+    place_tree(target, files)
+    return Path(target)
 
 
 def suggest_name(text: str) -> str:
-    """A name by the rules of the specification that is near ``text``; ``""`` where nothing of it can be kept."""
+    """Return a valid name that is close to ``text``; ``""`` when nothing of it can be kept."""
     plain = normalize("NFKD", text[:_MAX_NAME_SOURCE]).encode("ascii", "ignore").decode().lower()
     name = _NOT_IN_NAMES.sub("-", plain).strip("-")[:MAX_NAME_LENGTH].rstrip("-")
     return name if is_spec_name(name) else ""
 
 
-def place_tree(where: str, files: list[NewFile], *, replaces: bool = False) -> None:
-    """Write a new folder at once: it is there whole, or not at all. Raises ``SourceError``.
+def place_tree(target: str, files: list[NewFile], *, replaces: bool = False) -> None:
+    """Write a new folder, which appears whole or not at all.
 
-    ``replaces``: a skill's folder that is there gives way; anything else never does.
+    ``replaces``: an existing skill's folder is replaced, and never anything else. Raises ``SourceError`` when something
+    is in the way, or when the folder cannot be written.
     """
-    old = replaces and is_real_folder(where) and exists(os.path.join(where, SKILL_FILE))
-    if not old:
-        refuse_existing(where)
+    has_old = replaces and is_real_folder(target) and exists(os.path.join(target, SKILL_FILE))
+    if not has_old:
+        refuse_existing(target)
     try:
-        make_folders(os.path.dirname(where))
-        with temporary_folder(".prowess-new-", os.path.dirname(where)) as staged:
+        make_folders(os.path.dirname(target))
+        # Staged beside the target, since a rename is atomic only within one file system.
+        with temporary_folder(".prowess-new-", os.path.dirname(target)) as staged:
             write_tree(staged, report_steps(files, lambda file: file.path))
-            set_mode(staged, 0o755)
-            if old:
-                _swap_folders(staged, where)
+            set_mode(staged, 0o755)  # a temporary folder is its owner's alone
+            if has_old:
+                _swap_folders(staged, target)
             else:
-                refuse_existing(where)
-                _move_into_place(staged, where)
+                refuse_existing(target)  # again: it may have appeared while the files were written
+                _move_into_place(staged, target)
     except OSError as error:
-        raise SourceError(f"cannot write the folder: {error.strerror}", where, "unwritable") from None
+        raise SourceError(f"cannot write the folder: {error.strerror}", target, "unwritable") from None
 
 
-def _move_into_place(staged: str, where: str) -> None:
-    """Put a folder where nothing is. An interrupt in the moment after takes it back, so that a further try works."""
-    number = read_inode(staged)
+def _move_into_place(staged: str, target: str) -> None:
+    """Rename the staged folder to ``target``, where nothing is; an interrupt undoes it, so that a new try works."""
+    inode = read_inode(staged)
     try:
-        rename(staged, where)
+        rename(staged, target)
     except BaseException:
-        if read_inode(where) == number:
-            rename(where, staged)
+        # A race: the interrupt may come after the rename. The inode says whether the folder at the target is ours.
+        if read_inode(target) == inode:
+            rename(target, staged)
         raise
 
 
-def _swap_folders(staged: str, where: str) -> None:
-    """Put a folder in the place of another, which is at ``staged`` then."""
-    if swap_entries(staged, where):
+def _swap_folders(staged: str, target: str) -> None:
+    """Put the staged folder in the place of the old one, which is at ``staged`` afterwards."""
+    if swap_entries(staged, target):
         return
+    # Not every file system can swap two entries at once: for a moment there is nothing at the target.
     aside = f"{staged}.old"
-    rename(where, aside)
+    rename(target, aside)
     try:
-        rename(staged, where)
+        rename(staged, target)
     except OSError:
-        rename(aside, where)
+        rename(aside, target)
         raise
     rename(aside, staged)
 
 
-def refuse_existing(where: str, code: str = "already-there") -> None:
-    """Raise ``SourceError`` when there is something."""
-    if exists(where):
-        raise SourceError(f"there is something already: {where}", where, code)
+def refuse_existing(path: str, code: str = "already-there") -> None:
+    """Raise ``SourceError`` when there is something at ``path``."""
+    if exists(path):
+        raise SourceError(f"there is something already: {path}", path, code)
 
 
 def _check_new_skill(name: str, description: str, parts: tuple[str, ...]) -> tuple[str, ...]:
@@ -173,18 +175,17 @@ def _check_new_skill(name: str, description: str, parts: tuple[str, ...]) -> tup
 
 
 def _render_part(part: str, description: str) -> str:
-    """The text of a part; a query that finds the skill is what its description says first."""
+    """Return the text of a part; a test query is the first sentence of the description, which finds the skill."""
     return PARTS[part][1].replace("QUERY", json.dumps(_SENTENCE_END.split(description)[0], ensure_ascii=False))
 
 
-def is_placeholder_line(row: str) -> bool:
-    """Whether a line says what a new skill says, to be replaced by the author's own words."""
+def is_placeholder_line(line: str) -> bool:
+    """Return whether a line holds a sentence of the template, which the author should have replaced."""
     begin, _, end = _DESCRIPTION.partition("{name}")
-    return (begin in row and end in row) or any(sentence in row for sentence in _PLACEHOLDER_SENTENCES)
+    return (begin in line and end in line) or any(sentence in line for sentence in _PLACEHOLDER_SENTENCES)
 
 
 def _render_skill_md(name: str, description: str, parts: tuple[str, ...]) -> str:
-    said = quote_yaml(description)
     steps = "".join(PARTS[part][2] for part in parts)
     title = name.replace("-", " ").capitalize()
-    return f"---\nname: {name}\ndescription: {said}\n---\n{_BODY.format(title=title, steps=steps)}"
+    return f"---\nname: {name}\ndescription: {quote_yaml(description)}\n---\n{_BODY.format(title=title, steps=steps)}"

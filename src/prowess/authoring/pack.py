@@ -1,15 +1,17 @@
-"""A skill as one file: the same bytes for the same content, whenever and wherever it is packed.
+"""Packs a skill into one archive, and unpacks it; equal content gives equal bytes, whenever and wherever it is packed.
 
 A ``.skill`` is a zip in which everything lies in one folder named like the skill; a ``.zip`` or ``.tar.gz`` has
-SKILL.md on top. Names are in byte order, times and owners are left out, modes are 0755 or 0644. (Compression is zlib's:
-another build of zlib may pack the same content into other bytes.)
+SKILL.md at the top. Names are in byte order, times and owners are left out, modes are 0755 or 0644. (zlib compresses:
+another build of zlib may pack equal content into other bytes.)
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from prowess.authoring.new import place_tree, refuse_existing
@@ -20,11 +22,10 @@ from prowess.files.write import NewFile, make_folders, write_atomic
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import split_relative_path
 from prowess.progress_steps import report_steps
-from prowess.skills.parse import parse_skill, read_metadata, validate
+from prowess.skills.parse import SKILL_FILE, parse_skill, read_metadata, validate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from prowess.limits import Limits
     from prowess.skills.skill import Skill
@@ -36,14 +37,14 @@ _LEFT_OUT_FOLDERS = frozenset(("__pycache__", "node_modules", "__pypackages__", 
 _LEFT_OUT_FILES = frozenset((".DS_Store", "Thumbs.db"))
 _LEFT_OUT_SUFFIXES = (".pyc", ".pyo", "~", ".swp")
 _LEFT_OUT_TOP_FOLDERS = frozenset(("evals",))
-_EPOCH = (1980, 1, 1, 0, 0, 0)
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip can hold
 _COMPRESSION_LEVEL = 9
 _UNIX_SYSTEM = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A skill that was packed: its name, the archive, what is in it, and what was left out."""
+    """A packed skill: its name, the archive, the files in it, and the files that were left out."""
 
     name: str
     data: bytes
@@ -53,15 +54,14 @@ class Packed:
     @property
     def digest(self) -> str:
         """The SHA-256 of the archive, in hexadecimal."""
-        import hashlib  # noqa: PLC0415 - only when somebody wants to know
-
         return hashlib.sha256(self.data).hexdigest()
 
 
 def pack(path: str | os.PathLike[str], *, form: ArchiveFormat = "skill", limits: Limits = DEFAULT_LIMITS) -> Packed:
-    """The skill in a folder as an archive. Caches, editors' leavings and ``evals/`` on top are left out.
+    """Return the skill in a folder as an archive, without caches, backup files of editors and a top-level ``evals/``.
 
-    Raises ``SkillLoadError`` with every error that ``validate`` finds: what is passed on should be right.
+    Raises ``SkillLoadError`` with every error that ``validate`` finds: a skill that others get should be right.
+    Raises ``SkillValidationError`` for a file that cannot be packed, such as a link.
     """
     if form not in ARCHIVE_FORMATS:
         raise SourceError(f"unknown format {form!r}; one of {', '.join(ARCHIVE_FORMATS)}")
@@ -69,19 +69,20 @@ def pack(path: str | os.PathLike[str], *, form: ArchiveFormat = "skill", limits:
     if errors:
         raise as_load_error(errors)
     skill = read_metadata(path, limits=limits)
-    found = skill.files()
-    for issue in found.issues:
+    listed = skill.files()
+    for issue in listed.issues:
         raise SkillValidationError(f"cannot be packed: {issue.field} {issue.message}", skill.location, issue.code)
-    kept = [name for name in found if _is_for_archive(name)]
+    kept = [name for name in listed if _is_for_archive(name)]
     for name in kept:
-        _refuse_odd_name(name, skill)
+        _refuse_unportable_name(name, skill)
     files = _read_files(skill, kept, limits)
     data = _make_tar_gz(files) if form == "tar.gz" else _make_zip(files, f"{skill.name}/" if form == "skill" else "")
-    return Packed(skill.name, data, tuple(kept), tuple(name for name in found if name not in set(kept)))
+    left_out = tuple(name for name in listed if not _is_for_archive(name))
+    return Packed(skill.name, data, tuple(kept), left_out)
 
 
-def _refuse_odd_name(name: str, skill: Skill) -> None:
-    """Raise for a name that no platform's rules allow everywhere: what is packed must unpack."""
+def _refuse_unportable_name(name: str, skill: Skill) -> None:
+    """Raise ``SkillValidationError`` for a name that some platform does not allow, where it could not be unpacked."""
     try:
         split_relative_path(name)
     except PathTraversalError as error:
@@ -100,6 +101,7 @@ def _is_for_archive(name: str) -> bool:
 
 
 def _read_files(skill: Skill, names: Sequence[str], limits: Limits) -> list[NewFile]:
+    # The bound of unpacking: an archive that nobody could unpack is of no use.
     left = limits.max_unpacked_bytes
     files: list[NewFile] = []
     for name in report_steps(names, str):
@@ -113,21 +115,21 @@ def _read_files(skill: Skill, names: Sequence[str], limits: Limits) -> list[NewF
 
 
 def _make_zip(files: list[NewFile], prefix: str) -> bytes:
-    import zipfile  # noqa: PLC0415 - only when something is packed
+    import zipfile  # noqa: PLC0415 - saves start-up time of `prowess unpack`, which reads archives in another way
 
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=_COMPRESSION_LEVEL) as archive:
         for file in files:
             info = zipfile.ZipInfo(prefix + file.path, _EPOCH)
-            info.create_system = _UNIX_SYSTEM
+            info.create_system = _UNIX_SYSTEM  # the default depends on the platform that packs
             info.external_attr = (0o100755 if file.executable else 0o100644) << 16
             archive.writestr(info, file.content, zipfile.ZIP_DEFLATED, _COMPRESSION_LEVEL)
     return made.getvalue()
 
 
 def _make_tar_gz(files: list[NewFile]) -> bytes:
-    import gzip  # noqa: PLC0415 - only when something is packed
-    import tarfile  # noqa: PLC0415
+    import gzip  # noqa: PLC0415 - saves start-up time of `prowess pack`, which makes a zip unless asked
+    import tarfile  # noqa: PLC0415 - saves start-up time of `prowess pack`, which makes a zip unless asked
 
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w", format=tarfile.USTAR_FORMAT) as archive:
@@ -136,19 +138,20 @@ def _make_tar_gz(files: list[NewFile]) -> bytes:
             info.size = len(file.content)
             info.mode = 0o755 if file.executable else 0o644
             archive.addfile(info, io.BytesIO(file.content))
+    # Without the time, which gzip writes into its header: equal content has to give equal bytes.
     return gzip.compress(made.getvalue(), _COMPRESSION_LEVEL, mtime=0)
 
 
 def write_packed(packed: Packed, path: str | os.PathLike[str], *, replace: bool = False) -> None:
-    """Write an archive; ``SourceError`` when there is a file already, unless ``replace``."""
-    where = os.path.abspath(os.fspath(path))
+    """Write an archive; raises ``SourceError`` when the file exists, unless ``replace``, or cannot be written."""
+    target = os.path.abspath(os.fspath(path))
     if not replace:
-        refuse_existing(where, "would-replace")
+        refuse_existing(target, "would-replace")
     try:
-        make_folders(os.path.dirname(where))
-        write_atomic(where, packed.data, mode=0o644)
+        make_folders(os.path.dirname(target))
+        write_atomic(target, packed.data, mode=0o644)
     except OSError as error:
-        raise SourceError(f"cannot write the archive: {error.strerror}", where, "unwritable") from None
+        raise SourceError(f"cannot write the archive: {error.strerror}", target, "unwritable") from None
 
 
 def unpack_into(
@@ -158,19 +161,18 @@ def unpack_into(
     replace: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Path:
-    """The skill of an archive as a new folder, named like the skill, in ``folder``; whole, or not at all.
+    """Unpack the skill of an archive into a new folder in ``folder``, named like the skill; return that folder.
 
-    Raises ``SkillValidationError`` for an archive that holds anything but one skill and regular files, and
-    ``SourceError`` when there is something already; with ``replace`` only when that is no skill's folder.
+    The folder appears whole or not at all. Raises ``SkillValidationError`` for an archive that holds anything but one
+    skill and regular files. Raises ``SourceError`` when the folder exists; with ``replace`` only when what is there is
+    not a skill's folder.
     """
-    from pathlib import Path  # noqa: PLC0415 - nothing else here needs it
+    from prowess.fetch.archive.unpack import unpack  # noqa: PLC0415 - saves start-up time of `prowess pack`
 
-    from prowess.fetch.archive.unpack import unpack  # noqa: PLC0415 - loads the readers of archives
-
-    where = os.path.abspath(os.fspath(archive))
-    files = unpack(_read_archive(where, limits), name=where, limits=limits)
-    own = next(file.content for file in files if file.path == "SKILL.md")
-    name = parse_skill(own, mode="strict", check_dir=False, limits=limits).skill.name
+    source = os.path.abspath(os.fspath(archive))
+    files = unpack(_read_archive(source, limits), name=source, limits=limits)
+    skill_file = next(file.content for file in files if file.path == SKILL_FILE)
+    name = parse_skill(skill_file, mode="strict", check_dir=False, limits=limits).skill.name
     target = os.path.join(os.path.abspath(os.fspath(folder)), name)
     if not replace:
         refuse_existing(target, "would-replace")
@@ -178,10 +180,10 @@ def unpack_into(
     return Path(target)
 
 
-def _read_archive(where: str, limits: Limits) -> bytes:
-    folder, name = os.path.split(where)
+def _read_archive(path: str, limits: Limits) -> bytes:
+    folder, name = os.path.split(path)
     try:
         with OpenFile(folder, (name,)) as file:
             return file.read_all(limits.max_download_bytes)
     except ResourceError as error:
-        raise SourceError(f"cannot read the archive: {error.message}", where, error.code) from None
+        raise SourceError(f"cannot read the archive: {error.message}", path, error.code) from None

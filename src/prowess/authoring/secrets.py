@@ -1,4 +1,4 @@
-"""Secrets in the files of a skill, by the patterns of those who give them out."""
+"""Finds secrets in the files of a skill, by the patterns of the services that issue them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ _SECRET_PATTERNS = {
 _SECRET = re.compile(
     r"(?<![A-Za-z0-9_-])(?:" + "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _SECRET_PATTERNS.items()) + ")"
 )
+# Documentation shows what a key looks like: words such as "example", or a character six times in a row.
 _EXAMPLE = re.compile(r"(?i)example|your[-_]|placeholder|(.)\1{5}")
 
 
 def secret_issues(file: str, limits: Limits) -> Iterator[Issue]:
-    """A warning for each secret in the files beside ``file``, a SKILL.md, and in itself; none where nothing is read.
+    """Yield a warning for each secret in a skill, whose SKILL.md is ``file``; files that cannot be read are skipped.
 
-    Of each file at most ``limits.max_body_bytes`` are read, of all together at most ``limits.max_digest_bytes``.
+    At most ``limits.max_body_bytes`` of each file are read, and ``limits.max_digest_bytes`` of all together.
     """
     folder = os.path.dirname(file)
     try:
@@ -47,34 +48,37 @@ def secret_issues(file: str, limits: Limits) -> Iterator[Issue]:
     for path in paths:
         data = _read_bytes(folder, path, min(limits.max_body_bytes, left))
         left -= len(data)
-        if b"\0" not in data:
-            where = os.path.join(folder, *path.split("/"))
-            yield from find_secret_issues(data.decode("utf-8", "replace"), where)
+        if b"\0" not in data:  # random bytes of a binary file could look like a secret
+            location = os.path.join(folder, *path.split("/"))
+            yield from find_secret_issues(data.decode("utf-8", "replace"), location)
 
 
-def _read_bytes(folder: str, path: str, most: int) -> bytes:
-    """The first bytes of a file; nothing of one that cannot be read."""
+def _read_bytes(folder: str, path: str, limit: int) -> bytes:
+    """Return the first bytes of a file, none when it cannot be read."""
     try:
         with OpenFile(folder, tuple(path.split("/"))) as file:
-            return file.read(most)
+            return file.read(limit)
     except ResourceError:
         return b""
 
 
 def find_secret_issues(text: str, path: str) -> Iterator[Issue]:
-    """A warning for each secret in a text that stands at ``path``."""
+    """Yield a warning for each secret in the text of the file at ``path``."""
     line, counted = 1, 0
     for match in find_secrets(text):
-        # From the last one on: counted from the beginning, a text that is full of them would take half a minute.
+        # Lines are counted from the last match on: from the beginning, a text full of secrets would take half a minute.
         line, counted = line + text.count("\n", counted, match.start()), match.start()
         yield Issue("secret-in-skill", "", f"looks like a secret key ({match.lastgroup})", path, line, "warning")
 
 
 def find_secrets(text: str) -> Iterator[re.Match[str]]:
-    """What in a text looks like a secret, and not like an example of one."""
+    """Return the matches in a text that look like a secret, and not like an example of one."""
     return (match for match in _SECRET.finditer(text) if not _EXAMPLE.search(match[0]))
 
 
-def mask_secrets(row: str) -> str:
-    """The line with a star for each character of its secrets but the first four, so that no log repeats them."""
-    return _SECRET.sub(lambda match: match[0][:4] + "*" * (len(match[0]) - 4), row)
+def mask_secrets(line: str) -> str:
+    """Return the line with stars in place of its secrets but for their first four characters.
+
+    Reports of a check end up in logs, which must not repeat a secret.
+    """
+    return _SECRET.sub(lambda match: match[0][:4] + "*" * (len(match[0]) - 4), line)

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from prowess.errors import Issue, ResourceError, ResourceNotFoundError, SourceError, sort_by_similarity
 from prowess.files.projects import config_home, project_folders
 from prowess.files.read import OpenFile
 from prowess.limits import DEFAULT_LIMITS
+from prowess.model import DialectName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 SettingKind = Literal["text", "yes-or-no", "count", "share", "names", "folders"]
 
 PROJECT_FILE, USER_FILE, SETTINGS_TABLE = "prowess.toml", "config.toml", "settings"
-DIALECT_NAMES = ("prowess", "load_skill", "skill__activate", "read_skill", "skill_load", "use_skill")
+DIALECT_NAMES = tuple(sorted(get_args(DialectName), key=lambda name: name != "prowess"))
+"""Every dialect, the default first."""
 MANIFEST_KEYS = ("agents", "mode", "skills")
 """What may stand beside the settings in the file of a project: what it declares."""
 _TRUE, _FALSE = frozenset(("1", "true", "yes", "on")), frozenset(("0", "false", "no", "off"))

@@ -48,7 +48,6 @@ from prowess.lockfile.scopes import (
 )
 from prowess.spec.address_check import DEFAULT_SCHEMES
 from prowess.spec.skill_ref import SkillRef
-from prowess.spec.source_spec import SourceSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,6 +58,7 @@ if TYPE_CHECKING:
     from prowess.install.offer import Offer
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntries
+    from prowess.spec.source_spec import SourceSpec
 
 
 class Installer:

@@ -1,193 +1,154 @@
-"""What is answered to the extension's methods and to those for resources, from one shelf."""
+"""The answers to the methods of the skills extension and to those for resources, from one set of served skills."""
 
 from __future__ import annotations
 
 import base64
 from functools import cache, partial
+from mimetypes import MimeTypes
 from typing import TYPE_CHECKING
 
 from prowess.errors import ResourceNotFoundError, ResourceTooLargeError, SkillError
 from prowess.files.directory import open_folder_beneath
-from prowess.files.identity import identity_at
 from prowess.files.read import as_resource_error
+from prowess.mcp.answers import Answer, LargeFile
 from prowess.mcp.pagination import NO_CACHE, decode_cursor, make_page
 from prowess.mcp.uris import SKILL_FILE, URI_TEMPLATE, make_uri, split_uri
 from prowess.names import is_git_name
 from prowess.spec.hidden_characters import to_one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from mimetypes import MimeTypes
-
     from prowess.limits import Limits
     from prowess.mcp.manifests import ManifestCache
     from prowess.mcp.served_skills import ServedSkills
     from prowess.skills.skill import Skill
     from prowess.spec.frontmatter.json_types import Json
 
-    Result = dict[str, Json]
-
 FOLDER_TYPE = "inode/directory"
 MARKDOWN_TYPE = "text/markdown"
+# Files up to this size are read without waiting for others. Base64 and JSON hold a larger file in memory several
+# times over, so the server bounds how many of those it reads at once (Limits.max_large_reads).
 _LARGE_FILE_BYTES = 256 * 1024
 _GONE_CODES = frozenset(("not-found", "missing-skill-md"))
-_MAX_PAGE_FILES = 4_000  # of files in one page, however few skills they belong to
-
-
-class StaleSnapshotError(Exception):
-    """Skills of the shelf are gone from the disk; ``answer`` is what can be said without them."""
-
-    def __init__(self, answer: Result) -> None:
-        super().__init__()
-        self.answer = answer
-
-
-class SkillChangedError(Exception):
-    """The SKILL.md of the skill in question is another than was loaded; ``answer`` is what the loaded one gives."""
-
-    def __init__(self, answer: Result) -> None:
-        super().__init__()
-        self.answer = answer
-
-
-class LargeFileError(Exception):
-    """A file is so large that not many are to be read at once; ``read`` gives the answer."""
-
-    def __init__(self, read: Callable[[], Result]) -> None:
-        super().__init__()
-        self.read = read
+# A page ends after this many files, however few skills they belong to: its size is bounded by files, not skills.
+_MAX_PAGE_FILES = 4_000
 
 
 class SkillHandlers:
-    """The answers of a server over one shelf; safe from several threads."""
+    """Answers requests from one set of served skills; safe to call from several threads."""
 
-    def __init__(self, shelf: ServedSkills, manifests: ManifestCache, limits: Limits) -> None:
-        self.served = shelf
+    def __init__(self, served: ServedSkills, manifests: ManifestCache, limits: Limits) -> None:
+        self.served = served
         self._manifests = manifests
         self._limits = limits
 
     # -- skills ------------------------------------------------------------------------------------------------------
 
-    def list_skills(self, cursor: str | None) -> Result:
-        """A page of entries; a skill that cannot be read is left out.
+    def list_skills(self, cursor: str | None) -> Answer:
+        """Return a page of skill entries, without the skills that cannot be read.
 
-        Raises ``StaleSnapshotError`` where skills are gone, since the folders have changed and another shelf is on its
-        way.
+        The answer is ``skills-gone`` when skills of the page are no longer on the disk: the folders have changed, and
+        a newer snapshot is on its way.
         """
         paths = self.served.next_paths(decode_cursor(cursor), self._limits.max_page_entries + 1)
         entries: list[Json] = []
-        rows, last, gone = 0, None, False
+        file_count, last, has_gone = 0, None, False
         for count, path in enumerate(paths):
-            if count == self._limits.max_page_entries or rows > _MAX_PAGE_FILES:
+            if count == self._limits.max_page_entries or file_count > _MAX_PAGE_FILES:
                 last = paths[count - 1]
                 break
             try:
                 manifest = self._manifests.get_manifest(self.served.skills[path])
             except SkillError as error:
-                gone = gone or error.code in _GONE_CODES
+                has_gone = has_gone or error.code in _GONE_CODES
                 continue
-            rows += len(manifest.files)
+            file_count += len(manifest.files)
             entries.append(manifest.to_entry(path))
-        page = make_page("skills", entries, last)
-        if gone:
-            raise StaleSnapshotError(page)
-        return page
+        return Answer(make_page("skills", entries, last), "skills-gone" if has_gone else "current")
 
-    def get_skill(self, uri: str) -> Result:
-        """The entry of a skill, listed or not."""
+    def get_skill(self, uri: str) -> Answer:
+        """Return the entry of a skill, whether the listing shows it or not.
+
+        Raises ``ResourceNotFoundError`` when ``uri`` is not the address of a skill's SKILL.md.
+        """
         path, rest = self._resolve_uri(uri)
         if rest != (SKILL_FILE,):
-            raise ResourceNotFoundError(f"{uri[:200]!r} is no skill's {SKILL_FILE}")
+            raise ResourceNotFoundError(f"{uri[:200]!r} is not the address of a skill's {SKILL_FILE}")
         entry: Json = self._manifests.get_manifest(self.served.skills[path]).to_entry(path)
-        return {"resultType": "complete", "skill": entry, **NO_CACHE}
+        return Answer({"resultType": "complete", "skill": entry, **NO_CACHE})
 
     def load_manifest(self, uri: str) -> None:
-        """Know the state of the skill that a file belongs to from now on."""
+        """Compute the manifest of the skill that a file belongs to, so that a later change of the file is noticed."""
         self._manifests.get_manifest(self.served.skills[self._resolve_uri(uri)[0]])
 
     # -- resources ---------------------------------------------------------------------------------------------------
 
-    def list_resources(self, cursor: str | None) -> Result:
-        """A page of the SKILL.md files of listed skills."""
-        most = self._limits.max_page_entries
-        paths = self.served.next_paths(decode_cursor(cursor), most + 1)
-        rows: list[Json] = [self._describe_skill_file(path) for path in paths[:most]]
-        return make_page("resources", rows, paths[most - 1] if len(paths) > most else None)
+    def list_resources(self, cursor: str | None) -> Answer:
+        """Return a page of the SKILL.md files of the listed skills."""
+        limit = self._limits.max_page_entries
+        paths = self.served.next_paths(decode_cursor(cursor), limit + 1)
+        resources: list[Json] = [self._describe_skill_file(path) for path in paths[:limit]]
+        return Answer(make_page("resources", resources, paths[limit - 1] if len(paths) > limit else None))
 
     def _describe_skill_file(self, path: str) -> Json:
         skill = self.served.skills[path]
         about = to_one_line(skill.description)
         return {"uri": make_uri(path, SKILL_FILE), "name": skill.name, "description": about, "mimeType": MARKDOWN_TYPE}
 
-    def list_templates(self) -> Result:
-        """The one template: every file of every skill."""
+    def list_templates(self) -> Answer:
+        """Return the one resource template, which covers every file of every skill."""
         about = "A file of a skill: the path of the skill, then the path of the file in it"
-        row: Json = {"uriTemplate": URI_TEMPLATE, "name": "skill-file", "description": about}
-        return make_page("resourceTemplates", [row], None)
+        template: Json = {"uriTemplate": URI_TEMPLATE, "name": "skill-file", "description": about}
+        return Answer(make_page("resourceTemplates", [template], None))
 
-    def read_resource(self, uri: str) -> Result:
-        """A file: as text where it is UTF-8, byte for byte, else as base64.
+    def read_resource(self, uri: str) -> Answer | LargeFile:
+        """Return the content of a file, as text where it is UTF-8 and as base64 otherwise.
 
-        Raises ``LargeFileError`` for a large one.
+        A large file is returned as a ``LargeFile``, which reads it later. Raises ``ResourceNotFoundError`` when no
+        file has that address.
         """
         path, rest = self._resolve_uri(uri)
         if not rest:
             raise ResourceNotFoundError(f"no file {uri[:200]!r}")
+        file, limit = "/".join(rest), self._limits.max_served_bytes
         try:
-            return self._read_file(path, "/".join(rest), min(_LARGE_FILE_BYTES, self._limits.max_served_bytes))
+            return self._read_file(path, file, min(_LARGE_FILE_BYTES, limit))
         except ResourceTooLargeError:
-            raise LargeFileError(
-                partial(self._read_file, path, "/".join(rest), self._limits.max_served_bytes)
-            ) from None
+            return LargeFile(partial(self._read_file, path, file, limit))
 
-    def _read_file(self, path: str, file: str, most: int) -> Result:
-        data = self.served.skills[path].read_bytes(file, most)
-        return {"resultType": "complete", "contents": [_encode_contents(make_uri(path, file), data)], **NO_CACHE}
+    def _read_file(self, path: str, file: str, limit: int) -> Answer:
+        contents = _encode_contents(make_uri(path, file), self.served.skills[path].read_bytes(file, limit))
+        return Answer({"resultType": "complete", "contents": [contents], **NO_CACHE})
 
-    def read_directory(self, uri: str, cursor: str | None) -> Result:
-        """A page of what lies directly in a folder of a skill."""
+    def read_directory(self, uri: str, cursor: str | None) -> Answer:
+        """Return a page of the files and folders that lie directly in a folder of a skill."""
         path, rest = self._resolve_uri(uri)
-        after = decode_cursor(cursor)
-        rows = [row for row in self._list_children(self.served.skills[path], rest) if row[0] > after]
-        most = self._limits.max_page_entries
-        found: list[Json] = [_describe_child(path, rest, name, folder=folder) for name, folder in rows[:most]]
-        return make_page("resources", found, rows[most - 1][0] if len(rows) > most else None)
+        after, limit = decode_cursor(cursor), self._limits.max_page_entries
+        children = [child for child in self._list_children(self.served.skills[path], rest) if child[0] > after]
+        resources: list[Json] = [
+            _describe_child(path, rest, name, is_folder=is_folder) for name, is_folder in children[:limit]
+        ]
+        return Answer(make_page("resources", resources, children[limit - 1][0] if len(children) > limit else None))
 
     def _list_children(self, skill: Skill, rest: tuple[str, ...]) -> list[tuple[str, bool]]:
-        """Names, and whether they are folders."""
+        """Return the sorted names in a folder of a skill, each with whether it is a folder."""
         try:
             with open_folder_beneath(skill.base, (*skill.parts, *rest)) as folder:
-                found = folder.list_entries(self._limits.max_entries_per_skill)
+                entries = folder.list_entries(self._limits.max_entries_per_skill)
         except OSError as error:
             raise as_resource_error(error, "/".join(rest) or skill.name) from None
-        rows = [*((name, True) for name in found.folders), *((name, False) for name in found.files)]
-        return sorted(row for row in rows if not is_git_name(row[0]))
+        children = [*((name, True) for name in entries.folders), *((name, False) for name in entries.files)]
+        return sorted(child for child in children if not is_git_name(child[0]))
 
     def _resolve_uri(self, uri: str) -> tuple[str, tuple[str, ...]]:
-        found = self.served.resolve_path(split_uri(uri))
-        if found is None:
+        resolved = self.served.resolve_path(split_uri(uri))
+        if resolved is None:
             raise ResourceNotFoundError(f"no skill at {uri[:200]!r}")
-        return found
+        return resolved
 
 
-def ensure_current(skill: Skill | None, answer: Result) -> Result:
-    """``answer``; raises ``SkillChangedError`` with it where the skill's SKILL.md has changed since it was loaded.
-
-    Instructions are read when they are asked for, and the name, the fields and whether it loads at all are older.
-    """
-    known = skill.identity if skill is not None and skill.is_local else None
-    if skill is not None and known is not None and identity_at(skill.location) != known:
-        raise SkillChangedError(answer)
-    return answer
-
-
-def _describe_child(path: str, rest: tuple[str, ...], name: str, *, folder: bool) -> Json:
-    uri = make_uri(path, "/".join((*rest, name)))
-    return {
-        "uri": uri,
-        "name": name,
-        "mimeType": FOLDER_TYPE if folder else _guess_type(name, "application/octet-stream"),
-    }
+def _describe_child(path: str, rest: tuple[str, ...], name: str, *, is_folder: bool) -> Json:
+    media_type = FOLDER_TYPE if is_folder else _guess_type(name, "application/octet-stream")
+    return {"uri": make_uri(path, "/".join((*rest, name))), "name": name, "mimeType": media_type}
 
 
 def _encode_contents(uri: str, data: bytes) -> Json:
@@ -202,15 +163,13 @@ def _encode_contents(uri: str, data: bytes) -> Json:
     return {"uri": uri, "mimeType": _guess_type(name, "text/plain"), "text": text}
 
 
-def _guess_type(name: str, otherwise: str) -> str:
-    return _mime_types().guess_type(name)[0] or otherwise
+def _guess_type(name: str, default: str) -> str:
+    return _mime_types().guess_type(name)[0] or default
 
 
 @cache
 def _mime_types() -> MimeTypes:
-    """Python's own table: the same on every machine."""
-    from mimetypes import MimeTypes  # noqa: PLC0415 - only once something is read
-
+    """Return Python's built-in table, without the system's files, so that every machine gives one answer."""
     types = MimeTypes()
     types.add_type(MARKDOWN_TYPE, ".md")
     return types

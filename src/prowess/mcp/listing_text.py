@@ -1,7 +1,8 @@
-"""The listing of skills for models, and the words around it: they say what is there, within tokens and characters.
+"""The listing of skills that models are shown, with the sentences around it, within a budget.
 
-The same entries stand in both places. openai-agents and pydantic-ai show a model no instructions of a server, and
-clients that do so do not ask for them again: the description of a tool reaches every model, and is refreshed.
+The listing stands in two places, with one set of entries: in the server's instructions, and in the description of the
+tool that loads a skill. Some clients show their model no instructions of a server, and those that show them never ask
+for them again. The description of a tool reaches every model, and is refreshed.
 """
 
 from __future__ import annotations
@@ -37,46 +38,45 @@ _LOAD_GUIDE = "call load_skill with that name before you begin, and follow what 
 
 
 class ListingTexts(NamedTuple):
-    """What a model is told of the skills, in each place; ``""`` for what is not said."""
+    """What a model is told about the skills in each place; ``""`` for a place without a text."""
 
     instructions: str
     description: str
-    """Of the tool that loads a skill; ``""``: it stays as the tool has it."""
+    """The description of the tool that loads a skill; ``""`` keeps the tool's own."""
     needs_search: bool
-    """Whether the texts name the tool that searches, or leave something to be found by it."""
+    """Whether a model needs the tool that searches: a text names it, or some skills are not listed."""
 
 
 def write_search_guide(options: ServeOptions) -> str:
-    """The instructions where the listing stands elsewhere, or is not there yet: how a model finds a skill."""
+    """Return the instructions for a server whose listing stands elsewhere or is not loaded yet."""
     if not options.tools:
         return ""
     return f"{_SERVER_INTRO} {_LISTED_IN_TOOL if options.lists_in('tools') else _SEARCH_GUIDE}"
 
 
 def write_listing(skills: Sequence[Skill], options: ServeOptions) -> ListingTexts:
-    """The texts for these skills, in the places that the options name; all empty without a skill."""
+    """Return the texts for these skills in the places that the options name; all are empty without a skill."""
     if not skills:
         return ListingTexts("", "", needs_search=False)
     in_tool = options.lists_in("tools")
     if not options.lists_in("instructions") and not in_tool:
         return ListingTexts(write_search_guide(options), "", needs_search=True)
     writer = _ListingWriter(skills, options)
-    listing, is_cut = writer.fit_listing(
-        _LOAD_INTRO if in_tool else _SKILLS_INTRO
-    )  # what fits behind the longer beginning
+    # Both places hold one listing, so it has to fit behind the longer of the two beginnings.
+    listing, is_cut = writer.fit_listing(_LOAD_INTRO if in_tool else _SKILLS_INTRO)
     instructions = f"{_SKILLS_INTRO}{listing}" if options.lists_in("instructions") else write_search_guide(options)
     description = f"{_LOAD_INTRO}{listing}" if in_tool else ""
-    # The first answer may have come before the listing, and then it told of search, unless the tool has the listing.
+    # A handshake that was answered before the load told of the search tool, unless the listing stands in a tool.
     return ListingTexts(instructions, description, needs_search=is_cut or not in_tool)
 
 
 def write_new_skills(skills: Sequence[Skill], options: ServeOptions) -> str:
-    """The text about skills that a model has not been shown, within the budget of a listing."""
+    """Return the text about skills that a model has not been shown, within the budget of a listing."""
     return f"{_NEW_SKILLS_INTRO}{_ListingWriter(skills, options).fit_listing(_NEW_SKILLS_INTRO)[0]}"
 
 
 class _ListingWriter:
-    """Writes texts with some of the entries of these skills."""
+    """Writes texts with as many entries of these skills as the budget allows."""
 
     def __init__(self, skills: Sequence[Skill], options: ServeOptions) -> None:
         self._skills = skills
@@ -84,7 +84,7 @@ class _ListingWriter:
         self._whole = [make_entry(skill) for skill in skills]
 
     def fit_listing(self, begin: str) -> tuple[str, bool]:
-        """What stands behind ``begin``, so that both are within the budget, and whether anything was cut."""
+        """Return the text behind ``begin``, so that both are within the budget, and whether anything was cut."""
         budget = sys.maxsize if self._options.budget is None else self._options.budget
         text, report = fit_listing(
             self._skills, budget, lambda entries: begin + self._write_entries(entries), self._count_cost
@@ -92,25 +92,26 @@ class _ListingWriter:
         return text.removeprefix(begin), report.is_cut
 
     def _count_cost(self, text: str) -> int:
-        """The tokens of a text; more than any budget has where it has too many characters, as JavaScript counts."""
-        most = self._options.max_chars
-        if most is not None and len(text.encode("utf-16-le", "surrogatepass")) // 2 >= most:
+        """Return the tokens of a text; more than any budget has when the text has too many characters."""
+        limit = self._options.max_chars
+        # Clients in JavaScript cut by UTF-16 units, of which a character outside the basic plane has two.
+        if limit is not None and len(text.encode("utf-16-le", "surrogatepass")) // 2 >= limit:
             return sys.maxsize + 1
         return 0 if self._options.budget is None else estimate_tokens(text)
 
     def _write_entries(self, entries: Sequence[ListingEntry]) -> str:
-        """The text with these entries: how to use them, then one line each, then what is not there."""
+        """Return the text with these entries: how to use them, one line for each, and what is left out."""
         if not self._options.tools:
-            return self._join_blocks(" This server has these:", entries, self._describe_omitted(entries, "."))
+            return self._join_blocks(" This server has these:", entries, self._write_omission(entries, "."))
         if not entries:
             return f" There are {format_count(len(self._whole), 'skill')}, not listed here. {_SEARCH_GUIDE}"
         if any(description for _, description, _ in entries):
             end = "" if list(entries) == self._whole else _SHORTENED_NOTE
             return self._join_blocks(f" When a task fits a description below, {_LOAD_GUIDE}.", entries, end)
         guide = f" When a task fits one of the names below, {_LOAD_GUIDE}; search_skills says what each is for."
-        return self._join_blocks(guide, entries, self._describe_omitted(entries, ": find them with search_skills."))
+        return self._join_blocks(guide, entries, self._write_omission(entries, ": find them with search_skills."))
 
-    def _describe_omitted(self, entries: Sequence[ListingEntry], end: str) -> str:
+    def _write_omission(self, entries: Sequence[ListingEntry], end: str) -> str:
         count = len(self._whole) - len(entries)
         return f"{count} more {'is' if count == 1 else 'are'} not listed{end}" if count else ""
 

@@ -1,4 +1,4 @@
-"""What a skill's entry says of its files: sizes and digests, computed when first asked for, kept while files stay."""
+"""Manifests: the files of a skill with sizes and digests, computed when first asked for and kept while unchanged."""
 
 from __future__ import annotations
 
@@ -21,92 +21,97 @@ if TYPE_CHECKING:
     from prowess.spec.frontmatter.json_types import Json
 
 
-_MAX_TRIES = 4
+_MAX_TRIES = 4  # somebody may be writing to the skill at this moment
 
 
 class ManifestFile(NamedTuple):
-    """One file of a skill."""
+    """A file of a skill: its path in the skill's folder, and its digest with the state that it was hashed in."""
 
     path: str
     hashed: HashedFile
 
     @property
     def size(self) -> int:
+        """The size in bytes."""
         return self.hashed.size
 
 
 class ServedManifest(NamedTuple):
-    """The frontmatter and every file of a skill in one state."""
+    """The frontmatter and all files of a skill, as they were at one moment."""
 
     fields: dict[str, Json]
     files: tuple[ManifestFile, ...]
 
     def to_entry(self, path: str) -> dict[str, Json]:
-        """The skill as the protocol wants it, served under ``path``."""
-        rows: list[Json] = [
+        """Return the skill as an entry of the protocol, served under ``path``."""
+        resources: list[Json] = [
             {"uri": make_uri(path, file.path), "digest": f"sha256:{file.hashed.digest.hex()}", "size": file.size}
             for file in self.files
         ]
-        return {"uri": make_uri(path, SKILL_FILE), "frontmatter": self.fields, "resources": rows}
+        return {"uri": make_uri(path, SKILL_FILE), "frontmatter": self.fields, "resources": resources}
 
 
 class ManifestCache:
-    """The manifests that were asked for so far, by the folder of the skill."""
+    """Keeps the manifests that were asked for so far, by the folder of the skill."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._cached: dict[str, ServedManifest] = {}
-        self._lock = Lock()
+        self._lock = Lock()  # requests are answered in several threads
 
     def get_manifest(self, skill: Skill) -> ServedManifest:
-        """The manifest of a skill as it is now; raises ``SkillError`` for one that cannot be served."""
+        """Return the manifest of a skill as it is now; raises ``SkillError`` when the skill cannot be served."""
         for _ in range(_MAX_TRIES):
-            with suppress(ResourceChangedError, ResourceNotFoundError):  # somebody is writing to it just now
+            with suppress(ResourceChangedError, ResourceNotFoundError):
                 return self._get_once(skill)
         return self._get_once(skill)
 
     def _get_once(self, skill: Skill) -> ServedManifest:
         known = self._cached.get(skill.real_folder)
         files = list_served_files(skill, self._limits)
-        if known is not None and _is_unchanged(known, files):
+        # Fast path: no file is read while every identity (inode, size, times) is what it was.
+        if known is not None and _matches_files(known, files):
             return known
-        found = self._build_manifest(skill, files, known)
+        manifest = self._build_manifest(skill, files, known)
         with self._lock:
-            self._cached[skill.real_folder] = found
-        return found
+            self._cached[skill.real_folder] = manifest
+        return manifest
 
     def keep_only(self, skills: Iterable[Skill]) -> None:
-        """Forget those of skills that are gone."""
+        """Forget the manifests of all other skills."""
         folders = {skill.real_folder for skill in skills}
         with self._lock:
             for folder in self._cached.keys() - folders:
                 del self._cached[folder]
 
-    def get_cached(self, skill: Skill) -> ServedManifest | None:
-        """What was told of a skill last."""
+    def find_manifest(self, skill: Skill) -> ServedManifest | None:
+        """Return the manifest that was computed last, or ``None`` when nobody has asked for it."""
         return self._cached.get(skill.real_folder)
 
     def _build_manifest(
-        self, skill: Skill, marks: list[tuple[str, Identity]], known: ServedManifest | None
+        self, skill: Skill, listed: list[tuple[str, Identity]], known: ServedManifest | None
     ) -> ServedManifest:
+        # Only settled files: one that was written within the clock's resolution may change without a new time.
         kept = {file.path: file.hashed for file in known.files if file.hashed.settled} if known is not None else {}
         limit = self._limits.max_served_bytes
-        data, own = read_with_identity(skill.base, (*skill.parts, SKILL_FILE), limit)
-        hashed = {SKILL_FILE: own}
-        for path, mark in marks:
+        # SKILL.md is read once, so that its digest and its fields are of one state.
+        data, skill_file = read_with_identity(skill.base, (*skill.parts, SKILL_FILE), limit)
+        hashed = {SKILL_FILE: skill_file}
+        for path, identity in listed:
             before = kept.get(path)
-            same = before if before is not None and before.identity == mark else None
+            same = before if before is not None and before.identity == identity else None
             if path != SKILL_FILE:
                 hashed[path] = same or hash_with_identity(skill.base, (*skill.parts, *path.split("/")), limit)
-        files = tuple(ManifestFile(path, hashed[path]) for path, _ in marks)
-        check_total_size(sum(file.size for file in files), self._limits)  # as read: some files say that they are empty
+        files = tuple(ManifestFile(path, hashed[path]) for path, _ in listed)
+        # The bytes that were read count: some special files claim to be empty.
+        check_total_size(sum(file.size for file in files), self._limits)
         return ServedManifest(parse_strict_fields(data, skill, self._limits), files)
 
 
-def _is_unchanged(known: ServedManifest, files: list[tuple[str, Identity]]) -> bool:
+def _matches_files(known: ServedManifest, files: list[tuple[str, Identity]]) -> bool:
     if len(known.files) != len(files):
         return False
     return all(
-        old.hashed.settled and old.path == path and old.hashed.identity == mark
-        for old, (path, mark) in zip(known.files, files, strict=True)
+        old.hashed.settled and old.path == path and old.hashed.identity == identity
+        for old, (path, identity) in zip(known.files, files, strict=True)
     )

@@ -1,8 +1,8 @@
-"""Skills that came while a client was connected, told once to its model in the answer to a call.
+"""Skills that arrive while a client is connected: its model is told once, in the answer to a tool call.
 
-Claude Code and Codex are told that the tools have changed, as every client is, and show their model the listing of
-before for as long as the conversation lasts (tests/clients measures it). What a tool answers is the one text that
-reaches such a model later.
+Every client is notified that the tools have changed, but Claude Code and Codex go on showing their model the first
+listing for as long as the conversation lasts (tests/clients measures it). Only the answer of a tool reaches such a
+model later.
 """
 
 from __future__ import annotations
@@ -16,20 +16,23 @@ if TYPE_CHECKING:
 
 
 class NewSkills:
-    """Knows which skills the model of a server's one client has been shown, listed or told, and which it has loaded."""
+    """Remembers which skills the model of the server's one client knows: from the listing, an answer, or a load."""
 
     def __init__(self) -> None:
         self._known_to_model: set[str] = set()
         self._has_changed = False
 
     def record_change(self, before: Iterable[Skill]) -> None:
-        """Take note that the listing has changed; ``before`` are the skills that it had."""
-        if not self._has_changed:  # what is listed later has to be told first
+        """Remember that the listing has changed; ``before`` are the skills that it had."""
+        if not self._has_changed:  # the model saw only the first listing: skills of later ones are told in answers
             self._known_to_model.update(skill.name for skill in before)
             self._has_changed = True
 
     def take_new(self, listed: Iterable[Skill], called: object) -> list[Skill]:
-        """Those of the listed skills that the model has not been shown, each only once; ``called`` it has loaded."""
+        """Return the listed skills that the model does not know, each skill once.
+
+        ``called`` is the name in the arguments of the call, a skill that the model knows from now on.
+        """
         if isinstance(called, str):
             self._known_to_model.add(called)
         if not self._has_changed:

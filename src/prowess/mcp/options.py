@@ -1,4 +1,4 @@
-"""How a server is set up: which parts it offers, where its listing of skills stands, and how much that may cost."""
+"""The options of an MCP server: which parts it offers, where its listing of skills stands, and its budget."""
 
 from __future__ import annotations
 
@@ -14,35 +14,36 @@ if TYPE_CHECKING:
 PARTS = ("extension", "tools", "instructions", "prompts")
 LISTING_PLACES = ("instructions", "tools")
 """Where the listing may stand: in the answer to the handshake, and in the description of the tool that loads."""
-DEFAULT_BUDGET = 1_000
+DEFAULT_BUDGET = 1_000  # tokens, which every conversation of every client pays
 DEFAULT_MAX_CHARS = 4_000
 """Claude Code shows the first 4,096 characters of what a server says; other clients show more."""
 
 
 class ServeOptions(NamedTuple):
-    """What a server offers; each part can be switched off."""
+    """What a server offers; every part can be switched off."""
 
     extension: bool = True
     """The skills extension, and the files as resources."""
     tools: bool = True
     instructions: bool = True
-    """What a model is told in the answer to the handshake."""
+    """The text for the model in the answer to the handshake."""
     prompts: bool = True
     listing: tuple[str, ...] = LISTING_PLACES
     budget: int | None = DEFAULT_BUDGET
     """Tokens for the text in each place of the listing."""
     max_chars: int | None = DEFAULT_MAX_CHARS
-    """The text in each place has fewer characters."""
+    """The text in each place has fewer characters than this."""
     show_folders: bool = True
     """Whether clients are told where the skills lie on this machine."""
 
     def lists_in(self, place: str) -> bool:
-        """True when the listing stands in ``place``, and that part is offered."""
+        """Return whether the listing stands in ``place``, and that part is offered."""
         return place in self.listing and bool(getattr(self, place))
 
 
 def resolve_roots(roots: Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
-    """The folders that ``roots`` mean, absolute; ``~`` is expanded, since clients start programs without a shell."""
+    """Return the absolute folders that ``roots`` mean, with ``~`` expanded."""
+    # Clients start a server without a shell, so nobody else expands "~" in their configuration.
     return tuple(os.path.abspath(os.path.expanduser(os.fspath(root))) for root in roots)
 
 
@@ -54,7 +55,7 @@ def make_options(
     show_folders: bool,
     **parts: bool,
 ) -> ServeOptions:
-    """The options of a server, checked; raises ``SourceError`` for a place or a number that cannot be."""
+    """Return the options of a server; raises ``SourceError`` for an unknown place or a number that cannot be."""
     check_count(budget, "budget", optional=True)
     check_count(max_chars, "max_chars", optional=True)
     places = check_texts(listing, "listing")

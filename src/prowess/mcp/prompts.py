@@ -1,4 +1,4 @@
-"""Skills that people call by name, as prompts: ``/name arguments``, with completion of what can be completed."""
+"""Prompts: the skills that people call by name, as ``/name arguments``, and the completion of their arguments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import ResourceNotFoundError, SkillError, SourceError
-from prowess.mcp.handlers import ensure_current
+from prowess.mcp.answers import Answer, answer_about_skill
 from prowess.mcp.pagination import decode_cursor, make_page
 from prowess.mcp.uris import URI_TEMPLATE
 from prowess.spec.hidden_characters import to_one_line
@@ -24,16 +24,14 @@ if TYPE_CHECKING:
     from prowess.skills.skill import Skill
     from prowess.spec.frontmatter.json_types import Json
 
-    Result = dict[str, Json]
-
 _FREE_ARGUMENT = "arguments"
 _HINT_PARTS = re.compile(r"[\[<(]([^\]>)]*)[\]>)]|(\S+)")
-_MAX_VALUES = 100
+_MAX_VALUES = 100  # the protocol allows no more values in one completion
 _MAX_HINT_CHARS = 200
 
 
 class PromptArgument(NamedTuple):
-    """One argument of a prompt, and the values that its hint lists."""
+    """An argument of a prompt, with its hint and the values that the hint lists."""
 
     name: str
     hint: str = ""
@@ -41,72 +39,74 @@ class PromptArgument(NamedTuple):
 
 
 def list_arguments(skill: Skill) -> tuple[PromptArgument, ...]:
-    """The arguments that a skill names, each with its part of the hint; else one for everything that is said."""
+    """Return the arguments that a skill names, each with its part of the hint.
+
+    A skill that names none has a single argument for the whole text.
+    """
     front = skill.peek()
-    hint = front.extra.get("argument-hint")
-    said = to_one_line(hint)[:_MAX_HINT_CHARS] if isinstance(hint, str) else ""
+    field = front.extra.get("argument-hint")
+    hint = to_one_line(field)[:_MAX_HINT_CHARS] if isinstance(field, str) else ""
     names = parse_argument_names(front.extra.get("arguments"))
     if not names:
-        return (PromptArgument(_FREE_ARGUMENT, said, _parse_choices(said)),)
-    parts = [match[1] or match[2] for match in _HINT_PARTS.finditer(said)]
+        return (PromptArgument(_FREE_ARGUMENT, hint, _parse_choices(hint)),)
+    parts = [match[1] or match[2] for match in _HINT_PARTS.finditer(hint)]
     parts += [""] * (len(names) - len(parts))
     return tuple(PromptArgument(name, part, _parse_choices(part)) for name, part in zip(names, parts, strict=False))
 
 
 def _parse_choices(hint: str) -> tuple[str, ...]:
-    """``low|high`` in a hint, also after a colon, is a choice."""
+    """Return the values that a hint such as ``low|high`` or ``level: low|high`` lists, none for any other hint."""
     choice = hint.strip("[]<>()").rpartition(":")[2].strip()
     values = tuple(value.strip() for value in choice.split("|"))
     return values if len(values) > 1 and all(values) else ()
 
 
 class Prompts:
-    """The prompts for one shelf."""
+    """The prompts for one set of served skills."""
 
-    def __init__(self, shelf: ServedSkills, tools: ModelTools, limits: Limits) -> None:
-        self._served = shelf
+    def __init__(self, served: ServedSkills, tools: ModelTools, limits: Limits) -> None:
+        self._served = served
         self._tools = tools
         self._limits = limits
 
     @cached_property
     def names(self) -> list[str]:
-        """The skills that people may call, by name."""
+        """The sorted names of the skills that people may call."""
         return [skill.name for skill in self._served.catalog if skill.user_invocable]
 
-    def list_prompts(self, cursor: str | None) -> Result:
-        """A page of prompts."""
-        after, most = decode_cursor(cursor), self._limits.max_page_entries
+    def list_prompts(self, cursor: str | None) -> Answer:
+        """Return a page of prompts."""
+        after, limit = decode_cursor(cursor), self._limits.max_page_entries
         begin = bisect_right(self.names, after) if after else 0
-        page = self.names[begin : begin + most]
-        more = begin + most < len(self.names)
-        return make_page(
-            "prompts", [self._describe_prompt(self._served.catalog[name]) for name in page], page[-1] if more else None
-        )
+        page = self.names[begin : begin + limit]
+        more = begin + limit < len(self.names)
+        prompts = [self._describe_prompt(self._served.catalog[name]) for name in page]
+        return Answer(make_page("prompts", prompts, page[-1] if more else None))
 
     def _describe_prompt(self, skill: Skill) -> Json:
-        rows: list[Json] = [
+        arguments: list[Json] = [
             {"name": arg.name, **({"description": arg.hint} if arg.hint else {}), "required": False}
             for arg in list_arguments(skill)
         ]
-        return {"name": skill.name, "description": to_one_line(skill.description), "arguments": rows}
+        return {"name": skill.name, "description": to_one_line(skill.description), "arguments": arguments}
 
-    def get_prompt(self, name: str, given: Mapping[str, str]) -> Result:
-        """The text that the call of a skill sends to the model."""
+    def get_prompt(self, name: str, given: Mapping[str, str]) -> Answer:
+        """Return the message that a person's call of a skill sends to the model.
+
+        Raises ``ResourceNotFoundError`` for a skill that people may not call, and ``SourceError`` for an argument that
+        the prompt does not have.
+        """
         skill = self._find_prompt_skill(name)
         known = [argument.name for argument in list_arguments(skill)]
         unknown = [key for key in given if key not in known]
         if unknown:
             raise SourceError(f"prompt {name!r} has no argument {unknown[0][:64]!r}; known: {', '.join(known)}")
-        said = (
-            given.get(_FREE_ARGUMENT, "")
-            if known == [_FREE_ARGUMENT]
-            else _quote_words([given.get(key, "") for key in known])
-        )
-        text = self._tools.write_user_call(skill, said)
+        is_free = known == [_FREE_ARGUMENT]
+        text = given.get(_FREE_ARGUMENT, "") if is_free else _quote_words([given.get(key, "") for key in known])
+        text = self._tools.write_user_call(skill, text)
         message: Json = {"role": "user", "content": {"type": "text", "text": text}}
-        said_about = to_one_line(skill.description)
-        answer: Result = {"resultType": "complete", "description": said_about, "messages": [message]}
-        return ensure_current(skill, answer)
+        about = to_one_line(skill.description)
+        return answer_about_skill(skill, {"resultType": "complete", "description": about, "messages": [message]})
 
     def _find_prompt_skill(self, name: str) -> Skill:
         skill = self._served.catalog.get(name)
@@ -116,24 +116,26 @@ class Prompts:
 
     # -- completion --------------------------------------------------------------------------------------------------
 
-    def complete_argument(self, ref: Mapping[str, object], name: str, value: str, said: Mapping[str, str]) -> Result:
-        """The values that an argument of a prompt, or of the template of resources, may have."""
+    def complete_argument(self, ref: Mapping[str, object], name: str, value: str, given: Mapping[str, str]) -> Answer:
+        """Return the values that an argument of a prompt or of the resource template may have, as ``value`` begins.
+
+        ``given`` are the arguments that the client knows already. Raises ``ResourceNotFoundError`` for another ``ref``.
+        """
         if ref.get("type") == "ref/prompt":
             skill = self._find_prompt_skill(str(ref.get("name")))
             known = next((argument for argument in list_arguments(skill) if argument.name == name), None)
-            found = [one for one in (known.values if known else ()) if one.startswith(value)]
+            values = [choice for choice in (known.values if known else ()) if choice.startswith(value)]
         elif ref.get("uri") == URI_TEMPLATE:
-            found = (
-                self._complete_paths(value) if name == "skill" else self._complete_files(said.get("skill", ""), value)
-            )
+            is_path = name == "skill"
+            values = self._complete_paths(value) if is_path else self._complete_files(given.get("skill", ""), value)
         else:
             raise ResourceNotFoundError(f"nothing to complete for {str(ref.get('uri'))[:200]!r}")
-        values: list[Json] = [*found[:_MAX_VALUES]]
-        shown: Json = {"values": values, "total": len(found), "hasMore": len(found) > _MAX_VALUES}
-        return {"resultType": "complete", "completion": shown}
+        completion = {"values": values[:_MAX_VALUES], "total": len(values), "hasMore": len(values) > _MAX_VALUES}
+        return Answer({"resultType": "complete", "completion": completion})
 
     def _complete_paths(self, begin: str) -> list[str]:
         listed = self._served.listed_paths
+        # Paths are sorted, and no path has a character behind U+10FFFF: two searches give all that begin so.
         return listed[bisect_left(listed, begin) : bisect_left(listed, begin + "\U0010ffff")]
 
     def _complete_files(self, path: str, begin: str) -> list[str]:
@@ -145,7 +147,7 @@ class Prompts:
 
 
 def _quote_words(words: list[str]) -> str:
-    """Words as one line that splits into them again; missing ones at the end are left out."""
+    """Return one line that a shell would split into ``words`` again, without empty words at the end."""
     while words and not words[-1]:
         words.pop()
     return " ".join(shlex.quote(word) for word in words)

@@ -1,10 +1,13 @@
-"""Serving skills until the client, or the person who started it, has enough; and what would not be served."""
+"""Runs a server until its client is gone, and reports which skills a server would leave out."""
 
 from __future__ import annotations
 
+import gc
+import signal
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,10 +16,10 @@ from prowess.files.directory import stat_folder
 from prowess.hints import explain_extra
 from prowess.limits import DEFAULT_LIMITS
 from prowess.mcp.http.bind import check_token, is_loopback, parse_bind
-from prowess.mcp.live_catalog import SkillLoader
 from prowess.mcp.manifests import ManifestCache
 from prowess.mcp.options import resolve_roots
 from prowess.mcp.served_skills import Refused
+from prowess.mcp.skill_loader import SkillLoader
 from prowess.skills.mcp_rules import as_issues
 
 if TYPE_CHECKING:
@@ -42,42 +45,50 @@ def serve(
 ) -> None:
     """Serve the skills below ``roots`` (none: the standard places) over standard input and output.
 
-    ``http``: serve on HTTP instead, at ``HOST:PORT``; anything but loopback needs a ``token``. ``hosts`` are further
+    ``http``: serve on HTTP instead, at ``HOST:PORT``; any address but loopback needs a ``token``. ``hosts`` are further
     names that the server goes by, ``origins`` further pages that may ask; ``ready`` is called with its address.
-    ``left_out`` is called with how many skills are not served, if any are not (``check`` says which, and why).
-    ``options`` are those of ``Server``. Returns when the client is gone, or when the process is told to end.
+    ``left_out`` is called with how many skills are not served, if there are any (``check`` says which, and why).
+    ``options`` are those of ``Server``. Returns when the client is gone, or when the process is told to end. Raises
+    ``SourceError`` for a folder that does not exist, and for an address beyond loopback without a token.
     """
     _check_folders(roots)
     host = parse_bind(http)[0] if http is not None else ""
     if http is not None:
         check_token(host, token)
-    # A further name is that of a proxy: it asks from this machine, and its clients are elsewhere.
+    # A further name belongs to a proxy: the proxy asks from this machine, but its clients are elsewhere, and to them
+    # the folders of this machine are of no use.
     options.setdefault("show_folders", http is None or (is_loopback(host) and not hosts))
     began = time.monotonic()
-    made = load_server_class()
+    server_class = load_server_class()
     limits = options.get("limits") or DEFAULT_LIMITS
     options["limits"] = with_handshake_seconds(limits, time.monotonic() - began)
-    server = made(*roots, **options)
+    server = server_class(*roots, **options)
     with suppress(KeyboardInterrupt):
         if http is None:
-            if left_out is not None:
-                server.tell_left_out(left_out)
+            _report_start(server, None, left_out)
             server.tell_arrivals()
             run_stdio(server)
-            return
-        from prowess.mcp.http.app import run_http  # noqa: PLC0415 - not needed for stdio
+        else:
+            from prowess.mcp.http.app import run_http  # noqa: PLC0415 - stdio needs no uvicorn
 
-        def report_ready(url: str) -> None:
-            if ready is not None:
-                ready(url)
-            if left_out is not None:
-                server.tell_left_out(left_out)
+            run_http(server, http, token, hosts, origins, partial(_report_start, server, ready, left_out))
 
-        run_http(server, http, token, hosts, origins, report_ready)
+
+def _report_start(
+    server: Server, ready: Callable[[str], None] | None, left_out: Callable[[LeftOut], None] | None, url: str = ""
+) -> None:
+    """Call ``ready`` with the address, which people wait for, and only then begin to report what is left out."""
+    if ready is not None:
+        ready(url)
+    if left_out is not None:
+        server.tell_left_out(left_out)
 
 
 def with_handshake_seconds(limits: Limits, spent: float) -> Limits:
-    """The limits with a first answer that waits for a large listing no longer than a small part of the start took."""
+    """Return limits under which the first answer waits for a large listing only for a tenth of ``spent``.
+
+    ``spent`` is how long the SDK took to load: who has waited for that does not notice a tenth more.
+    """
     return replace(
         limits,
         max_handshake_seconds=min(
@@ -87,7 +98,7 @@ def with_handshake_seconds(limits: Limits, spent: float) -> Limits:
 
 
 def _check_folders(roots: tuple[str | os.PathLike[str], ...]) -> tuple[str, ...]:
-    """The folders that were named; raises ``SourceError`` for one that is not there: a configuration is wrong."""
+    """Return the named folders; raises ``SourceError`` for one that does not exist, since a configuration is wrong."""
     folders = resolve_roots(roots)
     for folder in folders:
         if stat_folder(folder) is None:
@@ -96,9 +107,8 @@ def _check_folders(roots: tuple[str | os.PathLike[str], ...]) -> tuple[str, ...]
 
 
 def load_server_class() -> type[Server]:
-    """The class of servers. The SDK makes many objects that all stay, so collecting garbage meanwhile is in vain."""
-    import gc  # noqa: PLC0415 - only when serving
-
+    """Return the class ``Server``; raises ``SourceError`` (code ``missing-extra``) when the SDK is not installed."""
+    # The SDK makes many objects on import that all stay alive, so collecting garbage meanwhile only costs time.
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -115,7 +125,7 @@ def load_server_class() -> type[Server]:
 
 def run_stdio(server: Server) -> None:
     """Serve one client on standard input and output, until it closes them."""
-    import asyncio  # noqa: PLC0415 - only when serving
+    import asyncio  # noqa: PLC0415 - `prowess check`, which uses this module's survey, needs no event loop
 
     with _exit_on_interrupt():
         asyncio.run(_serve_stdio(server))
@@ -124,9 +134,7 @@ def run_stdio(server: Server) -> None:
 @contextmanager
 def _exit_on_interrupt() -> Iterator[None]:
     """Let an interrupt end the process at once: a thread waits for input, and no exception wakes it up."""
-    import signal  # noqa: PLC0415 - only when serving
-
-    if current_thread() is not main_thread():
+    if current_thread() is not main_thread():  # only the main thread may set a signal handler
         yield
         return
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -144,41 +152,42 @@ async def _serve_stdio(server: Server) -> None:
 
 
 class Survey(NamedTuple):
-    """What a server would serve."""
+    """What a server would serve, and what it would not."""
 
     loaded: int
-    """How many skills tools, prompts and the listing would serve: all that load, each name once."""
+    """How many skills the tools, the prompts and the listing would serve: all that load, each name once."""
     served: int
     """How many skills the extension would serve."""
     refused: tuple[Refused, ...]
-    """Those that it would not, and every reason, by location."""
+    """The skills that the extension would leave out, with every reason, sorted by location."""
 
 
 def check(*roots: str | os.PathLike[str], limits: Limits | None = None) -> tuple[Refused, ...]:
-    """What below ``roots`` (none: the standard places) the extension would not serve, and every reason, by location.
+    """Return the skills below ``roots`` (none: the standard places) that the extension would leave out, and why.
 
-    Raises ``SourceError`` for a folder that is not there.
+    Raises ``SourceError`` for a folder that does not exist.
     """
     return survey(*roots, limits=limits).refused
 
 
 def survey(*roots: str | os.PathLike[str], limits: Limits | None = None) -> Survey:
-    """What below ``roots`` (none: the standard places) would be served, in numbers, and what ``check`` returns.
+    """Return how many skills below ``roots`` (none: the standard places) would be served, and what ``check`` returns.
 
-    Raises ``SourceError`` for a folder that is not there.
+    Raises ``SourceError`` for a folder that does not exist.
     """
     bounds = limits or DEFAULT_LIMITS
-    shelf = SkillLoader(_check_folders(roots), bounds).load()
+    served = SkillLoader(_check_folders(roots), bounds).load()
     manifests = ManifestCache(bounds)
-    different = {lost.location for lost in shelf.catalog.shadowed} if shelf.copies else set()
-    found = [*shelf.refused, *(copy for copy in shelf.copies if copy.location in different)]
-    served = 0
-    for skill in shelf.skills.values():
+    # A copy of a served skill is no finding. Whether it is one takes hashing, which asking for ``shadowed`` does.
+    different = {lost.location for lost in served.catalog.shadowed} if served.copies else set()
+    refused = [*served.refused, *(copy for copy in served.copies if copy.location in different)]
+    count = 0
+    for skill in served.skills.values():
         try:
             manifests.get_manifest(skill)
         except SkillError as error:
-            found.append(Refused(skill.location, as_issues(error), shelf.catalog.get(skill.name) is skill))
+            refused.append(Refused(skill.location, as_issues(error), served.catalog.get(skill.name) is skill))
         else:
-            served += 1
-    found += [Refused(issue.path, (issue,), loads=False) for issue in shelf.failures]
-    return Survey(len(shelf.catalog), served, tuple(sorted(found)))
+            count += 1
+    refused += [Refused(issue.path, (issue,), loads=False) for issue in served.failures]
+    return Survey(len(served.catalog), count, tuple(sorted(refused)))

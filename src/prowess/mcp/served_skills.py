@@ -1,9 +1,9 @@
-"""What a server offers at one moment: every skill that loads, and by their paths those that the extension serves.
+"""The skills that a server offers at one moment: by name all that load, and by path those that the extension serves.
 
-The extension serves skills that are valid by the specification, since other hosts refuse the rest; tools, prompts and
-the listing serve every skill that loads, by name. A path is the way from a served folder to the skill's:
-``billing/pdf``. The first served folder wins a path, and the first skill a name. A skill whose name another took, and
-one that models are not to see, is not listed; whoever has its address gets it all the same.
+The extension serves only skills that are valid by the specification, since other hosts refuse the rest. Tools, prompts
+and the listing serve every skill that loads, by name. A path leads from a served folder to the skill's folder, such as
+``billing/pdf``. The first served folder wins a path, and the first skill wins a name. A skill that lost its name to
+another, or that models are not to see, is not listed; a client that has its address can still read it.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ if TYPE_CHECKING:
 
 
 class Refused(NamedTuple):
-    """A skill that the extension does not serve, and every reason."""
+    """A skill that the extension does not serve, with every reason."""
 
     location: str
     issues: tuple[Issue, ...]
     loads: bool = True
-    """Whether tools, prompts and the listing serve it all the same."""
+    """Whether tools, prompts and the listing serve it nevertheless."""
 
 
 class LeftOut(NamedTuple):
-    """How many skills a server does not serve, as far as their heads and names tell."""
+    """How many skills a server does not serve, judged by their frontmatter and names alone."""
 
     extension: int
-    """Those that the extension leaves out; tools, prompts and the listing serve them."""
+    """The skills that the extension leaves out; tools, prompts and the listing serve them."""
     broken: int
-    """Those that cannot be loaded, which nothing serves."""
+    """The skills that cannot be loaded, which nothing serves."""
 
 
 class ServedSkills:
     """An immutable set of served skills; a reload builds another.
 
-    ``skills`` are those of the extension, by path; ``catalog`` holds every skill that loads. ``copies`` are not served
-    and may be copies of a skill that is, which only hashing their files tells.
+    ``skills`` are those of the extension, by path; ``catalog`` holds every skill that loads. ``copies`` are not served,
+    and may be copies of a served skill; only hashing their files would tell.
     """
 
     def __init__(
@@ -58,13 +58,15 @@ class ServedSkills:
         refused: Iterable[Refused] = (),
         copies: Iterable[Refused] = (),
     ) -> None:
-        self._former_names: dict[str, str] = {}
+        self.former_names: dict[str, str] = {}
+        """The locations of skills that fail to load now, by the names that they had before."""
         self.skills = skills
         self.catalog = catalog
         self.refused = tuple(refused)
         self.copies = tuple(copies)
+        # By identity: two equal skills, such as copies in two folders, are served under two paths.
         self._paths = {id(skill): path for path, skill in skills.items()}
-        # Among themselves: a skill that the extension leaves out takes no name from one that it serves.
+        # Names are compared among these alone: a skill that the extension leaves out must not hide one that it serves.
         first = Catalog(skills.values()).get
         self.listed_paths = sorted(
             p for p, skill in skills.items() if first(skill.name) is skill and skill.model_invocable
@@ -75,18 +77,21 @@ class ServedSkills:
 
     @property
     def failures(self) -> tuple[Issue, ...]:
-        """What was wrong with files and folders that hold no skill."""
+        """What is wrong with each SKILL.md that cannot be loaded, and with folders that cannot be read."""
         return self.catalog.failures
 
     def remember_names(self, before: ServedSkills) -> None:
-        """Know by which names skills went before this shelf that cannot be loaded now."""
+        """Take over the names of skills that could be loaded ``before`` and cannot be loaded now.
+
+        A model that asks for such a skill by its name is told what is wrong, not that it does not exist.
+        """
         failing = {issue.path for issue in self.failures}
-        names = {**before._former_names, **{skill.name: skill.location for skill in before.catalog}} if failing else {}
-        self._former_names = {name: location for name, location in names.items() if location in failing}
+        names = {**before.former_names, **{skill.name: skill.location for skill in before.catalog}} if failing else {}
+        self.former_names = {name: location for name, location in names.items() if location in failing}
 
     def find_failure(self, name: str) -> Issue | None:
-        """What keeps a skill from being loaded that went by that name, or whose folder has it; else ``None``."""
-        former = self._former_names.get(name)
+        """Return why a skill that had this name, or whose folder has it, cannot be loaded; ``None`` without one."""
+        former = self.former_names.get(name)
         for issue in self.failures:
             if issue.path == former or os.path.basename(os.path.dirname(issue.path)) == name:
                 return issue
@@ -94,39 +99,40 @@ class ServedSkills:
 
     @property
     def left_out(self) -> LeftOut:
-        """How many skills are not served, as far as their heads and names tell."""
+        """How many skills are not served, judged by their frontmatter and names alone."""
         return LeftOut(len(self.refused), len(self.failures))
 
     def path_of(self, skill: Skill) -> str:
-        """Under which path the extension serves a skill of this shelf; ``""`` for one that it leaves out."""
+        """Return the path under which the extension serves a skill; ``""`` for a skill that it leaves out."""
         return self._paths.get(id(skill), "")
 
     def resolve_path(self, parts: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
-        """The path of the innermost skill that ``parts`` lead into, and the rest of the way."""
+        """Return the path of the innermost skill that ``parts`` lead into and the remaining parts, or ``None``."""
+        # The longest path first: a skill may lie inside another one, and its files are then its own.
         for length in range(len(parts), 0, -1):
             path = "/".join(parts[:length])
             if path in self.skills:
                 return path, tuple(parts[length:])
         return None
 
-    def next_paths(self, path: str, most: int) -> list[str]:
-        """The next paths in the listing."""
+    def next_paths(self, path: str, limit: int) -> list[str]:
+        """Return at most ``limit`` listed paths that follow ``path``, which may be gone itself."""
         begin = bisect_right(self.listed_paths, path) if path else 0
-        return self.listed_paths[begin : begin + most]
+        return self.listed_paths[begin : begin + limit]
 
 
-def build_from_scan(found: ScanResult, limits: Limits) -> ServedSkills:
-    """The shelf of what a scan found."""
-    catalog = Catalog(found.skills, issues=found.issues)
+def build_from_scan(scanned: ScanResult, limits: Limits) -> ServedSkills:
+    """Return the skills to serve from the result of a scan."""
+    catalog = Catalog(scanned.skills, issues=scanned.issues)
     skills: dict[str, Skill] = {}
     refused: list[Refused] = []
     copies: list[Refused] = []
-    for skill in found.skills:
-        path = _served_path(skill, found.places)
+    for skill in scanned.skills:
+        path = _served_path(skill, scanned.places)
         problems = find_refusals(skill, path, limits)
         if not problems and path in skills:
-            where = skills[path].location
-            problems = [Issue("duplicate-name", "", f"its path, {path}, is taken by {where}", skill.location)]
+            owner = skills[path].location
+            problems = [Issue("duplicate-name", "", f"its path, {path}, is taken by {owner}", skill.location)]
         if problems:
             winner = catalog[skill.name]
             is_copy = winner is not skill and may_be_equal(winner, skill)
@@ -137,7 +143,10 @@ def build_from_scan(found: ScanResult, limits: Limits) -> ServedSkills:
 
 
 def build_from_catalog(catalog: Catalog, limits: Limits) -> ServedSkills:
-    """The shelf of a catalogue: each skill under its name; the extension leaves out those that are no folder here."""
+    """Return the skills to serve from a catalogue, each under its name.
+
+    The extension leaves out skills without a folder on this machine, such as remote ones.
+    """
     skills: dict[str, Skill] = {}
     refused: list[Refused] = []
     for skill in catalog:
@@ -154,6 +163,7 @@ def _make_folder_issue(skill: Skill) -> Issue:
 
 
 def _served_path(skill: Skill, places: Sequence[Place]) -> str:
+    # A linked skill has its files elsewhere: its path is that of the link, which lies in a served folder.
     if not skill.is_linked:
         return "/".join(skill.parts) or skill.folder_name
     for place in places:

@@ -1,6 +1,6 @@
-"""Skills for clients that only know tools: the listing, and the tools to load, read and find skills.
+"""Skills for MCP clients that know only tools: the listing, and the tools to load, read and find skills.
 
-A connection has no state here: each call stands for itself, so nothing is active and nothing needs to be put aside.
+A connection has no state here. Each call stands for itself, so no skill is ever active and none needs to be unloaded.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from prowess.escapes import escape_line
-from prowess.mcp.handlers import ensure_current
+from prowess.mcp.answers import Answer, answer_about_skill
 from prowess.mcp.listing_text import write_listing
 from prowess.mcp.uris import make_uri
 from prowess.runtime.session import Session
@@ -20,8 +20,9 @@ from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import neutralize_tags
 from prowess.tools.content import render_load_result, render_preload_element
 from prowess.tools.dialects.prowess import DIALECT
+from prowess.tools.options import ToolsetOptions
 from prowess.tools.toolset import Toolset
-from prowess.tools.view import ToolsetOptions, View, may_have_files
+from prowess.tools.view import View, may_have_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,16 +36,16 @@ if TYPE_CHECKING:
 
 _LOAD_TOOL = "load_skill"
 _CALLABLE_TOOLS = frozenset((_LOAD_TOOL, "read_skill_file", "search_skills"))
-"""The tools that a call may name. Search is answered also where it is not offered, since a client may have been told of
-it before a change."""
+"""The tools that a call may name. A search is answered even when it is not offered, since a client may have been told
+of it before a change."""
 _MAX_NAME_CHARS = 128
 
 
 class ModelTools:
-    """The tools and the listing for one shelf."""
+    """The tools and the listing for one set of served skills; each part is made when it is first asked for."""
 
-    def __init__(self, shelf: ServedSkills, options: ServeOptions) -> None:
-        self._served = shelf
+    def __init__(self, served: ServedSkills, options: ServeOptions) -> None:
+        self._served = served
         self._options = options
 
     @cached_property
@@ -57,7 +58,7 @@ class ModelTools:
 
     @cached_property
     def listed_skills(self) -> tuple[Skill, ...]:
-        """The skills that models are told of, by name."""
+        """The skills that models are shown, sorted by name."""
         return self._session.eligible()
 
     @cached_property
@@ -66,14 +67,16 @@ class ModelTools:
 
     @cached_property
     def instructions(self) -> str:
-        """What a model is told at first: the listing or where it is, and what is preloaded, which is never cut."""
-        preloads = self._session.preloads()
-        preloaded = (render_preload_element(replace(one, skill=self.with_shown_folder(one.skill))) for one in preloads)
+        """The text in the answer to the handshake: the listing or where it is, then preloaded skills, never cut."""
+        preloaded = (
+            render_preload_element(replace(activation, skill=self.with_shown_folder(activation.skill)))
+            for activation in self._session.preloads()
+        )
         return "\n\n".join(block for block in (self._texts.instructions, *preloaded) if block)
 
     @cached_property
     def definitions(self) -> list[dict[str, Any]]:
-        """The tools to offer."""
+        """The definitions of the tools to offer, as the protocol has them."""
         view = View(
             self._session, ToolsetOptions(budget=0), lambda: self.listed_skills, lambda: self._texts.needs_search
         )
@@ -83,10 +86,11 @@ class ModelTools:
         return [cast("dict[str, Any]", self._with_listing(tool).to_mcp()) for tool in tools]
 
     def _with_listing(self, tool: ToolDefinition) -> ToolDefinition:
-        """A tool without the names of skills as values of a parameter; the one that loads, with the listing."""
+        """Return a tool without skill names as the values of a parameter; the loading tool gets the listing."""
+        # Clients keep definitions for long: with such values a skill that came later could not be called.
         properties = {
-            key: {word: said for word, said in value.items() if word != "enum"}
-            for key, value in tool.parameters["properties"].items()
+            key: {keyword: value for keyword, value in schema.items() if keyword != "enum"}
+            for key, schema in tool.parameters["properties"].items()
         }
         listing = self._texts.description if tool.name == _LOAD_TOOL else ""
         return replace(
@@ -95,42 +99,44 @@ class ModelTools:
             parameters={**tool.parameters, "properties": properties},
         )
 
-    def call_tool(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to a call; what goes wrong is an answer too."""
+    def call_tool(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+        """Return the answer to a call; what goes wrong is an answer too."""
         if name not in _CALLABLE_TOOLS:
             known = ", ".join(tool["name"] for tool in self.definitions)
-            said = f"known: {known}" if known else "none is offered"
-            return _make_result(f"unknown tool: {to_one_line(name[:_MAX_NAME_CHARS])}; {said}", is_error=True)
+            offered = f"known: {known}" if known else "none is offered"
+            message = f"unknown tool: {to_one_line(name[:_MAX_NAME_CHARS])}; {offered}"
+            return Answer(_make_result(message, is_error=True))
         wanted = arguments.get("name")
         skill = self._served.catalog.get(wanted) if isinstance(wanted, str) else None
         if skill is None and isinstance(wanted, str) and (failure := self._served.find_failure(wanted)) is not None:
-            return _make_result(self._describe_failure(wanted, failure), is_error=True)
-        # Of a skill that models do not see the answer is that of an unknown one, which names those that there are.
+            return Answer(_make_result(self._describe_failure(wanted, failure), is_error=True))
+        # A skill that models must not see gets the answer for an unknown one, which lists the skills that they may see.
         toolset = Toolset(self.open_session(skill)) if skill and skill.model_invocable else self._toolset
         result = toolset.call(name, arguments)
-        answer = _make_result(result.content, *self._make_links(skill, result), is_error=result.is_error)
-        return ensure_current(skill, answer)
+        links = self._make_links(skill, result)
+        return answer_about_skill(skill, _make_result(result.content, *links, is_error=result.is_error))
 
     def _describe_failure(self, name: str, failure: Issue) -> str:
-        """That a skill is there and cannot be loaded, with the finding and what to do about it."""
+        """Return the message that a skill exists and cannot be loaded, with the reason and what to do about it."""
         where = f" in {failure.path}{f':{failure.line}' if failure.line else ''}" if self._options.show_folders else ""
         field = f"{failure.field}: " if failure.field else ""
         hint = f". {failure.hint[:1].upper()}{failure.hint[1:]}." if failure.hint else "."
-        said = escape_line(f"skill {name[:_MAX_NAME_CHARS]!r} cannot be loaded: {field}{failure.message}{where}{hint}")
-        return neutralize_tags(said)
+        reason = f"{field}{failure.message}{where}{hint}"
+        return neutralize_tags(escape_line(f"skill {name[:_MAX_NAME_CHARS]!r} cannot be loaded: {reason}"))
 
     def open_session(self, skill: Skill) -> Session:
-        """A session with that skill alone: calls do not depend on how many others there are."""
+        """Return a session with that skill alone, so that the cost of a call does not grow with the library."""
         if self._options.show_folders:
             return Session(Catalog([skill]))
+        # The root as the working folder: the default would show a client the folder that the server runs in.
         return Session(Catalog([self.with_shown_folder(skill)]), base_dir=os.sep)
 
     def write_user_call(self, skill: Skill, arguments: str) -> str:
-        """What the model receives when a person calls a skill: what loading gives, and how its files are read."""
+        """Return what the model receives when a person calls a skill: its instructions, and how to read its files."""
         session = self.open_session(skill)
         content, _ = render_load_result(session.activate(skill.name), arguments or None, project=session.base_dir)
-        how = self._describe_file_access(skill) if may_have_files(skill) else ""
-        return f"Use the following skill.\n\n{content}{how}"
+        access = self._describe_file_access(skill) if may_have_files(skill) else ""
+        return f"Use the following skill.\n\n{content}{access}"
 
     def _describe_file_access(self, skill: Skill) -> str:
         if self._options.tools and skill.model_invocable:
@@ -139,14 +145,14 @@ class ModelTools:
         return f"\n\nIts files are resources below {make_uri(path)}/." if path and self._options.extension else ""
 
     def with_shown_folder(self, skill: Skill) -> Skill:
-        """A skill as clients are to know it: where folders are not shown, by its address, or ``.`` without one."""
+        """Return a skill as clients may know it: when folders are hidden, with its address as its folder, or ``.``."""
         if self._options.show_folders or not skill.folder:
             return skill
         path = self._served.path_of(skill)
         return skill.known_as(make_uri(path) if path else ".")
 
     def _make_links(self, skill: Skill | None, result: ToolResult) -> list[dict[str, Any]]:
-        """A link to the resource that a file which is no text can be read as, where it is one."""
+        """Return a link to the resource of a binary file, when the extension serves that skill; else nothing."""
         base = self._served.path_of(skill) if skill is not None else ""
         if not base or not self._options.extension or result.data.get("type") != "binary":
             return []

@@ -1,4 +1,4 @@
-"""The addresses of skills and of their files: ``skill://path/of/the/skill/file``, each part encoded once."""
+"""The URIs of skills and of their files: ``skill://path/of/the/skill/file``, with each part encoded once."""
 
 from __future__ import annotations
 
@@ -12,26 +12,28 @@ SCHEME = "skill://"
 SKILL_FILE = "SKILL.md"
 URI_TEMPLATE = "skill://{+skill}/{+file}"
 
+# A "%" without two digits is refused, since decoders disagree about it: some keep it, some fail.
 _HALF_ENCODED = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _UNSAFE_PARTS = frozenset(("", ".", ".."))
 
 
 def make_uri(path: str, file: str = "") -> str:
-    """The address of a skill's folder, or of a file in it."""
+    """Return the address of a skill's folder, or of a file in it."""
     whole = f"{path}/{file}" if file else path
     return SCHEME + "/".join(quote(part, safe="") for part in whole.split("/"))
 
 
 def split_uri(uri: str) -> tuple[str, ...]:
-    """The folders and the file that an address names, decoded exactly once.
+    """Return the decoded parts of an address: the folders, and the file at the end.
 
-    Raises ``PathTraversalError`` for whatever is no address of ours, or could lead out of a folder.
+    Raises ``PathTraversalError`` for an address that is not ours, or that could lead out of a folder.
     """
     if not uri.startswith(SCHEME):
         raise _make_uri_error(uri, f"does not begin with {SCHEME}")
     rest = uri[len(SCHEME) :]
     if "?" in rest or "#" in rest or _HALF_ENCODED.search(rest):
         raise _make_uri_error(uri, "is not a plain path")
+    # Split first, then decode, and only once: an encoded "/" or ".." must not become a separator or a way up.
     parts = tuple(_decode_part(part, uri) for part in rest.split("/"))
     if any(part in _UNSAFE_PARTS or "/" in part for part in parts):
         raise _make_uri_error(uri, "holds an empty part, '.', '..' or an encoded '/'")

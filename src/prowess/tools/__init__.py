@@ -1,1 +1,1 @@
-"""What a model sees and calls: prompt blocks, tool definitions, one dispatcher."""
+"""What a model sees and calls: the prompt block, the tool definitions and the answers to calls."""

@@ -1,4 +1,4 @@
-"""Arguments as models send them: a mapping, or JSON text; checked before anything is done."""
+"""Reads the arguments of a call as models send them: a mapping, or JSON text."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from collections.abc import Mapping
 from typing import Any
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_MAX_CHARS = 1_000_000
+_MAX_CHARS = 1_000_000  # beyond it, parsing alone would hold up the host
 
 
 class BadArgumentsError(Exception):
-    """What is wrong with the arguments, for the model."""
+    """The arguments of a call are wrong; the message is for the model."""
 
 
 def parse_arguments(given: Mapping[str, Any] | str | bytes | None) -> dict[str, Any]:
-    """The arguments as a mapping; raises ``BadArgumentsError``."""
+    """Return the arguments as a dictionary; raises ``BadArgumentsError`` when they are not an object with names."""
     if given is None or given in ("", b""):
         return {}
     arguments = _parse_mapping(given)
     for value in arguments.values():
         if isinstance(value, str) and not value.isascii() and _LONE_SURROGATE.search(value):
+            # Half of a character cannot be encoded as UTF-8: it would fail later, in a file name or a log.
             raise BadArgumentsError("a value holds half a character")
     return arguments
 
@@ -32,15 +33,16 @@ def _parse_mapping(given: Mapping[str, Any] | str | bytes) -> dict[str, Any]:
             raise BadArgumentsError("the arguments are too long")
         try:
             given = json.loads(given)
-        except (ValueError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:  # a few kilobytes of "[" exhaust the stack
             raise BadArgumentsError(f"not JSON: {error}") from None
+    # Fast path: nearly all arguments are dictionaries, and a check against an abstract class is slow.
     if type(given) is not dict and not isinstance(given, Mapping):
         raise BadArgumentsError("expected an object with named parameters")
     return dict(given)
 
 
 def required_text(arguments: Mapping[str, Any], key: str) -> str:
-    """A text parameter that must be there."""
+    """Return a text parameter; raises ``BadArgumentsError`` when it is missing, empty or no text."""
     value = arguments.get(key)
     if value is None or value == "":
         raise BadArgumentsError(f"{key} is required")
@@ -50,7 +52,7 @@ def required_text(arguments: Mapping[str, Any], key: str) -> str:
 
 
 def optional_text(arguments: Mapping[str, Any], key: str) -> str:
-    """A text parameter, ``""`` when it is absent."""
+    """Return a text parameter, ``""`` when it is absent; raises ``BadArgumentsError`` when it is no text."""
     value = arguments.get(key)
     if value is None:
         return ""
@@ -60,7 +62,7 @@ def optional_text(arguments: Mapping[str, Any], key: str) -> str:
 
 
 def optional_count(arguments: Mapping[str, Any], key: str, default: int, least: int = 0) -> int:
-    """A whole number, ``least`` or more."""
+    """Return a whole number, ``default`` when it is absent; raises ``BadArgumentsError`` when it is below ``least``."""
     value = arguments.get(key)
     if value is None:
         return default

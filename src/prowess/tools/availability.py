@@ -1,4 +1,4 @@
-"""When a tool is offered: each of these says whether it could do something for the skills at hand."""
+"""When a tool is offered: each function returns whether one kind of tool can do something with the skills."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ if TYPE_CHECKING:
     from prowess.tools.view import View
 
 SEARCH_THRESHOLD = 30
+"""The number of skills above which the tool that searches is offered."""
 
 
 def has_skills(view: View) -> bool:
-    """True when there is a skill to load."""
+    """Return whether there is a skill to load."""
     return bool(view.skills)
 
 
 def has_files(view: View) -> bool:
-    """True when one of the skills has a file besides its SKILL.md, or may have one."""
+    """Return whether any of the skills has a file besides its SKILL.md, or may have one."""
     return view.has_files()
 
 
 def has_forks(view: View) -> bool:
-    """True when one of the skills runs as a sub-agent, and the host can do that."""
+    """Return whether any of the skills runs as a sub-agent, and the host can run sub-agents."""
     return bool(view.forks)
 
 
 def may_run_scripts(view: View) -> bool:
-    """True when a script of one of the skills could run: it is granted, or somebody can be asked."""
+    """Return whether a script of any of the skills could run: it is granted, or somebody can be asked."""
     trust = view.session.trust
     if view.options.scripts is None or trust is None or trust.policy == "never":
         return False
@@ -37,13 +38,13 @@ def may_run_scripts(view: View) -> bool:
         return any(has_scripts(skill) for skill in view.skills)
     try:
         grants = trust.grants()
-    except SkillError:  # damaged: nothing counts as granted
+    except SkillError:  # the file of grants is damaged, and then nothing counts as granted
         return False
-    # Only those that a grant is about are hashed: a state that was granted has the name that it had then.
+    # Whether a skill is trusted takes hashing its files. A grant names its skill, so only those need to be hashed.
     names = {grant.name for grant in grants}
     return any(skill.name in names and has_scripts(skill) and trust.is_trusted(skill) for skill in view.skills)
 
 
 def is_searchable(view: View) -> bool:
-    """True when there are more skills than a listing shows well; else there is nothing to search for."""
+    """Return whether there are more skills than a listing shows well; otherwise a search would find nothing new."""
     return bool(view.findable) and (len(view.findable) > SEARCH_THRESHOLD or view.is_listing_cut)

@@ -1,4 +1,4 @@
-"""Text of skills as a model receives it."""
+"""Renders the instructions of a skill as a model receives them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from prowess.skills.skill import Skill
     from prowess.spec.placeholders import FilledText
 
-MAX_LISTED_FILES = 50
+MAX_LISTED_FILES = 50  # a longer list would cost more than most instructions
 _PATH_RULE = "Paths in these instructions are relative to that directory."
 
 
 def render_skill_content(skill: Skill, instructions: str, *, notes: str = "", files: bool = True) -> str:
-    """Instructions, filled already, in an element that names the skill, its folder, the rule for paths and its files.
+    """Return filled instructions in an element that names the skill, its folder, the rule for paths and its files.
 
-    ``notes``: what stands below them, as ``render_notes`` gives it.
+    ``notes`` stand below the instructions, as ``render_notes`` returns them.
     """
     listed = _render_files(skill) if files else ""
     folder = skill.folder
@@ -33,9 +33,9 @@ def render_skill_content(skill: Skill, instructions: str, *, notes: str = "", fi
 def render_load_result(
     activation: Activation, arguments: str | None = None, *, project: str = "", remedy: str = "", files: bool = True
 ) -> tuple[str, FilledText]:
-    """What a model receives that loads a skill, and its instructions with their placeholders filled.
+    """Return what a model receives when it loads a skill, and the instructions with their placeholders filled.
 
-    ``remedy``: what to call instead, for a skill that is written to run as a sub-agent.
+    ``remedy`` says what to call instead, for a skill that is written to run as a sub-agent.
     """
     skill = activation.skill
     filled = fill_instructions(skill, activation.instructions, activation.outputs, arguments, project)
@@ -46,22 +46,22 @@ def render_load_result(
 
 
 def render_preload_source(activation: Activation) -> str:
-    """The instructions of a preloaded skill as the file has them, with no command run."""
+    """Return the instructions of a preloaded skill as the file has them, with no command run."""
     return activation.written
 
 
 def render_preload_text(activation: Activation) -> str:
-    """The instructions of a preloaded skill, with what their commands printed."""
+    """Return the instructions of a preloaded skill, with the output of their commands."""
     return activation.instructions
 
 
 def render_preload_element(activation: Activation) -> str:
-    """The instructions of a preloaded skill in the element that a loaded skill has."""
+    """Return the instructions of a preloaded skill in the element that a loaded skill has."""
     return render_load_result(replace(activation, note=""))[0]
 
 
 def render_file_element(path: str) -> str:
-    """One row of the list of files that stands with instructions."""
+    """Return one line of the list of files that follows the instructions."""
     return f"  <file>{escape_attribute(to_one_line(path))}</file>\n"
 
 

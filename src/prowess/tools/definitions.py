@@ -1,4 +1,4 @@
-"""A tool as a model is told of it, in the shapes that providers want, and what a call gives back."""
+"""The definition of a tool and the result of a call, in the shapes that providers take."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:
-    """A tool: its name, what it does, its parameters as JSON Schema, and whether calls may run side by side."""
+    """A tool: its name, what it does, its parameters as JSON Schema, and whether calls may run in parallel."""
 
     name: str
     description: str
@@ -40,14 +40,14 @@ class ToolDefinition:
     title: str = ""
     read_only: bool = True
     output: Mapping[str, Any] | None = None
-    """What a result looks like, as JSON Schema, where it is JSON."""
+    """The JSON Schema of a result, for a tool whose results are JSON."""
 
     def to_json_schema(self) -> JsonSchemaTool:
-        """Name, description and parameters."""
+        """Return name, description and parameters."""
         return {"name": self.name, "description": self.description, "parameters": self._copy_schema()}
 
     def to_openai(self, *, strict: bool = False) -> OpenAITool:
-        """For the Chat Completions API; ``strict``: with a schema that the model is held to."""
+        """Return the tool for the Chat Completions API; ``strict``: with a schema that the model is held to."""
         function = {
             "name": self.name,
             "description": self.description,
@@ -58,10 +58,8 @@ class ToolDefinition:
         )
 
     def to_openai_responses(self, *, strict: bool = False) -> OpenAIResponsesTool:
-        """For the Responses API; ``strict``: with a schema that the model is held to.
-
-        Without it, ``strict`` is ``False`` and not left out: the API takes schemas for strict ones that do not say so.
-        """
+        """Return the tool for the Responses API; ``strict``: with a schema that the model is held to."""
+        # "strict": False is written out, because the API takes a schema without it for a strict one.
         return {
             "type": "function",
             "name": self.name,
@@ -74,11 +72,11 @@ class ToolDefinition:
         return make_strict(self._copy_schema()) if strict else self._copy_schema()
 
     def to_anthropic(self) -> AnthropicTool:
-        """For the Messages API."""
+        """Return the tool for Anthropic's Messages API."""
         return {"name": self.name, "description": self.description, "input_schema": self._copy_schema()}
 
     def to_mcp(self) -> McpTool:
-        """For the Model Context Protocol's ``tools/list``."""
+        """Return the tool for the Model Context Protocol's ``tools/list``."""
         shape: McpTool = {
             "name": self.name,
             "description": self.description,
@@ -92,30 +90,31 @@ class ToolDefinition:
         return shape
 
     def _copy_schema(self) -> dict[str, Any]:
+        # A copy, since the caller may change what it gets, and the definition is frozen.
         return deepcopy(dict(self.parameters))
 
 
 def copy_definition(tool: ToolDefinition) -> ToolDefinition:
-    """The same tool with schemas of its own, which its holder may change."""
+    """Return a copy of a tool whose schemas its holder may change."""
     output = None if tool.output is None else deepcopy(dict(tool.output))
     return replace(tool, parameters=deepcopy(dict(tool.parameters)), output=output)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a call gives: text for the model, whether it is an error, and the same as data for the host."""
+    """The result of a call: text for the model, whether it is an error, and data for the host."""
 
     content: str
     is_error: bool = False
     data: Mapping[str, Any] = field(default_factory=dict)
     fork: PreparedFork | None = None
-    """What the host is to run as a sub-agent, where it asked for that (``fork="host"``)."""
+    """The fork that the host has to run as a sub-agent (only with ``fork="host"``)."""
     pending: TrustRequest | None = None
-    """What a person is to decide on before the call does anything (``Trust(policy="defer")``); nothing has run."""
+    """What a person has to decide before the call does anything (``Trust(policy="defer")``); nothing has run."""
 
     def to_anthropic(self, tool_use_id: str) -> AnthropicToolResult:
-        """The ``tool_result`` block for the Messages API; an image or a PDF is a block in it."""
-        media = (one.to_anthropic() for one in self._find_media())
+        """Return the ``tool_result`` block for the Messages API; an image or a PDF is a block in it."""
+        media = (file.to_anthropic() for file in self._find_media())
         return {
             "type": "tool_result",
             "tool_use_id": tool_use_id,
@@ -124,17 +123,17 @@ class ToolResult:
         }
 
     def to_openai(self, tool_call_id: str) -> list[OpenAIMessage]:
-        """The messages for the Chat Completions API: that of the tool, and one of the user's with an image or a PDF.
+        """Return the messages for the Chat Completions API: the tool's, and a user's one with an image or a PDF.
 
         That API takes only text from tools. Answer all calls of one turn with their tool messages first.
         """
         answer: OpenAIToolMessage = {"role": "tool", "tool_call_id": tool_call_id, "content": self.content}
-        parts = [one.to_openai() for one in self._find_media()]
+        parts = [file.to_openai() for file in self._find_media()]
         return [answer, {"role": "user", "content": parts}] if parts else [answer]
 
     def to_openai_responses(self, call_id: str) -> OpenAIResponsesOutput:
-        """The output item for the Responses API; an image or a PDF is a part of it."""
-        parts = [one.to_openai_responses() for one in self._find_media()]
+        """Return the output item for the Responses API; an image or a PDF is a part of it."""
+        parts = [file.to_openai_responses() for file in self._find_media()]
         return {
             "type": "function_call_output",
             "call_id": call_id,
@@ -142,9 +141,9 @@ class ToolResult:
         }
 
     def to_mcp(self) -> McpResult:
-        """The result for the Model Context Protocol's ``tools/call``; an image or a PDF is a block in it."""
+        """Return the result for the Model Context Protocol's ``tools/call``; an image or a PDF is a block in it."""
         text: McpText = {"type": "text", "text": self.content}
-        return {"content": [text, *(one.to_mcp() for one in self._find_media())], "isError": self.is_error}
+        return {"content": [text, *(file.to_mcp() for file in self._find_media())], "isError": self.is_error}
 
     def _find_media(self) -> tuple[Media, ...]:
         media = find_media(self.data)
@@ -152,16 +151,16 @@ class ToolResult:
 
 
 def make_strict(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema that OpenAI's strict mode takes: objects are closed, all is required, what was optional may be null."""
-    made = dict(schema)
-    if "items" in made:
-        made["items"] = make_strict(made["items"])
-    if "properties" in made:
-        required = made.get("required", ())
-        inner = {key: make_strict(value) for key, value in made["properties"].items()}
-        made["properties"] = {k: value if k in required else _make_nullable(value) for k, value in inner.items()}
-        made |= {"required": list(inner), "additionalProperties": False}
-    return made
+    """Return a schema for OpenAI's strict mode: objects are closed, optional properties required but nullable."""
+    strict = dict(schema)
+    if "items" in strict:
+        strict["items"] = make_strict(strict["items"])
+    if "properties" in strict:
+        required = strict.get("required", ())
+        inner = {key: make_strict(value) for key, value in strict["properties"].items()}
+        strict["properties"] = {k: value if k in required else _make_nullable(value) for k, value in inner.items()}
+        strict |= {"required": list(inner), "additionalProperties": False}
+    return strict
 
 
 def _make_nullable(schema: dict[str, Any]) -> dict[str, Any]:
@@ -170,13 +169,13 @@ def _make_nullable(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def string_schema(description: str = "", **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON Schema keywords
-    """A string parameter."""
+    """Return the schema of a string; ``more`` are further keywords of JSON Schema."""
     return {"type": "string", **({"description": description} if description else {}), **more}
 
 
 def object_schema(properties: Mapping[str, Any], required: tuple[str, ...], *, closed: bool = False) -> dict[str, Any]:
-    """An object of parameters; ``closed``: no others are allowed."""
-    made: dict[str, Any] = {"type": "object", "properties": dict(properties), "required": list(required)}
+    """Return the schema of an object; ``closed``: it allows no further properties."""
+    schema: dict[str, Any] = {"type": "object", "properties": dict(properties), "required": list(required)}
     if closed:
-        made["additionalProperties"] = False
-    return made
+        schema["additionalProperties"] = False
+    return schema

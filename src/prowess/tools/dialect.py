@@ -1,4 +1,4 @@
-"""What a dialect is: its tools, its prompt block, and how it puts errors."""
+"""The parts that make up a dialect: its tools, its prompt block, and the rendering of errors."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class Tool(NamedTuple):
-    """One tool of a dialect: its name, its definition for the skills at hand, its answers, and when it is offered.
+    """A tool of a dialect: its name, its definition for the current skills, its handler, and when it is offered.
 
-    A handler gives a result or raises; the toolset turns what is raised into a result by the dialect's
+    A handler returns a result or raises; the toolset turns an exception into a result with the dialect's
     ``render_error``.
     """
 
@@ -35,23 +35,23 @@ class Tool(NamedTuple):
 
 
 class Dialect(NamedTuple):
-    """Tools, prompt, and how an error that no handler foresaw is put."""
+    """The names, shapes and texts of one system's tools; the first tool is the one that loads a skill."""
 
     name: DialectName
     tools: tuple[Tool, ...]
     render_prompt: Callable[[View], str]
     render_error: Callable[[str, Exception], ToolResult]
     render_preload: Callable[[Activation], str] = render_preload_source
-    """How instructions that are there from the start stand in the prompt."""
+    """Renders the instructions of a preloaded skill for the prompt."""
     loads_hidden: bool = True
-    """Whether its tool loads a skill that is not shown to models, when it is called all the same."""
+    """Whether its tool loads a skill that is hidden from models, when a model names it nevertheless."""
 
     @property
     def has_fork_tool(self) -> bool:
-        """Whether it has a tool that runs skills as sub-agents."""
+        """Whether the dialect has a tool that runs skills as sub-agents."""
         return any(tool.handler is acting_tools.run_skill for tool in self.tools)
 
     @property
     def has_script_tool(self) -> bool:
-        """Whether it has a tool that runs scripts."""
+        """Whether the dialect has a tool that runs scripts."""
         return any(tool.handler is acting_tools.run_script for tool in self.tools)

@@ -1,4 +1,4 @@
-"""Files of skills as a model reads them: text whole or in lines, the rest as data for the host."""
+"""Reads files of skills for a model: text whole or in ranges of lines, anything else as data for the host."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ if TYPE_CHECKING:
     from prowess.tools.view import View
 
 DEFAULT_LINES = 2_000
+"""How many lines a call reads that does not say."""
 
 
 def read_file_range(view: View, name: str, path: str, offset: int, limit: int) -> ToolResult:
-    """The text of a file of a skill, whole or in lines; a binary one as data."""
+    """Return the text of a file, or ``limit`` lines of it from ``offset``; a binary file is returned as data."""
     skill = view.session.skill(name)
     try:
         whole = skill.read_resource(path, skill.limits.max_file_bytes)
     except BinaryResourceError:
         return _read_binary(view, skill, path)
-    if is_pdf_text(whole):
+    if is_pdf_text(whole):  # a small PDF can be pure ASCII, and is of no use to a model as text
         return _read_binary(view, skill, path)
     result = _take_lines(view, whole, {"skill": name, "path": path, "offset": offset}, limit)
     return replace(result, content=with_source_label(skill, result.content)) if skill.told_by else result
@@ -40,10 +41,11 @@ def _max_bytes(view: View) -> int:
 
 
 def _take_lines(view: View, whole: str, data: dict[str, Any], limit: int) -> ToolResult:
-    """Lines from an offset, as many as fit; the note at the end says where to go on."""
+    """Return the lines from an offset, as many as fit; a note at the end says where to go on."""
+    # Not splitlines(), which also splits at form feeds and other characters that editors do not count as line ends.
     lines = io.StringIO(whole, newline="\n").readlines()
-    offset, most = data["offset"], _max_bytes(view)
-    left = most
+    offset, max_bytes = data["offset"], _max_bytes(view)
+    left = max_bytes
     taken: list[str] = []
     for line in lines[offset : offset + limit]:
         left -= len(line.encode())
@@ -52,7 +54,7 @@ def _take_lines(view: View, whole: str, data: dict[str, Any], limit: int) -> Too
         taken.append(line)
     if not taken and offset < len(lines):
         size = len(lines[offset].encode())
-        message = f"line {offset} of {data['path']!r} has {size} bytes; at most {most} are read"
+        message = f"line {offset} of {data['path']!r} has {size} bytes; at most {max_bytes} are read"
         raise ResourceTooLargeError(message, data["path"])
     following = offset + len(taken)
     shown = "".join(taken)
@@ -69,6 +71,6 @@ def _read_binary(view: View, skill: Skill, path: str) -> ToolResult:
     kind = f", {media_type}" if media_type else ""
     message = neutralize_tags(f"{to_one_line(path)} is not text ({len(content)} bytes{kind}); the host has it as data.")
     data = {"skill": skill.name, "path": path, "type": "binary", "size": len(content)}
-    seen = {"media_type": media_type} if media_type else {}
+    visible = {"media_type": media_type} if media_type else {}
     encoded = base64.b64encode(content).decode("ascii")
-    return ToolResult(with_source_label(skill, message), data={**data, **seen, "base64": encoded})
+    return ToolResult(with_source_label(skill, message), data={**data, **visible, "base64": encoded})

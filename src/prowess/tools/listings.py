@@ -1,4 +1,4 @@
-"""Prompts and lists of tools that were made already, kept for as long as their catalogue and shared by its sessions."""
+"""The cache of prompts and tool lists, which all sessions over one catalogue share."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ T = TypeVar("T")
 
 
 class PromptListing(NamedTuple):
-    """A prompt, the report of its listing, and what of the budget was left for that listing."""
+    """A prompt, the report of its listing, and the part of the budget that was left for the listing."""
 
     text: str
     report: BudgetReport
     budget: int | None = None
 
     def count_tokens(self) -> int:
-        """What the prompt costs, with the listing where that stands in the description of a tool instead."""
-        elsewhere = 0 if self.report.text in self.text else self.report.tokens
-        return self.report.count(self.text) + elsewhere
+        """Return the tokens of the prompt, plus those of a listing that stands in a tool's description instead."""
+        in_description = 0 if self.report.text in self.text else self.report.tokens
+        return self.report.count(self.text) + in_description
 
 
 class ListingCache(Generic[T]):
-    """What was made of catalogues, by everything else that it depends on; of each catalogue at most so many.
+    """Keeps texts that were made from catalogues, by everything else that they depend on.
 
-    Shared by all sessions: 10,000 conversations over one catalogue make their prompt once. A catalogue that nobody
-    uses any more takes what was made of it along.
+    All sessions share it: 10,000 conversations over one catalogue make their prompt once. Each catalogue keeps the
+    ``max_listings`` that were used last. What was made from a catalogue goes with it, as the references are weak.
     """
 
     def __init__(self) -> None:
@@ -43,25 +43,26 @@ class ListingCache(Generic[T]):
         self._by_catalog: WeakKeyDictionary[Catalog, OrderedDict[Hashable, T]] = WeakKeyDictionary()
 
     def get_or_make(self, session: Session, key: Hashable, make: Callable[[], T]) -> T:
-        """What ``make`` gives for a session in its state of now; made only if it was not before."""
-        revision = session.revision  # before anything else: what is kept must have been made in one state
-        catalog, whole = session.catalog, (key, session.listing_key())
+        """Return what ``make`` returns for a session in its current state, kept from an earlier call if possible."""
+        revision = session.revision  # read first: see below
+        catalog, full_key = session.catalog, (key, session.listing_key())
         with self._lock:
-            kept = self._by_catalog.get(catalog)
-            if kept is not None and whole in kept:
-                kept.move_to_end(whole)
-                return kept[whole]
-        made = make()
-        if session.revision == revision and session.listing_key() == whole[1]:
-            self._store(catalog, whole, made, session.limits.max_listings)
+            entries = self._by_catalog.get(catalog)
+            if entries is not None and full_key in entries:
+                entries.move_to_end(full_key)
+                return entries[full_key]
+        made = make()  # outside of the lock, since it may call code of the host
+        # A race: another thread may have changed the session meanwhile, and then the text mixes two states.
+        if session.revision == revision and session.listing_key() == full_key[1]:
+            self._store(catalog, full_key, made, session.limits.max_listings)
         return made
 
-    def _store(self, catalog: Catalog, key: Hashable, made: T, most: int) -> None:
+    def _store(self, catalog: Catalog, key: Hashable, made: T, limit: int) -> None:
         with self._lock:
-            kept = self._by_catalog.setdefault(catalog, OrderedDict())
-            kept[key] = made
-            while len(kept) > most:
-                kept.popitem(last=False)
+            entries = self._by_catalog.setdefault(catalog, OrderedDict())
+            entries[key] = made
+            while len(entries) > limit:
+                entries.popitem(last=False)
 
 
 PROMPT_CACHE: ListingCache[PromptListing] = ListingCache()

@@ -1,4 +1,4 @@
-"""Files that models can see, images and PDF documents, as content blocks in the shape of each provider."""
+"""Images and PDF documents, which models can see, as content blocks in the shape of each provider."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 PDF_TYPE = "application/pdf"
 _PDF_END_LENGTH = 1_024
-"""Within so many characters of its end a PDF document has the mark of it, for readers that are strict."""
+"""A PDF document has its end mark within this many characters of its end; strict readers refuse others."""
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -23,7 +23,7 @@ _SIGNATURES = (
 
 
 class Media(NamedTuple):
-    """A file that models can see."""
+    """A file that models can see: its type and content, and the skill and the path that it was read from."""
 
     media_type: str
     base64: str
@@ -41,25 +41,25 @@ class Media(NamedTuple):
         return f"data:{self.media_type};base64,{self.base64}"
 
     def to_anthropic(self) -> AnthropicMedia:
-        """A block for a ``tool_result`` of the Messages API."""
+        """Return a block for a ``tool_result`` of the Messages API."""
         source = {"type": "base64", "media_type": self.media_type, "data": self.base64}
         block = {"type": "document", "title": self.name} if self.media_type == PDF_TYPE else {"type": "image"}
         return cast("AnthropicMedia", {**block, "source": source})
 
     def to_openai(self) -> OpenAIMedia:
-        """A part of a user's message in the Chat Completions API."""
+        """Return a part of a user's message for the Chat Completions API."""
         if self.media_type == PDF_TYPE:
             return {"type": "file", "file": {"filename": self.name, "file_data": self.url}}
         return {"type": "image_url", "image_url": {"url": self.url}}
 
     def to_openai_responses(self) -> OpenAIResponsesMedia:
-        """A part of a function's output in the Responses API."""
+        """Return a part of a function's output for the Responses API."""
         if self.media_type == PDF_TYPE:
             return {"type": "input_file", "filename": self.name, "file_data": self.url}
         return {"type": "input_image", "image_url": self.url, "detail": "auto"}
 
     def to_mcp(self) -> McpMedia:
-        """A block of a tool's result in the Model Context Protocol."""
+        """Return a block of a tool's result for the Model Context Protocol."""
         if self.media_type == PDF_TYPE:
             uri = f"skill://{quote(self.skill, safe='')}/{quote(self.path)}"
             return {"type": "resource", "resource": {"uri": uri, "mimeType": self.media_type, "blob": self.base64}}
@@ -67,22 +67,26 @@ class Media(NamedTuple):
 
 
 def detect_media_type(content: bytes) -> str:
-    """The media type of a file that models can see, by its first bytes and never by its name; ``""`` for others."""
+    """Return the media type of a file that models can see, ``""`` for any other file.
+
+    Only the first bytes count and never the name: a provider refuses a call with a block of the wrong type.
+    """
+    # WebP has its mark behind the length of the file, so no fixed beginning can tell it from other RIFF files.
     if content.startswith(b"RIFF") and content[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for signature, kind in _SIGNATURES if content.startswith(signature)), "")
 
 
 def is_pdf_text(text: str) -> bool:
-    """True when a text is a whole PDF document that happens to hold nothing but characters.
+    """Return whether a text is a whole PDF document that happens to consist of characters only.
 
-    Its end counts too: a text about the format may begin like one, and providers refuse a call with a broken document.
+    The end is checked too: a text about the format may begin like one, and providers refuse a broken document.
     """
     return text.startswith("%PDF-") and "%%EOF" in text[-_PDF_END_LENGTH:]
 
 
 def find_media(data: Mapping[str, Any]) -> Media | None:
-    """The file in the data of a result, where it is one that models can see; ``None`` otherwise."""
+    """Return the file in the data of a result, or ``None`` when there is none that models can see."""
     if "media_type" not in data:
         return None
     return Media(data["media_type"], data["base64"], data["skill"], data["path"])

@@ -1,4 +1,4 @@
-"""Parameters that tools of several dialects have, as JSON Schema."""
+"""Parameters that the tools of several dialects share, as JSON Schema."""
 
 from __future__ import annotations
 
@@ -13,20 +13,24 @@ if TYPE_CHECKING:
     from prowess.tools.view import View
 
 MAX_ENUM_VALUES = 50
+"""Above this many names a parameter takes any text: an enum of all names would cost as much as the listing."""
 
 
 def name_parameter(view: View, description: str = "", *, search: bool = False) -> dict[str, Any]:
-    """The parameter that names a skill; its values are listed while they are few and no search could find more."""
+    """Return the parameter that names a skill, with the names as an enum while they are few.
+
+    ``search``: no enum when a search could find further names.
+    """
     names = [skill.name for skill in view.skills]
     return string_schema(description, **make_enum(view, names, search=search))
 
 
 def make_enum(view: View, names: Sequence[str], *, search: bool = False) -> dict[str, Any]:
-    """The names as the only values of a parameter while they are few; ``search``: and no search could find more."""
+    """Return the names as an ``enum`` keyword while they are few; ``search``: not when a search could find more."""
     return {"enum": list(names)} if 0 < len(names) <= MAX_ENUM_VALUES and not (search and is_searchable(view)) else {}
 
 
 def fork_parameters(name: dict[str, Any]) -> dict[str, Any]:
-    """What running a skill as a sub-agent takes: ``name`` as it is given, and the task."""
+    """Return the parameters of a tool that runs a skill as a sub-agent: ``name`` as given, and the task."""
     task = string_schema("A clear description of the task the skill should achieve")
     return object_schema({"name": name, "task": task}, ("name", "task"), closed=True)

@@ -1,4 +1,4 @@
-"""What a model receives when a skill is activated, with everything marked that its author did not write."""
+"""A preview of what a model receives when it loads a skill, with everything marked that was filled in."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The text, and where it holds what a command printed, an argument, or a folder."""
+    """The text, and the ranges in it that hold the output of a command, an argument or a folder."""
 
     content: str
     marks: tuple[Span, ...] = ()
     issues: tuple[Issue, ...] = ()
-    """Commands that did not run, or failed."""
+    """One issue for each command that did not run, or failed."""
 
 
 def preview(session: Session, name: str, arguments: str | None = None) -> Preview:
-    """What a model receives when it loads a skill; with ``arguments``, what a person's call with them sends it.
+    """Return what a model receives when it loads a skill; with ``arguments``, what a person's call sends it.
 
     Commands run as they would then: for trusted skills, in a session that has a ``Trust``.
     """
@@ -43,8 +43,8 @@ def preview(session: Session, name: str, arguments: str | None = None) -> Previe
 
 
 def _make_preview(content: str, activation: Activation, filled: FilledText) -> Preview:
-    begin_of_body = content.find(filled.text)
-    if begin_of_body < 0:  # a closing tag in the text was made harmless, which moved what follows
+    start = content.find(filled.text)
+    if start < 0:  # a closing tag in the text was made harmless, which moved everything behind it
         return Preview(content, (), activation.issues)
-    marks = tuple((begin_of_body + begin, begin_of_body + end) for begin, end in filled.spans if end > begin)
+    marks = tuple((start + begin, start + end) for begin, end in filled.spans if end > begin)
     return Preview(content, marks, activation.issues)

@@ -1,4 +1,4 @@
-"""Refusals that several dialects share: who may have a skill, and errors put as results."""
+"""Refusals that several dialects share: which skills a model may have, and errors rendered as results."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from prowess.tools.view import View
 
 _MAX_ERROR_LENGTH = 2_000
-_KEPT_END_LENGTH = 128
+_KEPT_END_LENGTH = 128  # the end of a message says what to do, so the middle is cut
 
 
 def sanitize_error(result: ToolResult) -> ToolResult:
-    """An error as a model receives it: at most 2,000 characters, without tags of the elements around instructions.
+    """Return an error as a model receives it: at most 2,000 characters, without the tags around instructions.
 
-    Errors name folders, files and skills, and what a model sent; none of them decides how much comes back, or how it
-    is read.
+    Errors quote names of folders, files and skills, and what a model sent. That text must decide neither how long a
+    result is, nor where instructions seem to begin or end.
     """
     content = neutralize_tags(result.content, CONTENT_TAG, USER_CALL_TAG)
     if len(content) > _MAX_ERROR_LENGTH:
@@ -30,22 +30,22 @@ def sanitize_error(result: ToolResult) -> ToolResult:
 
 
 def error_result(message: str, **data: Any) -> ToolResult:  # noqa: ANN401 - data for the host
-    """A result that is an error, with ``data`` for the host."""
+    """Return a result that is an error, with ``data`` for the host."""
     return ToolResult(message, is_error=True, data=data)
 
 
 def describe_error(error: Exception) -> str:
-    """The message of an error on one line."""
+    """Return the message of an error on one line."""
     return escape_line(error.message if isinstance(error, SkillError) else str(error))
 
 
 def render_plain_error(_tool: str, error: Exception) -> ToolResult:
-    """The message alone."""
+    """Return a result with the message alone; many dialects show errors so."""
     return error_result(describe_error(error), reason=getattr(error, "code", "bad-arguments"))
 
 
 def is_reachable(view: View, name: str) -> bool:
-    """True when the toolset lets the model have that skill, and the session has it."""
+    """Return whether the toolset lets the model have that skill, and the session has it."""
     return view.may_use(name) and view.session.is_available(name)
 
 
@@ -56,7 +56,7 @@ def require_allowed_skill(view: View, name: str) -> None:
 
 
 def deactivate_skill(view: View, name: str) -> tuple[str, ...]:
-    """End a skill; the tools that went. One that the model may not have is none of its business: it is not active."""
-    if not view.may_use(name):
+    """Deactivate a skill, and return the tools that it no longer adds; raises ``SkillNotActiveError``."""
+    if not view.may_use(name):  # the model must not learn whether the host uses that skill
         raise SkillNotActiveError(f"skill {name!r} is not active")
     return view.session.deactivate(name)

@@ -1,9 +1,9 @@
-"""The shapes that providers want tools and the results of calls in, as types.
+"""The shapes in which providers take tools and the results of calls, as types.
 
-For a type checker they are the types of the providers' own packages, so that an export goes into their calls as it is,
-whichever version of them is installed; a copy here would stop fitting with the next optional key that they add. Where a
-package is not installed, its shape is unknown to the checker. At run time none of them is imported: a plain
-``TypedDict`` says what an export holds.
+A type checker sees the types of the providers' own packages, so an export fits their calls whichever version is
+installed; a copy here would stop fitting with the next optional key that they add. When a package is not installed,
+its shape is unknown to the checker. At run time no package is imported: a plain ``TypedDict`` says what an export
+holds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class JsonSchemaTool(TypedDict):
 
 
 class McpAnnotations(TypedDict):
-    """What a client is told about a tool besides its schema."""
+    """Hints about a tool, besides its schema."""
 
     readOnlyHint: bool
 
@@ -70,7 +70,7 @@ McpMedia = McpImage | McpResource
 
 
 class McpResult(TypedDict):
-    """What the Model Context Protocol's ``tools/call`` gives."""
+    """The result of the Model Context Protocol's ``tools/call``."""
 
     content: list[McpText | McpMedia]
     isError: bool
@@ -131,7 +131,7 @@ else:
         content: str
 
     class OpenAIUserMessage(TypedDict):
-        """A user's message with what a tool cannot say in that API: an image or a PDF document."""
+        """A user's message with an image or a PDF document, which a tool cannot return in that API."""
 
         role: Literal["user"]
         content: list[dict[str, Any]]

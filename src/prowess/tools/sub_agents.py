@@ -1,4 +1,4 @@
-"""Sub-agents: a prepared fork run by whoever the host named, and what the model that called for it is told."""
+"""Runs prepared forks with the host's runner, and turns its answer or its failure into a result for the model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class SubAgents:
-    """The sub-agents of one conversation: they are run by ``runner``, and whatever that does is a result."""
+    """The sub-agents of one session, run by ``runner``; whatever that does becomes a result."""
 
     def __init__(self, session: Session, dialect: Dialect, runner: ForkRunner) -> None:
         self._session = session
@@ -44,7 +44,7 @@ class SubAgents:
         """
         runner = self._runner
         try:
-            if _is_coroutine_function(runner):  # on the host's loop, and cancelled there
+            if _is_coroutine_function(runner):  # runs on the host's loop, so that cancelling the call cancels it
                 made: object = runner(prepared)
             else:
                 made = await get_pools(self._session.limits).forks.run(partial(_try_runner, runner, prepared))
@@ -56,32 +56,33 @@ class SubAgents:
         return self._describe_answer(tool, prepared, answer)
 
     def _describe_answer(self, tool: str, prepared: PreparedFork, answer: object) -> ToolResult:
-        """The result with the answer, cut where it is longer than ``Limits`` allows."""
+        """Return the result with the answer, cut when it is longer than ``Limits`` allows."""
         if not isinstance(answer, str):
-            return self._describe_failure(tool, prepared, SkillError("the sub-agent gave no text"), said=":")
-        most = self._session.limits.max_fork_output_bytes
+            return self._describe_failure(tool, prepared, SkillError("the sub-agent gave no text"), verb=":")
+        limit = self._session.limits.max_fork_output_bytes
         data = answer.encode("utf-8", "surrogatepass")
-        kept = data[:most].decode("utf-8", "ignore")
-        text = answer if len(data) <= most else f"{kept}\n[cut: the answer is longer]"
+        kept = data[:limit].decode("utf-8", "ignore")  # the cut may fall into the middle of a character
+        text = answer if len(data) <= limit else f"{kept}\n[cut: the answer is longer]"
         return ToolResult(text, data={"skill": prepared.skill_name, "title": prepared.title})
 
     def _describe_failure(
-        self, tool: str, prepared: PreparedFork, error: Exception, *, said: str = " failed:"
+        self, tool: str, prepared: PreparedFork, error: Exception, *, verb: str = " failed:"
     ) -> ToolResult:
-        """The result for a fork that gave no answer; of what the host's own code raised, the host alone hears."""
+        """Return the result for a fork without an answer; only the host learns what its own code raised."""
         busy = isinstance(error, SkillError) and error.code == "busy"
         code = "busy" if busy else "fork-failed"
+        # Only our own errors are written for models: what a host's code raises may hold its secrets.
         if isinstance(error, SkillError):
             why = error.message
         else:
             self._session.report_host_error("fork", error, prepared.skill_name)
             why = "the host could not run it"
         self._session.tell(Event("refused", prepared.skill_name, {"tool": tool, "code": code}))
-        return sanitize_error(self._dialect.render_error(tool, SkillError(f"{prepared.title}{said} {why}", code=code)))
+        return sanitize_error(self._dialect.render_error(tool, SkillError(f"{prepared.title}{verb} {why}", code=code)))
 
 
 def _is_coroutine_function(runner: ForkRunner) -> bool:
-    """Whether calling it runs nothing yet: a coroutine function, or an object whose call is one."""
+    """Return whether a call of ``runner`` runs nothing yet: it is a coroutine function, or its ``__call__`` is one."""
     return iscoroutinefunction(runner) or iscoroutinefunction(getattr(runner, "__call__", None))  # noqa: B004 - its kind
 
 

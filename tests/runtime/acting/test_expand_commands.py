@@ -15,18 +15,11 @@ import pytest
 
 import prowess
 from prowess.files import syscalls
+from tests.dialect_calls import load_call
 
 Put = Callable[..., Path]
 Begin = Callable[..., prowess.Session]
 
-LOADERS = {
-    "load_skill": ("load_skill", "skill_name"),
-    "skill__activate": ("skill__activate", "name"),
-    "read_skill": ("read_skill", "name"),
-    "skill_load": ("skill_load", "name"),
-    "use_skill": ("from_scratch__use_skill", "name"),
-    "prowess": ("load_skill", "name"),
-}
 RUNNING: tuple[prowess.DialectName, ...] = ("read_skill", "prowess")
 """The dialects in which commands run."""
 AS_WRITTEN: tuple[prowess.DialectName, ...] = ("load_skill", "skill__activate", "skill_load", "use_skill")
@@ -81,8 +74,7 @@ def instructions(session: prowess.Session, name: str = "report") -> str:
 
 def loaded(session: prowess.Session, dialect: prowess.DialectName, name: str = "report") -> str:
     """What a model gets when it loads a skill."""
-    tool, key = LOADERS[dialect]
-    result = prowess.Toolset(session, dialect).call(tool, {key: name})
+    result = prowess.Toolset(session, dialect).call(*load_call(dialect, name))
     assert not result.is_error, result.content
     return str(result.data["instructions"]) if dialect == "skill__activate" else result.content
 

@@ -1,49 +1,54 @@
-"""The server on HTTP: on loopback unless a token protects it, bounded in every direction, ending in good order."""
+"""Runs the server on HTTP with uvicorn: on loopback unless a token protects it, and within limits."""
 
 from __future__ import annotations
 
 import socket
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 
 from prowess.errors import SourceError
+from prowess.mcp.http.access import make_access
 from prowess.mcp.http.bind import check_token, parse_bind, parse_host_names, parse_origins
 from prowess.mcp.http.connections import LimitedConnection, accept_backlog
-from prowess.mcp.http.guard import RequestGuard, make_access
+from prowess.mcp.http.guard import RequestGuard
 from prowess.mcp.http.sessions import SessionLimiter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from prowess.limits import Limits
-    from prowess.mcp.http.guard import App
+    from prowess.mcp.http.access import App
     from prowess.mcp.server import Server
 
 MCP_PATH = "/mcp"
 _SHUTDOWN_SECONDS = 3
-_MMAP_THRESHOLD = -3
+_MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD in the C library's malloc.h
 _LARGE_BLOCK = 1 << 20
 
 
 def make_guarded_app(
     server: Server, host: str, *, token: str | None = None, hosts: Sequence[str] = (), origins: Sequence[str] = ()
 ) -> App:
-    """The server as an ASGI application, with its guard; for ``host``, which it will be bound to."""
+    """Return the server as an ASGI application behind its guard, for the ``host`` that it will be bound to.
+
+    Raises ``SourceError`` when ``host`` can be reached from other machines and there is no token.
+    """
     check_token(host, token)
-    who = make_access(host, parse_host_names(hosts), parse_origins(origins), token)
+    access = make_access(host, parse_host_names(hosts), parse_origins(origins), token)
     limits = server.limits
     inner = server.lowlevel.streamable_http_app(
         streamable_http_path=MCP_PATH,
         json_response=True,
         max_request_body_size=limits.max_http_body_bytes,
         session_idle_timeout=limits.max_http_session_seconds,
-        max_sessions=2 * limits.max_http_sessions,  # ours ends the idle ones before
+        max_sessions=2 * limits.max_http_sessions,  # SessionLimiter ends idle sessions before the SDK refuses new ones
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the guard is stricter
     )
-    return RequestGuard(SessionLimiter(inner, limits.max_http_sessions), who, limits)
+    return RequestGuard(SessionLimiter(inner, limits.max_http_sessions), access, limits)
 
 
 def run_http(  # noqa: PLR0917 - one caller
@@ -60,16 +65,14 @@ def run_http(  # noqa: PLR0917 - one caller
     app = make_guarded_app(server, host, token=token, hosts=hosts, origins=origins)
     listener = _bind_socket(host, port)
     with listener:
-        own = _HttpServer(
-            _make_config(app, server.limits), server, lambda: ready(_server_url(host, listener)) if ready else None
-        )
-        own.run(sockets=[listener])
+        report_ready = partial(ready, _server_url(host, listener)) if ready else lambda: None
+        _HttpServer(_make_config(app, server.limits), server, report_ready).run(sockets=[listener])
 
 
 def _release_large_blocks() -> None:
-    """Have memory for large answers returned to the system afterwards; the C library may keep it otherwise."""
+    """Have the C library return the memory of large answers to the system, which it might keep otherwise."""
     with suppress(OSError, AttributeError, TypeError):  # another system, or another C library
-        import ctypes  # noqa: PLC0415 - only when serving
+        import ctypes  # noqa: PLC0415 - some builds of Python have none
 
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE_BLOCK)
 
@@ -106,7 +109,7 @@ def _make_config(app: App, limits: Limits) -> uvicorn.Config:
 
 
 class _HttpServer(uvicorn.Server):
-    """Says when it is ready, and ends open streams in good order."""
+    """uvicorn's server, which reports when it is ready and ends open streams before it shuts down."""
 
     def __init__(self, config: uvicorn.Config, server: Server, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -114,9 +117,11 @@ class _HttpServer(uvicorn.Server):
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and report that the server is ready."""
         await super().startup(sockets)
         self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the subscriptions, then shut down: an open stream would keep uvicorn waiting for its timeout."""
         self._skills.listening.close()
         await super().shutdown(sockets)

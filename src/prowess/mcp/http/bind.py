@@ -1,4 +1,4 @@
-"""Where a server on HTTP listens, and who could reach it there."""
+"""The address that the HTTP server listens on, its further names and origins, and its token; all checked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from prowess.errors import ResourceError, SkillError, SourceError
-from prowess.mcp.http.guard import LOOPBACK_HOSTS
+from prowess.files.read import OpenFile
+from prowess.mcp.http.access import LOOPBACK_HOSTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +23,7 @@ _MAX_PORT, _PORT_DIGITS = 65_535, 5
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach what is bound to ``host``."""
+    """Return whether only this machine can reach a server that is bound to ``host``."""
     if host.lower() in LOOPBACK_HOSTS:
         return True
     try:
@@ -32,11 +33,14 @@ def is_loopback(host: str) -> bool:
 
 
 def parse_bind(bind: str) -> tuple[str, int]:
-    """Host and port of ``HOST:PORT``, ``[HOST]:PORT``, ``HOST``, ``PORT`` or ``:PORT``."""
+    """Return host and port of ``HOST:PORT``, ``[HOST]:PORT``, ``HOST``, ``PORT`` or ``:PORT``.
+
+    Raises ``SourceError`` when there is no port, or one that cannot be.
+    """
     if bind.isascii() and bind.isdigit():
         bind = f":{bind}"
-    host, found, port = bind.rpartition(":")
-    if not found or bind.endswith("]"):
+    host, colon, port = bind.rpartition(":")
+    if not colon or bind.endswith("]"):
         host, port = bind, DEFAULT_BIND.rpartition(":")[2]
     if not (port.isascii() and port.isdigit()):
         raise SourceError(f"no port in {bind[:64]!r}: write HOST:PORT")
@@ -46,9 +50,9 @@ def parse_bind(bind: str) -> tuple[str, int]:
 
 
 def parse_host_names(names: Iterable[str]) -> tuple[str, ...]:
-    """The further names of a server as a ``Host`` has them, in lower case.
+    """Return the further names of a server in lower case, as a ``Host`` header has them.
 
-    A name goes with every port. Raises ``SourceError`` for what no request could name: a port, an address of a page.
+    A name is valid with every port. Raises ``SourceError`` for text that is no name, such as the address of a page.
     """
     return tuple(map(_parse_host_name, names))
 
@@ -67,9 +71,9 @@ def _parse_host_name(name: str) -> str:
 
 
 def parse_origins(origins: Iterable[str]) -> tuple[str, ...]:
-    """The origins of further pages as browsers send them: in lower case, without a usual port or a path.
+    """Return the origins of further pages as browsers send them: in lower case, without a default port or a path.
 
-    Raises ``SourceError`` for what no browser sends.
+    Raises ``SourceError`` for text that no browser sends as an origin.
     """
     return tuple(map(_parse_origin, origins))
 
@@ -86,7 +90,10 @@ def _parse_origin(origin: str) -> str:
 
 
 def _split_address(address: str) -> tuple[str, str, str]:
-    """Scheme, host with an unusual port, and path of an address; all empty where it is none, or names a user."""
+    """Return scheme, host (with the port unless it is the default) and path of an address.
+
+    All three are empty for text that is no address, and for one that names a user.
+    """
     try:
         parts = urlsplit(address.lower())
         port = parts.port
@@ -95,12 +102,12 @@ def _split_address(address: str) -> tuple[str, str, str]:
     if not parts.hostname or "@" in parts.netloc:
         return "", "", ""
     name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    usual = port is None or _DEFAULT_PORTS.get(parts.scheme) == port
-    return parts.scheme, name if usual else f"{name}:{port}", parts.path + parts.query + parts.fragment
+    is_default = port is None or _DEFAULT_PORTS.get(parts.scheme) == port
+    return parts.scheme, name if is_default else f"{name}:{port}", parts.path + parts.query + parts.fragment
 
 
 def check_token(host: str, token: str | None) -> None:
-    """Raise ``SourceError`` where anybody could ask: beyond loopback a token is needed, and it must not be short."""
+    """Raise ``SourceError`` when anybody could ask: beyond loopback a token is needed, and it must not be short."""
     if token is None and not is_loopback(host):
         raise SourceError(f"{host} can be reached from other machines: that needs a token", code="token-needed")
     if token is not None and (len(token) < _MIN_TOKEN_LENGTH or not token.isascii() or not token.isprintable()):
@@ -108,14 +115,12 @@ def check_token(host: str, token: str | None) -> None:
 
 
 def token_in(file: str | None) -> str | None:
-    """The token that a file holds, ``None`` without a file; raises ``SkillError`` when it cannot be read."""
-    from prowess.files.read import OpenFile  # noqa: PLC0415 - only with a token
-
+    """Return the token in a file, ``None`` without a file; raises ``SkillError`` when the file cannot be read."""
     if file is None:
         return None
     folder, name = os.path.split(os.path.abspath(os.path.expanduser(file)))
     try:
-        with OpenFile(folder, (name,)) as found:
-            return found.read_all(_MAX_TOKEN_LENGTH).decode("ascii").strip()
+        with OpenFile(folder, (name,)) as opened:
+            return opened.read_all(_MAX_TOKEN_LENGTH).decode("ascii").strip()
     except (ResourceError, UnicodeDecodeError):
         raise SkillError(f"cannot read the token in {file}", code="bad-token") from None

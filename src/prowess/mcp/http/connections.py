@@ -1,4 +1,4 @@
-"""Connections that are not waited for without end: for their headers, for another request, or to take their answer."""
+"""HTTP connections with limits: for how long they may be slow, how many there are, how much waits to be sent."""
 
 from __future__ import annotations
 
@@ -13,73 +13,79 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
 
 _RESERVED_HANDLES = 48
-"""Handles that a server needs besides its connections."""
+"""Handles that a server needs besides its connections: files of skills, the watcher, the log."""
 _MIN_CONNECTIONS = 8
 _MANY_HANDLES = 1_024
+_NO_LIMIT = 10**9
 
 
 class LimitedConnection(H11Protocol):
-    """A connection that is closed when its headers take too long, when nobody takes its answer, or for a newer one.
+    """A connection that is closed when its headers take too long, or when its client does not take the answer.
 
-    Of too many connections the most idle goes; of too many bytes that wait to be sent, those that wait for longest.
+    Beyond ``max_connections`` the connection that has been idle for longest is closed. Beyond ``max_unsent_bytes``, for
+    all connections together, those are closed whose bytes have been waiting for longest.
     """
 
-    most = 0
-    seconds = 0.0
-    unsent = 0
+    max_connections = 0
+    max_seconds = 0.0
+    max_unsent_bytes = 0
 
     @classmethod
     def with_limits(cls, limits: Limits) -> type[LimitedConnection]:
-        """The same with these bounds."""
+        """Return a subclass with these limits: uvicorn takes a class, and makes the instances itself."""
+        # A process has only so many file handles: without this bound a crowd of idle clients would take them all.
+        handles = max(_MIN_CONNECTIONS, _max_open_files() - accept_backlog() - _RESERVED_HANDLES)
         bounds = {
-            "most": min(
-                limits.max_http_connections,
-                max(_MIN_CONNECTIONS, _max_open_files() - accept_backlog() - _RESERVED_HANDLES),
-            ),
-            "seconds": limits.max_http_header_seconds,
-            "unsent": limits.max_http_unsent_bytes,
+            "max_connections": min(limits.max_http_connections, handles),
+            "max_seconds": limits.max_http_header_seconds,
+            "max_unsent_bytes": limits.max_http_unsent_bytes,
         }
-        return type("Patient", (cls,), bounds)
+        return type(cls.__name__, (cls,), bounds)
 
     def __init__(self, *given: Any, **named: Any) -> None:  # noqa: ANN401 - uvicorn's own
         super().__init__(*given, **named)
         self._header_timer: asyncio.TimerHandle | None = None
         self._send_timer: asyncio.TimerHandle | None = None
-        self._last_request_at = 0.0
-        self._blocked_since = 0.0
+        self.last_request_at = 0.0
+        """When its last request began, by the clock of the event loop."""
+        self.blocked_since = 0.0
+        """When its client last ceased to take bytes, by the clock of the event loop."""
 
     # -- too many, or too slow to ask --------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """Begin to wait for the headers, and close the most idle connection when there are too many."""
         super().connection_made(transport)
-        self._last_request_at = self.loop.time()
-        self._header_timer = self.loop.call_later(self.seconds, transport.abort)
-        if len(self.connections) > self.most:
+        self.last_request_at = self.loop.time()
+        self._header_timer = self.loop.call_later(self.max_seconds, transport.abort)
+        if len(self.connections) > self.max_connections:
             self._find_most_idle().transport.abort()
 
     def _find_most_idle(self) -> LimitedConnection:
-        """The one of all connections that has been idle for longest; this one where all others are at work."""
+        """Return the connection that has been idle for longest; this new one when all others are at work."""
         idle = [other for other in self._all_connections() if other.is_idle and not other.transport.is_closing()]
-        return min(idle, key=lambda other: other._last_request_at)  # noqa: SLF001 - of the same class
+        return min(idle, key=lambda other: other.last_request_at)
 
     def _all_connections(self) -> set[LimitedConnection]:
         return cast("set[LimitedConnection]", self.connections)
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request of it is being answered."""
+        """Whether no request of this connection is being answered."""
         return bool(getattr(self.cycle, "response_complete", True)) and self._send_timer is None
 
     def data_received(self, data: bytes) -> None:
+        """Pass bytes on to uvicorn; stop the timer once the headers are whole, start it when others begin."""
         before = self.cycle
         super().data_received(data)
         if self.cycle is not before:
-            self._last_request_at = self.loop.time()
+            self.last_request_at = self.loop.time()
             self._cancel_header_timer()
         elif getattr(self.cycle, "response_complete", True):  # the first bytes of another request
-            self._header_timer = self._header_timer or self.loop.call_later(self.seconds, self.transport.abort)
+            self._header_timer = self._header_timer or self.loop.call_later(self.max_seconds, self.transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the timers."""
         self._cancel_header_timer()
         self._cancel_send_timer()
         super().connection_lost(exc)
@@ -92,29 +98,31 @@ class LimitedConnection(H11Protocol):
     # -- too slow to take what was asked for -------------------------------------------------------------------------
 
     def pause_writing(self) -> None:
+        """Watch whether the client takes its bytes, and close the slowest connections when too many bytes wait."""
         super().pause_writing()
-        self._blocked_since = self.loop.time()
+        self.blocked_since = self.loop.time()
         self._watch_sending(self.unsent_bytes)
-        waiting = [other for other in self._all_connections() if other.unsent_bytes]
-        full = sorted(waiting, key=lambda other: other._blocked_since)  # noqa: SLF001 - connections of this very class
-        total = sum(other.unsent_bytes for other in full)
-        for other in full[:-1]:  # the newest may be large, and nobody was slow to take it yet
-            if total <= self.unsent:
+        blocked = [other for other in self._all_connections() if other.unsent_bytes]
+        blocked.sort(key=lambda other: other.blocked_since)
+        total = sum(other.unsent_bytes for other in blocked)
+        for other in blocked[:-1]:  # the newest may be a large answer, whose client had no time to take it yet
+            if total <= self.max_unsent_bytes:
                 return
             total -= other.unsent_bytes
             other.transport.abort()
 
     def resume_writing(self) -> None:
+        """Stop watching: the client has taken its bytes."""
         super().resume_writing()
         self._cancel_send_timer()
 
     @property
     def unsent_bytes(self) -> int:
-        """Bytes that wait to be sent."""
+        """How many bytes wait to be sent."""
         return self.transport.get_write_buffer_size() if not self.transport.is_closing() else 0
 
     def _watch_sending(self, before: int) -> None:
-        """Close it unless some of its bytes have gone meanwhile."""
+        """Close the connection after a while unless its client has taken some of the ``before`` bytes."""
 
         def check_progress() -> None:
             now = self.unsent_bytes
@@ -124,7 +132,7 @@ class LimitedConnection(H11Protocol):
                 self._watch_sending(now)
 
         self._cancel_send_timer()
-        self._send_timer = self.loop.call_later(self.seconds, check_progress)
+        self._send_timer = self.loop.call_later(self.max_seconds, check_progress)
 
     def _cancel_send_timer(self) -> None:
         if self._send_timer is not None:
@@ -133,16 +141,17 @@ class LimitedConnection(H11Protocol):
 
 
 def accept_backlog() -> int:
-    """How many connections are taken in one go: only then are those that are too many let go."""
+    """Return how many connections the system accepts in one go; idle ones are closed only after that."""
+    # With few handles a small backlog: connections that wait there hold handles too.
     return 128 if _max_open_files() >= _MANY_HANDLES else 16
 
 
 def _max_open_files() -> int:
-    """How many handles this process may have."""
+    """Return how many file handles this process may have."""
     with suppress(ImportError):
-        import resource  # noqa: PLC0415 - POSIX only
+        import resource  # noqa: PLC0415 - Windows has none
 
         soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         if soft != resource.RLIM_INFINITY:
             return soft
-    return 10**9
+    return _NO_LIMIT

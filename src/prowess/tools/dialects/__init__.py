@@ -1,20 +1,21 @@
-"""The table of dialects: each is a module with its tool names, schemas, prompt block and answers.
+"""The dialects: each is one module with its tool names, schemas, prompt block and answers.
 
-Adding one touches its own module, this table, ``DialectName`` in ``model.py``, and its test.
+A new dialect is a new module here, named like the dialect (``skill_activate.py`` holds ``skill__activate``), and its
+test. Its name also joins ``DialectName``, because a type checker cannot read names from a folder; the settings and the
+command line take their choices from there.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, get_args
 
-from prowess.tools.dialects import load_skill, prowess, read_skill, skill_activate, skill_load, use_skill
+from prowess.model import DialectName
 
 if TYPE_CHECKING:
-    from prowess.model import DialectName
     from prowess.tools.dialect import Dialect
 
 DIALECTS: dict[DialectName, Dialect] = {
-    module.DIALECT.name: module.DIALECT
-    for module in (load_skill, skill_activate, read_skill, skill_load, use_skill, prowess)
+    name: import_module(f"prowess.tools.dialects.{name.replace('__', '_')}").DIALECT for name in get_args(DialectName)
 }
 """Every dialect by its name."""

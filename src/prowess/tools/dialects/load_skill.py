@@ -1,4 +1,4 @@
-"""The dialect ``load_skill``: one tool that gives the body of a SKILL.md, byte for byte."""
+"""The dialect ``load_skill``: one tool that returns the body of a SKILL.md, byte for byte."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _render_prompt(view: View) -> str:
-    """A Markdown list, and the sentence that names the tool."""
+    """Return a Markdown list, and the sentence that names the tool."""
     if not view.skills:
         return ""
     listing = view.fit_listing(render_lines)
@@ -33,7 +33,7 @@ def _define_load(_view: View) -> ToolDefinition:
 
 
 def _answer_load(view: View, arguments: Mapping[str, Any]) -> ToolResult:
-    """The body, byte for byte."""
+    """Return the body, byte for byte."""
     name = optional_text(arguments, "skill_name")
     if not name:
         return error_result("load_skill: skill_name is required", reason="bad-arguments")
@@ -42,11 +42,12 @@ def _answer_load(view: View, arguments: Mapping[str, Any]) -> ToolResult:
             return error_result("load_skill: no skills are configured", reason="unknown-skill")
         available = ", ".join(skill.name for skill in view.skills)
         return error_result(f'load_skill: skill "{name}" not found; available: {available}', reason="unknown-skill")
+    # This dialect's system knows no commands in instructions: they stay text.
     return ToolResult(view.session.activate_text(name, run=False), data={"skill": name})
 
 
 def _render_error(_tool: str, error: Exception) -> ToolResult:
-    """The message after the name of the tool."""
+    """Return the message, after the name of the tool."""
     kind = "invalid params: " if isinstance(error, BadArgumentsError) else ""
     return error_result(f"load_skill: {kind}{describe_error(error)}", reason=getattr(error, "code", "bad-arguments"))
 

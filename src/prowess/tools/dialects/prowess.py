@@ -1,4 +1,4 @@
-"""The dialect ``prowess``, our own: load, put aside, read in ranges, run, search, each offered when it is of use."""
+"""The dialect ``prowess``, the default: load, unload, read in ranges, run and search, each offered when of use."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _DEFAULT_HITS = 10
 _MAX_HITS = 50
 _ARGS_DESCRIPTION = "Its arguments, one item each; a file of the skill is ${SKILL_DIR}/assets/table.csv"
 _HINTS = {"not-found": "name a file as the skill's instructions do, relative to its directory"}
-"""Remedies for a model where the usual one would have it do what no tool of this dialect does."""
+"""Remedies for a model, in place of those that name something which no tool of this dialect can do."""
 
 
 # -- the prompt --------------------------------------------------------------------------------------------------------
 
 
 def _render_prompt(view: View) -> str:
-    """The rule, and the listing without locations."""
+    """Return the rule for using skills, and the listing without locations."""
     blocks: list[str] = []
     if view.skills:
         blocks.append(
@@ -80,10 +80,8 @@ def _define_load(view: View) -> ToolDefinition:
 
 
 def _answer_load(view: View, arguments: Arguments) -> ToolResult:
-    """Instructions in their element, with the folder, the rule for paths and the files.
-
-    Commands in them do not get the arguments: those that run were granted for what a person says, not a model.
-    """
+    """Return the instructions in their element, with the folder, the rule for paths and the files."""
+    # Commands in the instructions do not get these arguments: a person granted them for what people say, not models.
     name, given = required_text(arguments, "name"), optional_text(arguments, "arguments")
     view.require_skill(name)
     activation = view.session.activate(name)
@@ -106,7 +104,7 @@ def _define_unload(_view: View) -> ToolDefinition:
 
 
 def _answer_unload(view: View, arguments: Arguments) -> ToolResult:
-    """That the skill is put aside."""
+    """Unload a skill, and return that it is put aside."""
     name = required_text(arguments, "name")
     removed = deactivate_skill(view, name)
     return ToolResult(
@@ -129,7 +127,7 @@ def _define_file(view: View) -> ToolDefinition:
 
 
 def _answer_file(view: View, arguments: Arguments) -> ToolResult:
-    """The text of a file, whole or in lines; a binary one as data."""
+    """Return the text of a file, whole or in lines; a binary file is returned as data for the host."""
     name, path = required_text(arguments, "name"), required_text(arguments, "path")
     offset = optional_count(arguments, "offset", 0)
     limit = optional_count(arguments, "limit", DEFAULT_LINES, least=1)
@@ -149,7 +147,7 @@ def _define_run(view: View) -> ToolDefinition:
 
 
 def _define_script(view: View) -> ToolDefinition:
-    # Where skills are searched for there are too many to look into each, and no values are listed anyway.
+    # With so many skills that they are searched for, looking into each folder would be slow, and no enum is shown.
     names = [] if is_searchable(view) else [skill.name for skill in view.skills if has_scripts(skill)]
     parameters = {
         "name": string_schema("The skill's name", **make_enum(view, names)),
@@ -179,10 +177,11 @@ def _define_search(_view: View) -> ToolDefinition:
 
 
 def _answer_search(view: View, arguments: Arguments) -> ToolResult:
-    """Names and descriptions that fit the query."""
+    """Return the names and descriptions of the skills that fit the query."""
     query = required_text(arguments, "query")
     limit = min(optional_count(arguments, "limit", _DEFAULT_HITS, least=1), _MAX_HITS)
     findable = {skill.name for skill in view.findable}
+    # All matches, and then the limit: hidden skills among the best must not take the places of others.
     matches = view.session.catalog.search(query, len(view.session.catalog))
     hits = [hit for hit in matches if hit.name in findable][:limit]
     if not hits:
@@ -194,7 +193,7 @@ def _answer_search(view: View, arguments: Arguments) -> ToolResult:
 
 
 def _render_error(tool: str, error: Exception) -> ToolResult:
-    """What went wrong and what to do next."""
+    """Return what went wrong and what to do next."""
     code = getattr(error, "code", "bad-arguments")
     if isinstance(error, BadArgumentsError):
         message = f"{tool}: {error}. Call it again with the parameters of its schema."

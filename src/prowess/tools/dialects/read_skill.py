@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def _render_prompt(view: View) -> str:
-    """XML without locations; the files of each skill, and which tool reads them."""
+    """Return XML without locations, with the files of each skill and the tool that reads them."""
     if not view.skills:
         return ""
     files = {skill.name: _list_paths(skill) for skill in view.skills}
@@ -66,7 +66,7 @@ def _define_read(_view: View) -> ToolDefinition:
 
 
 def _answer_read(view: View, arguments: Mapping[str, Any]) -> ToolResult:
-    """The whole file, frontmatter included."""
+    """Return the whole file, frontmatter included."""
     name = optional_text(arguments, "name")
     if not is_reachable(view, name):
         return error_result(f'skill "{name}" not found', reason="unknown-skill")
@@ -88,7 +88,7 @@ def _define_file(_view: View) -> ToolDefinition:
 
 
 def _answer_file(view: View, arguments: Mapping[str, Any]) -> ToolResult:
-    """The text of a file."""
+    """Return the text of a file."""
     name, path = optional_text(arguments, "skill_name"), optional_text(arguments, "path")
     if not is_reachable(view, name):
         return error_result(f'skill "{name}" not found', reason="unknown-skill")
@@ -113,7 +113,7 @@ def _define_run(_view: View) -> ToolDefinition:
 
 
 def _render_error(tool: str, error: Exception) -> ToolResult:
-    """The message alone; what could not be read is told as such."""
+    """Return the message alone; for a skill that could not be read, say so."""
     if isinstance(error, SkillValidationError):
         return error_result(f"reading file: {error.message}", reason=error.code)
     return render_plain_error(tool, error)

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from prowess.tools.view import View
 
 SKILL_NAMESPACE = "skill"
-"""What the names of the tools begin with, before two underscores."""
+"""The names of the tools begin with this, before two underscores."""
 SKILL_ACTIVATE_TOOL = f"{SKILL_NAMESPACE}__activate"
 SKILL_DEACTIVATE_TOOL = f"{SKILL_NAMESPACE}__deactivate"
 SKILL_READ_RESOURCE_TOOL = f"{SKILL_NAMESPACE}__read_resource"
 SKILL_EXECUTOR_NAME = "skill"
-"""What a host that looks up executors by their names calls whatever answers these tools."""
+"""The name of the executor of these tools, for hosts that look up executors by name."""
 
 
 def _render_prompt(view: View) -> str:
-    """The index, unless it stands in the description of the tool."""
+    """Return the index of skills, unless it stands in the description of the tool."""
     listing = view.render_index() if view.skills else ""
     return "" if view.index_in_description else listing
 
@@ -47,9 +47,10 @@ def _define_activate(view: View) -> ToolDefinition:
 
 
 def _answer_activate(view: View, arguments: Mapping[str, Any]) -> ToolResult:
-    """Instructions and the tools that came with them."""
+    """Return the instructions, and the tools that the skill adds."""
     name = required_text(arguments, "name")
     require_allowed_skill(view, name)
+    # This dialect's system knows no commands in instructions: they stay text.
     activation = view.session.activate(name, run=False)
     return _json_result({"instructions": activation.instructions, "added_tools": list(activation.added_tools)})
 
@@ -66,7 +67,7 @@ def _define_deactivate(_view: View) -> ToolDefinition:
 
 
 def _answer_deactivate(view: View, arguments: Mapping[str, Any]) -> ToolResult:
-    """The tools that went."""
+    """Return the tools that are removed."""
     return _json_result({"removed_tools": list(deactivate_skill(view, required_text(arguments, "name")))})
 
 
@@ -80,7 +81,7 @@ def _define_read(_view: View) -> ToolDefinition:
 
 
 def _answer_read(view: View, arguments: Mapping[str, Any]) -> ToolResult:
-    """The content of a file."""
+    """Return the content of a file."""
     name, path = required_text(arguments, "skill_name"), required_text(arguments, "path")
     require_allowed_skill(view, name)
     return _json_result({"content": view.session.read_resource(name, path, view.options.max_bytes)})
@@ -91,7 +92,7 @@ def _json_result(data: dict[str, Any]) -> ToolResult:
 
 
 def _render_error(tool: str, error: Exception) -> ToolResult:
-    """The message alone; arguments that cannot be read are told by the name of the call."""
+    """Return the message alone; for arguments that cannot be read, after the name of the call."""
     if isinstance(error, BadArgumentsError):
         return error_result(
             f"parsing {tool.removeprefix(f'{SKILL_NAMESPACE}__')} args: {error}", reason="bad-arguments"

@@ -25,7 +25,7 @@ _MAX_FILE_BYTES = 65_536
 
 
 def _render_prompt(view: View) -> str:
-    """A Markdown section in the order of the allowed list, descriptions cut at 200 characters."""
+    """Return a Markdown section in the order of the allowed list, with descriptions cut at 200 characters."""
     known = {skill.name: skill for skill in view.skills}
     order = view.options.allowed if view.options.allowed is not None else tuple(known)
     skills = tuple(known[name] for name in order if name in known)
@@ -55,11 +55,12 @@ def _define_load(_view: View) -> ToolDefinition:
 
 
 def _answer_load(view: View, arguments: Mapping[str, Any]) -> ToolResult:
-    """The body, and a hint at its files."""
+    """Return the body, and a hint at its files."""
     name = required_text(arguments, "name")
     refusal = _find_refusal(view, name)
     if refusal is not None:
         return refusal
+    # This dialect's system knows no commands in instructions: they stay text.
     activation = view.session.activate(name, run=False)
     skill = activation.skill
     data: dict[str, Any] = {"skill": name, "path": skill.location}
@@ -104,7 +105,7 @@ def _define_resource(_view: View) -> ToolDefinition:
 
 
 def _answer_resource(view: View, arguments: Mapping[str, Any]) -> ToolResult:
-    """The list of files, or one of them."""
+    """Return the list of files, or the content of the named file."""
     name = required_text(arguments, "name")
     path = optional_text(arguments, "resource")
     refusal = _find_refusal(view, name)
@@ -113,11 +114,11 @@ def _answer_resource(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     skill = view.session.skill(name)
     if not path:
         return ToolResult(_render_file_list(skill.resources()), data={"skill": name})
-    most = _MAX_FILE_BYTES if view.options.max_bytes is None else view.options.max_bytes
+    limit = _MAX_FILE_BYTES if view.options.max_bytes is None else view.options.max_bytes
     try:
-        content = view.session.read_resource(name, path, most)
+        content = view.session.read_resource(name, path, limit)
     except ResourceTooLargeError:
-        message = f"resource '{path}' exceeds {most} bytes — refusing to inline it"
+        message = f"resource '{path}' exceeds {limit} bytes — refusing to inline it"
         return error_result(message, skill=name, resource=path, reason="too_large")
     except ResourceError as error:
         message = f"cannot read '{path}': {error.message}"
@@ -126,14 +127,14 @@ def _answer_resource(view: View, arguments: Mapping[str, Any]) -> ToolResult:
 
 
 def _render_file_list(resources: Resources) -> str:
-    rows: list[str] = []
+    lines: list[str] = []
     for group in ("scripts", "references", "assets"):
         names: tuple[str, ...] = getattr(resources, group)
         if names:
-            rows += [f"## {group}", *(f"- {group}/{to_one_line(name)}" for name in names), ""]
+            lines += [f"## {group}", *(f"- {group}/{to_one_line(name)}" for name in names), ""]
     if resources.other:
-        rows += ["## other", *(f"- {to_one_line(name)}" for name in resources.other), ""]
-    return neutralize_tags("\n".join(rows).rstrip("\n")) if rows else "(no supporting files)"
+        lines += ["## other", *(f"- {to_one_line(name)}" for name in resources.other), ""]
+    return neutralize_tags("\n".join(lines).rstrip("\n")) if lines else "(no supporting files)"
 
 
 DIALECT = Dialect(

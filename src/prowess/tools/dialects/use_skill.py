@@ -1,4 +1,4 @@
-"""The dialect ``use_skill``: one tool that gives instructions in an element, with the folder and the files."""
+"""The dialect ``use_skill``: one tool that returns instructions in an element, with the folder and the files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def _render_prompt(view: View) -> str:
-    """XML with locations."""
+    """Return XML with locations."""
     if not view.skills:
         return ""
     intro = (
@@ -45,12 +45,13 @@ def _define_use(view: View) -> ToolDefinition:
 
 
 def _answer_use(view: View, arguments: Mapping[str, Any]) -> ToolResult:
-    """Instructions in their element, with the folder and the files."""
+    """Return the instructions in their element, with the folder and the files."""
     name = arguments.get("name")
     if not isinstance(name, str):
         raise BadArgumentsError("'name' argument must be a string.")
     if not is_reachable(view, name):
         raise BadArgumentsError(f"Skill '{name}' not found.")
+    # This dialect's system knows no commands in instructions: they stay text.
     activation = view.session.activate(name, run=False)
     return ToolResult(_render_content(view.mask_skill(activation.skill), activation.instructions), data={"skill": name})
 
@@ -58,6 +59,7 @@ def _answer_use(view: View, arguments: Mapping[str, Any]) -> ToolResult:
 def _render_content(skill: Skill, instructions: str) -> str:
     folder = f"Skill directory: {to_one_line(skill.folder)}\n" if skill.folder else ""
     resources = skill.resources()
+    # Only the three folders of the specification are listed; other files stand at the end of ``paths``.
     paths = resources.paths[: len(resources.paths) - len(resources.other)]
     if not paths:
         return wrap_in_element(CONTENT_TAG, skill.name, f"{instructions}\n\n{folder}")
@@ -68,12 +70,12 @@ def _render_content(skill: Skill, instructions: str) -> str:
 
 
 def _render_preload(activation: Activation) -> str:
-    """The instructions of a preloaded skill as the tool gives those of another."""
+    """Return the instructions of a preloaded skill in the element that the tool uses."""
     return _render_content(activation.skill, activation.written)
 
 
 def _render_error(_tool: str, error: Exception) -> ToolResult:
-    """A JSON object with the kind of error and its message."""
+    """Return a JSON object with the kind of error and its message."""
     data = {"error_type": "ValueError", "message": describe_error(error)}
     return ToolResult(json.dumps(data, ensure_ascii=False), is_error=True, data=data)
 

@@ -1,0 +1,63 @@
+"""Loads the skills that a server offers from folders, and says which folders to watch for changes."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from prowess.discovery.scan import find_skills, resolve_standard_places
+from prowess.discovery.walk import ScanRules
+from prowess.discovery.watch import linked_folders
+from prowess.files.directory import Folder
+from prowess.mcp.served_skills import build_from_scan
+from prowess.model import Place
+from prowess.spec.document import LoadPolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from prowess.limits import Limits
+    from prowess.mcp.served_skills import ServedSkills
+
+
+class SkillLoader:
+    """Loads the served skills from named folders, or from the standard places when none are named."""
+
+    def __init__(self, roots: tuple[str, ...], limits: Limits) -> None:
+        self._roots = roots
+        self._limits = limits
+        self._rules = ScanRules(LoadPolicy(limits=limits), nested=True)
+
+    def load(self) -> ServedSkills:
+        """Scan the places, and return the skills to serve."""
+        places, allowed = self._places()
+        return build_from_scan(find_skills(places, self._rules, allowed=allowed), self._limits)
+
+    def watched_folders(self, served: ServedSkills | None) -> Iterable[str]:
+        """Return the folders to watch for changes: the places, and the folders that links of ``served`` lead to."""
+        linked = linked_folders(served.skills.values()) if served is not None else ()
+        return (*(place.path for place in self._places()[0]), *linked)
+
+    def is_small(self) -> bool:
+        """Return whether the places hold so few files and folders that loading them takes only a moment.
+
+        Entries are counted and no clock is read, so whether a client waits for its listing does not depend on chance.
+        """
+        left = self._limits.max_awaited_entries
+        waiting = [place.path for place in self._places()[0]]
+        while waiting:
+            try:
+                with Folder(waiting.pop()) as folder:
+                    entries = folder.list_entries(left)
+            except OSError:  # a folder that is missing or unreadable costs nothing to load
+                continue
+            left -= sum(map(len, entries[:-1]))
+            if left <= 0 or not entries.complete:
+                return False
+            waiting += [os.path.join(folder.path, name) for name in entries.folders]
+        return True
+
+    def _places(self) -> tuple[tuple[Place, ...], tuple[str, ...] | None]:
+        if self._roots:
+            return tuple(Place(root) for root in self._roots), None
+        return resolve_standard_places()
