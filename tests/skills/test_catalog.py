@@ -205,7 +205,7 @@ def test_whole_segments_of_the_virtual_path_are_compared(put: Put, tmp_path: Pat
 
 def test_a_mounted_skill_is_found_under_its_virtual_path(put: Put, tmp_path: Path) -> None:
     put("a")
-    mounted = scan(tmp_path)["a"].placed(virtual_path="skills/billing/a")
+    mounted = scan(tmp_path)["a"].with_source(virtual_path="skills/billing/a")
     catalog = Catalog([mounted, inline("b")])
     assert catalog.under("skills/billing") == (mounted,)
     assert catalog.under("skills") == (mounted,)
@@ -231,7 +231,7 @@ def test_preloaded_skills_come_with_instructions_and_broken_ones_are_left_out(pu
     gone = put("a")
     put("c")
     skills = scan(tmp_path)
-    catalog = Catalog(skills[name].placed(preload=name != "c") for name in "abc")
+    catalog = Catalog(skills[name].with_source(preload=name != "c") for name in "abc")
     (gone / "SKILL.md").unlink()
     assert [(loaded.skill.name, loaded.instructions) for loaded in catalog.preloaded()] == [("b", "Do it.")]
 

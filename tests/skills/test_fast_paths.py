@@ -93,7 +93,7 @@ def test_a_skill_takes_arguments_or_not_whether_or_not_the_whole_head_was_parsed
     file.parent.mkdir()
     file.write_text(f"---\nname: kit\ndescription: Does it.\n{written}\n---\nBody.\n")
     skill = prowess.scan(tmp_path)["kit"]
-    assert skill.plain_head is not None
+    assert skill.unparsed_head is not None
     assert skill.takes_arguments is takes
     assert skill.frontmatter is not None
     assert skill.takes_arguments is takes

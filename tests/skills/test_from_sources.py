@@ -247,7 +247,7 @@ def test_a_mapped_catalogue_has_the_same_names_issues_and_losers(put: Put, tmp_p
     put("b/pdf")
     put("c/Odd_Name")
     before = prowess.scan(tmp_path)
-    after = before.mapped(lambda skill: skill.placed(preload=True, virtual_path=f"v/{skill.name}"))
+    after = before.map_skills(lambda skill: skill.with_source(preload=True, virtual_path=f"v/{skill.name}"))
     assert after.names == before.names
     assert (after.issues, after.shadowed) == (before.issues, before.shadowed)
     assert after.explain("pdf").places == before.explain("pdf").places

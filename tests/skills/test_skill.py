@@ -142,7 +142,7 @@ def test_a_skill_without_a_folder() -> None:
 def test_a_placed_copy_differs_in_what_a_source_decides(put: Put, tmp_path: Path) -> None:
     put("kit", FULL)
     skill = found(tmp_path)
-    copy = skill.placed(virtual_path="skills/kit", preload=True, scope=SkillScope.PROJECT, origin="other")
+    copy = skill.with_source(virtual_path="skills/kit", preload=True, scope=SkillScope.PROJECT, origin="other")
     assert (copy.virtual_path, copy.preload, copy.scope, copy.origin) == (
         "skills/kit",
         True,
@@ -370,7 +370,7 @@ def test_a_skill_crosses_to_another_process_whole(put: Put, tmp_path: Path, head
 def test_a_copy_in_another_place_is_the_same_in_all_else(put: Put, tmp_path: Path) -> None:
     put("kit", "name: kit\ndescription: a: b\nlicense: MIT\n")
     skill = found(tmp_path)
-    moved = skill.placed(virtual_path="skills/kit")
+    moved = skill.with_source(virtual_path="skills/kit")
     assert moved.virtual_path == "skills/kit" != skill.virtual_path
     assert {**moved.to_dict(), "path": ""} == {**skill.to_dict(), "path": ""}
     assert (moved.identity, moved.body_offset, moved.issues) == (skill.identity, skill.body_offset, skill.issues)

@@ -16,8 +16,8 @@ from prowess.files.syscalls import rename, set_mode, swap_entries
 from prowess.files.temp import temporary_folder
 from prowess.files.write import NewFile, make_folders, write_tree
 from prowess.limits import MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH
+from prowess.names import SKILL_FILE
 from prowess.progress_steps import report_steps
-from prowess.skills.parse import SKILL_FILE
 from prowess.spec.rules import is_spec_name
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def create_skill(
     above = os.path.abspath(os.fspath(folder))
     where = os.path.join(above, name)
     said = description.strip() or _DESCRIPTION.format(name=name.replace("-", " "))
-    files = [NewFile("SKILL.md", _render_skill_md(name, said, chosen).encode())]
+    files = [NewFile(SKILL_FILE, _render_skill_md(name, said, chosen).encode())]
     files += [NewFile(PARTS[part][0], _render_part(part, said).encode(), part == "scripts") for part in chosen]
     place_tree(where, files)
     return Path(where)

@@ -18,7 +18,7 @@ from prowess.files.read import OpenFile
 from prowess.files.tree import is_executable
 from prowess.files.write import NewFile, make_folders, write_atomic
 from prowess.limits import DEFAULT_LIMITS
-from prowess.names import split_relative_path
+from prowess.names import SKILL_FILE, split_relative_path
 from prowess.progress_steps import report_steps
 from prowess.skills.parse import parse_skill, read_metadata, validate
 
@@ -169,7 +169,7 @@ def unpack_into(
 
     where = os.path.abspath(os.fspath(archive))
     files = unpack(_read_archive(where, limits), name=where, limits=limits)
-    own = next(file.content for file in files if file.path == "SKILL.md")
+    own = next(file.content for file in files if file.path == SKILL_FILE)
     name = parse_skill(own, mode="strict", check_dir=False, limits=limits).skill.name
     target = os.path.join(os.path.abspath(os.fspath(folder)), name)
     if not replace:

@@ -12,6 +12,7 @@ from prowess.cli.lock_states import LockStates, suggest_sync, warn_edited_skills
 from prowess.cli.render import printer
 from prowess.errors import SkillValidationError, SourceError, UnknownSkillError, did_you_mean
 from prowess.files.paths import path_inside
+from prowess.names import SKILL_FILE
 from prowess.spec.quantities import join_first
 
 if TYPE_CHECKING:
@@ -261,12 +262,12 @@ def _has_load_failure(catalog: prowess.Catalog, name: str) -> bool:
 
 def is_path(name: str) -> bool:
     """Whether a person means a folder or a file rather than a name."""
-    return name in {".", ".."} or "/" in name or os.sep in name or name.endswith("SKILL.md")
+    return name in {".", ".."} or "/" in name or os.sep in name or name.endswith(SKILL_FILE)
 
 
 def is_skill_folder(name: str) -> bool:
     """Whether a skill lies in the folder that a text names, had it been meant as a path."""
-    return os.path.lexists(os.path.join(name, "SKILL.md"))
+    return os.path.lexists(os.path.join(name, SKILL_FILE))
 
 
 def with_dot_prefix(name: str) -> str:

@@ -9,6 +9,7 @@ from prowess.authoring.check import find_skill_files
 from prowess.cli.lock_states import suggest_sync
 from prowess.cli.options import is_skill_folder
 from prowess.errors import SourceError
+from prowess.names import SKILL_FILE
 
 if TYPE_CHECKING:
     from prowess.discovery.settings import Settings
@@ -19,7 +20,7 @@ def find_own_paths(settings: Settings) -> tuple[str, ...]:
 
     Raises ``SourceError`` (``missing-skill-md``) where none of them holds a skill.
     """
-    if os.path.lexists("SKILL.md"):
+    if os.path.lexists(SKILL_FILE):
         return (".",)
     if settings.names("folders"):
         return settings.names("folders")

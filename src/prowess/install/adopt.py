@@ -20,8 +20,8 @@ from prowess.install.stage import InstallOptions, InstallRequest, refuse_taken, 
 from prowess.install.store import open_store
 from prowess.install.tree import InstallTree, check_paths
 from prowess.lockfile.read import compute_npm_hash, read_npm_lock
+from prowess.names import SKILL_FILE
 from prowess.progress_steps import report_steps
-from prowess.skills.parse import SKILL_FILE
 from prowess.spec.skill_ref import is_safe_part, link_name
 from prowess.spec.source_spec import SourceSpec
 

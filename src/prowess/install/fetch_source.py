@@ -23,6 +23,7 @@ from prowess.files.tree import read_tree
 from prowess.files.write import NewFile
 from prowess.install.credentials import token_headers, token_variable
 from prowess.install.entry_source import local_path
+from prowess.names import SKILL_FILE
 from prowess.progress_steps import report_steps
 
 if TYPE_CHECKING:
@@ -223,7 +224,7 @@ def _read_archive(spec: SourceSpec, reach: SourceAccess) -> InMemoryFiles:
 
     data = _read_file(local_path(spec), reach.limits) if spec.local else _download(spec.address, reach)
     if data.lstrip(b"\xef\xbb\xbf \r\n").startswith(b"---"):  # a SKILL.md by itself
-        return InMemoryFiles([NewFile("SKILL.md", data)])
+        return InMemoryFiles([NewFile(SKILL_FILE, data)])
     try:
         return InMemoryFiles(unpack_tree(data, name=spec.address, limits=reach.limits))
     except SkillValidationError as error:

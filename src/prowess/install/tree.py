@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from prowess.errors import InstallError, Issue, PathTraversalError, UnsafeTreeError, did_you_mean, sort_by_similarity
 from prowess.files.tree import EXTRA_DEPTH, digest_tree, hash_bytes
 from prowess.install.find_skills import find_skills
-from prowess.names import find_git_repository, folders_above, is_below, split_relative_path
-from prowess.skills.parse import SKILL_FILE
+from prowess.names import SKILL_FILE, find_git_repository, folders_above, is_below, split_relative_path
 from prowess.spec.quantities import join_first
 from prowess.spec.skill_ref import link_name
 

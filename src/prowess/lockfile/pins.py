@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from prowess.errors import InstallError, Issue, ResourceError, SkillValidationError
 from prowess.files.paths import PathResolver, is_inside, path_inside
@@ -13,51 +13,74 @@ from prowess.lockfile.compare import compare_folder
 from prowess.lockfile.journal import read_staged_lock
 from prowess.lockfile.read import parse_lock, read_lock
 from prowess.names import split_resource_path
+from prowess.skills.folder_files import FolderFiles
+from prowess.skills.instructions import parse_body_offset
+from prowess.skills.skill_files import SkillFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from prowess.files.read import Identity
     from prowess.files.tree import FileHash
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntries, LockEntry
     from prowess.lockfile.scopes import InstallScope
+    from prowess.skills.instructions import LoadedSkill
     from prowess.skills.skill import Skill
 
 _CHANGED_CODE = "changed-since-locked"
 _MAX_TRIES = 100  # only as long as the lock file keeps changing under our eyes
 
 
-class Pin(NamedTuple):
-    """The files of one skill as the lock file has them, named from the skill's folder."""
+class PinnedFiles(FolderFiles):
+    """A folder whose files must be those that the lock file lists: each read is compared with that."""
 
-    files: Mapping[str, FileHash]
+    __slots__ = ("_hashes",)
 
-    def check_tree(self, folder: str, location: str, limits: Limits) -> None:
-        """Raise ``SkillValidationError`` unless the whole folder is what the lock file says."""
-        wrong = self.find_difference(folder, limits)
-        if wrong:
-            raise SkillValidationError(wrong, location, _CHANGED_CODE)
+    def __init__(self, hashes: Mapping[str, FileHash]) -> None:
+        """``hashes``: what the lock file says of each file, by its path from the skill's folder."""
+        self._hashes = hashes
 
     def find_difference(self, folder: str, limits: Limits) -> str:
-        """The first thing that is not as the lock file says, or ``""``."""
+        """The first thing in a folder that is not as the lock file says, in a few words; ``""`` where nothing is."""
         try:
-            return next(map(str, compare_folder(self.files, folder, limits)), "")
+            return next(map(str, compare_folder(self._hashes, folder, limits)), "")
         except OSError as error:
             return f"the folder cannot be read: {error.strerror}"
 
-    def check_instructions(self, file: str, data: bytes, location: str) -> None:
-        """Raise ``SkillValidationError`` unless these are the bytes of the SKILL.md that the lock file means."""
-        if not self._is_recorded(file, data):
-            raise SkillValidationError(f"{file} is not what the lock file says", location, _CHANGED_CODE)
+    def load(self, skill: Skill) -> LoadedSkill:
+        """The skill, once its whole folder is what the lock file says; else raises ``SkillValidationError``."""
+        difference = self.find_difference(skill.real_folder, skill.limits)
+        if difference:
+            raise SkillValidationError(difference, skill.location, _CHANGED_CODE)
+        return super().load(skill)
 
-    def check_resource(self, path: str, data: bytes) -> None:
-        """Raise ``ResourceError`` unless these are the bytes of the file that the lock file means."""
-        if not self._is_recorded("/".join(split_resource_path(path)), data):
+    def _read_skill_file(self, skill: Skill, limit: int) -> tuple[bytes, Identity]:
+        data, identity = super()._read_skill_file(skill, limit)
+        if not self._is_listed(skill.file_name, data):
+            message = f"{skill.file_name} is not what the lock file says"
+            raise SkillValidationError(message, skill.location, _CHANGED_CODE)
+        return data, identity
+
+    def _read_body_bytes(self, skill: Skill, limit: int) -> tuple[bytes, int]:
+        data, _ = self._read_skill_file(skill, limit)
+        most = skill.limits.max_frontmatter_bytes
+        offset = parse_body_offset(skill, data[:most], whole=len(data) <= most)
+        return data[offset:], offset
+
+    # A hash is of a whole file, so these read whole files, unlike those of a folder that is not locked.
+    read_text = SkillFiles.read_text
+    read_bytes = SkillFiles.read_bytes
+
+    def _read_whole(self, skill: Skill, path: str) -> bytes:
+        data = super().read_bytes(skill, path, skill.limits.max_install_bytes)
+        if not self._is_listed("/".join(split_resource_path(path)), data):
             raise ResourceError(f"{path!r} is not what the lock file says", path, _CHANGED_CODE)
+        return data
 
-    def _is_recorded(self, path: str, data: bytes) -> bool:
-        known = self.files.get(path)
-        return known is not None and known.sha256 == hashlib.sha256(data).hexdigest()
+    def _is_listed(self, path: str, data: bytes) -> bool:
+        listed = self._hashes.get(path)
+        return listed is not None and listed.sha256 == hashlib.sha256(data).hexdigest()
 
 
 def find_link_inside(skill: Skill, base: str, trails: PathResolver) -> str | None:
@@ -66,7 +89,7 @@ def find_link_inside(skill: Skill, base: str, trails: PathResolver) -> str | Non
     Nothing that is installed holds a link, so such a link is not ours. What it leads to may lie anywhere, also where no
     lock file has a say, and would pass for installed.
     """
-    links = (link for way in dict.fromkeys(skill.ways) for link in trails.resolve(way).links)
+    links = (link for way in dict.fromkeys(skill.paths_followed) for link in trails.resolve(way).links)
     return next((link for link in links if is_inside(link, base)), None)
 
 
@@ -87,10 +110,10 @@ class LockVerifier:
             if isinstance(judged, Issue):
                 issues.append(judged)
             else:
-                kept.append(skill if judged is None else skill.placed(pin=judged))
+                kept.append(skill if judged is None else skill.with_source(files=judged))
         return kept, issues
 
-    def verify_skill(self, skill: Skill) -> Pin | Issue | None:
+    def verify_skill(self, skill: Skill) -> PinnedFiles | Issue | None:
         """The pin of an installed skill that is what its lock file says, or the issue that says why it is not.
 
         ``None`` for a skill that is not installed: no lock file has a say in it.
@@ -115,7 +138,9 @@ class LockVerifier:
                 return entry, where[1]
         return None
 
-    def _pin_skill(self, skill: Skill, folder: str, records: LockRecords, where: tuple[str, str]) -> Pin | Issue:
+    def _pin_skill(
+        self, skill: Skill, folder: str, records: LockRecords, where: tuple[str, str]
+    ) -> PinnedFiles | Issue:
         wrong, code = "", "not-in-lock"
         for _ in range(_MAX_TRIES):
             for locked in (
@@ -135,10 +160,10 @@ class LockVerifier:
         return Issue(code, "", wrong or "is in no lock file", skill.location)
 
 
-def _make_pin(locked: LockEntries, where: tuple[str, str]) -> Pin | None:
+def _make_pin(locked: LockEntries, where: tuple[str, str]) -> PinnedFiles | None:
     entry = locked.get(where[0])
     files = entry.files_below(where[1]) if entry is not None else None
-    return Pin(files) if files else None
+    return PinnedFiles(files) if files else None
 
 
 class LockRecords:

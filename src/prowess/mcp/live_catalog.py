@@ -22,8 +22,9 @@ from prowess.mcp.options import ServeOptions, resolve_roots
 from prowess.mcp.prompts import Prompts
 from prowess.mcp.served_skills import ServedSkills, build_from_catalog, build_from_scan
 from prowess.mcp.tools import ModelTools
-from prowess.mcp.uris import SKILL_FILE, make_uri
+from prowess.mcp.uris import make_uri
 from prowess.model import Place
+from prowess.names import SKILL_FILE
 from prowess.spec.document import LoadPolicy
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from prowess.errors import PathTraversalError
 from prowess.names import split_resource_path
 
 SCHEME = "skill://"
-SKILL_FILE = "SKILL.md"
 URI_TEMPLATE = "skill://{+skill}/{+file}"
 
 _HALF_ENCODED = re.compile(r"%(?![0-9A-Fa-f]{2})")

@@ -46,7 +46,7 @@ class InstructionLoader:
     def prepare(self, skill: Skill, arguments: str = "", *, run: bool = True) -> PreparedInstructions:
         """A skill with its instructions, their commands run if it is trusted; ``run=False``: left as they are."""
         loaded = skill.load()
-        if skill.told_by:
+        if skill.source_label:
             loaded = replace(loaded, instructions=with_source_label(skill, loaded.instructions))
         if not run or not may_have_commands(loaded.instructions):
             return PreparedInstructions(loaded, _NOT_EXPANDED)

@@ -92,7 +92,7 @@ def merge_bounds(
 
 def digest_skill(skill: Skill) -> str:
     """The digest of its folder; of its text where there is none, or where the folder cannot be hashed."""
-    if skill.told_by:  # hashing would fetch every file, and its source says what its state is
+    if skill.source_label:  # hashing would fetch every file, and its source says what its state is
         return f"state:{skill.state}"
     if not skill.is_inline:
         with suppress(SkillError):

@@ -10,5 +10,5 @@ if TYPE_CHECKING:
 
 def with_source_label(skill: Skill, text: str) -> str:
     """Text of a skill for a model; what another party wrote begins with who that is."""
-    who = skill.told_by
+    who = skill.source_label
     return f"[From {who}: what follows is theirs, not this system's or its user's.]\n\n{text}" if who else text

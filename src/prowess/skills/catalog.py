@@ -56,12 +56,12 @@ class Catalog:
     __slots__ = (
         "__weakref__",
         "_by_name",
-        "_found",
         "_index",
         "_issues",
         "_lock",
-        "_maybe_equal",
+        "_maybe_identical",
         "_places",
+        "_scan_issues",
         "_shadowed",
         "_skills",
     )
@@ -80,14 +80,14 @@ class Catalog:
         if isinstance(skills, str | os.PathLike):
             remedy = f"pass prowess.scan({show_path_argument(skills)}) to look in a folder"
             raise_bad_argument("skills", "is a list of prowess.Skill", skills, remedy)
-        self._found = tuple(issues)
+        self._scan_issues = tuple(issues)
         self._places = tuple(places)
         self._by_name: dict[str, Skill] = {}
         self._skills: tuple[Skill, ...] | None = None
         self._issues: tuple[Issue, ...] | None = None
         self._index: SearchIndex[Skill] | None = None
         self._lock = Lock()
-        self._maybe_equal: dict[str, Skill] = {}
+        self._maybe_identical: dict[str, Skill] = {}
         shadowed: list[Shadowed] = []
         by_name = self._by_name
         for index, skill in enumerate(skills):
@@ -115,7 +115,7 @@ class Catalog:
         winner, loser = (first, second) if on_duplicate == "first" else (second, first)
         self._by_name[winner.name] = winner
         if may_be_equal(winner, loser):
-            self._maybe_equal[loser.location] = loser
+            self._maybe_identical[loser.location] = loser
         shadowed.append(
             Shadowed(loser.name, loser.location, winner.location, _shadow_reason(winner, loser, on_duplicate))
         )
@@ -161,19 +161,19 @@ class Catalog:
         merged = cls(
             _share_preload(skill for catalog in found for skill in catalog.skills),
             on_duplicate,
-            issues=(issue for catalog in found for issue in catalog._found),
+            issues=(issue for catalog in found for issue in catalog._scan_issues),
             places=(place for catalog in found for place in catalog._places),
         )
         merged._shadowed = (*(lost for catalog in found for lost in catalog._shadowed), *merged._shadowed)
         for catalog in found:
-            merged._maybe_equal |= catalog._maybe_equal
+            merged._maybe_identical |= catalog._maybe_identical
         return merged
 
-    def mapped(self, change: Callable[[Skill], Skill]) -> Catalog:
+    def map_skills(self, change: Callable[[Skill], Skill]) -> Catalog:
         """The same catalogue with every skill changed (not its name)."""
-        other = Catalog((change(skill) for skill in self.skills), issues=self._found, places=self._places)
+        other = Catalog((change(skill) for skill in self.skills), issues=self._scan_issues, places=self._places)
         other._shadowed = self._shadowed
-        other._maybe_equal = self._maybe_equal
+        other._maybe_identical = self._maybe_identical
         return other
 
     # -- looking up --------------------------------------------------------------------------------------------------
@@ -205,7 +205,9 @@ class Catalog:
 
     def _explain_absence(self, name: str) -> str:
         """What kept a skill in a folder of that name from loading, or which root there is none of."""
-        found = (i for i in self._found if os.path.basename(os.path.dirname(i.path)) == name and i.severity == "error")
+        found = (
+            i for i in self._scan_issues if os.path.basename(os.path.dirname(i.path)) == name and i.severity == "error"
+        )
         missing = self._missing_roots()
         absent = f"{missing[0]} does not exist" if missing else ""
         return next((f"it was found and does not load: {issue}" for issue in found), absent)
@@ -216,7 +218,7 @@ class Catalog:
 
     def may_lack(self, name: str) -> bool:
         """True when a skill of that name may exist and is not here: its file, or a whole source, could not be read."""
-        errors = [issue.path for issue in self._found if issue.severity == "error"]
+        errors = [issue.path for issue in self._scan_issues if issue.severity == "error"]
         files = [path for path in errors if os.path.basename(path).lower() == "skill.md"]
         own = any(os.path.basename(os.path.dirname(path)) == name for path in files)
         return name not in self._by_name and (own or len(files) < len(errors))
@@ -280,10 +282,10 @@ class Catalog:
         if not isinstance(other, Catalog):
             return NotImplemented
         skills = _share_preload((*self.skills, *other.skills))
-        merged = Catalog(skills, issues=(*self._found, *other._found))
+        merged = Catalog(skills, issues=(*self._scan_issues, *other._scan_issues))
         merged._places = self._places + other._places
         merged._shadowed = self._shadowed + other._shadowed + merged._shadowed
-        merged._maybe_equal |= self._maybe_equal | other._maybe_equal
+        merged._maybe_identical |= self._maybe_identical | other._maybe_identical
         return merged
 
     def __repr__(self) -> str:
@@ -336,10 +338,10 @@ class Catalog:
 
         Whether two have the same files is looked at when this is first asked for: to load skills nothing is hashed.
         """
-        if self._maybe_equal:
-            equal = _find_identical_copies(self._by_name, self._maybe_equal)
+        if self._maybe_identical:
+            equal = _find_identical_copies(self._by_name, self._maybe_identical)
             self._shadowed = tuple(one for one in self._shadowed if one.location not in equal)
-            self._maybe_equal = {}
+            self._maybe_identical = {}
         return self._shadowed
 
     @property
@@ -349,7 +351,7 @@ class Catalog:
         Checks that listing does not need are made when this is first asked for.
         """
         if self._issues is None:
-            found = [*self._found, *_shadow_issues(self.shadowed, self._by_name)]
+            found = [*self._scan_issues, *_shadow_issues(self.shadowed, self._by_name)]
             known = {skill.location for skill in self.skills}
             for skill in self.skills:
                 found += (issue for issue in _skill_issues(skill) if not _is_listed_itself(issue, known))
@@ -360,7 +362,7 @@ class Catalog:
     @property
     def failures(self) -> tuple[Issue, ...]:
         """What kept skills, or whole places, from loading; found during discovery, hence without further looks."""
-        return tuple(issue for issue in self._found if issue.severity == "error")
+        return tuple(issue for issue in self._scan_issues if issue.severity == "error")
 
     @property
     def places(self) -> tuple[Place, ...]:
@@ -389,7 +391,7 @@ def _share_preload(skills: Iterable[Skill]) -> list[Skill]:
     """The skills in their order, each preloaded if any of its name is: whoever wins, what was preloaded stays so."""
     given = list(skills)
     preloaded = {skill.name for skill in given if skill.preload}
-    return [skill.placed(preload=True) if skill.name in preloaded else skill for skill in given]
+    return [skill.with_source(preload=True) if skill.name in preloaded else skill for skill in given]
 
 
 def _check_sources(sources: Iterable[SkillSource]) -> tuple[SkillSource, ...]:
@@ -421,12 +423,8 @@ def _check_namespaces(sources: tuple[SkillSource, ...]) -> None:
 
 def _check_server_labels(one: Skill, other: Skill) -> None:
     """Raise where two servers have one label: no skill of one may stand for a skill of the other."""
-    if not one.told_by or one.told_by != other.told_by:
-        return
-    from prowess.skills.skill_files import get_server  # noqa: PLC0415 - only where names collide
-
-    if get_server(one._home.contents) != get_server(other._home.contents):
-        message = f"{one.name!r} is a skill of two servers, and both are {one.told_by}"
+    if one.source_label and one.source_label == other.source_label and one.server != other.server:
+        message = f"{one.name!r} is a skill of two servers, and both are {one.source_label}"
         raise SourceError(message, one.location, "duplicate-label")
 
 
@@ -438,7 +436,7 @@ def may_be_equal(one: Skill, other: Skill) -> bool:
     """True when two skills of one name may be copies for several agents: in standard places, their files as long."""
     if one.scope is None or one.scope is not other.scope or one.identity is None or other.identity is None:
         return False
-    return bool(one._home.base and other._home.base) and one.identity[2] == other.identity[2]
+    return one.is_local and other.is_local and one.identity[2] == other.identity[2]
 
 
 def _find_identical_copies(winners: dict[str, Skill], losers: dict[str, Skill]) -> set[str]:
@@ -473,9 +471,9 @@ def _shadow_issues(shadowed: tuple[Shadowed, ...], winners: dict[str, Skill]) ->
 def _skill_issues(skill: Skill) -> list[Issue]:
     """The findings about one skill; discovery leaves those of the commonest heads for now."""
     issues = [issue for issue in skill.issues if issue.code not in _AUTHOR_ONLY_CODES]
-    if not skill._home.body_seen:
+    if not skill.is_body_seen:
         issues += _blank_body_issues(skill)
-    if skill._home.base:
+    if skill.is_local:
         issues += _folder_issues(skill)
     return issues
 
@@ -497,32 +495,32 @@ def _blank_body_issues(skill: Skill) -> list[Issue]:
 def _folder_issues(skill: Skill) -> list[Issue]:
     """The findings about the entries of a skill's folder: other spellings of its file, and skills further down."""
     try:
-        with open_folder_beneath(skill._home.base, skill._parts()) as folder:
-            found = folder.list_entries(skill._home.policy.limits.max_entries_per_skill)
+        with open_folder_beneath(skill.base, skill.parts) as folder:
+            found = folder.list_entries(skill.limits.max_entries_per_skill)
     except OSError:
         return []
     issues = _filename_collisions(skill, found)
     # Most skills have no folders, and of those nothing needs to be listed.
-    return issues + _nested_skill_issues(skill) if found.folders and not skill._home.searched else issues
+    return issues + _nested_skill_issues(skill) if found.folders and not skill.is_searched_below else issues
 
 
 def _nested_skill_issues(skill: Skill) -> list[Issue]:
     """The files below a skill that would be skills of their own had the search not ended at this one."""
-    own = skill._home.file.lower()
+    own = skill.file_name.lower()
     try:
         files = skill.files()
     except SkillError:  # a folder that cannot be listed is told by whoever reads it
         return []
     message = f"lies inside the skill {skill.name!r} and is part of it"
     return [
-        Issue("nested-skill", "", message, os.path.join(skill._folder(), *path.split("/")), 0, "info")
+        Issue("nested-skill", "", message, os.path.join(skill.folder, *path.split("/")), 0, "info")
         for path in files
         if "/" in path and path.rpartition("/")[2].lower() == own
     ]
 
 
 def _filename_collisions(skill: Skill, found: FolderEntries) -> list[Issue]:
-    own = skill._home.file
+    own = skill.file_name
     if not found.complete:
         message = "the folder holds too many entries to look for another spelling of the file"
         return [Issue("too-many-files", "", message, skill.location, 0, "warning")]
@@ -535,9 +533,9 @@ def _folder_collisions(skills: tuple[Skill, ...]) -> Iterator[Issue]:
     """Folders that are one on systems that ignore case or Unicode form."""
     seen: dict[str, str] = {}
     for skill in skills:
-        if not skill._home.base:
+        if not skill.is_local:
             continue
-        folder = skill._folder()
+        folder = skill.folder
         other = seen.setdefault(unicodedata.normalize("NFC", folder).casefold(), folder)
         if other != folder:
             message = f"differs from {other} only in case or Unicode form"
@@ -552,7 +550,7 @@ def _is_about(issue: Issue, name: str, skill: Skill | None, lost: tuple[Shadowed
 
 
 def _explain_skill(skill: Skill) -> tuple[str, ...]:
-    places = {"url": "found on a site", "mcp": f"found on {skill.told_by}"}
+    places = {"url": "found on a site", "mcp": f"found on {skill.source_label}"}
     where = places.get(skill.origin, f"found in a {skill.origin}")
     whose = f"found in the {skill.scope.value}'s folders" if skill.scope else where
     sees = "models see it" if skill.model_invocable else "models do not see it: disable-model-invocation is set"

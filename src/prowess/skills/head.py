@@ -58,12 +58,12 @@ class SkillHead:
         return self._front if self._front is not None else _parse_front(self._raw)
 
     @property
-    def plain_head(self) -> bytes | None:
+    def unparsed_head(self) -> bytes | None:
         """Its head where that has the commonest shape and was not parsed yet: no rule of YAML refuses it."""
         return self._raw if self._front is None else None
 
     @property
-    def mended(self) -> tuple[Issue, ...]:
+    def repair_issues(self) -> tuple[Issue, ...]:
         """What had to be mended before its head could be read."""
         return tuple(i for i in self._issues or () if i.code.startswith("repaired-") or i.code == "line-break")
 

@@ -21,8 +21,7 @@ from prowess.errors import (
 from prowess.files.identity import list_identities
 from prowess.files.read import as_resource_error
 from prowess.limits import MAX_DESCRIPTION_LENGTH
-from prowess.names import split_relative_path
-from prowess.skills.parse import SKILL_FILE
+from prowess.names import SKILL_FILE, split_relative_path
 from prowess.spec.document import STRICT_POLICY, read_document
 from prowess.spec.frontmatter.json_types import find_type_issues, parse_typed_frontmatter
 from prowess.spec.hidden_characters import has_hidden
@@ -64,7 +63,7 @@ def find_refusals(skill: Skill, path: str, limits: Limits) -> list[Issue]:
 def _head_issues(skill: Skill, limits: Limits) -> list[Issue]:
     front = skill.peek()
     fields = field_issues(front, mode="strict", folder=skill.folder_name, path=skill.location)
-    found = [*skill.mended, *(issue for issue in fields if issue.severity == "error")]
+    found = [*skill.repair_issues, *(issue for issue in fields if issue.severity == "error")]
     if skill.file_name != SKILL_FILE:
         found.append(Issue("filename-case", "", f"the file is named {skill.file_name}", skill.location))
     if not found:
@@ -74,7 +73,7 @@ def _head_issues(skill: Skill, limits: Limits) -> list[Issue]:
 
 def _is_surely_valid(skill: Skill) -> bool:
     """Whether a head that was understood at a glance holds nothing that needs another look."""
-    head = skill.plain_head
+    head = skill.unparsed_head
     return (
         head is not None
         and skill.name == skill.folder_name

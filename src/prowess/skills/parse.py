@@ -11,6 +11,8 @@ from prowess.files.directory import count_hard_links, stat_folder
 from prowess.files.read import OpenFile
 from prowess.files.tree import list_tree
 from prowess.limits import DEFAULT_LIMITS
+from prowess.names import SKILL_FILE
+from prowess.skills.inline_files import InlineFiles
 from prowess.skills.location import SkillLocation
 from prowess.skills.resources import git_issues, tree_issues
 from prowess.skills.skill import Skill, make_skill_from_document
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from prowess.model import Mode
     from prowess.spec.frontmatter.fields import Frontmatter
 
-SKILL_FILE = "SKILL.md"
 _NEVER_REFUSED = frozenset(("empty-body", "hidden-text"))
 """Warnings that both modes give: no rule of the specification is broken."""
 
@@ -71,11 +72,10 @@ def _parse_bytes(data: bytes, where: str, policy: LoadPolicy, *, whole: bool, ch
     found = read_document(head, whole=whole, policy=policy, folder=folder, path=where, check_dir=check_dir)
     body = _decode_body(data[found.body_offset :], found.body_offset, where, limits)
     base, file = os.path.split(where)
-    home = (
-        SkillLocation(base, file, policy=policy) if where else SkillLocation(policy=policy, origin="inline", body=body)
-    )
+    inline = SkillLocation(policy=policy, origin="inline", files=InlineFiles(body))
+    location = SkillLocation(base, file, policy=policy) if where else inline
     issues = (*found.issues, *_body_issues(body, found.front, where))
-    return ParsedSkill(make_skill_from_document(home, "", found, None), body.strip(), issues)
+    return ParsedSkill(make_skill_from_document(location, "", found, None), body.strip(), issues)
 
 
 def _decode_body(data: bytes, at: int, where: str, limits: Limits) -> str:

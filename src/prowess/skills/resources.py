@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.errors import (
     BinaryResourceError,
     Issue,
-    ResourceError,
     ResourceNotFoundError,
     ResourceTooLargeError,
     SkillValidationError,
     sort_by_similarity,
 )
 from prowess.files.directory import list_plain_names, open_folder_beneath
-from prowess.files.read import OpenFile, as_resource_error, too_large_error
+from prowess.files.read import as_resource_error, too_large_error
 from prowess.files.tree import digest_tree, hash_file, list_tree
 from prowess.model import FileList, Resources
-from prowess.names import is_git_name, split_resource_path
+from prowess.names import SKILL_FILE, is_git_name
 from prowess.spec.hidden_characters import to_one_line
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 _GROUPS = ("scripts", "references", "assets")
 _LISTING_ORDER = ("assets", "scripts", "references")
 _GROUP_NAMES = frozenset(_GROUPS)
-_SKILL_FILE_NAMES = frozenset(("SKILL.md", "skill.md"))
+_SKILL_FILE_NAMES = frozenset((SKILL_FILE, "skill.md"))
 _MAX_SUGGESTIONS = 3
 _TRUNCATION_NOTE = "\n[… cut at {limit} of {size} bytes]"
 _OMISSION_REASONS = {
@@ -45,10 +44,6 @@ _BOUND_MESSAGES = {
 }
 
 
-def _no_files_error() -> ResourceError:
-    return ResourceError("the skill is text only and has no files", code="no-files")
-
-
 def with_suggestions(error: ResourceNotFoundError, path: str, paths: Iterable[str]) -> ResourceNotFoundError:
     """The error with the files that may have been meant: those of the same last name, then those spelled alike."""
     names = sorted(paths)
@@ -59,33 +54,6 @@ def with_suggestions(error: ResourceNotFoundError, path: str, paths: Iterable[st
     return ResourceNotFoundError(error.message + there, error.path, error.code)
 
 
-def read_bytes(base: str, parts: tuple[str, ...], path: str, most: int) -> bytes:
-    """The bytes of a file below the skill's folder."""
-    if not base:
-        raise _no_files_error()
-    with OpenFile(base, (*parts, *split_resource_path(path))) as file:
-        return file.read_all(most)
-
-
-def read_text(base: str, parts: tuple[str, ...], path: str, most: int, *, truncate: bool) -> str:
-    """The text of a file below the skill's folder."""
-    if not base:
-        raise _no_files_error()
-    with OpenFile(base, (*parts, *split_resource_path(path))) as file:
-        size = file.info.st_size
-        data = file.read(most + 1)
-    if len(data) <= most:
-        return decode_text(data, path)
-    if not truncate:
-        raise too_large_error(path, max(size, len(data)), most)
-    return truncate_text(data, most, max(size, len(data)), path)
-
-
-def truncate_text(data: bytes, most: int, size: int, path: str) -> str:
-    """The first ``most`` bytes as text, to the last whole character, and a line that says so."""
-    return _decode_prefix(data[:most], path) + _TRUNCATION_NOTE.format(limit=most, size=size)
-
-
 def check_size(data: bytes, path: str, most: int) -> bytes:
     """Bytes that were read already, under the caller's bound."""
     if len(data) > most:
@@ -93,11 +61,18 @@ def check_size(data: bytes, path: str, most: int) -> bytes:
     return data
 
 
-def decode_bounded(data: bytes, path: str, most: int, *, truncate: bool) -> str:
-    """The text of bytes that were read already, under the caller's bound."""
-    if len(data) <= most or not truncate:
-        return decode_text(check_size(data, path, most), path)
-    return _decode_prefix(data[:most], path) + _TRUNCATION_NOTE.format(limit=most, size=len(data))
+def decode_within(data: bytes, path: str, limit: int, *, truncate: bool, size: int = 0) -> str:
+    """The text of a file of which ``data`` was read; ``size``: how many bytes the file has, where that is more.
+
+    More than ``limit`` bytes raise ``ResourceTooLargeError``. With ``truncate`` they are cut instead, at the last whole
+    character, and a last line says so.
+    """
+    if len(data) <= limit:
+        return decode_text(data, path)
+    size = size or len(data)
+    if not truncate:
+        raise too_large_error(path, size, limit)
+    return _decode_prefix(data[:limit], path) + _TRUNCATION_NOTE.format(limit=limit, size=size)
 
 
 def decode_text(data: bytes, path: str) -> str:
@@ -123,8 +98,6 @@ def _decode_prefix(data: bytes, path: str) -> str:
 
 def list_resources(base: str, parts: tuple[str, ...], own: str, location: str, limits: Limits) -> Resources:
     """Names one level deep in the three known folders and beside SKILL.md; no hidden names, folders or links."""
-    if not base:
-        return Resources()
     try:
         with open_folder_beneath(base, parts) as folder:
             top = folder.list_entries(limits.max_entries_per_skill)
@@ -172,7 +145,7 @@ def find_readable(paths: Iterable[str], own: str) -> tuple[str, ...]:
         for path in paths
         if path != own and path not in _SKILL_FILE_NAMES and all(map(_is_visible, path.split("/")))
     ]
-    inner = tuple(path.removesuffix("SKILL.md") for path in files if path.endswith("/SKILL.md"))
+    inner = tuple(path.removesuffix(SKILL_FILE) for path in files if path.endswith(f"/{SKILL_FILE}"))
     return tuple(path for path in files if not path.startswith(inner))
 
 
@@ -236,8 +209,6 @@ def _omission_issue(code: str, name: str, location: str) -> Issue:
 
 def list_files(base: str, parts: tuple[str, ...], location: str, limits: Limits) -> FileList:
     """Every regular file of the skill, hidden ones too; ``.git`` is no part of it."""
-    if not base:
-        return FileList()
     tree = _list_tree(base, parts, location, limits)
     files = FileList(tree.files)
     files.issues = tuple(tree_issues(tree, location, limits))
@@ -278,8 +249,6 @@ def git_issues(tree: TreeListing, location: str) -> list[Issue]:
 
 def digest_folder(base: str, parts: tuple[str, ...], location: str, limits: Limits) -> str:
     """The digest of a skill's folder, over every file of it; never a partial answer."""
-    if not base:
-        raise _no_files_error()
     tree = _list_tree(base, parts, location, limits)
     for issue in tree_issues(tree, location, limits):
         raise SkillValidationError(

@@ -7,7 +7,7 @@ names have no digest: the hash of what came first is kept with the copy, and the
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from prowess.errors import FetchError, Issue, ResourceNotFoundError
@@ -15,7 +15,8 @@ from prowess.fetch.archive.unpack import unpack
 from prowess.fetch.cached_fetcher import DownloadRequest
 from prowess.fetch.url_policy import display_url
 from prowess.files.write import NewFile
-from prowess.skills.skill_files import SkillFiles
+from prowess.names import SKILL_FILE
+from prowess.skills.remote_files import RemoteFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,25 +24,23 @@ if TYPE_CHECKING:
     from prowess.fetch.cached_fetcher import CachedFetcher, Download
     from prowess.sources.site_index import SiteEntry
 
-_SKILL_FILE = "SKILL.md"
 
-
-class RemoteSkillFiles(SkillFiles, Protocol):
-    """The same of a skill that another machine holds."""
+class SiteFiles(RemoteFiles):
+    """The files of a skill that a site announces."""
 
     def is_cached(self) -> bool:
         """Whether its SKILL.md can be read without asking the server."""
-        ...
+        raise NotImplementedError
 
 
-def open_skill_files(entry: SiteEntry, downloads: CachedFetcher) -> RemoteSkillFiles:
+def open_skill_files(entry: SiteEntry, downloads: CachedFetcher) -> SiteFiles:
     """What gives the files of an announced skill."""
     if entry.files:
         return ListedFiles(entry, downloads)
     return PinnedArchive(entry, downloads) if entry.is_archive else PinnedFile(entry, downloads)
 
 
-class PinnedFile:
+class PinnedFile(SiteFiles):
     """A skill that is one SKILL.md, pinned by its digest."""
 
     def __init__(self, entry: SiteEntry, downloads: CachedFetcher) -> None:
@@ -57,21 +56,18 @@ class PinnedFile:
         return f"sha256:{self._entry.digest}"
 
     def known_files(self) -> tuple[str, ...] | None:
-        return (_SKILL_FILE,)
+        return (SKILL_FILE,)
 
     def files(self) -> tuple[str, ...]:
-        return (_SKILL_FILE,)
+        return (SKILL_FILE,)
 
     def read(self, path: str) -> bytes:
-        if path != _SKILL_FILE:
+        if path != SKILL_FILE:
             raise ResourceNotFoundError(f"no file {path!r}", path)
         return self._fetch_bytes()
 
     def read_all(self) -> tuple[NewFile, ...]:
-        return (NewFile(_SKILL_FILE, self._fetch_bytes()),)
-
-    def issues(self) -> tuple[Issue, ...]:
-        return ()
+        return (NewFile(SKILL_FILE, self._fetch_bytes()),)
 
     def is_cached(self) -> bool:
         """Whether its SKILL.md can be read without asking the server."""
@@ -112,7 +108,7 @@ class PinnedArchive(PinnedFile):
         return found
 
 
-class ListedFiles:
+class ListedFiles(SiteFiles):
     """A skill whose files an index lists, each at its own URL."""
 
     def __init__(self, entry: SiteEntry, downloads: CachedFetcher) -> None:
@@ -169,4 +165,4 @@ class ListedFiles:
 
     def is_cached(self) -> bool:
         """Whether its SKILL.md can be read without asking the server."""
-        return self._fetcher.is_fresh(self._file_url(_SKILL_FILE))
+        return self._fetcher.is_fresh(self._file_url(SKILL_FILE))

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urljoin
 
 from prowess.errors import FetchError, Issue, PathTraversalError
-from prowess.names import split_relative_path
+from prowess.names import SKILL_FILE, split_relative_path
 from prowess.spec.frontmatter.fields import Frontmatter
 from prowess.spec.redaction import hide_secrets
 from prowess.spec.rules import field_issues, is_usable_name
@@ -40,7 +40,6 @@ _TYPES = ("skill-md", "archive")
 _PINNED_KEYS = frozenset(("type", "url", "digest"))
 """What only entries of the newer version have."""
 _URL_CHARACTERS = re.compile(r"[%?#]")
-_SKILL_FILE = "SKILL.md"
 _MAX_BRACKETS = 8  # per entry, those in its texts included
 _MAX_SHOWN_CHARS = 80
 
@@ -60,7 +59,7 @@ class SiteEntry(NamedTuple):
     @property
     def location(self) -> str:
         """The URL of its SKILL.md, or of the archive that holds it, as it is shown: a query may be a signature."""
-        return f"{self.url}{_SKILL_FILE}" if self.files else hide_secrets(self.url)
+        return f"{self.url}{SKILL_FILE}" if self.files else hide_secrets(self.url)
 
 
 class SiteIndex(NamedTuple):
@@ -254,10 +253,10 @@ def _read_listed(row: Row, base: str, limits: Limits) -> SiteEntry:
     if len(files) > limits.max_files_per_skill:
         raise _SiteEntryError("too-many-files", "files", f"has more than {limits.max_files_per_skill} files")
     paths = tuple(_check_paths(files))
-    if _SKILL_FILE not in paths:
-        raise _SiteEntryError("missing-skill-md", "files", f"has no {_SKILL_FILE} among its files")
+    if SKILL_FILE not in paths:
+        raise _SiteEntryError("missing-skill-md", "files", f"has no {SKILL_FILE} among its files")
     url = _join_url(base, f"{quote(front.name, safe='')}/")
-    issues = tuple(field_issues(front, mode="lenient", path=f"{url}{_SKILL_FILE}"))
+    issues = tuple(field_issues(front, mode="lenient", path=f"{url}{SKILL_FILE}"))
     return SiteEntry(front, url, files=paths, issues=issues)
 
 

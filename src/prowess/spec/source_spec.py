@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from prowess.errors import BadReferenceError, PathTraversalError
-from prowess.names import split_relative_path
+from prowess.names import SKILL_FILE, split_relative_path
 from prowess.spec.redaction import hide_secrets, is_path, show_address
 from prowess.spec.rules import is_usable_name
 from prowess.spec.skill_ref import SkillRef, check_part, check_version, is_safe_part
@@ -294,7 +294,7 @@ def _parse_gitlab_project(text: str) -> SourceSpec:
 def _page_spec(address: str, org: str, name: str, shown: tuple[str, str]) -> SourceSpec:
     """What a page of a repository shows: a folder, or a file whose folder is meant, at a version."""
     ref, path = shown
-    subpath = unquote(path).removesuffix("SKILL.md").rstrip("/")
+    subpath = unquote(path).removesuffix(SKILL_FILE).rstrip("/")
     spec = SourceSpec("git", address, check_part(org), check_part(name), subpath=_check_subpath(subpath))
     return replace(spec, ref=check_version(ref)) if ref else spec
 

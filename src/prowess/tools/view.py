@@ -121,7 +121,7 @@ class View:
 
     def mask_skill(self, skill: Skill) -> Skill:
         """A skill as the model is to know it: where paths are hidden, its folder is ``.``, as its tools take paths."""
-        return skill.known_as(".") if self.options.hide_paths and skill.folder else skill
+        return skill.with_shown_folder(".") if self.options.hide_paths and skill.folder else skill
 
     def mask_activation(self, activation: Activation) -> Activation:
         """An activation whose skill is as the model is to know it."""

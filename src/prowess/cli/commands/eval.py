@@ -23,9 +23,9 @@ from prowess.cli.render import printer
 from prowess.cli.render.blocks import Line, Table, Title, line
 from prowess.discovery.scan import scan
 from prowess.errors import SourceError
+from prowess.names import SKILL_FILE
 from prowess.select.selectors import LexicalSelector, ModelDrivenSelector
 from prowess.skills.catalog import Catalog
-from prowess.skills.parse import SKILL_FILE
 from prowess.spec.quantities import format_count
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _load_competitors(path: str, *, named: bool) -> prowess.Catalog:
     where = os.path.abspath(path)
     folder = where if os.path.isdir(where) else os.path.dirname(where)
     folder = os.path.dirname(folder) if os.path.basename(folder) == "evals" else folder
-    if os.path.lexists(os.path.join(folder, "SKILL.md")):
+    if os.path.lexists(os.path.join(folder, SKILL_FILE)):
         return scan(folder if named else os.path.dirname(folder))
     return scan(folder) if folder == where else Catalog()
 

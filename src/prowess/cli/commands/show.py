@@ -18,8 +18,8 @@ from prowess.cli.render import printer
 from prowess.cli.render.blocks import Table, Title, line
 from prowess.cli.trust_states import TrustStates
 from prowess.errors import SkillError
+from prowess.names import SKILL_FILE
 from prowess.skills.inventory import inventory
-from prowess.skills.parse import SKILL_FILE
 from prowess.spec.quantities import format_count
 
 if TYPE_CHECKING:

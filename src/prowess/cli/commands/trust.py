@@ -24,9 +24,9 @@ from prowess.cli.options import (
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Line, Table, line
 from prowess.errors import NotTrustedError, SkillError, did_you_mean
+from prowess.names import SKILL_FILE
 from prowess.runtime.acting.trust import Trust
 from prowess.skills.inventory import inventory
-from prowess.skills.parse import SKILL_FILE
 from prowess.spec.quantities import format_count, join_first
 
 if TYPE_CHECKING:

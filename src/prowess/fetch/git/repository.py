@@ -22,8 +22,7 @@ from prowess.files.read import OpenFile
 from prowess.files.temp import temporary_folder
 from prowess.files.write import NewFile, write_tree
 from prowess.limits import DEFAULT_LIMITS
-from prowess.names import is_below
-from prowess.skills.skill_files import SKILL_FILE
+from prowess.names import SKILL_FILE, is_below
 from prowess.spec.skill_ref import check_version, is_commit, is_short_commit
 from prowess.spec.source_spec import DEFAULT_SCHEMES, check_address
 
