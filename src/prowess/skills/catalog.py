@@ -3,38 +3,40 @@
 from __future__ import annotations
 
 import os
-import unicodedata
 from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol, overload
 
-from prowess.arguments import check_method, check_name, check_text, raise_bad_argument, show_path_argument
+from prowess.arguments import check_name, check_text, raise_bad_argument, show_path_argument
 from prowess.errors import (
     MAX_LISTED_NAMES,
     DuplicateSkillError,
     FetchError,
     Issue,
-    SkillError,
     SkillValidationError,
     SourceError,
     UnknownSkillError,
 )
-from prowess.files.directory import open_folder_beneath
-from prowess.model import Explanation, Place, Shadowed, SkillScope
+from prowess.model import Explanation, Place, Shadowed
+from prowess.skills.catalog_issues import explain_skill, find_catalog_issues, is_about
+from prowess.skills.duplicates import (
+    check_server_labels,
+    explain_winner,
+    find_identical_copies,
+    is_same_file,
+    may_be_identical,
+)
+from prowess.skills.source_list import load_sources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Literal, Self
 
-    from prowess.files.directory import FolderEntries
     from prowess.limits import Bound
     from prowess.model import OnDuplicate
     from prowess.skills.instructions import LoadedSkill, OnBadBytes
     from prowess.skills.search import SearchHit, SearchIndex
     from prowess.skills.skill import Skill
-
-_AUTHOR_ONLY_CODES = frozenset(("unknown-field",))
-"""Findings for authors that say nothing about loading: ``validate`` has them, a catalogue does not."""
 
 _NOT_PICKLED = frozenset(("__weakref__", "_index", "_lock"))
 
@@ -103,21 +105,23 @@ class Catalog:
     def _resolve_duplicate(
         self, first: Skill, second: Skill, on_duplicate: OnDuplicate, shadowed: list[Shadowed]
     ) -> None:
-        _check_server_labels(first, second)
-        if _is_same_file(first, second):  # one skill found twice, perhaps under two names for its folder
+        check_server_labels(first, second)
+        if is_same_file(first, second):  # one skill found twice, perhaps under two names for its folder
             self._by_name[first.name] = first if on_duplicate == "first" else second
             return
         if on_duplicate == "error":
-            if may_be_equal(first, second) and _find_identical_copies({first.name: first}, {second.location: second}):
+            if may_be_identical(first, second) and find_identical_copies(
+                {first.name: first}, {second.location: second}
+            ):
                 return
             message = f"two skills are named {first.name!r}: {first.location} and {second.location}"
             raise DuplicateSkillError(message, second.location)
         winner, loser = (first, second) if on_duplicate == "first" else (second, first)
         self._by_name[winner.name] = winner
-        if may_be_equal(winner, loser):
+        if may_be_identical(winner, loser):
             self._maybe_identical[loser.location] = loser
         shadowed.append(
-            Shadowed(loser.name, loser.location, winner.location, _shadow_reason(winner, loser, on_duplicate))
+            Shadowed(loser.name, loser.location, winner.location, explain_winner(winner, loser, on_duplicate))
         )
 
     # -- copied ------------------------------------------------------------------------------------------------------
@@ -148,33 +152,29 @@ class Catalog:
         A ``SourceError`` names the source that caused it by its place in the list. Two MCP servers of one label are
         such an error: what is known of the skills of one would be taken for the other's.
         """
-        found: list[Catalog] = []
-        sources = _check_sources(sources)
-        _check_namespaces(sources)
-        for source in sources:  # those that have to be waited for are waited for side by side
-            getattr(source, "begin", _do_nothing)()
-        for index, source in enumerate(sources):
-            try:
-                found.append(source.load())
-            except SourceError as error:
-                raise SourceError(f"sources[{index}]: {error.message}", error.path, error.code) from None
-        merged = cls(
-            _share_preload(skill for catalog in found for skill in catalog.skills),
+        catalogs = load_sources(sources)
+        skills = _share_preload(skill for catalog in catalogs for skill in catalog.skills)
+        return cls._join(skills, catalogs, on_duplicate)
+
+    @classmethod
+    def _join(
+        cls, skills: Iterable[Skill], catalogs: Sequence[Catalog], on_duplicate: OnDuplicate = "first"
+    ) -> Catalog:
+        """A catalogue of ``skills`` that keeps the issues, places and lost copies of the ``catalogs`` they are from."""
+        joined = cls(
+            skills,
             on_duplicate,
-            issues=(issue for catalog in found for issue in catalog._scan_issues),
-            places=(place for catalog in found for place in catalog._places),
+            issues=(issue for catalog in catalogs for issue in catalog._scan_issues),
+            places=(place for catalog in catalogs for place in catalog._places),
         )
-        merged._shadowed = (*(lost for catalog in found for lost in catalog._shadowed), *merged._shadowed)
-        for catalog in found:
-            merged._maybe_identical |= catalog._maybe_identical
-        return merged
+        joined._shadowed = (*(lost for catalog in catalogs for lost in catalog._shadowed), *joined._shadowed)
+        for catalog in catalogs:
+            joined._maybe_identical |= catalog._maybe_identical
+        return joined
 
     def map_skills(self, change: Callable[[Skill], Skill]) -> Catalog:
-        """The same catalogue with every skill changed (not its name)."""
-        other = Catalog((change(skill) for skill in self.skills), issues=self._scan_issues, places=self._places)
-        other._shadowed = self._shadowed
-        other._maybe_identical = self._maybe_identical
-        return other
+        """A catalogue in which each skill is what ``change`` makes of it; names must stay as they are."""
+        return self._join(map(change, self.skills), (self,))
 
     # -- looking up --------------------------------------------------------------------------------------------------
 
@@ -281,12 +281,7 @@ class Catalog:
         """Both catalogues in one; where both have a name, this one's skill stays, preloaded if either copy is."""
         if not isinstance(other, Catalog):
             return NotImplemented
-        skills = _share_preload((*self.skills, *other.skills))
-        merged = Catalog(skills, issues=(*self._scan_issues, *other._scan_issues))
-        merged._places = self._places + other._places
-        merged._shadowed = self._shadowed + other._shadowed + merged._shadowed
-        merged._maybe_identical |= self._maybe_identical | other._maybe_identical
-        return merged
+        return self._join(_share_preload((*self.skills, *other.skills)), (self, other))
 
     def __repr__(self) -> str:
         """How many skills, and a folder that was named and is not there."""
@@ -339,7 +334,7 @@ class Catalog:
         Whether two have the same files is looked at when this is first asked for: to load skills nothing is hashed.
         """
         if self._maybe_identical:
-            equal = _find_identical_copies(self._by_name, self._maybe_identical)
+            equal = find_identical_copies(self._by_name, self._maybe_identical)
             self._shadowed = tuple(one for one in self._shadowed if one.location not in equal)
             self._maybe_identical = {}
         return self._shadowed
@@ -351,13 +346,14 @@ class Catalog:
         Checks that listing does not need are made when this is first asked for.
         """
         if self._issues is None:
-            found = [*self._scan_issues, *_shadow_issues(self.shadowed, self._by_name)]
-            known = {skill.location for skill in self.skills}
-            for skill in self.skills:
-                found += (issue for issue in _skill_issues(skill) if not _is_listed_itself(issue, known))
-            found += _folder_collisions(self.skills)
-            self._issues = tuple(sorted(found, key=lambda issue: (issue.path, issue.line, issue.code)))
+            issues = (*self._scan_issues, *find_catalog_issues(self.skills, self.shadowed))
+            self._issues = tuple(sorted(issues, key=lambda issue: (issue.path, issue.line, issue.code)))
         return self._issues
+
+    @property
+    def scan_issues(self) -> tuple[Issue, ...]:
+        """What was wrong with files and folders during discovery; ``issues`` has more, and looks at each skill."""
+        return self._scan_issues
 
     @property
     def failures(self) -> tuple[Issue, ...]:
@@ -374,17 +370,11 @@ class Catalog:
         skill = self.get(name)
         name = name if skill is None else skill.name
         lost = tuple(s for s in self.shadowed if s.name == name)
-        about = tuple(i for i in self.issues if _is_about(i, name, skill, lost))
+        about = tuple(i for i in self.issues if is_about(i, name, skill, lost))
         if skill is None:
             reasons = (UnknownSkillError(name, self._by_name).message,)
             return Explanation(name, None, visible=False, reasons=reasons, issues=about, places=self._places)
-        return Explanation(
-            name, skill.location, skill.model_invocable, _explain_skill(skill), lost, about, self._places
-        )
-
-
-def _do_nothing() -> None:
-    """Most sources need no time."""
+        return Explanation(name, skill.location, skill.model_invocable, explain_skill(skill), lost, about, self._places)
 
 
 def _share_preload(skills: Iterable[Skill]) -> list[Skill]:
@@ -392,170 +382,6 @@ def _share_preload(skills: Iterable[Skill]) -> list[Skill]:
     given = list(skills)
     preloaded = {skill.name for skill in given if skill.preload}
     return [skill.with_source(preload=True) if skill.name in preloaded else skill for skill in given]
-
-
-def _check_sources(sources: Iterable[SkillSource]) -> tuple[SkillSource, ...]:
-    """The sources; raises ``SourceError`` for a path, or anything else without a ``load``, in their place."""
-    if isinstance(sources, str | os.PathLike):
-        raise_bad_argument(
-            "sources", "is a list of sources", sources, f"pass [Source.directory({show_path_argument(sources)})]"
-        )
-    if not hasattr(sources, "__iter__"):
-        raise_bad_argument(
-            "sources", "is a list of sources", sources, "pass [source]" if hasattr(sources, "load") else ""
-        )
-    given = tuple(sources)
-    for index, source in enumerate(given):
-        check_method(source, f"sources[{index}]", "load", f"pass Source.directory({show_path_argument(source)})")
-    return given
-
-
-def _check_namespaces(sources: tuple[SkillSource, ...]) -> None:
-    """Raise where two sources are known by one name of the caller's choosing."""
-    seen: dict[str, int] = {}
-    for index, source in enumerate(sources):
-        namespace = getattr(source, "namespace", "")
-        first = seen.setdefault(namespace, index) if namespace else index
-        if sources[first] is not source:
-            message = f"sources[{index}]: {namespace} is the name of sources[{first}] already"
-            raise SourceError(message, code="duplicate-label")
-
-
-def _check_server_labels(one: Skill, other: Skill) -> None:
-    """Raise where two servers have one label: no skill of one may stand for a skill of the other."""
-    if one.source_label and one.source_label == other.source_label and one.server != other.server:
-        message = f"{one.name!r} is a skill of two servers, and both are {one.source_label}"
-        raise SourceError(message, one.location, "duplicate-label")
-
-
-def _is_same_file(one: Skill, other: Skill) -> bool:
-    return one.identity is not None and other.identity is not None and one.identity[:2] == other.identity[:2]
-
-
-def may_be_equal(one: Skill, other: Skill) -> bool:
-    """True when two skills of one name may be copies for several agents: in standard places, their files as long."""
-    if one.scope is None or one.scope is not other.scope or one.identity is None or other.identity is None:
-        return False
-    return one.is_local and other.is_local and one.identity[2] == other.identity[2]
-
-
-def _find_identical_copies(winners: dict[str, Skill], losers: dict[str, Skill]) -> set[str]:
-    """The locations of the losers that have the same files as the winner of their name; each is hashed once."""
-    digests = {name: _try_digest(winners[name]) for name in {lost.name for lost in losers.values()} if name in winners}
-    return {location for location, lost in losers.items() if (digests.get(lost.name) or "none") == _try_digest(lost)}
-
-
-def _try_digest(skill: Skill) -> str:
-    """The digest of a skill; ``""`` for a folder that cannot be hashed, which is then like no other."""
-    try:
-        return skill.digest()
-    except (SkillError, OSError):
-        return ""
-
-
-def _shadow_reason(winner: Skill, loser: Skill, on_duplicate: OnDuplicate) -> str:
-    if winner.scope is SkillScope.PROJECT and loser.scope is SkillScope.USER:
-        return "a project's skill wins over the user's"
-    return f"the {on_duplicate} one found wins"
-
-
-def _shadow_issues(shadowed: tuple[Shadowed, ...], winners: dict[str, Skill]) -> Iterator[Issue]:
-    for lost in shadowed:
-        project = lost.reason.startswith("a project's")
-        code = "shadowed-by-project" if project else "duplicate-name"
-        winner = winners[lost.name].location
-        message = f"{lost.name!r} is taken by {winner}: {lost.reason}"
-        yield Issue(code, "name", message, lost.location, 0, "warning")
-
-
-def _skill_issues(skill: Skill) -> list[Issue]:
-    """The findings about one skill; discovery leaves those of the commonest heads for now."""
-    issues = [issue for issue in skill.issues if issue.code not in _AUTHOR_ONLY_CODES]
-    if not skill.is_body_seen:
-        issues += _blank_body_issues(skill)
-    if skill.is_local:
-        issues += _folder_issues(skill)
-    return issues
-
-
-def _is_listed_itself(issue: Issue, known: set[str]) -> bool:
-    """True for the information that a skill lies inside another when another root has led to it."""
-    return issue.code == "nested-skill" and issue.path in known
-
-
-def _blank_body_issues(skill: Skill) -> list[Issue]:
-    try:
-        blank = not skill.read_body().strip()
-    except SkillError as error:
-        return [Issue(error.code, "body", error.message, skill.location, 0, "warning")]
-    message = "there are no instructions"
-    return [Issue("empty-body", "body", message, skill.location, 0, "warning")] if blank else []
-
-
-def _folder_issues(skill: Skill) -> list[Issue]:
-    """The findings about the entries of a skill's folder: other spellings of its file, and skills further down."""
-    try:
-        with open_folder_beneath(skill.base, skill.parts) as folder:
-            found = folder.list_entries(skill.limits.max_entries_per_skill)
-    except OSError:
-        return []
-    issues = _filename_collisions(skill, found)
-    # Most skills have no folders, and of those nothing needs to be listed.
-    return issues + _nested_skill_issues(skill) if found.folders and not skill.is_searched_below else issues
-
-
-def _nested_skill_issues(skill: Skill) -> list[Issue]:
-    """The files below a skill that would be skills of their own had the search not ended at this one."""
-    own = skill.file_name.lower()
-    try:
-        files = skill.files()
-    except SkillError:  # a folder that cannot be listed is told by whoever reads it
-        return []
-    message = f"lies inside the skill {skill.name!r} and is part of it"
-    return [
-        Issue("nested-skill", "", message, os.path.join(skill.folder, *path.split("/")), 0, "info")
-        for path in files
-        if "/" in path and path.rpartition("/")[2].lower() == own
-    ]
-
-
-def _filename_collisions(skill: Skill, found: FolderEntries) -> list[Issue]:
-    own = skill.file_name
-    if not found.complete:
-        message = "the folder holds too many entries to look for another spelling of the file"
-        return [Issue("too-many-files", "", message, skill.location, 0, "warning")]
-    twins = [name for name in found.files if name != own and name.lower() == own.lower()]
-    message = f"lies beside {', '.join(twins)}; {own} is used"
-    return [Issue("filename-collision", "", message, skill.location, 0, "warning")] if twins else []
-
-
-def _folder_collisions(skills: tuple[Skill, ...]) -> Iterator[Issue]:
-    """Folders that are one on systems that ignore case or Unicode form."""
-    seen: dict[str, str] = {}
-    for skill in skills:
-        if not skill.is_local:
-            continue
-        folder = skill.folder
-        other = seen.setdefault(unicodedata.normalize("NFC", folder).casefold(), folder)
-        if other != folder:
-            message = f"differs from {other} only in case or Unicode form"
-            yield Issue("folder-collision", "", message, skill.location, 0, "warning")
-
-
-def _is_about(issue: Issue, name: str, skill: Skill | None, lost: tuple[Shadowed, ...]) -> bool:
-    if skill is not None and issue.path == skill.location:
-        return True
-    folder = os.path.basename(os.path.dirname(issue.path))
-    return folder == name or os.path.basename(issue.path) == name or any(issue.path == s.location for s in lost)
-
-
-def _explain_skill(skill: Skill) -> tuple[str, ...]:
-    places = {"url": "found on a site", "mcp": f"found on {skill.source_label}"}
-    where = places.get(skill.origin, f"found in a {skill.origin}")
-    whose = f"found in the {skill.scope.value}'s folders" if skill.scope else where
-    sees = "models see it" if skill.model_invocable else "models do not see it: disable-model-invocation is set"
-    calls = "people may call it" if skill.user_invocable else "people may not call it: user-invocable is false"
-    return (whose, sees, calls)
 
 
 def _absolute_path(path: str) -> str:

@@ -91,7 +91,7 @@ def _drop_unverified(found: Catalog, scope: InstallScope) -> Catalog:
     from prowess.lockfile.pins import LockVerifier  # noqa: PLC0415 - only for those who ask
 
     kept, refused = LockVerifier((scope,), DEFAULT_LIMITS).verify_skills(list(found.skills))
-    return Catalog(kept, issues=(*found._scan_issues, *refused))  # noqa: SLF001 - what was met on the way stays known
+    return Catalog(kept, issues=(*found.scan_issues, *refused))
 
 
 def _check_version(ref: SkillRef, scope: InstallScope, place: str) -> list[Issue]:
