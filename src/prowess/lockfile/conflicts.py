@@ -8,6 +8,14 @@ from typing import NamedTuple
 _MARKER = re.compile(r"^(<{7,}|\|{7,}|={7,}|>{7,})(?: (.*))?$")
 _ANY_MARKER = re.compile(r"^(?:<{7}|>{7}|\|{7})(?:[ <>|]|\r?$)|^={7}\r?$", re.MULTILINE)
 _ENTRY_HEADER = "[[skill]]"
+_NEXT_STATES = {
+    ("all", "<"): "ours",
+    ("ours", "|"): "base",
+    ("ours", "="): "theirs",
+    ("base", "="): "theirs",
+    ("theirs", ">"): "all",
+}
+"""Which side begins with a marker; "all" is the text outside of conflicts, which every side has."""
 _NAME = re.compile(r'name = "([^"\\]{1,200})"')
 
 
@@ -41,19 +49,18 @@ def split_conflict(text: str) -> ConflictSides | None:
     for line in text.split("\n"):
         row = line.removesuffix("\r")
         match = _MARKER.fullmatch(row)
-        step = (state, match[1][0]) if match is not None else None
         if match is None or (state == "all" and match[1][0] == "="):
             for side in parts if state == "all" else (state,):
                 parts[side].append(row)
-        elif step == ("all", "<"):
-            state, labels["ours"] = "ours", labels["ours"] or match[2] or ""
-        elif step == ("ours", "|"):
-            state = "base"
-        elif step in {("ours", "="), ("base", "=")}:
-            has_base, state = has_base and state == "base", "theirs"
-        elif step == ("theirs", ">"):
-            state, labels["theirs"] = "all", labels["theirs"] or match[2] or ""
-        else:
+            continue
+        before, state = state, _NEXT_STATES.get((state, match[1][0]), "")
+        if state == "ours":
+            labels["ours"] = labels["ours"] or match[2] or ""
+        elif state == "theirs":
+            has_base = has_base and before == "base"
+        elif state == "all":
+            labels["theirs"] = labels["theirs"] or match[2] or ""
+        elif not state:
             return None  # a conflict within a conflict, or one of which somebody took a part away
     if state != "all":
         return None

@@ -1,11 +1,9 @@
-"""Lock files, read: ``prowess.lock``, and the ``skills-lock.json`` that the npm ``skills`` tool writes."""
+"""``prowess.lock``, read: an entry for each install, each value checked before anything is done with it."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
-import unicodedata
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -22,30 +20,24 @@ from prowess.errors import (
 from prowess.files.read import OpenFile
 from prowess.files.tree import FileHash, digest_tree
 from prowess.limits import DEFAULT_LIMITS
+from prowess.lockfile.plain_toml import parse_plain_toml
 from prowess.names import folders_above, split_relative_path
 from prowess.spec.redaction import hide_secrets, scrub_text
 from prowess.spec.rules import is_usable_name
 from prowess.spec.skill_ref import is_commit, is_safe_part, link_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from prowess.limits import Limits
 
 LOCK_FILE = "prowess.lock"
-NPM_LOCK_FILE = "skills-lock.json"
 VERSION = 1
 COPY_MODE = "copy"
 """The mode of an install that is copies, not links."""
 _MAX_TRIES = 100
 _ENTRY_HEADER = re.compile(r"\s*\[\[\s*skill\s*\]\]")
 _FILE_ROW = re.compile(r"([0-9a-f]{64}) ([x-]) (\d{1,15}) (.+)", re.ASCII)
-_FILE_LIST = re.compile(r'(?:  "[^"\\\n]*+",\n)*+')
-_PLAIN_ROW = re.compile(r'("?)([A-Za-z0-9_-]++)\1 = (?:"([^"\\]*+)"|\["([^"\\]*+)"\])')
-"""A key with one text, or with a list of one text: nothing in it is escaped."""
-_TEXT_GROUP = 3
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-_CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,16 +138,16 @@ def parse_lock(text: str, path: str = "") -> LockEntries:
 
     A text with git's conflict markers is an ``InstallError`` with the code ``lock-conflict``.
     """
-    data = _parse_fast(text)
+    data = parse_plain_toml(text)
     if data is None:  # no row with a marker is written by Prowess, so whole files are not searched for markers
         _refuse_conflict(text, path)
         data = _parse_toml(text, path)
     if data.get("version") != VERSION:
         message = f"the lock file has version {data.get('version')!r}; this Prowess reads {VERSION}"
-        raise _bad_lock_error(_with_line(message, text, 0, "version"), path)
+        raise bad_lock_error(_with_line(message, text, 0, "version"), path)
     entries = data.get("skill", [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise _bad_lock_error(_with_line("the lock file must hold [[skill]] entries", text, 0, "skill"), path)
+        raise bad_lock_error(_with_line("the lock file must hold [[skill]] entries", text, 0, "skill"), path)
     locked: LockEntries = {}
     names: set[str] = set()
     for number, data_of_one in enumerate(entries, 1):
@@ -163,7 +155,7 @@ def parse_lock(text: str, path: str = "") -> LockEntries:
             entry = _parse_entry(data_of_one, names)
         except _BadEntryError as error:
             shown = _with_line(f"{error.message}{_name_entry(data_of_one, error.message)}", text, number, error.mark)
-            raise _bad_lock_error(shown, path) from None
+            raise bad_lock_error(shown, path) from None
         names.add(entry.name.lower())
         locked[entry.name] = entry
     return locked
@@ -226,60 +218,7 @@ def _parse_toml(text: str, path: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # a number of thousands of digits is a plain ValueError
-        raise _bad_lock_error(f"the lock file is not TOML: {error}", path) from None
-
-
-def _parse_fast(text: str) -> dict[str, Any] | None:
-    """What a TOML parser gives for a file as Prowess writes it, in a tenth of the time; ``None`` for any other."""
-    if _CONTROLS.search(text):
-        return None  # TOML refuses most of them, even in a comment
-    data: dict[str, Any] = {"skill": []}
-    table: dict[str, Any] = data
-    # Each list of files is cut out as one text: of most lock files they are the greatest part.
-    head, *parts = text.split("\nfiles = [\n")
-    for part in (head, *parts):
-        if part is not head:
-            files, mark, part = part.partition("]\n")  # noqa: PLW2901 - the rest, after the list
-            if not mark or "files" in table or _FILE_LIST.fullmatch(files) is None:
-                return None
-            table["files"] = files[3:-3].split('",\n  "') if files else []
-        for row in part.split("\n"):
-            if row == "[[skill]]":
-                table = {}
-                data["skill"].append(table)
-            elif row == "[skill.skills]" and data["skill"] and table is data["skill"][-1] and "skills" not in table:
-                table["skills"] = table = {}
-            elif row and row[0] != "#" and not _add_row(row, table):
-                return None
-    return data if data["skill"] else None
-
-
-def _add_row(row: str, table: dict[str, Any]) -> bool:
-    """Put a row into the table and return True when it is a key with a value that JSON writes as TOML does."""
-    plain_row = _PLAIN_ROW.fullmatch(row)  # Fast path of nearly every row: what follows gives the same for these.
-    if plain_row is not None and plain_row[2] not in table:
-        table[plain_row[2]] = plain_row[3] if plain_row.lastindex == _TEXT_GROUP else [plain_row[4]]
-        return True
-    key, mark, value = row.partition(" = ")
-    if not mark or "\\" in row:  # the two have different escapes
-        return False
-    try:
-        name = json.loads(key) if key[:1] == '"' else key
-        plain = value[:1] == '"' == value[-1:] and value.count('"') == 2  # noqa: PLR2004
-        if plain:
-            found: Any = value[1:-1]
-        elif value[:2] == '["' and value[-2:] == '"]' and value.count('"') == 2:  # noqa: PLR2004 - one text in a list
-            found = [value[2:-2]]
-        else:
-            found = json.loads(value)
-    except (ValueError, RecursionError):
-        return False
-    if not isinstance(name, str) or name in table or (key is name and _BARE_KEY.fullmatch(name) is None):
-        return False
-    if not plain and type(found) is not int and not (isinstance(found, list) and all(type(t) is str for t in found)):
-        return False  # null, and objects, are JSON alone
-    table[name] = found
-    return True
+        raise bad_lock_error(f"the lock file is not TOML: {error}", path) from None
 
 
 _TEXT_KEYS = ("name", "source", "kind", "ref", "commit", "subpath", "select", "digest", "declared", "mode")
@@ -357,86 +296,5 @@ def _normalise_path(name: str) -> str:
     return "/".join(split_relative_path(name))
 
 
-def _bad_lock_error(message: str, path: str) -> InstallError:
+def bad_lock_error(message: str, path: str) -> InstallError:
     return InstallError(message, path, "bad-lock")
-
-
-# -- the npm tool's file -----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class NpmLockEntry:
-    """What ``skills-lock.json`` says of one skill."""
-
-    name: str
-    source: str
-    source_type: str = ""
-    source_url: str = ""
-    ref: str = ""
-    skill_path: str = ""
-    computed_hash: str = ""
-
-
-_NPM_KEYS = {
-    "source": "source",
-    "sourceType": "source_type",
-    "sourceUrl": "source_url",
-    "ref": "ref",
-    "skillPath": "skill_path",
-    "computedHash": "computed_hash",
-}
-
-
-def read_npm_lock(folder: str, *, limits: Limits = DEFAULT_LIMITS) -> dict[str, NpmLockEntry]:
-    """The skills that the npm ``skills`` tool has recorded in ``folder``, by name; nothing when it has not."""
-    text = read_text(folder, NPM_LOCK_FILE, limits)
-    return parse_npm_lock(text, f"{folder}/{NPM_LOCK_FILE}") if text is not None else {}
-
-
-def parse_npm_lock(text: str, path: str = "") -> dict[str, NpmLockEntry]:
-    """The skills that such a file's text records; entries with unusable names are left out."""
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
-        raise _bad_lock_error(f"{NPM_LOCK_FILE} is not JSON{where}", path) from None
-    skills = data.get("skills") if isinstance(data, dict) else None
-    if not isinstance(skills, dict):
-        raise _bad_lock_error(f"{NPM_LOCK_FILE} holds no skills", path)
-    return {name: _parse_npm_entry(name, entry) for name, entry in skills.items() if _is_npm_entry(name, entry)}
-
-
-def _is_npm_entry(name: str, entry: object) -> bool:
-    return is_usable_name(name) and isinstance(entry, dict)
-
-
-def _parse_npm_entry(name: str, entry: dict[str, Any]) -> NpmLockEntry:
-    values = {ours: str(entry.get(theirs) or "") for theirs, ours in _NPM_KEYS.items()}
-    return NpmLockEntry(name, **values)
-
-
-_PUNCTUATION = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
-
-
-def compute_npm_hash(files: Iterable[tuple[str, bytes]]) -> str:
-    """The ``computedHash`` of a skill: SHA-256 over each path and its bytes, sorted as JavaScript's locale compares."""
-    total = hashlib.sha256()
-    for path, content in sorted(files, key=lambda file: _collation_key(file[0])):
-        total.update(path.encode())
-        total.update(content)
-    return total.hexdigest()
-
-
-def _collation_key(text: str) -> tuple[list[tuple[int, int | str]], list[str], list[bool]]:
-    """Letters first, then accents, then case: lower before upper. Punctuation comes before digits and letters."""
-    plain = unicodedata.normalize("NFD", text)
-    base = [char for char in plain if not unicodedata.combining(char)]
-    first = [_collation_weight(char) for char in base]
-    return first, [char for char in plain if unicodedata.combining(char)], [char.isupper() for char in base]
-
-
-def _collation_weight(char: str) -> tuple[int, int | str]:
-    at = _PUNCTUATION.find(char)
-    if at >= 0:
-        return 0, at
-    return (1 if char.isdigit() else 2), char.lower()
