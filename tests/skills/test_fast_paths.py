@@ -9,6 +9,7 @@ import pytest
 
 import prowess
 from prowess.spec.allowed_tools import _split_tools, parse_allowed_tools
+from prowess.spec.rules import field_issues
 
 if TYPE_CHECKING:
     import random
@@ -158,3 +159,43 @@ def test_a_head_that_changed_within_the_clock_s_tick_is_read_anew(tmp_path: Path
     assert known is not None
     assert skill.load().skill.license == "B"
     assert fresh.load().skill is fresh
+
+
+VALUES = (
+    *(
+        "MIT",
+        "Apache-2.0",
+        "no",
+        "true",
+        "null",
+        "~",
+        "12",
+        "1.5",
+        "2024-01-01",
+        "no     ",
+        "no # really",
+        "Does it.",
+        "y",
+    ),
+    *("'quoted text'", '"quoted text"', "a#b and c", "Does it # all", "Does: it", "[one, two]", "x" * 401, "x" * 501),
+    *("Words " * 170, "Words " * 171 + "end", "Wörter genügen", "zero\u200bwidth", "tab\there", "|\n  Block text.\n"),
+    *(">\n  Folded text.\n", "Does it\n  on two lines", "", "infinity", "!tag text", "&anchor text", "Yes, indeed"),
+)
+
+
+@pytest.mark.parametrize("key", ["name", "description", "license", "compatibility", "metadata", "extra", "model"])
+def test_a_head_without_fault_is_one_in_which_the_rules_find_nothing(tmp_path: Path, key: str) -> None:
+    faultless = 0
+    for number, value in enumerate(VALUES):
+        folder = tmp_path / f"kit-{number}"
+        rows = {"name": folder.name, "description": "Does what is asked.", "license": "Apache-2.0", key: value}
+        folder.mkdir()
+        head = "".join(f"{field}: {text}\n" for field, text in rows.items())
+        (folder / "SKILL.md").write_text(f"---\n{head}---\nBody.\n", encoding="utf-8")
+    for skill in prowess.scan(tmp_path):
+        if skill.is_surely_faultless(skill.folder_name):
+            faultless += 1
+            assert skill.issues == ()
+            rules = field_issues(skill.frontmatter, mode="lenient", folder=skill.folder_name, path=skill.location)
+            assert rules == [], skill.read_text()
+    assert faultless or key not in {"description", "license", "compatibility"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from prowess.errors import ResourceError
@@ -22,9 +21,6 @@ class FolderFiles(SkillFiles):
     """A folder on this machine. It holds nothing of its own: the skill knows its folder."""
 
     __slots__ = ()
-
-    def get_location(self, skill: Skill) -> str:
-        return f"{skill.folder}{os.sep}{skill.file_name}"
 
     # -- SKILL.md ----------------------------------------------------------------------------------------------------
 

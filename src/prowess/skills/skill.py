@@ -90,7 +90,9 @@ class Skill(LocatedHead):
     @property
     def location(self) -> str:
         """The path of its SKILL.md, or its URL, or ``inline:NAME``."""
-        return self._location.files.get_location(self)
+        location = self._location
+        # The path of a folder is known here: asking the files for it would add a tenth to the time of a load.
+        return f"{self._folder()}{os.sep}{location.file}" if location.base else location.files.get_location(self)
 
     @property
     def state(self) -> object:
@@ -101,7 +103,9 @@ class Skill(LocatedHead):
     def issues(self) -> tuple[Issue, ...]:
         """What was found about its head; for a fetched one also how it differs from what was announced."""
         if self._issues is None:
-            issues = field_issues(self.frontmatter, mode="lenient", folder=self.folder_name, path=self.location)
+            folder, issues = self.folder_name, []
+            if not self.is_surely_faultless(folder):
+                issues = field_issues(self.frontmatter, mode="lenient", folder=folder, path=self.location)
             self._issues = tuple(issues)
         return self._issues
 

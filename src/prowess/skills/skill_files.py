@@ -47,7 +47,7 @@ class SkillFiles:
         return ""
 
     def get_location(self, skill: Skill) -> str:
-        """The place of the SKILL.md, for people and models."""
+        """The place of a SKILL.md that is in no folder, for people and models."""
         raise NotImplementedError
 
     def get_state(self, skill: Skill) -> object:
