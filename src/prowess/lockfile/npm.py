@@ -33,7 +33,7 @@ _PUNCTUATION = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
 
 @dataclass(frozen=True, slots=True)
 class NpmLockEntry:
-    """What ``skills-lock.json`` says of one skill."""
+    """One skill as ``skills-lock.json`` records it; a field that the file does not have is empty."""
 
     name: str
     source: str
@@ -45,13 +45,13 @@ class NpmLockEntry:
 
 
 def read_npm_lock(folder: str, *, limits: Limits = DEFAULT_LIMITS) -> dict[str, NpmLockEntry]:
-    """The skills that the npm ``skills`` tool has recorded in ``folder``, by name; nothing when it has not."""
+    """The skills that the npm ``skills`` tool has recorded in ``folder``, by name; none where it has no lock file."""
     text = read_text(folder, NPM_LOCK_FILE, limits)
     return parse_npm_lock(text, f"{folder}/{NPM_LOCK_FILE}") if text is not None else {}
 
 
 def parse_npm_lock(text: str, path: str = "") -> dict[str, NpmLockEntry]:
-    """The skills that such a file's text records; entries with unusable names are left out."""
+    """The skills that the text of a ``skills-lock.json`` records, by name; raises ``InstallError`` (``bad-lock``)."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -60,11 +60,12 @@ def parse_npm_lock(text: str, path: str = "") -> dict[str, NpmLockEntry]:
     skills = data.get("skills") if isinstance(data, dict) else None
     if not isinstance(skills, dict):
         raise bad_lock_error(f"{NPM_LOCK_FILE} holds no skills", path)
-    return {name: _parse_npm_entry(name, entry) for name, entry in skills.items() if _is_npm_entry(name, entry)}
-
-
-def _is_npm_entry(name: str, entry: object) -> bool:
-    return is_usable_name(name) and isinstance(entry, dict)
+    # The file may be anybody's: a name that cannot be the name of a skill is left out, for it would become a path.
+    return {
+        name: _parse_npm_entry(name, entry)
+        for name, entry in skills.items()
+        if is_usable_name(name) and isinstance(entry, dict)
+    }
 
 
 def _parse_npm_entry(name: str, entry: dict[str, Any]) -> NpmLockEntry:
@@ -74,7 +75,7 @@ def _parse_npm_entry(name: str, entry: dict[str, Any]) -> NpmLockEntry:
 
 def compute_npm_hash(files: Iterable[tuple[str, bytes]]) -> str:
     """The ``computedHash`` of a skill: SHA-256 over each path and its bytes, sorted as JavaScript's locale compares."""
-    total = hashlib.sha256()
+    total = hashlib.sha256()  # the npm tool puts no separators between files, so neither may this
     for path, content in sorted(files, key=lambda file: _collation_key(file[0])):
         total.update(path.encode())
         total.update(content)
@@ -82,7 +83,7 @@ def compute_npm_hash(files: Iterable[tuple[str, bytes]]) -> str:
 
 
 def _collation_key(text: str) -> tuple[list[tuple[int, int | str]], list[str], list[bool]]:
-    """Letters first, then accents, then case: lower before upper. Punctuation comes before digits and letters."""
+    """The key by which JavaScript's ``localeCompare`` sorts: letters, then accents, then lower before upper."""
     plain = unicodedata.normalize("NFD", text)
     base = [char for char in plain if not unicodedata.combining(char)]
     first = [_collation_weight(char) for char in base]
@@ -90,7 +91,7 @@ def _collation_key(text: str) -> tuple[list[tuple[int, int | str]], list[str], l
 
 
 def _collation_weight(char: str) -> tuple[int, int | str]:
-    at = _PUNCTUATION.find(char)
-    if at >= 0:
-        return 0, at
+    index = _PUNCTUATION.find(char)
+    if index >= 0:  # punctuation comes before digits, and digits before letters
+        return 0, index
     return (1 if char.isdigit() else 2), char.lower()

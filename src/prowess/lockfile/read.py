@@ -34,49 +34,57 @@ if TYPE_CHECKING:
 LOCK_FILE = "prowess.lock"
 VERSION = 1
 COPY_MODE = "copy"
-"""The mode of an install that is copies, not links."""
-_MAX_TRIES = 100
+"""The mode of an install that puts copies, and not links, into the folders of agents."""
+_MAX_TRIES = 100  # reads of a file that other processes keep replacing
 _ENTRY_HEADER = re.compile(r"\s*\[\[\s*skill\s*\]\]")
 _FILE_ROW = re.compile(r"([0-9a-f]{64}) ([x-]) (\d{1,15}) (.+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class LockEntry:
-    """What the lock file says of one install: where it came from, what it holds, where it is linked."""
+    """One install as the lock file records it: where it came from, which files it has, where it is linked."""
 
     name: str
     """``org/name``: its folder below the base."""
     source: str
+    """The address, or the folder, that it was installed from; without secrets."""
     kind: str = "git"
     ref: str = ""
+    """The branch, tag or commit that was asked for."""
     commit: str = ""
+    """The commit that the ref was when it was installed."""
     subpath: str = ""
+    """The folder of the source that was installed; ``""`` for all of it."""
     select: str = ""
     """The one skill of the source that this is, where skills were chosen."""
     skills: Mapping[str, str] = field(default_factory=dict)
     """The skills in it by name, each with its folder below the install."""
     digest: str = ""
+    """The SHA-256 over all its files."""
     files: Mapping[str, FileHash] = field(default_factory=dict)
+    """Each file with its hash, by its path below the install."""
     links: tuple[str, ...] = ()
+    """The links in the folders of agents, from the root of the scope."""
     copies: tuple[str, ...] = ()
-    """Those of ``links`` that are copies: because the system would not link, or all of them in ``mode`` copy."""
+    """Those of ``links`` that are copies: where the system could not link, or all of them in ``mode`` copy."""
     agents: tuple[str, ...] = ()
+    """The agents that it is linked for."""
     declared: str = ""
-    """How the manifest declares it, if it does."""
+    """The declaration in the manifest that it belongs to; ``""`` where the manifest does not declare it."""
     mode: str = ""
-    """``"copy"`` where real files lie in the agents' folders and nothing in the install base; else ``""``."""
+    """``"copy"`` for an install that is copies in the folders of agents, with nothing in the base; else ``""``."""
     _by_folder: dict[str, dict[str, FileHash]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _by_link: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def is_copied(self) -> bool:
-        """True when the copies where agents look are the install: there is no tree in the install base."""
+        """True for an install of mode copy, which has no folder in the base."""
         return self.mode == COPY_MODE
 
     def files_below(self, folder: str) -> dict[str, FileHash]:
-        """The files of one folder of it, named from there."""
-        # An install of a repository may hold thousands of skills, and each is asked for: going through all files once
-        # for all of them keeps that from being quadratic.
+        """The files below one folder of the install, by their paths from that folder."""
+        # An install of a repository may hold thousands of skills, and this is called for each. Grouping all files once
+        # keeps that from taking quadratic time.
         if len(self.skills) > 1 and not self._by_folder:
             self._by_folder.update(self._group_files())
         if folder in self._by_folder:
@@ -86,7 +94,9 @@ class LockEntry:
 
     def folder_for_link(self, link: str) -> str:
         """The folder, below the install, of the skill that a link of that name leads to."""
-        if len(self.skills) == 1 and "" in self.skills.values():  # the install is the skill, whatever it is called
+        if (
+            len(self.skills) == 1 and "" in self.skills.values()
+        ):  # the install is the skill, whatever the link is called
             return ""
         if not self._by_link:
             for skill, folder in self.skills.items():
@@ -94,7 +104,7 @@ class LockEntry:
         return self._by_link.get(link, "")
 
     def _group_files(self) -> dict[str, dict[str, FileHash]]:
-        """The files of the folder of each skill, named from there."""
+        """The files of each skill, by the folder of the skill and by their paths from there."""
         groups: dict[str, dict[str, FileHash]] = {folder: {} for folder in self.skills.values()}
         for path, hash_ in self.files.items():
             for folder in folders_above(path):
@@ -108,13 +118,13 @@ LockEntries = dict[str, LockEntry]
 
 
 def read_lock(folder: str, *, limits: Limits = DEFAULT_LIMITS, file: str = LOCK_FILE) -> LockEntries:
-    """What the lock file in ``folder`` says; nothing when there is none. ``InstallError`` when it makes no sense."""
+    """The entries of the lock file in ``folder``; none where there is no such file. Raises ``InstallError``."""
     text = read_text(folder, file, limits)
     return parse_lock(text, f"{folder}/{file}") if text is not None else {}
 
 
 def read_text(folder: str, file: str, limits: Limits = DEFAULT_LIMITS) -> str | None:
-    """The text of a file that people keep under version control; ``None`` when it is not there."""
+    """The text of a lock file, a manifest or a journal; ``None`` where there is none. Raises ``InstallError``."""
     try:
         return _read_whole(folder, file, limits).decode("utf-8")
     except ResourceNotFoundError:
@@ -126,20 +136,20 @@ def read_text(folder: str, file: str, limits: Limits = DEFAULT_LIMITS) -> str | 
 
 
 def _read_whole(folder: str, file: str, limits: Limits) -> bytes:
-    """The bytes of a file that may be replaced at any moment: the old ones or the new ones."""
+    """The bytes of a file that another process may replace at any moment: all old bytes, or all new ones."""
     for _ in range(_MAX_TRIES):
-        with suppress(ResourceChangedError), OpenFile(folder, (file,)) as found:
-            return found.read_all(limits.max_lock_bytes)
+        with suppress(ResourceChangedError), OpenFile(folder, (file,)) as opened:
+            return opened.read_all(limits.max_lock_bytes)
     raise ResourceChangedError(f"{file!r} is replaced all the time", file)
 
 
 def parse_lock(text: str, path: str = "") -> LockEntries:
-    """The installs that a lock file's text records; ``InstallError`` names the line, and the entry, that is wrong.
+    """The entries that the text of a lock file holds; ``InstallError`` names the line and the entry that is wrong.
 
     A text with git's conflict markers is an ``InstallError`` with the code ``lock-conflict``.
     """
     data = parse_plain_toml(text)
-    if data is None:  # no row with a marker is written by Prowess, so whole files are not searched for markers
+    if data is None:  # the fast parser accepts no marker of git, so most files need no search for markers
         _refuse_conflict(text, path)
         data = _parse_toml(text, path)
     if data.get("version") != VERSION:
@@ -150,11 +160,11 @@ def parse_lock(text: str, path: str = "") -> LockEntries:
         raise bad_lock_error(_with_line("the lock file must hold [[skill]] entries", text, 0, "skill"), path)
     locked: LockEntries = {}
     names: set[str] = set()
-    for number, data_of_one in enumerate(entries, 1):
+    for number, values in enumerate(entries, 1):
         try:
-            entry = _parse_entry(data_of_one, names)
+            entry = _parse_entry(values, names)
         except _BadEntryError as error:
-            shown = _with_line(f"{error.message}{_name_entry(data_of_one, error.message)}", text, number, error.mark)
+            shown = _with_line(f"{error.message}{_name_entry(values, error.message)}", text, number, error.mark)
             raise bad_lock_error(shown, path) from None
         names.add(entry.name.lower())
         locked[entry.name] = entry
@@ -181,7 +191,7 @@ def _refuse_conflict(text: str, path: str) -> None:
 
 
 class _BadEntryError(Exception):
-    """What is wrong with an entry, and the text that marks its line within the entry."""
+    """An entry is invalid: the reason, and a text by which its line is found within the entry."""
 
     def __init__(self, message: str, mark: str) -> None:
         super().__init__(message)
@@ -189,26 +199,26 @@ class _BadEntryError(Exception):
 
 
 def _name_entry(data: dict[str, Any], message: str) -> str:
-    """Which entry it is, where the message does not say so."""
+    """The end of a message that names the entry, where the message does not name it already."""
     name = data.get("name")
     return f", in the entry {name[:80]!a}" if isinstance(name, str) and name and name not in message else ""
 
 
 def _with_line(message: str, text: str, entry: int, mark: str) -> str:
-    """A message with the line of the first row of an entry (0: above them all) that begins with, or holds, a mark.
+    """A message with the number of the line that is wrong: the first one that begins with ``mark``, or contains it.
 
-    The line of the entry itself where there is no such row; no line for one that is written in another way.
+    Only the lines of the entry with that number are searched; 0 stands for the lines before the first entry. Without
+    such a line it is the first line of the entry. The message stays as it is where the entry itself is not found.
     """
     rows = text.split("\n")
-    heads = [at for at, row in enumerate(rows) if _ENTRY_HEADER.match(row)]
+    heads = [index for index, row in enumerate(rows) if _ENTRY_HEADER.match(row)]
     if entry > len(heads):
         return message
     begin = heads[entry - 1] if entry else 0
     end = heads[entry] if entry < len(heads) else len(rows)
-    there = range(begin, end)
-    line = next((at for at in there if rows[at].lstrip().startswith(mark)), None)
+    line = next((index for index in range(begin, end) if rows[index].lstrip().startswith(mark)), None)
     if line is None:
-        line = next((at for at in there if mark in rows[at]), begin)
+        line = next((index for index in range(begin, end) if mark in rows[index]), begin)
     return f"{message} (line {line + 1})"
 
 
@@ -231,23 +241,25 @@ def _parse_entry(data: dict[str, Any], taken: set[str]) -> LockEntry:
     texts: dict[str, Any] = {key: data.get(key, "") for key in _TEXT_KEYS}
     if not _ONLY_TEXT.issuperset(map(type, texts.values())):
         texts = {key: _check_text(data, key) for key in _TEXT_KEYS}
-    # A file that somebody else wrote may hold a secret; what is read from here on is shown and written again.
+    # A file that somebody else wrote may hold a secret, and these values are shown to people and written again.
     texts["source"], texts["declared"] = hide_secrets(texts["source"]), scrub_text(texts["declared"])
     lists: dict[str, Any] = {key: tuple(_check_texts(data.get(key, []), key)) for key in _LIST_KEYS}
-    if "\0" in "".join((*texts.values(), *(text for texts_of_one in lists.values() for text in texts_of_one))):
+    if "\0" in "".join((*texts.values(), *(text for values in lists.values() for text in values))):
         raise _BadEntryError("the lock file holds a NUL character, which no path can hold", "\\u0000")
     if texts["commit"] and not is_commit(texts["commit"]):
         raise _BadEntryError(
             f"the lock file's commit is {texts['commit'][:80]!r}, which is no id of a commit", "commit"
         )
+    # The name becomes a path below the base: "..", a device or a hidden name must not get there.
     org, _, name = texts["name"].partition("/")
     if not is_safe_part(org) or not is_safe_part(name):
         raise _BadEntryError(f"the lock file names {texts['name'][:80]!r}, which is no org/name", "name")
-    if texts["name"].lower() in taken:
+    if texts["name"].lower() in taken:  # case does not tell folders apart on every system
         raise _BadEntryError("the lock file records one name twice", "name")
     if texts["mode"] not in {"", COPY_MODE}:
         raise _BadEntryError(f"the lock file's mode is {texts['mode'][:80]!r}; it can only be {COPY_MODE!r}", "mode")
     files = dict(map(_parse_file_row, _check_texts(data.get("files", []), "files")))
+    # The digest is what people compare in reviews: it must not say one thing and the list of files another.
     if digest_tree(files) != texts["digest"]:
         raise _BadEntryError(f"the lock file's digest of {texts['name']} does not fit its list of files", "digest")
     return LockEntry(**texts, **lists, skills=_check_skills(data.get("skills", {})), files=files)
@@ -290,11 +302,13 @@ def _check_path(name: str) -> str:
         raise _BadEntryError(f"the lock file lists a file that leads elsewhere: {error.message}", name) from None
 
 
+# Cached because most skills name their files alike, and a lock file may list a hundred thousand of them.
 @lru_cache(4096)
 def _normalise_path(name: str) -> str:
-    """A relative path, checked; most skills name their files alike."""
+    """A relative path, checked."""
     return "/".join(split_relative_path(name))
 
 
 def bad_lock_error(message: str, path: str) -> InstallError:
+    """The error for a lock file whose content is invalid."""
     return InstallError(message, path, "bad-lock")
