@@ -1,4 +1,4 @@
-"""An immutable, name-keyed set of skills, with every issue met while they were gathered."""
+"""The catalogue: an immutable set of skills by name, with every issue that was met while they were gathered."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from prowess.errors import (
     UnknownSkillError,
 )
 from prowess.model import Explanation, Place, Shadowed
-from prowess.skills.catalog_issues import explain_skill, find_catalog_issues, is_about
+from prowess.names import SKILL_FILE
+from prowess.skills.catalog_issues import find_catalog_issues
 from prowess.skills.duplicates import (
     check_server_labels,
     explain_winner,
@@ -26,6 +27,7 @@ from prowess.skills.duplicates import (
     is_same_file,
     may_be_identical,
 )
+from prowess.skills.explanation import explain_skill, is_about
 from prowess.skills.source_list import load_sources
 
 if TYPE_CHECKING:
@@ -39,13 +41,14 @@ if TYPE_CHECKING:
     from prowess.skills.skill import Skill
 
 _NOT_PICKLED = frozenset(("__weakref__", "_index", "_lock"))
+"""Slots that another process makes anew: neither a lock nor a database in memory can be pickled."""
 
 
 class SkillSource(Protocol):
     """A place that skills come from: anything with a ``load`` that gives a ``Catalog``."""
 
     def load(self) -> Catalog:
-        """The skills that are there now."""
+        """The skills that the source has now."""
         ...
 
 
@@ -93,18 +96,21 @@ class Catalog:
         shadowed: list[Shadowed] = []
         by_name = self._by_name
         for index, skill in enumerate(skills):
-            # Discovery makes catalogues of thousands of skills: a type is looked at only where something is wrong.
+            # Discovery makes catalogues of thousands of skills (bench row "scan"): the private attribute saves a call,
+            # and only a Skill has it, so no type needs to be checked. A path, for one, has a ``name`` too.
             try:
-                other = by_name.setdefault(skill._name, skill)
+                first = by_name.setdefault(skill._name, skill)
             except AttributeError:
                 raise_bad_argument(f"skills[{index}]", "is a prowess.Skill", skill)
-            if other is not skill:
-                self._resolve_duplicate(other, skill, on_duplicate, shadowed)
+            if first is not skill:
+                self._resolve_duplicate(first, skill, on_duplicate, shadowed)
+        # Only now all winners are known: with "last", the winner of a name may have lost to a later skill itself.
         self._shadowed = tuple(replace(lost, winner=by_name[lost.name].location) for lost in shadowed)
 
     def _resolve_duplicate(
         self, first: Skill, second: Skill, on_duplicate: OnDuplicate, shadowed: list[Shadowed]
     ) -> None:
+        """Keep one of two skills of one name, and note the other in ``shadowed``; raises ``DuplicateSkillError``."""
         check_server_labels(first, second)
         if is_same_file(first, second):  # one skill found twice, perhaps under two names for its folder
             self._by_name[first.name] = first if on_duplicate == "first" else second
@@ -118,7 +124,7 @@ class Catalog:
             raise DuplicateSkillError(message, second.location)
         winner, loser = (first, second) if on_duplicate == "first" else (second, first)
         self._by_name[winner.name] = winner
-        if may_be_identical(winner, loser):
+        if may_be_identical(winner, loser):  # hashed when somebody asks for ``shadowed``, and not before
             self._maybe_identical[loser.location] = loser
         shadowed.append(
             Shadowed(loser.name, loser.location, winner.location, explain_winner(winner, loser, on_duplicate))
@@ -135,11 +141,11 @@ class Catalog:
         return self
 
     def __getstate__(self) -> dict[str, object]:
-        """What a pickle holds: not the lock, and not the index, which is made again when something is searched."""
+        """The slots that a pickle holds: neither the lock nor the search index, which is made again."""
         return {slot: getattr(self, slot) for slot in self.__slots__ if slot not in _NOT_PICKLED}
 
     def __setstate__(self, state: dict[str, object]) -> None:
-        """Take what a pickle holds."""
+        """Set the slots that a pickle holds."""
         for slot, value in state.items():
             setattr(self, slot, value)
         self._index = None
@@ -195,50 +201,48 @@ class Catalog:
     def make_unknown_error(
         self, name: str, names: Iterable[str], most: int = MAX_LISTED_NAMES, why: str = ""
     ) -> UnknownSkillError:
-        """The error for a name that no skill has, which lists ``names``; where there are none, where was looked."""
+        """The error for a name that no skill has. It lists ``names``, or, without any skill, where it looked."""
         if self._by_name:
             return UnknownSkillError(name, names, most, why)
         absent = [f"{path} does not exist" for path in self._missing_roots()[:1]]
         reasons = "; ".join(dict.fromkeys(filter(None, [why, *absent])))
-        there = [place.path for place in self._places if place.state != "missing" and os.path.isabs(place.path)]
-        return UnknownSkillError(name, names, most, reasons, there)
+        searched = [place.path for place in self._places if place.state != "missing" and os.path.isabs(place.path)]
+        return UnknownSkillError(name, names, most, reasons, searched)
 
     def _explain_absence(self, name: str) -> str:
-        """What kept a skill in a folder of that name from loading, or which root there is none of."""
-        found = (
-            i for i in self._scan_issues if os.path.basename(os.path.dirname(i.path)) == name and i.severity == "error"
-        )
+        """The reason why a skill in a folder of that name did not load, or else the root that does not exist."""
+        errors = (issue for issue in self.failures if _folder_of(issue.path) == name)
         missing = self._missing_roots()
         absent = f"{missing[0]} does not exist" if missing else ""
-        return next((f"it was found and does not load: {issue}" for issue in found), absent)
+        return next((f"it was found and does not load: {issue}" for issue in errors), absent)
 
     def _missing_roots(self) -> list[str]:
-        """The folders that a caller named and that are not there: no issue, but never a secret."""
+        """The folders that a caller named and that do not exist: no issue, but a reason why a skill is not found."""
         return [place.path for place in self._places if place.scope is None and place.state == "missing"]
 
     def may_lack(self, name: str) -> bool:
-        """True when a skill of that name may exist and is not here: its file, or a whole source, could not be read."""
-        errors = [issue.path for issue in self._scan_issues if issue.severity == "error"]
-        files = [path for path in errors if os.path.basename(path).lower() == "skill.md"]
-        own = any(os.path.basename(os.path.dirname(path)) == name for path in files)
-        return name not in self._by_name and (own or len(files) < len(errors))
+        """True when a skill of that name may exist but is not here: its file, or a whole source, cannot be read."""
+        errors = [issue.path for issue in self.failures]
+        files = [path for path in errors if os.path.basename(path).lower() == SKILL_FILE.lower()]
+        failed = any(_folder_of(path) == name for path in files)
+        return name not in self._by_name and (failed or len(files) < len(errors))
 
     def check_names(self, names: Iterable[str], argument: str) -> None:
-        """Raise ``UnknownSkillError`` for a name that no skill has; one whose source failed may be there later.
+        """Raise ``UnknownSkillError`` for a name that no skill has, unless the source that may have it failed.
 
-        ``argument``: what the caller gave the names as, for the message.
+        ``argument``: the name of the caller's argument that holds the names, for the message.
         """
         for name in names:
             if name not in self._by_name and not self.may_lack(name):
                 raise self.make_unknown_error(name, self.names, why=f"{argument!r} names it")
 
     def get(self, name: str) -> Skill | None:
-        """The skill that goes by that name, or whose file has it with a colon, or ``None``."""
+        """The skill of that name, or the one whose file has that name with a colon; else ``None``."""
         skill = self._by_name.get(name)
         return skill if skill is not None else self._find_by_written_name(name)
 
     def _find_by_written_name(self, name: object) -> Skill | None:
-        """The skill whose file has this name, with a colon, and that goes by one with a hyphen."""
+        """The skill whose file has this name, with a colon, where the catalogue has it with a hyphen; else ``None``."""
         if not isinstance(name, str) or ":" not in name:
             return None
         skill = self._by_name.get(name.replace(":", "-"))
@@ -278,13 +282,13 @@ class Catalog:
         return tuple(loaded)
 
     def __or__(self, other: Catalog) -> Catalog:
-        """Both catalogues in one; where both have a name, this one's skill stays, preloaded if either copy is."""
+        """Both catalogues in one. Where both have a name, the left one's skill stays, preloaded if either is."""
         if not isinstance(other, Catalog):
             return NotImplemented
         return self._join(_share_preload((*self.skills, *other.skills)), (self, other))
 
     def __repr__(self) -> str:
-        """How many skills, and a folder that was named and is not there."""
+        """The number of skills, and a folder that was named and does not exist."""
         missing = self._missing_roots()
         return f"<Catalog of {len(self)} skills{f'; {missing[0]} does not exist' if missing else ''}>"
 
@@ -329,13 +333,13 @@ class Catalog:
 
     @property
     def shadowed(self) -> tuple[Shadowed, ...]:
-        """The copies that lost to another of their name; one in a standard place with the winner's very files did not.
+        """The copies that lost to another skill of their name, except copies whose files all equal the winner's.
 
-        Whether two have the same files is looked at when this is first asked for: to load skills nothing is hashed.
+        Files are compared when this is first asked for: nothing is hashed to load skills.
         """
         if self._maybe_identical:
-            equal = find_identical_copies(self._by_name, self._maybe_identical)
-            self._shadowed = tuple(one for one in self._shadowed if one.location not in equal)
+            identical = find_identical_copies(self._by_name, self._maybe_identical)
+            self._shadowed = tuple(lost for lost in self._shadowed if lost.location not in identical)
             self._maybe_identical = {}
         return self._shadowed
 
@@ -357,12 +361,12 @@ class Catalog:
 
     @property
     def failures(self) -> tuple[Issue, ...]:
-        """What kept skills, or whole places, from loading; found during discovery, hence without further looks."""
+        """The errors that kept skills, or whole places, from loading; nothing is read to find them."""
         return tuple(issue for issue in self._scan_issues if issue.severity == "error")
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """Every place that was looked at, in the order in which they win."""
+        """Every place that was searched; where two have a skill of one name, the earlier place wins."""
         return self._places
 
     def explain(self, name: str) -> Explanation:
@@ -378,10 +382,15 @@ class Catalog:
 
 
 def _share_preload(skills: Iterable[Skill]) -> list[Skill]:
-    """The skills in their order, each preloaded if any of its name is: whoever wins, what was preloaded stays so."""
+    """The skills in their order, each preloaded if any skill of its name is, whichever of them wins."""
     given = list(skills)
     preloaded = {skill.name for skill in given if skill.preload}
     return [skill.with_source(preload=True) if skill.name in preloaded else skill for skill in given]
+
+
+def _folder_of(path: str) -> str:
+    """The name of the folder that holds a file."""
+    return os.path.basename(os.path.dirname(path))
 
 
 def _absolute_path(path: str) -> str:

@@ -1,4 +1,7 @@
-"""What is wrong with the skills of a catalogue, beyond what their heads say: found when somebody asks for it."""
+"""The checks behind ``catalog.issues``: what is wrong with skills, their folders and copies that lost to them.
+
+Listing and loading need none of these checks, so they are made only when somebody asks for the issues.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from prowess.skills.skill import Skill
 
 _AUTHOR_ONLY_CODES = frozenset(("unknown-field",))
-"""Findings for authors that say nothing about loading: ``validate`` has them, a catalogue does not."""
+"""Codes that matter to authors and not to users: ``validate`` reports them, a catalogue does not."""
 
 
 def find_catalog_issues(skills: tuple[Skill, ...], shadowed: tuple[Shadowed, ...]) -> Iterator[Issue]:
@@ -39,9 +42,9 @@ def _shadow_issues(shadowed: tuple[Shadowed, ...], winners: dict[str, str]) -> I
 
 
 def _skill_issues(skill: Skill) -> list[Issue]:
-    """The findings about one skill; discovery leaves those of the commonest heads for now."""
+    """The findings about one skill."""
     issues = [issue for issue in skill.issues if issue.code not in _AUTHOR_ONLY_CODES]
-    if not skill.is_body_seen:
+    if not skill.is_body_seen:  # discovery read only the head, and the body begins after it
         issues += _blank_body_issues(skill)
     if skill.is_local:
         issues += _folder_issues(skill)
@@ -58,23 +61,23 @@ def _blank_body_issues(skill: Skill) -> list[Issue]:
 
 
 def _folder_issues(skill: Skill) -> list[Issue]:
-    """The findings about the entries of a skill's folder: other spellings of its file, and skills further down."""
+    """The findings about a skill's folder: other spellings of its file name, and skills further down."""
     try:
         with open_folder_beneath(skill.base, skill.parts) as folder:
-            found = folder.list_entries(skill.limits.max_entries_per_skill)
-    except OSError:
+            entries = folder.list_entries(skill.limits.max_entries_per_skill)
+    except OSError:  # reading the skill reports that
         return []
-    issues = _filename_collisions(skill, found)
-    # Most skills have no folders, and of those nothing needs to be listed.
-    return issues + _nested_skill_issues(skill) if found.folders and not skill.is_searched_below else issues
+    issues = _filename_collisions(skill, entries)
+    # The whole folder is walked only where it has folders: most skills have none.
+    return issues + _nested_skill_issues(skill) if entries.folders and not skill.is_searched_below else issues
 
 
 def _nested_skill_issues(skill: Skill) -> list[Issue]:
-    """The files below a skill that would be skills of their own had the search not ended at this one."""
+    """Information about each file below a skill that would be a skill if the search had not ended at this one."""
     own = skill.file_name.lower()
     try:
         files = skill.files()
-    except SkillError:  # a folder that cannot be listed is told by whoever reads it
+    except SkillError:  # reading the skill reports that
         return []
     message = f"lies inside the skill {skill.name!r} and is part of it"
     return [
@@ -84,40 +87,25 @@ def _nested_skill_issues(skill: Skill) -> list[Issue]:
     ]
 
 
-def _filename_collisions(skill: Skill, found: FolderEntries) -> list[Issue]:
+def _filename_collisions(skill: Skill, entries: FolderEntries) -> list[Issue]:
+    """A warning for other spellings of the file name: on a system that ignores case only one of them can exist."""
     own = skill.file_name
-    if not found.complete:
+    if not entries.complete:
         message = "the folder holds too many entries to look for another spelling of the file"
         return [Issue("too-many-files", "", message, skill.location, 0, "warning")]
-    twins = [name for name in found.files if name != own and name.lower() == own.lower()]
+    twins = [name for name in entries.files if name != own and name.lower() == own.lower()]
     message = f"lies beside {', '.join(twins)}; {own} is used"
     return [Issue("filename-collision", "", message, skill.location, 0, "warning")] if twins else []
 
 
 def _folder_collisions(skills: tuple[Skill, ...]) -> Iterator[Issue]:
-    """Folders that are one on systems that ignore case or Unicode form."""
-    seen: dict[str, str] = {}
+    """A warning for folders that would be one folder on a system that ignores case or Unicode form."""
+    first_of: dict[str, str] = {}
     for skill in skills:
         if not skill.is_local:
             continue
         folder = skill.folder
-        other = seen.setdefault(unicodedata.normalize("NFC", folder).casefold(), folder)
+        other = first_of.setdefault(unicodedata.normalize("NFC", folder).casefold(), folder)
         if other != folder:
             message = f"differs from {other} only in case or Unicode form"
             yield Issue("folder-collision", "", message, skill.location, 0, "warning")
-
-
-def is_about(issue: Issue, name: str, skill: Skill | None, lost: tuple[Shadowed, ...]) -> bool:
-    if skill is not None and issue.path == skill.location:
-        return True
-    folder = os.path.basename(os.path.dirname(issue.path))
-    return folder == name or os.path.basename(issue.path) == name or any(issue.path == s.location for s in lost)
-
-
-def explain_skill(skill: Skill) -> tuple[str, ...]:
-    places = {"url": "found on a site", "mcp": f"found on {skill.source_label}"}
-    where = places.get(skill.origin, f"found in a {skill.origin}")
-    whose = f"found in the {skill.scope.value}'s folders" if skill.scope else where
-    sees = "models see it" if skill.model_invocable else "models do not see it: disable-model-invocation is set"
-    calls = "people may call it" if skill.user_invocable else "people may not call it: user-invocable is false"
-    return (whose, sees, calls)

@@ -1,4 +1,4 @@
-"""Where a skill lives: which folder, reached how, found by whom; or what stands in for a folder."""
+"""The location of a skill: its folder or what is in place of one, and how discovery found it."""
 
 from __future__ import annotations
 
@@ -19,20 +19,24 @@ if TYPE_CHECKING:
 
 
 class SkillLocation(NamedTuple):
-    """Where and how skills were found; most skills of a root share one."""
+    """Where and how skills were found. Most skills of a root share one location, so a scan makes few of them."""
 
     base: str = ""
     """The folder that the caller gave, or that a link was allowed to lead to: reads stay below it."""
     file: str = ""
+    """The name of the SKILL.md as it was found."""
     scope: SkillScope | None = None
     policy: LoadPolicy = LoadPolicy()
     origin: str = "directory"
+    """The kind of source: ``"directory"``, ``"inline"``, ``"url"`` or ``"mcp"``."""
     link_folder: str | None = None
     """The folder as it was found, where that is a link."""
     links: tuple[str, ...] = ()
     """The links that the walk followed on its way to the folder, the first one first."""
     virtual_path: str | None = None
+    """The folder under which filters and listings know the skill, where that is not its own."""
     preload: bool = False
+    """Whether the instructions stand in the prompt from the start."""
     is_body_seen: bool = True
     """Whether discovery saw that the body is not blank."""
     is_searched_below: bool = False

@@ -31,7 +31,7 @@ def load_sources(sources: Iterable[SkillSource]) -> list[Catalog]:
 
 
 def _check_sources(sources: Iterable[SkillSource]) -> tuple[SkillSource, ...]:
-    """The sources; raises ``SourceError`` for a path, or anything else without a ``load``, in their place."""
+    """The sources as a tuple; raises ``SourceError`` for a path, or anything without a ``load``, among them."""
     if isinstance(sources, str | os.PathLike):
         raise_bad_argument(
             "sources", "is a list of sources", sources, f"pass [Source.directory({show_path_argument(sources)})]"
@@ -47,11 +47,11 @@ def _check_sources(sources: Iterable[SkillSource]) -> tuple[SkillSource, ...]:
 
 
 def _check_namespaces(sources: tuple[SkillSource, ...]) -> None:
-    """Raise where two sources are known by one name of the caller's choosing."""
-    seen: dict[str, int] = {}
+    """Raise ``SourceError`` (``duplicate-label``) where two sources have one name that the caller chose for them."""
+    index_of: dict[str, int] = {}
     for index, source in enumerate(sources):
         namespace = getattr(source, "namespace", "")
-        first = seen.setdefault(namespace, index) if namespace else index
-        if sources[first] is not source:
+        first = index_of.setdefault(namespace, index) if namespace else index
+        if sources[first] is not source:  # one source given twice is no conflict
             message = f"sources[{index}]: {namespace} is the name of sources[{first}] already"
             raise SourceError(message, code="duplicate-label")
