@@ -17,6 +17,8 @@ _NEXT_STATES = {
     ("theirs", ">"): "all",
 }
 """Which side begins with a marker; "all" is the text outside of conflicts, which every side has."""
+_LABELED_SIDES = {("all", "<"): "ours", ("theirs", ">"): "theirs"}
+"""Which side the words behind a marker name."""
 _NAME = re.compile(r'name = "([^"\\]{1,200})"')
 
 
@@ -57,15 +59,14 @@ def split_conflict(text: str) -> ConflictSides | None:
             for side in parts if state == "all" else (state,):
                 parts[side].append(row)
             continue
-        before, state = state, _NEXT_STATES.get((state, match[1][0]), "")
-        if state == "ours":
-            labels["ours"] = labels["ours"] or match[2] or ""
-        elif state == "theirs":
-            has_base = has_base and before == "base"
-        elif state == "all":
-            labels["theirs"] = labels["theirs"] or match[2] or ""
-        elif not state:
+        step = (state, match[1][0])
+        if step not in _NEXT_STATES:
             return None  # a conflict within a conflict, or somebody deleted one of its markers
+        if step in _LABELED_SIDES:
+            side = _LABELED_SIDES[step]
+            labels[side] = labels[side] or match[2] or ""
+        has_base = has_base and step != ("ours", "=")
+        state = _NEXT_STATES[step]
     if state != "all":
         return None
     base, ours, theirs = ("\n".join(parts[side]) for side in ("base", "ours", "theirs"))

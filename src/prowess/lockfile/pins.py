@@ -50,6 +50,7 @@ class PinnedFiles(FolderFiles):
 
     def load(self, skill: Skill) -> LoadedSkill:
         """The skill, once its whole folder is what the lock file says; else raises ``SkillValidationError``."""
+        # The whole folder before the instructions: they may tell a model to read, or run, any file of it.
         difference = self.find_difference(skill.real_folder, skill.limits)
         if difference:
             raise SkillValidationError(difference, skill.location, _CHANGED_CODE)
@@ -63,6 +64,7 @@ class PinnedFiles(FolderFiles):
         return data, identity
 
     def _read_body_bytes(self, skill: Skill, limit: int) -> tuple[bytes, int]:
+        # The whole file, unlike that of a folder which is not locked: its hash covers the head too.
         data, _ = self._read_skill_file(skill, limit)
         most = skill.limits.max_frontmatter_bytes
         offset = parse_body_offset(skill, data[:most], whole=len(data) <= most)

@@ -64,7 +64,12 @@ def _add_row(row: str, table: dict[str, Any]) -> bool:
         return False
     if not isinstance(name, str) or name in table or (key is name and _BARE_KEY.fullmatch(name) is None):
         return False
-    if type(parsed) not in {str, int} and not (isinstance(parsed, list) and all(type(text) is str for text in parsed)):
-        return False  # null and objects are JSON alone; nothing else is in a lock file
+    if not _is_plain_value(parsed):
+        return False
     table[name] = parsed
     return True
+
+
+def _is_plain_value(value: object) -> bool:
+    """True for a text, an integer or a list of texts: JSON has more kinds of values, and a lock file does not."""
+    return type(value) in {str, int} or (isinstance(value, list) and all(type(text) is str for text in value))

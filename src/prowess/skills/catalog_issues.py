@@ -88,7 +88,8 @@ def _nested_skill_issues(skill: Skill) -> list[Issue]:
 
 
 def _filename_collisions(skill: Skill, entries: FolderEntries) -> list[Issue]:
-    """A warning for other spellings of the file name: on a system that ignores case only one of them can exist."""
+    """A warning where the folder has other spellings of the file name, or too many entries to tell."""
+    # On a system that ignores case only one of these files can exist, and nobody can say which one it will be.
     own = skill.file_name
     if not entries.complete:
         message = "the folder holds too many entries to look for another spelling of the file"

@@ -79,8 +79,8 @@ class FolderFiles(SkillFiles):
 
     def read_text(self, skill: Skill, path: str, limit: int, *, truncate: bool) -> str:
         with OpenFile(skill.base, (*skill.parts, *split_resource_path(path))) as file:
-            size = file.info.st_size
-            data = file.read(limit + 1)
+            size = file.info.st_size  # may be 0 for files, such as those in /proc, that do hold something
+            data = file.read(limit + 1)  # one byte more shows that there is more
         return resources.decode_within(data, path, limit, truncate=truncate, size=max(size, len(data)))
 
     def read_bytes(self, skill: Skill, path: str, limit: int) -> bytes:

@@ -38,7 +38,7 @@ def extract_instructions(skill: Skill, data: bytes, offset: int) -> str:
 
 def strip_body(body: str) -> str:
     """A body as instructions are given: LF line ends, without blanks at both ends."""
-    return (body.replace("\r\n", "\n") if "\r" in body else body).strip()
+    return (body.replace("\r\n", "\n") if "\r" in body else body).strip()  # most bodies need no second copy
 
 
 def decode_body(skill: Skill, data: bytes, offset: int) -> str:
@@ -55,6 +55,7 @@ def decode_body(skill: Skill, data: bytes, offset: int) -> str:
 
 def parse_document(skill: Skill, data: bytes) -> Document:
     """The fields that the head of a whole file has, and the byte at which its body begins."""
+    # Without a check of the folder's name: that was decided when the skill was found.
     limit = skill.limits.max_frontmatter_bytes
     return read_document(
         data[:limit],

@@ -45,6 +45,7 @@ class SkillLocation(NamedTuple):
     """How the files are reached: one object for all skills in folders, one of its own for any other skill."""
 
 
+# A base of ``Skill`` and not an object in it, as ``SkillHead``: a scan makes one object for each skill.
 class LocatedHead(SkillHead):
     """A head and its location: what is asked of a skill about its place, answered without opening anything."""
 
@@ -57,12 +58,12 @@ class LocatedHead(SkillHead):
 
     @property
     def is_inline(self) -> bool:
-        """Whether it is text in a program, without files."""
+        """True for a text in a program, which has no files."""
         return self._location.files.is_inline
 
     @property
     def is_local(self) -> bool:
-        """Whether it is a folder on this machine: only then can anything of it ever run."""
+        """True for a folder on this machine. Nothing of any other skill can ever run."""
         return bool(self._location.base)
 
     @property
@@ -89,6 +90,7 @@ class LocatedHead(SkillHead):
     @property
     def folder(self) -> str:
         """Its folder as text, ``""`` without one."""
+        # A skill without a folder can be shown under a name of one, such as its URI, which is no folder.
         return self._folder() if self._location.base else ""
 
     @property
@@ -98,7 +100,7 @@ class LocatedHead(SkillHead):
 
     @property
     def real_folder(self) -> str:
-        """Its folder without the link that led there, ``""`` without one."""
+        """Its folder by the path that reads use, without the link that led there; ``""`` without a folder."""
         return os.path.join(self._location.base, self._rel) if self._rel else self._location.base
 
     @property
@@ -118,12 +120,12 @@ class LocatedHead(SkillHead):
 
     @property
     def is_linked(self) -> bool:
-        """Whether it was reached through a link."""
+        """True when it was reached through a link."""
         return self._location.link_folder is not None
 
     @property
     def paths_followed(self) -> tuple[str, ...]:
-        """The paths that led to its folder: of each link that was followed, and its own."""
+        """The path of each link that was followed to its folder, and the path of the folder."""
         return (*self._location.links, self._folder())
 
     @property
@@ -172,12 +174,12 @@ class LocatedHead(SkillHead):
 
     @property
     def is_body_seen(self) -> bool:
-        """Whether discovery saw that its body is not blank."""
+        """True when discovery saw that its body is not blank."""
         return self._location.is_body_seen
 
     @property
     def is_searched_below(self) -> bool:
-        """Whether discovery looked below its folder for further skills."""
+        """True when discovery looked below its folder for further skills."""
         return self._location.is_searched_below
 
     @property

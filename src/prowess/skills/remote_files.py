@@ -79,7 +79,7 @@ class RemoteFiles(SkillFiles):
         return self.state
 
     def load(self, skill: Skill) -> LoadedSkill:
-        files = self.renew()
+        files = self.renew()  # instructions and files must be of one state, so the skill goes on with these
         data = files.read(skill.file_name)
         document = parse_document(skill, data)
         # A server names its skills itself, so the name in the file need not be the one that was announced.
@@ -117,9 +117,11 @@ class RemoteFiles(SkillFiles):
         return self.resource_paths(skill) or find_readable(sorted(self.known_files() or ()), SKILL_FILE)
 
     def may_have_files(self, skill: Skill) -> bool:
+        # Files that nobody knows without fetching may exist: to say no would hide them from the model.
         return self.known_files() is None or bool(self.readable_paths(skill))
 
     def _read_whole(self, skill: Skill, path: str) -> bytes:
+        # Only files that the source lists: a path of a model never becomes a part of a URL by itself.
         wanted = "/".join(split_resource_path(path))
         if wanted not in self.files():
             raise ResourceNotFoundError(f"no file {wanted!r}", wanted)
@@ -135,7 +137,7 @@ class RemoteFiles(SkillFiles):
         left = limits.max_digest_bytes
         for file in self.read_all():
             left -= len(file.content)
-            if left < 0:
+            if left < 0:  # before the next file is fetched: a source could give files without end
                 message = f"cannot be hashed within {limits.max_digest_bytes} bytes"
                 raise SkillValidationError(message, self.location, "too-many-bytes")
             hashes[file.path] = hash_bytes(file.content, executable=file.executable)

@@ -1,4 +1,4 @@
-"""One discovered skill: its frontmatter and where it lives. Body and files are read on demand, never kept."""
+"""One skill: its frontmatter, its location, and its body and files, which are read when asked for and never kept."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ _ALL_SLOTS = (*SkillHead.__slots__, *LocatedHead.__slots__)
 class Skill(LocatedHead):
     """A skill that was found, read from text, or made by a program.
 
-    Read-only. What discovery did not need (fields beyond name and description) is parsed from the bytes of the head
-    when it is first asked for.
+    A skill is read-only. Discovery needs the name and the description; every other field is parsed from the bytes of
+    the head when it is first asked for.
     """
 
     __slots__ = ()
@@ -66,7 +66,7 @@ class Skill(LocatedHead):
         self._issues = ()
 
     def __repr__(self) -> str:
-        """The name and where it lives."""
+        """The name and the location."""
         return f"Skill({self._name!r}, {self.location!r})"
 
     def __copy__(self) -> Self:
@@ -78,11 +78,11 @@ class Skill(LocatedHead):
         return self
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
-        """What a pickle holds: everything but the files.
+        """The slots that a pickle holds; the files are not in it.
 
-        Raises ``SkillError`` for a skill whose files another machine gives: its connection stays in this process.
+        Raises ``SkillError`` for a skill whose files another machine gives: its connection belongs to this process.
         """
-        if not self.is_local and not self.is_inline:
+        if not self.is_local and not self.is_inline:  # neither a folder nor a text: a source fetches the files
             message = f"skill {self._name!r} cannot be pickled: its files are given by another machine"
             raise SkillError(message, self.location, "not-picklable")
         return None, {slot: getattr(self, slot) for slot in _ALL_SLOTS}
@@ -96,12 +96,12 @@ class Skill(LocatedHead):
 
     @property
     def state(self) -> object:
-        """What differs when its SKILL.md may have changed: the file's identity, or what its source says of it."""
+        """A value that differs when its SKILL.md may have changed: the file's identity, or its source's state."""
         return self._location.files.get_state(self)
 
     @property
     def issues(self) -> tuple[Issue, ...]:
-        """What was found about its head; for a fetched one also how it differs from what was announced."""
+        """The issues of its head; of a fetched skill also how it differs from what was announced."""
         if self._issues is None:
             folder, issues = self.folder_name, []
             if not self.is_surely_faultless(folder):
@@ -113,7 +113,7 @@ class Skill(LocatedHead):
 
     def _copy(self, **changes: object) -> Skill:
         """A copy with other values in some slots."""
-        other = Skill.__new__(Skill)
+        other = Skill.__new__(Skill)  # the constructor would parse a location, and knows fewer slots
         for slot in _ALL_SLOTS:
             setattr(other, slot, changes[slot] if slot in changes else getattr(self, slot))
         return other
@@ -127,13 +127,14 @@ class Skill(LocatedHead):
         origin: str | None = None,
         files: SkillFiles | None = None,
     ) -> Skill:
-        """A copy with another value for whatever is given: these are what a source, or a lock file, decides."""
+        """A copy with the given values, which a source or a lock file decides; ``None`` keeps a value."""
         given = {"virtual_path": virtual_path, "preload": preload, "scope": scope, "origin": origin, "files": files}
         changes: dict[str, Any] = {field: value for field, value in given.items() if value is not None}
         return self._copy(_location=self._location._replace(**changes))
 
     def with_folder(self, folder: str) -> Skill:
         """The skill in a copy of its folder: its files are read from there and nowhere else."""
+        # Without the identity of the file: the copy is another file, and must not pass for the one that was seen.
         location = self._location._replace(base=folder, link_folder=None)
         return self._copy(_location=location, _rel="", _identity=None)
 
@@ -201,7 +202,7 @@ class Skill(LocatedHead):
         return text.strip()
 
     def read_text(self) -> str:
-        """The whole file, frontmatter included; the text alone of a skill without a file."""
+        """The whole text of its SKILL.md, frontmatter included; of a skill without a file, its text."""
         return self._location.files.read_source(self)
 
     def load(self) -> LoadedSkill:
@@ -213,19 +214,19 @@ class Skill(LocatedHead):
         return self._location.files.list_resources(self)
 
     def resource_paths(self) -> tuple[str, ...]:
-        """``resources().paths`` alone, with fewer steps; of a remote skill what is known without fetching it."""
+        """``resources().paths``, faster; of a remote skill those that are known without fetching anything."""
         return self._location.files.resource_paths(self)
 
     def readable_paths(self) -> tuple[str, ...]:
-        """The files to name to a model: ``resource_paths()``, or, without any, those in whatever folders there are.
+        """The files to name to a model: ``resource_paths()``, or, where there are none, the files in other folders.
 
-        Of a remote skill they are what is known without fetching it. Raises ``SkillValidationError`` for a folder that
-        cannot be listed.
+        Of a remote skill these are the files that are known without fetching anything. Raises ``SkillValidationError``
+        for a folder that cannot be listed.
         """
         return self._location.files.readable_paths(self)
 
     def may_have_files(self) -> bool:
-        """Whether it has a supporting file, or might have one that only fetching it would tell."""
+        """True when it has a supporting file, or may have one that only fetching it would show."""
         return self._location.files.may_have_files(self)
 
     def files(self) -> FileList:
@@ -264,13 +265,13 @@ class Skill(LocatedHead):
             return error
 
     def digest(self) -> str:
-        """The SHA-256 (hex) of everything in its folder; links, special files and limits are errors."""
+        """The SHA-256 (hexadecimal) over all files in its folder; links, special files and limits raise ``SkillError``."""
         return self._location.files.digest(self)
 
     # -- how it is shown ---------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, object]:
-        """Name, description and whatever else is set, under the names used in JSON; plus ``path`` and ``location``."""
+        """The fields that are set, under their names in JSON, with ``path`` and ``location``."""
         front = self.frontmatter
         optional = {
             "license": front.license,
@@ -287,7 +288,7 @@ class Skill(LocatedHead):
         }
 
     def to_xml(self) -> str:
-        """Its entry in an XML listing, with its location; fields escaped and on one line."""
+        """Its entry in an XML listing, with its location; each field is escaped and on one line."""
         return render_skill_xml(self)
 
 
