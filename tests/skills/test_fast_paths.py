@@ -1,4 +1,4 @@
-"""What activation asks of a skill takes short cuts; each gives what the long way gives."""
+"""Fast paths of a skill: each gives what the slow path gives."""
 
 from __future__ import annotations
 
@@ -146,8 +146,8 @@ def test_paths_stop_at_the_limit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("head", ["name: kit\ndescription: d\n", "name: kit\ndescription: a: b\n"])
-def test_a_head_that_changed_within_the_clock_s_tick_is_read_anew(tmp_path: Path, head: str) -> None:
-    """The same size and the same times: only the bytes tell."""
+def test_a_head_that_changed_within_the_tick_of_the_clock_is_parsed_again(tmp_path: Path, head: str) -> None:
+    """Size and times of the file are as before, so only its bytes show the change."""
     file = tmp_path / "kit" / "SKILL.md"
     file.parent.mkdir()
     file.write_text(f"---\n{head}license: A\n---\nBody.\n")

@@ -217,7 +217,7 @@ class Catalog:
         return next((f"it was found and does not load: {issue}" for issue in errors), absent)
 
     def _missing_roots(self) -> list[str]:
-        """The folders that a caller named and that do not exist: no issue, but a reason why a skill is not found."""
+        """The folders that a caller named and that do not exist: a likely reason why a skill is not found."""
         return [place.path for place in self._places if place.scope is None and place.state == "missing"]
 
     def may_lack(self, name: str) -> bool:

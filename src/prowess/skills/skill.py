@@ -265,7 +265,7 @@ class Skill(LocatedHead):
             return error
 
     def digest(self) -> str:
-        """The SHA-256 (hexadecimal) over all files in its folder; links, special files and limits raise ``SkillError``."""
+        """The SHA-256 (hexadecimal) over all files in its folder; links, special files and limits are errors."""
         return self._location.files.digest(self)
 
     # -- how it is shown ---------------------------------------------------------------------------------------------
