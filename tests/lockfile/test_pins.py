@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import shutil
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,7 @@ import prowess
 from tests.repositories import skill_text
 
 if TYPE_CHECKING:
-    import pickle
-from pathlib import Path
+    from pathlib import Path
 
 
 @pytest.fixture
