@@ -176,15 +176,17 @@ def validate(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -
         return (*issues, Issue("unreadable-directory", "", f"cannot be listed: {error.strerror}", file_path))
     return (
         *issues,
-        *_missing_file_issues(file_path, issues, tree, limits),
+        *_missing_reference_issues(file_path, issues, tree, limits),
         *tree_issues(tree, file_path, limits),
         *git_issues(tree, file_path),
         *_hard_link_issues(os.path.dirname(file_path), tree.files, file_path),
     )
 
 
-def _missing_file_issues(file_path: str, issues: list[Issue], tree: TreeListing, limits: Limits) -> tuple[Issue, ...]:
-    from prowess.skills.missing_files import find_missing_files  # noqa: PLC0415 - loading a skill needs none of it
+def _missing_reference_issues(
+    file_path: str, issues: list[Issue], tree: TreeListing, limits: Limits
+) -> tuple[Issue, ...]:
+    from prowess.skills.missing_references import find_missing_references  # noqa: PLC0415 - loading a skill needs none of it
 
     if any(issue.code == "frontmatter-too-large" for issue in issues):  # reading it again would find no body either
         return ()
@@ -192,7 +194,7 @@ def _missing_file_issues(file_path: str, issues: list[Issue], tree: TreeListing,
         body_offset = read_metadata(file_path, "lenient", limits=limits).body_offset
     except SkillValidationError:  # without a readable head nobody knows where the instructions begin
         return ()
-    return tuple(find_missing_files(file_path, body_offset, tree, limits))
+    return tuple(find_missing_references(file_path, body_offset, tree, limits))
 
 
 def _hard_link_issues(folder: str, files: list[str], file_path: str) -> list[Issue]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from prowess.spec.file_references import FileReference
 
 
-def find_missing_files(file: str, body_offset: int, tree: TreeListing, limits: Limits) -> Iterator[Issue]:
+def find_missing_references(file: str, body_offset: int, tree: TreeListing, limits: Limits) -> Iterator[Issue]:
     """A warning for each file that the instructions of a SKILL.md name and its folder does not have.
 
     ``file``: the path of the SKILL.md; ``body_offset``: the byte at which its instructions begin; ``tree``: what is in
