@@ -31,7 +31,9 @@ from prowess.fetch.archive.unpack import unpack, unpack_tree
 from prowess.files.tree import FileHash, digest_tree
 from prowess.install.manifest import MANIFEST_FILE, read_declarations
 from prowess.limits import DEFAULT_LIMITS
-from prowess.lockfile.read import LockEntry, _parse_fast, parse_lock, parse_npm_lock
+from prowess.lockfile.npm import parse_npm_lock
+from prowess.lockfile.plain_toml import parse_plain_toml
+from prowess.lockfile.read import LockEntry, parse_lock
 from prowess.lockfile.write import lock_text
 from prowess.sources.mcp.entry import parse_entry
 from prowess.sources.site_index import read_index
@@ -238,7 +240,7 @@ def parse_lock_file(data: bytes) -> None:
     import tomllib  # noqa: PLC0415 - one target needs it
 
     text = data.decode("utf-8", "replace")
-    quick = _parse_fast(text)
+    quick = parse_plain_toml(text)
     if quick is not None:
         try:
             slow: object = tomllib.loads(text)

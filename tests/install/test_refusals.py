@@ -11,7 +11,8 @@ import prowess
 from prowess.fetch.git.process import GitProgram
 from prowess.files.write import NewFile
 from prowess.install.file_diffs import diff_files
-from prowess.lockfile.read import parse_lock, parse_npm_lock
+from prowess.lockfile.npm import parse_npm_lock
+from prowess.lockfile.read import parse_lock
 from tests.repositories import skill_text
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import prowess
-from prowess.lockfile.read import compute_npm_hash, read_lock, read_npm_lock
+from prowess.lockfile.npm import compute_npm_hash, read_npm_lock
+from prowess.lockfile.read import read_lock
 from tests.repositories import skill_text
 
 if TYPE_CHECKING:

@@ -160,7 +160,7 @@ def test_links_are_not_mixed_where_the_update_has_other_skills() -> None:
     assert [one.name for one in prowess.merge_locks(base, ours, theirs).conflicts] == ["acme/alpha"]
 
 
-def test_a_conflict_says_what_tells_the_sides_apart() -> None:
+def test_a_conflict_describes_how_the_two_sides_differ() -> None:
     ours = lock(alpha="v1")
     other_source = ours.replace("https://github.com/acme/alpha", "https://example.com/alpha.git")
     (conflict,) = prowess.merge_locks("", ours, other_source).conflicts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import shutil
 from typing import TYPE_CHECKING
 
@@ -65,7 +66,7 @@ def test_one_changed_byte_anywhere_keeps_a_skill_from_being_found(project: Path,
 
 
 @pytest.mark.parametrize("how", ["extra", "missing", "link", "mode"])
-def test_so_does_every_other_difference(project: Path, how: str) -> None:
+def test_every_other_difference_keeps_a_skill_from_being_found_too(project: Path, how: str) -> None:
     folder = place(project)
     if how == "extra":
         (folder / "more.md").write_text("x", encoding="utf-8")
@@ -99,8 +100,10 @@ def test_the_check_is_made_again_on_activation_and_on_each_read(project: Path) -
         session.read_resource("pdf", "references/new.md")
 
 
-def test_a_body_that_changed_is_not_read(project: Path) -> None:
+@pytest.mark.parametrize("sent", [False, True])
+def test_a_body_that_changed_is_not_read_in_this_process_or_another(project: Path, sent: bool) -> None:
     skill = found(project)["pdf"]
+    skill = pickle.loads(pickle.dumps(skill)) if sent else skill  # noqa: S301 - made in the line itself
     (place(project) / "SKILL.md").write_text(skill_text("pdf", "Other.\n"), encoding="utf-8")
     for call in (skill.read_body, skill.load, skill.read_text):
         with pytest.raises(prowess.SkillError) as caught:
@@ -144,7 +147,7 @@ def test_without_a_lock_file_that_makes_sense_nothing_installed_counts(project: 
     assert {issue.code for issue in catalog.issues} == {"not-in-lock"}
 
 
-def test_there_is_one_way_to_verify(project: Path) -> None:
+def test_verify_accepts_lock_and_nothing_else(project: Path) -> None:
     with pytest.raises(prowess.SourceError):
         prowess.discover(cwd=project, verify="yes")  # type: ignore[arg-type]
 

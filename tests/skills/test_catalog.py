@@ -54,7 +54,7 @@ def test_skills_are_found_by_name_and_listed_in_its_order() -> None:
     assert repr(catalog) == "<Catalog of 3 skills>"
 
 
-def test_a_root_that_is_not_there_is_told_in_every_way(tmp_path: Path) -> None:
+def test_a_missing_root_is_named_in_the_repr_and_in_errors(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     catalog = scan(gone)
     assert [(issue.code, issue.severity, issue.path) for issue in catalog.issues] == [
@@ -117,7 +117,7 @@ def test_the_first_or_the_last_copy_wins(policy: str, winner: str) -> None:
 
 
 @pytest.mark.parametrize("policy", ["first", "last"])
-def test_the_winner_that_is_named_did_win(policy: str) -> None:
+def test_each_lost_copy_names_the_skill_that_won_in_the_end(policy: str) -> None:
     copies = [at("/one", "a"), at("/two", "a"), at("/three", "a")]
     catalog = Catalog(copies, on_duplicate=policy)  # type: ignore[arg-type]  # mypy widens the parameter
     assert {s.winner for s in catalog.shadowed} == {catalog["a"].location}
@@ -143,7 +143,7 @@ def test_the_same_file_twice_is_one_skill(put: Put, tmp_path: Path) -> None:
     assert (catalog.shadowed, catalog.issues) == ((), ())
 
 
-def test_a_project_that_shadows_the_user_is_told_apart() -> None:
+def test_a_skill_of_the_user_that_a_project_shadows_has_a_code_of_its_own() -> None:
     catalog = Catalog(
         [at("/p", "a", SkillScope.PROJECT), at("/u", "a", SkillScope.USER), at("/v", "a", SkillScope.USER)]
     )
@@ -205,7 +205,7 @@ def test_whole_segments_of_the_virtual_path_are_compared(put: Put, tmp_path: Pat
 
 def test_a_mounted_skill_is_found_under_its_virtual_path(put: Put, tmp_path: Path) -> None:
     put("a")
-    mounted = scan(tmp_path)["a"].placed(virtual_path="skills/billing/a")
+    mounted = scan(tmp_path)["a"].with_source(virtual_path="skills/billing/a")
     catalog = Catalog([mounted, inline("b")])
     assert catalog.under("skills/billing") == (mounted,)
     assert catalog.under("skills") == (mounted,)
@@ -216,7 +216,7 @@ def test_a_mounted_skill_is_found_under_its_virtual_path(put: Put, tmp_path: Pat
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def test_reading_through_the_catalogue(put: Put, tmp_path: Path) -> None:
+def test_a_catalogue_reads_the_body_and_the_files_of_a_skill_by_its_name(put: Put, tmp_path: Path) -> None:
     folder = put("kit", body="\n Do it. \n")
     (folder / "x.md").write_text("x", encoding="utf-8")
     catalog = scan(tmp_path)
@@ -231,7 +231,7 @@ def test_preloaded_skills_come_with_instructions_and_broken_ones_are_left_out(pu
     gone = put("a")
     put("c")
     skills = scan(tmp_path)
-    catalog = Catalog(skills[name].placed(preload=name != "c") for name in "abc")
+    catalog = Catalog(skills[name].with_source(preload=name != "c") for name in "abc")
     (gone / "SKILL.md").unlink()
     assert [(loaded.skill.name, loaded.instructions) for loaded in catalog.preloaded()] == [("b", "Do it.")]
 
@@ -315,7 +315,7 @@ def test_issues_given_by_the_caller_are_kept() -> None:
     assert Catalog([inline("a")], issues=[mine]).issues == (mine,)
 
 
-def test_many_threads_see_one_and_the_same_answer(put: Put, tmp_path: Path) -> None:
+def test_many_threads_get_equal_issues_names_and_fields(put: Put, tmp_path: Path) -> None:
     for number in range(60):
         put(f"s{number}", f"name: s{number}\ndescription: {'d' * (900 + 5 * number)}\n", body="" if number % 3 else "x")
     alone = scan(tmp_path)

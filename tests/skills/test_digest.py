@@ -53,7 +53,9 @@ def expected(files: dict[str, tuple[bytes, int]]) -> str:
 
 
 @pytest.mark.parametrize(("name", "files"), [("small", SMALL), ("large", LARGE)])
-def test_golden_vectors(tmp_path: Path, name: str, files: dict[str, tuple[bytes, int]]) -> None:
+def test_the_digest_of_a_known_folder_never_changes(
+    tmp_path: Path, name: str, files: dict[str, tuple[bytes, int]]
+) -> None:
     assert write(tmp_path / name, files).digest() == expected(files) == GOLDEN[name]
 
 

@@ -1,4 +1,4 @@
-"""What activation asks of a skill takes short cuts; each gives what the long way gives."""
+"""Fast paths of a skill: each gives what the slow path gives."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 import prowess
 from prowess.spec.allowed_tools import _split_tools, parse_allowed_tools
+from prowess.spec.rules import field_issues
 
 if TYPE_CHECKING:
     import random
@@ -93,7 +94,7 @@ def test_a_skill_takes_arguments_or_not_whether_or_not_the_whole_head_was_parsed
     file.parent.mkdir()
     file.write_text(f"---\nname: kit\ndescription: Does it.\n{written}\n---\nBody.\n")
     skill = prowess.scan(tmp_path)["kit"]
-    assert skill.plain_head is not None
+    assert skill.unparsed_head is not None
     assert skill.takes_arguments is takes
     assert skill.frontmatter is not None
     assert skill.takes_arguments is takes
@@ -145,8 +146,8 @@ def test_paths_stop_at_the_limit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("head", ["name: kit\ndescription: d\n", "name: kit\ndescription: a: b\n"])
-def test_a_head_that_changed_within_the_clock_s_tick_is_read_anew(tmp_path: Path, head: str) -> None:
-    """The same size and the same times: only the bytes tell."""
+def test_a_head_that_changed_within_the_tick_of_the_clock_is_parsed_again(tmp_path: Path, head: str) -> None:
+    """Size and times of the file are as before, so only its bytes show the change."""
     file = tmp_path / "kit" / "SKILL.md"
     file.parent.mkdir()
     file.write_text(f"---\n{head}license: A\n---\nBody.\n")
@@ -158,3 +159,43 @@ def test_a_head_that_changed_within_the_clock_s_tick_is_read_anew(tmp_path: Path
     assert known is not None
     assert skill.load().skill.license == "B"
     assert fresh.load().skill is fresh
+
+
+VALUES = (
+    *(
+        "MIT",
+        "Apache-2.0",
+        "no",
+        "true",
+        "null",
+        "~",
+        "12",
+        "1.5",
+        "2024-01-01",
+        "no     ",
+        "no # really",
+        "Does it.",
+        "y",
+    ),
+    *("'quoted text'", '"quoted text"', "a#b and c", "Does it # all", "Does: it", "[one, two]", "x" * 401, "x" * 501),
+    *("Words " * 170, "Words " * 171 + "end", "Wörter genügen", "zero\u200bwidth", "tab\there", "|\n  Block text.\n"),
+    *(">\n  Folded text.\n", "Does it\n  on two lines", "", "infinity", "!tag text", "&anchor text", "Yes, indeed"),
+)
+
+
+@pytest.mark.parametrize("key", ["name", "description", "license", "compatibility", "metadata", "extra", "model"])
+def test_a_head_without_fault_is_one_in_which_the_rules_find_nothing(tmp_path: Path, key: str) -> None:
+    faultless = 0
+    for number, value in enumerate(VALUES):
+        folder = tmp_path / f"kit-{number}"
+        rows = {"name": folder.name, "description": "Does what is asked.", "license": "Apache-2.0", key: value}
+        folder.mkdir()
+        head = "".join(f"{field}: {text}\n" for field, text in rows.items())
+        (folder / "SKILL.md").write_text(f"---\n{head}---\nBody.\n", encoding="utf-8")
+    for skill in prowess.scan(tmp_path):
+        if skill.is_surely_faultless(skill.folder_name):
+            faultless += 1
+            assert skill.issues == ()
+            rules = field_issues(skill.frontmatter, mode="lenient", folder=skill.folder_name, path=skill.location)
+            assert rules == [], skill.read_text()
+    assert faultless or key not in {"description", "license", "compatibility"}

@@ -61,14 +61,14 @@ def test_an_inline_skill_wins_or_loses_by_its_place_only(put: Put, tmp_path: Pat
     assert prowess.Catalog.from_sources(sources[::-1]).load("pdf").instructions == "from text"
 
 
-def test_the_last_may_win_instead(put: Put, tmp_path: Path) -> None:
+def test_the_last_source_wins_where_the_caller_asks_for_that(put: Put, tmp_path: Path) -> None:
     put("one/pdf", body="first")
     put("two/pdf", body="second")
     sources = [prowess.Source.directory(tmp_path / folder) for folder in ("one", "two")]
     assert prowess.Catalog.from_sources(sources, on_duplicate="last").load("pdf").instructions == "second"
 
 
-def test_a_repeat_may_be_an_error(put: Put, tmp_path: Path) -> None:
+def test_a_repeated_name_is_an_error_where_the_caller_asks_for_that(put: Put, tmp_path: Path) -> None:
     put("one/pdf")
     put("two/pdf")
     sources = [prowess.Source.directory(tmp_path / folder) for folder in ("one", "two")]
@@ -109,7 +109,7 @@ def test_the_issues_and_places_of_every_source_are_kept(put: Put, tmp_path: Path
     assert looked == [str(tmp_path / "one"), str(tmp_path / "two")]
 
 
-def test_what_was_hidden_inside_one_source_is_told_too(put: Put, tmp_path: Path) -> None:
+def test_lost_copies_inside_one_source_are_named_too(put: Put, tmp_path: Path) -> None:
     put("one/a/pdf")
     put("one/b/pdf")
     catalog = prowess.Catalog.from_sources([prowess.Source.directory(tmp_path / "one"), inline("other")])
@@ -239,15 +239,15 @@ def test_any_other_error_of_someone_elses_source_is_passed_on() -> None:
         prowess.Catalog.from_sources([Shelf(error=ZeroDivisionError())])
 
 
-# -- mapped ---------------------------------------------------------------------------------------------------------
+# -- map_skills -----------------------------------------------------------------------------------------------------
 
 
-def test_a_mapped_catalogue_has_the_same_names_issues_and_losers(put: Put, tmp_path: Path) -> None:
+def test_map_skills_keeps_names_issues_and_lost_copies(put: Put, tmp_path: Path) -> None:
     put("a/pdf")
     put("b/pdf")
     put("c/Odd_Name")
     before = prowess.scan(tmp_path)
-    after = before.mapped(lambda skill: skill.placed(preload=True, virtual_path=f"v/{skill.name}"))
+    after = before.map_skills(lambda skill: skill.with_source(preload=True, virtual_path=f"v/{skill.name}"))
     assert after.names == before.names
     assert (after.issues, after.shadowed) == (before.issues, before.shadowed)
     assert after.explain("pdf").places == before.explain("pdf").places

@@ -160,7 +160,7 @@ def test_a_folder_swapped_for_a_link_is_not_listed(skill: Skill, tmp_path: Path)
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def test_text_and_bytes_of_a_file(skill: Skill) -> None:
+def test_a_file_is_read_as_text_or_as_bytes(skill: Skill) -> None:
     assert skill.read_resource("references/R.md") == "text of references/R.md\n"
     assert skill.read_bytes("references/R.md") == b"text of references/R.md\n"
     assert skill.read_resource("./references//deep/./x.md") == "text of references/deep/x.md\n"

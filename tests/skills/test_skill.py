@@ -89,10 +89,10 @@ def test_a_skill_is_read_only(put: Put, tmp_path: Path, attribute: str) -> None:
         setattr(found(tmp_path), attribute, "x")
 
 
-# -- where it lives ----------------------------------------------------------------------------------------------------
+# -- its location ------------------------------------------------------------------------------------------------------
 
 
-def test_where_a_skill_lives(put: Put, tmp_path: Path) -> None:
+def test_a_skill_knows_its_folder_its_file_and_its_location(put: Put, tmp_path: Path) -> None:
     folder = put("a/b/kit")
     skill = scan(tmp_path / "a")["kit"]
     assert (skill.dir, skill.path) == (folder, folder / "SKILL.md")
@@ -102,7 +102,7 @@ def test_where_a_skill_lives(put: Put, tmp_path: Path) -> None:
     assert str(folder) in repr(skill)
 
 
-def test_a_root_that_is_itself_a_skill(put: Put, tmp_path: Path) -> None:
+def test_a_root_that_is_itself_a_skill_is_found(put: Put, tmp_path: Path) -> None:
     folder = put("kit")
     skill = scan(folder)["kit"]
     assert (skill.dir, skill.folder_name) == (tmp_path / "kit", "kit")
@@ -125,7 +125,7 @@ def test_a_skill_made_by_a_program(put: Put) -> None:
     assert skill.files() == ("SKILL.md",)
 
 
-def test_a_skill_without_a_folder() -> None:
+def test_a_skill_of_text_has_no_folder_and_no_path() -> None:
     skill = Skill(Frontmatter("greet", "Greets."), body=" Say hello.\r\n")
     assert (skill.path, skill.dir, skill.location, skill.is_inline, skill.origin) == (
         None,
@@ -139,10 +139,10 @@ def test_a_skill_without_a_folder() -> None:
     assert skill.to_dict()["path"] == ""
 
 
-def test_a_placed_copy_differs_in_what_a_source_decides(put: Put, tmp_path: Path) -> None:
+def test_with_source_changes_only_what_a_source_decides(put: Put, tmp_path: Path) -> None:
     put("kit", FULL)
     skill = found(tmp_path)
-    copy = skill.placed(virtual_path="skills/kit", preload=True, scope=SkillScope.PROJECT, origin="other")
+    copy = skill.with_source(virtual_path="skills/kit", preload=True, scope=SkillScope.PROJECT, origin="other")
     assert (copy.virtual_path, copy.preload, copy.scope, copy.origin) == (
         "skills/kit",
         True,
@@ -336,7 +336,7 @@ def test_a_repaired_head_keeps_its_own_body(put: Put, tmp_path: Path) -> None:
 # -- how it is shown ---------------------------------------------------------------------------------------------------
 
 
-def test_a_skill_as_a_dictionary(put: Put, tmp_path: Path) -> None:
+def test_to_dict_has_the_fields_that_are_set(put: Put, tmp_path: Path) -> None:
     put("kit", FULL)
     put("bare")
     assert found(tmp_path).to_dict() == {
@@ -356,7 +356,7 @@ def test_a_skill_as_a_dictionary(put: Put, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("head", [FULL, "name: kit\ndescription: d\n", "name: kit\ndescription: a: b\n"])
-def test_a_skill_crosses_to_another_process_whole(put: Put, tmp_path: Path, head: str) -> None:
+def test_a_pickled_skill_comes_back_whole(put: Put, tmp_path: Path, head: str) -> None:
     put("kit", head, "Body.\n")
     skill = found(tmp_path)
     copies = (pickle.loads(pickle.dumps(skill)), copy.copy(skill), copy.deepcopy(skill))  # noqa: S301 - our own bytes
@@ -367,17 +367,17 @@ def test_a_skill_crosses_to_another_process_whole(put: Put, tmp_path: Path, head
         assert again.load().instructions == "Body."
 
 
-def test_a_copy_in_another_place_is_the_same_in_all_else(put: Put, tmp_path: Path) -> None:
+def test_a_copy_in_another_virtual_folder_equals_the_skill_in_all_else(put: Put, tmp_path: Path) -> None:
     put("kit", "name: kit\ndescription: a: b\nlicense: MIT\n")
     skill = found(tmp_path)
-    moved = skill.placed(virtual_path="skills/kit")
+    moved = skill.with_source(virtual_path="skills/kit")
     assert moved.virtual_path == "skills/kit" != skill.virtual_path
     assert {**moved.to_dict(), "path": ""} == {**skill.to_dict(), "path": ""}
     assert (moved.identity, moved.body_offset, moved.issues) == (skill.identity, skill.body_offset, skill.issues)
     assert moved.read_body() == skill.read_body()
 
 
-def test_a_skill_is_nine_words_and_no_dictionary(put: Put, tmp_path: Path) -> None:
+def test_a_skill_has_slots_and_no_dictionary(put: Put, tmp_path: Path) -> None:
     """Thousands are made at once; a class among its bases without slots would give each a dictionary."""
     put("kit")
     skill = found(tmp_path)

@@ -17,10 +17,11 @@ from prowess.discovery.scan import scan
 from prowess.errors import Issue, SkillError, SkillValidationError, SourceError
 from prowess.files.directory import exists, stat_folder
 from prowess.limits import DEFAULT_LIMITS
+from prowess.names import SKILL_FILE
 from prowess.progress_steps import report_steps
 from prowess.select.budget import listing_costs, render_catalog
 from prowess.skills.mcp_rules import find_refusals
-from prowess.skills.parse import SKILL_FILE, read_metadata, text_issues, validate
+from prowess.skills.parse import read_metadata, text_issues, validate
 from prowess.spec.frontmatter.fields import SPEC_FIELDS
 from prowess.spec.quantities import format_count
 from prowess.spec.reference_validator import REFERENCE_FILENAMES, reference_issues

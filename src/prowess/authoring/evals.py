@@ -18,10 +18,10 @@ from prowess.errors import ResourceError, SourceError
 from prowess.files.directory import Folder, stat_folder
 from prowess.files.read import OpenFile
 from prowess.limits import DEFAULT_LIMITS
+from prowess.names import SKILL_FILE
 from prowess.progress_steps import report_steps
 from prowess.select.ask_selector import run_awaitable
 from prowess.select.selectors import LexicalSelector
-from prowess.skills.parse import SKILL_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -17,7 +17,8 @@ from prowess.errors import Issue, SkillError, SkillLoadError, SkillValidationErr
 from prowess.files.syscalls import rename, set_mode
 from prowess.files.write import write_atomic
 from prowess.limits import DEFAULT_LIMITS
-from prowess.skills.parse import SKILL_FILE, parse_skill
+from prowess.names import SKILL_FILE
+from prowess.skills.parse import parse_skill
 from prowess.spec.frontmatter.json_types import find_unquoted_values
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from prowess.files.syscalls import rename, set_mode, swap_entries
 from prowess.files.temp import temporary_folder
 from prowess.files.write import NewFile, make_folders, write_tree
 from prowess.limits import MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH
+from prowess.names import SKILL_FILE
 from prowess.progress_steps import report_steps
-from prowess.skills.parse import SKILL_FILE
 from prowess.spec.rules import is_spec_name
 
 if TYPE_CHECKING:

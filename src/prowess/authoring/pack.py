@@ -20,9 +20,9 @@ from prowess.files.read import OpenFile
 from prowess.files.tree import is_executable
 from prowess.files.write import NewFile, make_folders, write_atomic
 from prowess.limits import DEFAULT_LIMITS
-from prowess.names import split_relative_path
+from prowess.names import SKILL_FILE, split_relative_path
 from prowess.progress_steps import report_steps
-from prowess.skills.parse import SKILL_FILE, parse_skill, read_metadata, validate
+from prowess.skills.parse import parse_skill, read_metadata, validate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

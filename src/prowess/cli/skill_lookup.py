@@ -20,8 +20,9 @@ from prowess.cli.shown_paths import shorten_path, with_dot_prefix
 from prowess.discovery.scan import discover, scan
 from prowess.discovery.settings import Settings, load_settings
 from prowess.errors import SkillValidationError, SourceError, UnknownSkillError
+from prowess.names import SKILL_FILE
 from prowess.skills.catalog import Catalog
-from prowess.skills.parse import SKILL_FILE, read_metadata
+from prowess.skills.parse import read_metadata
 from prowess.spec.quantities import join_first
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from prowess.errors import SourceError
 from prowess.files.projects import git_root
 from prowess.limits import DEFAULT_LIMITS
 from prowess.model import Place
+from prowess.names import SKILL_FILE
 from prowess.skills.catalog import Catalog
-from prowess.skills.parse import SKILL_FILE
 from prowess.spec.document import LoadPolicy, check_mode
 
 if TYPE_CHECKING:

@@ -23,9 +23,8 @@ from prowess.files.paths import PathResolver, is_inside
 from prowess.files.projects import git_root
 from prowess.files.read import OpenFile, identity_of
 from prowess.model import Place
-from prowess.names import is_git_name
+from prowess.names import SKILL_FILE, is_git_name
 from prowess.skills.location import SkillLocation
-from prowess.skills.parse import SKILL_FILE
 from prowess.skills.skill import Skill, make_skill_from_document, make_skill_from_match
 from prowess.spec.document import LoadPolicy, read_document
 from prowess.spec.frontmatter.fast_match import match_head
@@ -251,7 +250,7 @@ class Walk:
         """The inner loop: one glance at each child's file, the full path for the rest."""
         policy = self.rules.policy
         filename, nested = self.rules.filename, self.rules.nested
-        home = SkillLocation(base, filename, self._scope, policy, links=self._links_to_here, searched=nested)
+        home = SkillLocation(base, filename, self._scope, policy, links=self._links_to_here, is_searched_below=nested)
         quick = self._uses_fast_match
         prefix = rel + os.sep if rel else ""
         now, until = time.monotonic, self._deadline
@@ -332,10 +331,10 @@ class Walk:
             spot.file,
             self._scope,
             self.rules.policy,
-            shown=spot.shown,
+            link_folder=spot.shown,
             links=self._links_to_here,
-            body_seen=seen,
-            searched=self.rules.nested,
+            is_body_seen=seen,
+            is_searched_below=self.rules.nested,
         )
         return make_skill_from_document(home, spot.rel, document, identity_of(info), head)
 
@@ -420,7 +419,7 @@ class Walk:
             return False
         policy, scope, way = self.rules.policy, self._scope, self._links_to_here
         home = SkillLocation(
-            base, self.rules.filename, scope, policy, shown=link, links=way, searched=self.rules.nested
+            base, self.rules.filename, scope, policy, link_folder=link, links=way, is_searched_below=self.rules.nested
         )
         self.skills.append(make_skill_from_match(home, rel, seen, identity_of(info)))
         return True

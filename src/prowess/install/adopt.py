@@ -22,9 +22,9 @@ from prowess.install.stage import stage_install
 from prowess.install.store import open_store
 from prowess.install.tree_paths import check_paths
 from prowess.install.typed_source import parse_typed_source
-from prowess.lockfile.read import compute_npm_hash, read_npm_lock
+from prowess.lockfile.npm import compute_npm_hash, read_npm_lock
+from prowess.names import SKILL_FILE
 from prowess.progress_steps import report_steps
-from prowess.skills.parse import SKILL_FILE
 from prowess.spec.skill_ref import is_safe_part, link_name
 from prowess.spec.source_spec import SourceSpec
 
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
     from prowess.install.store import Store
     from prowess.limits import Limits
-    from prowess.lockfile.read import LockEntries, NpmLockEntry
+    from prowess.lockfile.npm import NpmLockEntry
+    from prowess.lockfile.read import LockEntries
     from prowess.lockfile.scopes import InstallScope
 
 _ADOPTED_FOLDERS: tuple[tuple[str, tuple[str, ...]], ...] = ((SHARED_SKILLS, ()), (CLAUDE_SKILLS, ("claude-code",)))

@@ -13,7 +13,7 @@ from prowess.files.tree import digest_tree, hash_tree
 from prowess.install.agent_links import LinkFolders, skill_folder
 from prowess.lockfile.compare import compare_folder, is_exact_copy
 from prowess.lockfile.read import read_lock
-from prowess.skills.parse import SKILL_FILE
+from prowess.names import SKILL_FILE
 from prowess.spec.skill_ref import is_safe_part, link_name
 
 if TYPE_CHECKING:

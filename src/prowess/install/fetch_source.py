@@ -23,6 +23,7 @@ from prowess.files.tree import read_tree
 from prowess.files.write import NewFile
 from prowess.install.credentials import token_headers, token_variable
 from prowess.install.entry_source import local_path
+from prowess.names import SKILL_FILE
 from prowess.progress_steps import report_steps
 
 if TYPE_CHECKING:
@@ -227,7 +228,7 @@ def _read_archive(spec: SourceSpec, access: SourceAccess) -> InMemoryFiles:
 
     data = _read_file(local_path(spec), access.limits) if spec.local else _download(spec.address, access)
     if data.lstrip(b"\xef\xbb\xbf \r\n").startswith(b"---"):  # the address gave a SKILL.md instead of an archive
-        return InMemoryFiles([NewFile("SKILL.md", data)])
+        return InMemoryFiles([NewFile(SKILL_FILE, data)])
     try:
         return InMemoryFiles(unpack_tree(data, name=spec.address, limits=access.limits))
     except SkillValidationError as error:

@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.discovery.agents import AGENTS
 from prowess.errors import InstallError, Issue, PathTraversalError, SkillLoadError
-from prowess.lockfile.read import NPM_LOCK_FILE, parse_npm_lock
-from prowess.names import folders_above, split_relative_path
-from prowess.skills.parse import SKILL_FILE
+from prowess.lockfile.npm import NPM_LOCK_FILE, parse_npm_lock
+from prowess.names import SKILL_FILE, folders_above, split_relative_path
 from prowess.spec.document import LoadPolicy, read_document
 from prowess.spec.invocation import is_true
 

@@ -18,8 +18,8 @@ from prowess.install.source_survey import survey_source
 from prowess.install.system_errors import wrap_os_errors
 from prowess.install.typed_source import parse_typed_source
 from prowess.limits import MAX_DESCRIPTION_LENGTH
+from prowess.names import SKILL_FILE
 from prowess.progress_steps import report_steps
-from prowess.skills.parse import SKILL_FILE
 from prowess.skills.search import SearchIndex, tags_of
 from prowess.spec.redaction import hide_secrets
 

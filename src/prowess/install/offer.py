@@ -10,9 +10,10 @@ from prowess.authoring.descriptions import description_issues
 from prowess.authoring.secrets import find_secret_issues
 from prowess.install.fetch_source import InMemoryFiles
 from prowess.install.source_survey import survey_source
+from prowess.names import SKILL_FILE
 from prowess.select.budget import listing_costs
 from prowess.skills.inventory import list_scripts
-from prowess.skills.parse import SKILL_FILE, text_issues
+from prowess.skills.parse import text_issues
 from prowess.skills.skill import Skill
 from prowess.spec.commands import find_commands
 from prowess.spec.rules import INERT_FIELDS

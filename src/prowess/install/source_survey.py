@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from prowess.errors import InstallError, Issue, did_you_mean, sort_by_similarity
 from prowess.install.find_skills import find_skills
 from prowess.install.tree_paths import REFUSAL_REASONS, is_safe_path, refuse_irregular
-from prowess.names import folders_above
-from prowess.skills.parse import SKILL_FILE
+from prowess.names import SKILL_FILE, folders_above
 from prowess.spec.quantities import join_first
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What the disk has against what the lock file says: the one comparison, for verify, sync, list and refusals."""
+"""The one comparison of what is on the disk with what the lock file says, for every command that needs it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from prowess.lockfile.scopes import InstallScope
 
 LinkPath = Callable[[str], str]
-"""Where a link that the lock file records is on the disk; ``InstallError`` when that is no place where agents look."""
+"""Returns where on the disk a recorded link is; raises ``InstallError`` where that is no place in which agents look."""
 InstallState = Literal["equal", "missing", "edited", "copy", "unlinked"]
+"""How an install stands to the lock file; ``get_install_state`` says what each word means."""
 _CODE_MESSAGES = {
     "changed-file": "is not what the lock file says",
     "missing-file": "is missing",
@@ -43,11 +44,11 @@ class Difference(NamedTuple):
     folder: str
     """The folder, or the link, that was compared."""
     link: str = ""
-    """As the lock file has it, where a link was looked at, or the copy that stands for it."""
+    """The link as the lock file records it, where a link or the copy in its place was compared; else ``""``."""
 
     @property
     def is_edit(self) -> bool:
-        """Whether somebody changed files: what is missing as a whole holds nothing that could be lost."""
+        """True when somebody changed files, so that something could be lost: a missing folder holds nothing."""
         return self.code not in {"missing-skill", "broken-link"}
 
     def __str__(self) -> str:
@@ -56,31 +57,33 @@ class Difference(NamedTuple):
 
 
 def compare_folder(files: Mapping[str, FileHash], folder: str, limits: Limits, link: str = "") -> list[Difference]:
-    """How a folder differs from the files that the lock file lists for it, by path; nothing when it is equal.
+    """The differences between a folder and the files that the lock file lists for it, by path; none when it is equal.
 
     Raises ``OSError`` for a folder that is there and cannot be listed.
     """
     try:
         tree = hash_tree(folder, limits)
-    except (OSError, ValueError):  # asked first, a folder that is there would cost one call of the system more
+    except (OSError, ValueError):
+        # Only now it is asked whether the folder is there: to ask first costs a system call for each folder that is.
         if stat_folder(folder) is not None:
             raise
         return [Difference("missing-skill", "", folder, link)]
-    if tree.files == files and not tree.problems:  # the usual case, without sets of thousands of paths
+    if tree.files == files and not tree.problems:  # the usual case needs no sets of thousands of paths
         return []
     rows = [("missing-file", path) for path in files.keys() - tree.files.keys()]
     rows += [("extra-file", path) for path in tree.files.keys() - files.keys()]
     rows += [("changed-file", path) for path in files.keys() & tree.files.keys() if files[path] != tree.files[path]]
+    # Links and special files are never installed, so each of them is one file too many.
     rows += [("extra-file", path) for _, path in tree.problems]
     return [Difference(code, path, folder, link) for code, path in sorted(rows, key=lambda row: (row[1], row[0]))]
 
 
 def compare_install(entry: LockEntry, scope: InstallScope, link_path: LinkPath, limits: Limits) -> Iterator[Difference]:
-    """How an install, its links, and the copies that stand for links, differ from an entry of the lock file."""
+    """The differences between an entry of the lock file and its install, its links and the copies in place of links."""
     place = scope.install_folder(entry.name)
-    if is_link(place):  # nothing that is installed is a link, whatever it leads to
+    if is_link(place):  # no install is a link: somebody put it there, wherever it leads
         yield Difference("missing-skill", "", place)
-    elif exists(place) or not entry.is_copied:  # of copies nothing is in the base, and what is there is not believed
+    elif exists(place) or not entry.is_copied:  # copies have nothing in the base, so a folder there is suspect
         yield from compare_folder(entry.files, place, limits)
     for recorded in entry.links:
         yield from _compare_link(entry, recorded, place, link_path(recorded), limits)
@@ -89,7 +92,7 @@ def compare_install(entry: LockEntry, scope: InstallScope, link_path: LinkPath, 
 def _compare_link(entry: LockEntry, recorded: str, place: str, path: str, limits: Limits) -> Iterator[Difference]:
     folder = entry.folder_for_link(os.path.basename(path))
     linked = is_link(path)
-    if linked and entry.is_copied:  # wherever it leads, a clone has nothing there
+    if linked and entry.is_copied:  # a clone of the project would not have what the link leads to
         yield Difference("broken-link", "", path, recorded)
     elif linked or (recorded not in entry.copies and not is_exact_copy(entry, path, limits)):
         target = os.path.join(place, *folder.split("/")) if folder else place
@@ -100,13 +103,17 @@ def _compare_link(entry: LockEntry, recorded: str, place: str, path: str, limits
 
 
 def is_exact_copy(entry: LockEntry, path: str, limits: Limits) -> bool:
-    """Whether a real folder holds exactly the files that the lock file records for the skill of that name."""
+    """True when ``path`` is a real folder with exactly the files that the lock file records for its name."""
     files = entry.files_below(entry.folder_for_link(os.path.basename(path)))
     return bool(files) and is_real_folder(path) and not compare_folder(files, path, limits)
 
 
 def get_install_state(differences: Iterable[Difference]) -> InstallState:
-    """What an install is: ``"copy"`` or ``"unlinked"`` when only an edited copy, or links, differ."""
+    """The state of an install, given how it differs from the lock file.
+
+    ``"equal"``: it does not differ. ``"missing"``: its folder is gone. ``"edited"``: files of its folder differ.
+    ``"copy"``: only files of a copy differ. ``"unlinked"``: only links differ.
+    """
     state: InstallState = "equal"
     for difference in differences:
         if not difference.link:
@@ -115,18 +122,18 @@ def get_install_state(differences: Iterable[Difference]) -> InstallState:
     return state
 
 
-def describe_differences(differences: Sequence[Difference], most: int = 5) -> str:
-    """Differences for a message, the first few of them."""
-    said = [
-        f"{'/'.join(filter(None, (one.link, one.path))) or 'the folder'} "
-        f"({one.code.removesuffix('-file').removesuffix('-skill')})"
-        for one in differences
+def describe_differences(differences: Sequence[Difference], limit: int = 5) -> str:
+    """The first ``limit`` differences as a message shows them, and how many more there are."""
+    shown = [
+        f"{'/'.join(filter(None, (difference.link, difference.path))) or 'the folder'} "
+        f"({difference.code.removesuffix('-file').removesuffix('-skill')})"
+        for difference in differences
     ]
-    return join_first(said, most)
+    return join_first(shown, limit)
 
 
 def verify_scope(scope: InstallScope, locked: LockEntries, link_path: LinkPath, limits: Limits) -> Iterator[Issue]:
-    """Every difference between a scope's lock file and the disk, each changed, missing or extra file by name."""
+    """An issue for each difference between a scope's lock file and the disk, with the name of the file."""
     for name in report_steps(sorted(locked), str):
         for difference in compare_install(locked[name], scope, link_path, limits):
             yield _make_issue(locked[name], difference)
@@ -134,7 +141,7 @@ def verify_scope(scope: InstallScope, locked: LockEntries, link_path: LinkPath, 
 
 
 def find_unrecorded_installs(scope: InstallScope, locked: LockEntries) -> Iterator[Issue]:
-    """An issue for each install that is there and in no entry of the lock file."""
+    """A warning for each install that is on the disk and in no entry of the lock file."""
     for name in list_install_names(scope):
         if name not in locked:
             yield Issue(
@@ -147,6 +154,6 @@ def _make_issue(entry: LockEntry, difference: Difference) -> Issue:
     if code == "broken-link":
         wrong = "is a link, not a copy of" if entry.is_copied else "does not lead to"
         return Issue(code, link, f"{link} {wrong} {entry.name}", folder)
-    what = path or entry.name
-    says = "is a link, not what was installed" if not path and is_link(folder) else _CODE_MESSAGES[code]
-    return Issue(code, what, f"{what} {says}", os.path.join(folder, *path.split("/")) if path else folder)
+    subject = path or entry.name
+    fault = "is a link, not what was installed" if not path and is_link(folder) else _CODE_MESSAGES[code]
+    return Issue(code, subject, f"{subject} {fault}", os.path.join(folder, *path.split("/")) if path else folder)

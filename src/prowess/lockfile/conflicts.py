@@ -1,27 +1,40 @@
-"""A lock file or a manifest that git left in conflict: its markers recognised, its two sides told apart."""
+"""A lock file or a manifest that git left in conflict: how its markers are found and its two sides separated."""
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple
 
+# A marker may be longer than seven characters: the attribute conflict-marker-size sets its length.
 _MARKER = re.compile(r"^(<{7,}|\|{7,}|={7,}|>{7,})(?: (.*))?$")
 _ANY_MARKER = re.compile(r"^(?:<{7}|>{7}|\|{7})(?:[ <>|]|\r?$)|^={7}\r?$", re.MULTILINE)
 _ENTRY_HEADER = "[[skill]]"
+_NEXT_STATES = {
+    ("all", "<"): "ours",
+    ("ours", "|"): "base",
+    ("ours", "="): "theirs",
+    ("base", "="): "theirs",
+    ("theirs", ">"): "all",
+}
+"""Which side begins with a marker; "all" is the text outside of conflicts, which every side has."""
+_LABELED_SIDES = {("all", "<"): "ours", ("theirs", ">"): "theirs"}
+"""Which side the words behind a marker name."""
 _NAME = re.compile(r'name = "([^"\\]{1,200})"')
 
 
 class ConflictSides(NamedTuple):
-    """The texts that a file in conflict was made from, as far as the markers tell."""
+    """The texts that a file in conflict was made from, as far as the markers show them."""
 
     base: str | None
-    """What both sides began with; ``None`` where the markers do not hold it (git's style ``merge``)."""
+    """The text that both sides began with; ``None`` where the markers do not show it (git's style ``merge``)."""
     ours: str
+    """The text of our side."""
     theirs: str
+    """The text of the other side."""
     ours_label: str = ""
-    """What git wrote behind the first marker: mostly ``HEAD``."""
+    """The words behind git's first marker: mostly ``HEAD``."""
     theirs_label: str = ""
-    """What git wrote behind the last marker: a branch, or a commit and its subject."""
+    """The words behind git's last marker: a branch, or a commit and its subject."""
 
 
 def find_marker(text: str) -> int:
@@ -33,7 +46,7 @@ def find_marker(text: str) -> int:
 def split_conflict(text: str) -> ConflictSides | None:
     """The sides of a text with git's conflict markers, in each of its styles; ``None`` where the markers do not pair.
 
-    What git could merge by lines stands in every side, so a side need not be a file that anybody has written.
+    Lines outside of conflicts stand in every side. So a side may be a text that nobody has ever written as a file.
     """
     parts: dict[str, list[str]] = {"base": [], "ours": [], "theirs": []}
     labels = {"ours": "", "theirs": ""}
@@ -41,20 +54,19 @@ def split_conflict(text: str) -> ConflictSides | None:
     for line in text.split("\n"):
         row = line.removesuffix("\r")
         match = _MARKER.fullmatch(row)
-        step = (state, match[1][0]) if match is not None else None
+        # Outside of a conflict a row of "=" is ordinary text, such as the underline of a heading.
         if match is None or (state == "all" and match[1][0] == "="):
             for side in parts if state == "all" else (state,):
                 parts[side].append(row)
-        elif step == ("all", "<"):
-            state, labels["ours"] = "ours", labels["ours"] or match[2] or ""
-        elif step == ("ours", "|"):
-            state = "base"
-        elif step in {("ours", "="), ("base", "=")}:
-            has_base, state = has_base and state == "base", "theirs"
-        elif step == ("theirs", ">"):
-            state, labels["theirs"] = "all", labels["theirs"] or match[2] or ""
-        else:
-            return None  # a conflict within a conflict, or one of which somebody took a part away
+            continue
+        step = (state, match[1][0])
+        if step not in _NEXT_STATES:
+            return None  # a conflict within a conflict, or somebody deleted one of its markers
+        if step in _LABELED_SIDES:
+            side = _LABELED_SIDES[step]
+            labels[side] = labels[side] or match[2] or ""
+        has_base = has_base and step != ("ours", "=")
+        state = _NEXT_STATES[step]
     if state != "all":
         return None
     base, ours, theirs = ("\n".join(parts[side]) for side in ("base", "ours", "theirs"))
@@ -62,16 +74,14 @@ def split_conflict(text: str) -> ConflictSides | None:
 
 
 def find_differing_entries(sides: ConflictSides) -> tuple[str, ...]:
-    """The names of the entries that are not the same text on both sides, sorted.
-
-    The text is compared, not what it says: a side may make no sense as a whole, and must be told of all the same.
-    """
+    """The names of the entries whose text differs between the two sides, sorted."""
+    # Texts are compared and not parsed entries: a side need not be a lock file that can be parsed.
     ours, theirs = _split_entries(sides.ours), _split_entries(sides.theirs)
     return tuple(sorted(name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)))
 
 
 def _split_entries(text: str) -> dict[str, str]:
-    """The text of each entry by its name."""
+    """The text of each entry, by the name of the entry."""
     entries: dict[str, str] = {}
     for part in f"\n{text}".split(f"\n{_ENTRY_HEADER}")[1:]:
         match = _NAME.search(part)

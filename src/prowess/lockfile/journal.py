@@ -1,12 +1,11 @@
-"""The journal of a change under way, as anybody may read it: ``.prowess.journal`` beside ``prowess.lock``.
+"""The journal of a change under way, ``.prowess.journal`` beside ``prowess.lock``: its format, and how it is read.
 
-It holds no lock text. It names the file in which the new lock text waits, which lies beside ``prowess.lock`` too, and
-the SHA-256 of the text before and after. So whoever can write below ``.prowess`` only, such as a cache that was
-poisoned, has no say in what the lock file says; a journal that lies there, where older versions kept theirs, is
-never read.
+The journal holds no lock text. It names the file in which the new lock text waits, also beside ``prowess.lock``, and
+the SHA-256 of the text before and after. So a program that can write below ``.prowess`` only, such as one that restores
+a poisoned cache, cannot change the lock file. Older versions kept their journal there, and it is never read.
 
-A journal counts only in the folders that it was written for: it names their inode numbers, which nobody can know who
-commits one to a repository, and which differ in a copy of the project.
+A journal counts only in the folders that it was written for: it names their inode numbers. Nobody who commits a journal
+to a repository can know these numbers, and a copy of the project has others.
 """
 
 from __future__ import annotations
@@ -30,36 +29,39 @@ if TYPE_CHECKING:
 
 JOURNAL_FILE = ".prowess.journal"
 OLD_JOURNAL_FILE = "journal.json"
-"""What older versions called theirs, in the store."""
+"""The name of the journal of older versions, in the store."""
 VERSION = 2
 _TOKEN = re.compile(r"[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One entry that is replaced, put there, or taken away."""
+    """One install or link that is replaced, added, or removed."""
 
     name: str
     """``org/name`` of an install, or the path of a link as the lock file has it."""
     token: str
-    """What the staged entry and the one that was there are called meanwhile."""
+    """The temporary name of the staged entry, and of the one that it replaces."""
     new: int = 0
-    """The number of the staged entry, 0 when nothing takes the place."""
+    """The inode number of the staged entry; 0 when the entry is only removed."""
     old: int = 0
-    """The number of what was there, 0 for nothing."""
+    """The inode number of what was there; 0 when nothing was there."""
     link: bool = False
+    """True for a link of an agent, False for an install."""
     keep: str = ""
-    """Why what was there is kept as a backup, one word; empty when it is not kept."""
+    """The reason, in one word, for keeping what was there as a backup; empty when it is not kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class LockChange:
-    """How the lock file changes: which staged file takes its place, and the SHA-256 of its text before and after."""
+    """How the lock file changes: the staged file that replaces it, and the hashes of both texts."""
 
     token: str
+    """The random part of the name of the staged file."""
     before: str
-    """Empty when there is no lock file before."""
+    """The SHA-256 of the text before; empty when there was no lock file."""
     after: str
+    """The SHA-256 of the text after; empty when the lock file is removed."""
 
     @property
     def staged(self) -> str:
@@ -82,29 +84,29 @@ def digest_text(text: str | None) -> str:
 
 
 def journal_path(scope: InstallScope) -> str:
-    """Where the journal of a scope is while there is one."""
+    """The path of a scope's journal, whether or not there is one."""
     return os.path.join(scope.lock_folder, JOURNAL_FILE)
 
 
 def old_journal_path(scope: InstallScope) -> str:
-    """Where older versions kept theirs: in a folder that a cache may fill, so it is never read."""
+    """The path of the journal of older versions. A cache may fill that folder, so that journal is never read."""
     return os.path.join(scope.base, STORE_FOLDER, OLD_JOURNAL_FILE)
 
 
 def has_journal(scope: InstallScope) -> bool:
-    """Whether there is a journal, to be believed or not."""
+    """True when a scope has a journal, valid or not."""
     return exists(journal_path(scope)) or exists(old_journal_path(scope))
 
 
 def format_journal(journal: Journal, scope: InstallScope) -> str:
-    """A journal as it is written for the folders of a scope."""
+    """The text of a journal for the folders of a scope."""
     lock = asdict(journal.lock) if journal.lock is not None else None
     moves = [asdict(move) for move in journal.moves]
     return json.dumps({"version": VERSION, "here": _inode_numbers(scope), "moves": moves, "lock": lock}, indent=1)
 
 
 def read_journal(scope: InstallScope, limits: Limits) -> Journal | None:
-    """The journal of a scope; ``None`` when there is none. Raises ``InstallError`` for one that is not believed."""
+    """The journal of a scope; ``None`` when there is none. Raises ``InstallError`` for an invalid one."""
     if exists(old_journal_path(scope)):
         raise _bad_journal_error(
             "it lies where older versions kept theirs, and is not read there", old_journal_path(scope)
@@ -124,6 +126,7 @@ def read_journal(scope: InstallScope, limits: Limits) -> Journal | None:
 def _parse_journal(data: dict[str, Any], scope: InstallScope) -> Journal:
     if data["version"] != VERSION:
         raise _bad_journal_error(f"it has version {data['version']!r}", journal_path(scope))
+    # A journal that came with a repository or a copy of the project would move whatever it names: see the module.
     if data["here"] != _inode_numbers(scope):
         raise _bad_journal_error("it was written for other folders than these", journal_path(scope))
     moves = tuple(map(_parse_move, data["moves"]))
@@ -134,6 +137,7 @@ def _parse_journal(data: dict[str, Any], scope: InstallScope) -> Journal:
         texts += (lock.token, lock.before, lock.after)
     if not all(isinstance(text, str) for text in texts) or not all(isinstance(number, int) for number in numbers):
         raise _bad_journal_error("it cannot be read", journal_path(scope))
+    # The token becomes a part of a file name: anything but hexadecimal digits could lead out of the folder.
     if lock is not None and not _TOKEN.fullmatch(lock.token):
         raise _bad_journal_error(f"it names {lock.token[:80]!a}", journal_path(scope))
     return Journal(moves, lock)
@@ -141,7 +145,8 @@ def _parse_journal(data: dict[str, Any], scope: InstallScope) -> Journal:
 
 def _parse_move(data: dict[str, Any]) -> Move:
     keep = data.get("keep") or ""
-    return Move(**{**data, "keep": "edited" if keep is True else keep})  # an older version says whether, and not why
+    # An older version wrote only whether something is kept, as true or false.
+    return Move(**{**data, "keep": "edited" if keep is True else keep})
 
 
 def _inode_numbers(scope: InstallScope) -> list[int]:
@@ -149,18 +154,18 @@ def _inode_numbers(scope: InstallScope) -> list[int]:
 
 
 def read_staged_lock(scope: InstallScope, limits: Limits) -> str | None:
-    """The text that the lock file will have once the change under way is done; ``None`` when none is under way."""
+    """The text that the lock file will have after the change under way; ``None`` when no change is under way."""
     journal = read_journal(scope, limits)
     return read_text(scope.lock_folder, journal.lock.staged, limits) if journal is not None and journal.lock else None
 
 
 def recovery_command(scope: InstallScope) -> str:
-    """The command that ends an interrupted change of a scope."""
+    """The command that completes an interrupted change of a scope."""
     return "prowess sync --user" if scope.location == "user" else "prowess sync"
 
 
 def find_interrupted_change(scope: InstallScope, limits: Limits) -> tuple[Issue, ...]:
-    """A warning where a change waits to be ended, or a journal lies that is not believed; nothing is changed."""
+    """A warning for a change that was interrupted, or for an invalid journal; nothing is changed."""
     try:
         journal = read_journal(scope, limits)
     except InstallError as error:
@@ -173,7 +178,7 @@ def find_interrupted_change(scope: InstallScope, limits: Limits) -> tuple[Issue,
 
 
 def interrupted_error(scope: InstallScope) -> InstallError:
-    """What is raised where a change that is about the lock file waits, and the lock file is to stay as it is."""
+    """The error for a command that must not change the lock file while an interrupted change of it waits."""
     message = f"an interrupted change of the lock file waits here: '{recovery_command(scope)}' ends it"
     return InstallError(message, journal_path(scope), "interrupted-change")
 

@@ -1,4 +1,4 @@
-"""``merge_locks``: two versions of a lock file made one, entry by entry."""
+"""The merge of two versions of a lock file, entry by entry, as git asks for it and as people resolve it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 Side = Literal["ours", "theirs"]
 _SHOWN_DIGITS = 12
 _NO_LINKS: dict[str, Any] = {"agents": (), "links": (), "copies": ()}
-"""The fields of an entry that say for whom it is linked, which is no part of what is installed."""
+"""The fields that say for which agents an entry is linked, emptied: they are no part of what is installed."""
 _AS_INSTALLED: dict[str, Any] = {**_NO_LINKS, "declared": ""}
-"""These, and what declares it: an entry of the manifest with several skills changes when one of the others moves."""
+"""The fields to ignore when two installs are compared: also how the manifest declares the entry, which changes when
+another skill of that declaration is added or removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class LockConflict:
-    """One entry that both sides changed, each in its own way."""
+    """One entry that both sides changed differently, so that a person has to choose."""
 
     name: str
     """``org/name``, as the lock file has it."""
@@ -37,13 +38,13 @@ class LockConflict:
 
 @dataclass(frozen=True, slots=True)
 class LockMerge:
-    """What came of merging two lock files."""
+    """The result of merging two lock files."""
 
     text: str
     """The merged lock file. Where there are conflicts, both versions of such an entry stand in it between git's
     markers, so that no command takes it for a whole one."""
     conflicts: tuple[LockConflict, ...]
-    """The entries that somebody has to choose a side for, by name."""
+    """The entries for which somebody has to choose a side, by name."""
 
 
 def merge_locks(base: str, ours: str, theirs: str, *, choices: Mapping[str, Side] | None = None) -> LockMerge:
@@ -52,9 +53,8 @@ def merge_locks(base: str, ours: str, theirs: str, *, choices: Mapping[str, Side
     An entry that one side alone changed, added or removed is taken as that side has it. Where both changed it
     differently, or one changed and the other removed it, that is a conflict, unless ``choices`` has its name and the
     side to take. Links that one side made or took away are no conflict with an update by the other, and neither is how
-    the manifest declares an entry. A text may be
-    empty: a lock file that was not there. Raises ``InstallError`` (``bad-lock``, ``lock-conflict``), which says which
-    of the three texts it is, for one that is no lock file.
+    the manifest declares an entry. A text may be empty: a lock file that was not there. Raises ``InstallError``
+    (``bad-lock``, ``lock-conflict``) that names the side whose text is no lock file.
     """
     sides = [
         _entries_by_key(locked) for locked in (_read_base(base), _read_side(ours, "ours"), _read_side(theirs, "theirs"))
@@ -65,8 +65,10 @@ def merge_locks(base: str, ours: str, theirs: str, *, choices: Mapping[str, Side
     for key in sides[0].keys() | sides[1].keys() | sides[2].keys():
         before, mine, other = (side.get(key) for side in sides)
         name = next(entry.name for entry in (mine, other, before) if entry is not None)
-        if None in (mine, other) and before is not None:  # removed by one: how the other declares it does not matter
+        if None in (mine, other) and before is not None:
+            # One side removed the entry. If the other changed only its declaration, that is no reason to keep it.
             mine, other = _ignoring_declaration(mine, before), _ignoring_declaration(other, before)
+        # The order matters: an entry that needs no decision is taken as it is, before links are merged.
         if other in (mine, before) or chosen.get(key) == "ours":
             rows.append((name, _entry_text(mine)))
         elif mine == before or chosen.get(key) == "theirs":
@@ -81,7 +83,7 @@ def merge_locks(base: str, ours: str, theirs: str, *, choices: Mapping[str, Side
 
 
 def _entries_by_key(locked: LockEntries) -> dict[str, LockEntry]:
-    """Entries by name without its case: a lock file that has one name in two cases is refused when it is read."""
+    """The entries by lower-case name: two entries whose names differ only in case cannot be in one lock file."""
     return {name.lower(): entry for name, entry in locked.items()}
 
 
@@ -90,24 +92,22 @@ def _read_side(text: str, side: str) -> LockEntries:
 
 
 def _read_base(text: str) -> LockEntries:
-    """What both sides began with.
-
-    Two branches with several common ancestors have a base that git made by merging these, and that may be in conflict
-    itself: then only the entries count that both of its sides have alike, and the rest is told by our two sides.
-    """
+    """The entries that both sides began with."""
     try:
         return _read_side(text, "base")
     except InstallError as error:
         if error.code != "lock-conflict":
             raise
+    # Two branches with several common ancestors have a base that git made by merging these, and it may be in conflict
+    # itself. Then the entries that are equal on both of its sides count, and our two sides decide about the others.
     inner = split_conflict(text)
     if inner is None:
         raise _torn_base_error("its markers do not pair")
     try:
-        one, two = _read_side(inner.ours, "base"), _read_side(inner.theirs, "base")
+        first, second = _read_side(inner.ours, "base"), _read_side(inner.theirs, "base")
     except InstallError as error:
         raise _torn_base_error(error.message) from None
-    return {name: entry for name, entry in one.items() if two.get(name) == entry}
+    return {name: entry for name, entry in first.items() if second.get(name) == entry}
 
 
 def _torn_base_error(why: str) -> InstallError:
@@ -115,10 +115,10 @@ def _torn_base_error(why: str) -> InstallError:
 
 
 def _merge_links(base: LockEntry | None, ours: LockEntry | None, theirs: LockEntry | None) -> LockEntry | None:
-    """The entry that one side alone updated, or none, with the links as both sides together changed them.
+    """The entry as the side has it that updated it, with the links that both sides together made and removed.
 
-    ``None`` where one side removed it, where both updated it, and where the update has other skills: which links these
-    would have, nobody can tell.
+    ``None`` where one side removed the entry, where both updated it, and where the update has other skills and the
+    other side changed links.
     """
     if ours is None or theirs is None:
         return None
@@ -128,7 +128,7 @@ def _merge_links(base: LockEntry | None, ours: LockEntry | None, theirs: LockEnt
     newer, older = (theirs, ours) if mine == before else (ours, theirs)
     if newer.declared == (base.declared if base is not None else ""):
         newer = replace(newer, declared=older.declared)
-    if ours.skills.keys() != theirs.skills.keys():
+    if ours.skills.keys() != theirs.skills.keys():  # nobody can tell which links the new skills should have
         return newer if _link_values(older) == _link_values(base) else None
     merged: dict[str, Any] = {
         key: _merge_sets(*(getattr(side, key, ()) for side in (base, ours, theirs))) for key in _NO_LINKS
@@ -137,7 +137,7 @@ def _merge_links(base: LockEntry | None, ours: LockEntry | None, theirs: LockEnt
 
 
 def _ignoring_declaration(entry: LockEntry | None, base: LockEntry) -> LockEntry | None:
-    """The base itself for an entry that only the manifest declares otherwise; any other entry as it is."""
+    """``base`` for an entry that differs from it only in how the manifest declares it; any other entry unchanged."""
     return base if entry is not None and replace(entry, declared=base.declared) == base else entry
 
 
@@ -146,7 +146,7 @@ def _link_values(entry: LockEntry | None) -> list[tuple[str, ...]]:
 
 
 def _merge_sets(base: Iterable[str], ours: Iterable[str], theirs: Iterable[str]) -> tuple[str, ...]:
-    """What both sides have, and what either added."""
+    """The values that both sides have, and those that either side added."""
     before, mine, other = set(base), set(ours), set(theirs)
     return tuple(sorted((mine & other) | (mine - before) | (other - before)))
 
@@ -162,7 +162,7 @@ def _with_conflict_markers(base: LockEntry | None, ours: LockEntry | None, their
 
 
 def _describe_entry(entry: LockEntry | None, other: LockEntry | None) -> str:
-    """The version of an entry for people, with its source and its place in the manifest where the other has another."""
+    """The version of an entry for people; with its source and its declaration where those of ``other`` differ."""
     if entry is None:
         return ""
     source = f"{entry.source} at " if other is not None and other.source != entry.source else ""
@@ -172,24 +172,22 @@ def _describe_entry(entry: LockEntry | None, other: LockEntry | None) -> str:
 
 
 def _describe_version(entry: LockEntry) -> str:
-    """What was asked for, and what it was then."""
+    """The ref that was asked for, and the commit or the digest that it was."""
     exact = f"commit {entry.commit[:_SHOWN_DIGITS]}" if entry.commit else f"digest {entry.digest[:_SHOWN_DIGITS]}"
     return f"{entry.ref}, {exact}" if entry.ref and entry.ref != entry.commit else exact
 
 
 def find_shared_links(locked: LockEntries) -> dict[str, tuple[str, ...]]:
-    """The places that more than one entry records as its link, each with the names of those entries.
-
-    Two people who installed a skill of one name from two sources come to that: git and the merge see two entries.
-    """
+    """The links that more than one entry records, each with the names of those entries."""
+    # Two people may install skills of one name from two sources: these are two entries, which merge without a conflict.
     names: dict[str, list[str]] = {}
     for name, entry in locked.items():
         for link in entry.links:
             names.setdefault(link, []).append(name)
-    return {link: tuple(several) for link, several in names.items() if len(several) > 1}
+    return {link: tuple(entries) for link, entries in names.items() if len(entries) > 1}
 
 
 def wrap_in_markers(ours: str, theirs: str) -> str:
-    """Both texts as a whole between git's markers, for those that cannot be merged entry by entry."""
+    """Two whole texts between git's markers, for files that cannot be merged entry by entry."""
     first, second = (text if not text or text.endswith("\n") else f"{text}\n" for text in (ours, theirs))
     return f"<<<<<<< ours\n{first}=======\n{second}>>>>>>> theirs\n"

@@ -1,11 +1,9 @@
-"""Lock files, read: ``prowess.lock``, and the ``skills-lock.json`` that the npm ``skills`` tool writes."""
+"""``prowess.lock``, read: an entry for each install, each value checked before anything is done with it."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
-import unicodedata
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -22,69 +20,71 @@ from prowess.errors import (
 from prowess.files.read import OpenFile
 from prowess.files.tree import FileHash, digest_tree
 from prowess.limits import DEFAULT_LIMITS
+from prowess.lockfile.plain_toml import parse_plain_toml
 from prowess.names import folders_above, split_relative_path
 from prowess.spec.redaction import hide_secrets, scrub_text
 from prowess.spec.rules import is_usable_name
 from prowess.spec.skill_ref import is_commit, is_safe_part, link_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from prowess.limits import Limits
 
 LOCK_FILE = "prowess.lock"
-NPM_LOCK_FILE = "skills-lock.json"
 VERSION = 1
 COPY_MODE = "copy"
-"""The mode of an install that is copies, not links."""
-_MAX_TRIES = 100
+"""The mode of an install that puts copies, and not links, into the folders of agents."""
+_MAX_TRIES = 100  # reads of a file that other processes keep replacing
 _ENTRY_HEADER = re.compile(r"\s*\[\[\s*skill\s*\]\]")
 _FILE_ROW = re.compile(r"([0-9a-f]{64}) ([x-]) (\d{1,15}) (.+)", re.ASCII)
-_FILE_LIST = re.compile(r'(?:  "[^"\\\n]*+",\n)*+')
-_PLAIN_ROW = re.compile(r'("?)([A-Za-z0-9_-]++)\1 = (?:"([^"\\]*+)"|\["([^"\\]*+)"\])')
-"""A key with one text, or with a list of one text: nothing in it is escaped."""
-_TEXT_GROUP = 3
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-_CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
 class LockEntry:
-    """What the lock file says of one install: where it came from, what it holds, where it is linked."""
+    """One install as the lock file records it: where it came from, which files it has, where it is linked."""
 
     name: str
     """``org/name``: its folder below the base."""
     source: str
+    """The address, or the folder, that it was installed from; without secrets."""
     kind: str = "git"
     ref: str = ""
+    """The branch, tag or commit that was asked for."""
     commit: str = ""
+    """The commit that the ref was when it was installed."""
     subpath: str = ""
+    """The folder of the source that was installed; ``""`` for all of it."""
     select: str = ""
     """The one skill of the source that this is, where skills were chosen."""
     skills: Mapping[str, str] = field(default_factory=dict)
     """The skills in it by name, each with its folder below the install."""
     digest: str = ""
+    """The SHA-256 over all its files."""
     files: Mapping[str, FileHash] = field(default_factory=dict)
+    """Each file with its hash, by its path below the install."""
     links: tuple[str, ...] = ()
+    """The links in the folders of agents, from the root of the scope."""
     copies: tuple[str, ...] = ()
-    """Those of ``links`` that are copies: because the system would not link, or all of them in ``mode`` copy."""
+    """Those of ``links`` that are copies: where the system could not link, or all of them in ``mode`` copy."""
     agents: tuple[str, ...] = ()
+    """The agents that it is linked for."""
     declared: str = ""
-    """How the manifest declares it, if it does."""
+    """The declaration in the manifest that it belongs to; ``""`` where the manifest does not declare it."""
     mode: str = ""
-    """``"copy"`` where real files lie in the agents' folders and nothing in the install base; else ``""``."""
+    """``"copy"`` for an install that is copies in the folders of agents, with nothing in the base; else ``""``."""
     _by_folder: dict[str, dict[str, FileHash]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _by_link: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def is_copied(self) -> bool:
-        """True when the copies where agents look are the install: there is no tree in the install base."""
+        """True for an install of mode copy, which has no folder in the base."""
         return self.mode == COPY_MODE
 
     def files_below(self, folder: str) -> dict[str, FileHash]:
-        """The files of one folder of it, named from there."""
-        # An install of a repository may hold thousands of skills, and each is asked for: going through all files once
-        # for all of them keeps that from being quadratic.
+        """The files below one folder of the install, by their paths from that folder."""
+        # An install of a repository may hold thousands of skills, and this is called for each. Grouping all files once
+        # keeps that from taking quadratic time.
         if len(self.skills) > 1 and not self._by_folder:
             self._by_folder.update(self._group_files())
         if folder in self._by_folder:
@@ -94,7 +94,9 @@ class LockEntry:
 
     def folder_for_link(self, link: str) -> str:
         """The folder, below the install, of the skill that a link of that name leads to."""
-        if len(self.skills) == 1 and "" in self.skills.values():  # the install is the skill, whatever it is called
+        if (
+            len(self.skills) == 1 and "" in self.skills.values()
+        ):  # the install is the skill, whatever the link is called
             return ""
         if not self._by_link:
             for skill, folder in self.skills.items():
@@ -102,7 +104,7 @@ class LockEntry:
         return self._by_link.get(link, "")
 
     def _group_files(self) -> dict[str, dict[str, FileHash]]:
-        """The files of the folder of each skill, named from there."""
+        """The files of each skill, by the folder of the skill and by their paths from there."""
         groups: dict[str, dict[str, FileHash]] = {folder: {} for folder in self.skills.values()}
         for path, hash_ in self.files.items():
             for folder in folders_above(path):
@@ -116,13 +118,13 @@ LockEntries = dict[str, LockEntry]
 
 
 def read_lock(folder: str, *, limits: Limits = DEFAULT_LIMITS, file: str = LOCK_FILE) -> LockEntries:
-    """What the lock file in ``folder`` says; nothing when there is none. ``InstallError`` when it makes no sense."""
+    """The entries of the lock file in ``folder``; none where there is no such file. Raises ``InstallError``."""
     text = read_text(folder, file, limits)
     return parse_lock(text, f"{folder}/{file}") if text is not None else {}
 
 
 def read_text(folder: str, file: str, limits: Limits = DEFAULT_LIMITS) -> str | None:
-    """The text of a file that people keep under version control; ``None`` when it is not there."""
+    """The text of a lock file, a manifest or a journal; ``None`` where there is none. Raises ``InstallError``."""
     try:
         return _read_whole(folder, file, limits).decode("utf-8")
     except ResourceNotFoundError:
@@ -134,36 +136,36 @@ def read_text(folder: str, file: str, limits: Limits = DEFAULT_LIMITS) -> str | 
 
 
 def _read_whole(folder: str, file: str, limits: Limits) -> bytes:
-    """The bytes of a file that may be replaced at any moment: the old ones or the new ones."""
+    """The bytes of a file that another process may replace at any moment: all old bytes, or all new ones."""
     for _ in range(_MAX_TRIES):
-        with suppress(ResourceChangedError), OpenFile(folder, (file,)) as found:
-            return found.read_all(limits.max_lock_bytes)
+        with suppress(ResourceChangedError), OpenFile(folder, (file,)) as opened:
+            return opened.read_all(limits.max_lock_bytes)
     raise ResourceChangedError(f"{file!r} is replaced all the time", file)
 
 
 def parse_lock(text: str, path: str = "") -> LockEntries:
-    """The installs that a lock file's text records; ``InstallError`` names the line, and the entry, that is wrong.
+    """The entries that the text of a lock file holds; ``InstallError`` names the line and the entry that is wrong.
 
     A text with git's conflict markers is an ``InstallError`` with the code ``lock-conflict``.
     """
-    data = _parse_fast(text)
-    if data is None:  # no row with a marker is written by Prowess, so whole files are not searched for markers
+    data = parse_plain_toml(text)
+    if data is None:  # the fast parser accepts no marker of git, so most files need no search for markers
         _refuse_conflict(text, path)
         data = _parse_toml(text, path)
     if data.get("version") != VERSION:
         message = f"the lock file has version {data.get('version')!r}; this Prowess reads {VERSION}"
-        raise _bad_lock_error(_with_line(message, text, 0, "version"), path)
+        raise bad_lock_error(_with_line(message, text, 0, "version"), path)
     entries = data.get("skill", [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise _bad_lock_error(_with_line("the lock file must hold [[skill]] entries", text, 0, "skill"), path)
+        raise bad_lock_error(_with_line("the lock file must hold [[skill]] entries", text, 0, "skill"), path)
     locked: LockEntries = {}
     names: set[str] = set()
-    for number, data_of_one in enumerate(entries, 1):
+    for number, values in enumerate(entries, 1):
         try:
-            entry = _parse_entry(data_of_one, names)
+            entry = _parse_entry(values, names)
         except _BadEntryError as error:
-            shown = _with_line(f"{error.message}{_name_entry(data_of_one, error.message)}", text, number, error.mark)
-            raise _bad_lock_error(shown, path) from None
+            shown = _with_line(f"{error.message}{_name_entry(values, error.message)}", text, number, error.mark)
+            raise bad_lock_error(shown, path) from None
         names.add(entry.name.lower())
         locked[entry.name] = entry
     return locked
@@ -189,7 +191,7 @@ def _refuse_conflict(text: str, path: str) -> None:
 
 
 class _BadEntryError(Exception):
-    """What is wrong with an entry, and the text that marks its line within the entry."""
+    """An entry is invalid: the reason, and a text by which its line is found within the entry."""
 
     def __init__(self, message: str, mark: str) -> None:
         super().__init__(message)
@@ -197,26 +199,26 @@ class _BadEntryError(Exception):
 
 
 def _name_entry(data: dict[str, Any], message: str) -> str:
-    """Which entry it is, where the message does not say so."""
+    """The end of a message that names the entry, where the message does not name it already."""
     name = data.get("name")
     return f", in the entry {name[:80]!a}" if isinstance(name, str) and name and name not in message else ""
 
 
 def _with_line(message: str, text: str, entry: int, mark: str) -> str:
-    """A message with the line of the first row of an entry (0: above them all) that begins with, or holds, a mark.
+    """A message with the number of the line that is wrong: the first one that begins with ``mark``, or contains it.
 
-    The line of the entry itself where there is no such row; no line for one that is written in another way.
+    Only the lines of the entry with that number are searched; 0 stands for the lines before the first entry. Without
+    such a line it is the first line of the entry. The message stays as it is where the entry itself is not found.
     """
     rows = text.split("\n")
-    heads = [at for at, row in enumerate(rows) if _ENTRY_HEADER.match(row)]
+    heads = [index for index, row in enumerate(rows) if _ENTRY_HEADER.match(row)]
     if entry > len(heads):
         return message
     begin = heads[entry - 1] if entry else 0
     end = heads[entry] if entry < len(heads) else len(rows)
-    there = range(begin, end)
-    line = next((at for at in there if rows[at].lstrip().startswith(mark)), None)
+    line = next((index for index in range(begin, end) if rows[index].lstrip().startswith(mark)), None)
     if line is None:
-        line = next((at for at in there if mark in rows[at]), begin)
+        line = next((index for index in range(begin, end) if mark in rows[index]), begin)
     return f"{message} (line {line + 1})"
 
 
@@ -226,60 +228,7 @@ def _parse_toml(text: str, path: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # a number of thousands of digits is a plain ValueError
-        raise _bad_lock_error(f"the lock file is not TOML: {error}", path) from None
-
-
-def _parse_fast(text: str) -> dict[str, Any] | None:
-    """What a TOML parser gives for a file as Prowess writes it, in a tenth of the time; ``None`` for any other."""
-    if _CONTROLS.search(text):
-        return None  # TOML refuses most of them, even in a comment
-    data: dict[str, Any] = {"skill": []}
-    table: dict[str, Any] = data
-    # Each list of files is cut out as one text: of most lock files they are the greatest part.
-    head, *parts = text.split("\nfiles = [\n")
-    for part in (head, *parts):
-        if part is not head:
-            files, mark, part = part.partition("]\n")  # noqa: PLW2901 - the rest, after the list
-            if not mark or "files" in table or _FILE_LIST.fullmatch(files) is None:
-                return None
-            table["files"] = files[3:-3].split('",\n  "') if files else []
-        for row in part.split("\n"):
-            if row == "[[skill]]":
-                table = {}
-                data["skill"].append(table)
-            elif row == "[skill.skills]" and data["skill"] and table is data["skill"][-1] and "skills" not in table:
-                table["skills"] = table = {}
-            elif row and row[0] != "#" and not _add_row(row, table):
-                return None
-    return data if data["skill"] else None
-
-
-def _add_row(row: str, table: dict[str, Any]) -> bool:
-    """Put a row into the table and return True when it is a key with a value that JSON writes as TOML does."""
-    plain_row = _PLAIN_ROW.fullmatch(row)  # Fast path of nearly every row: what follows gives the same for these.
-    if plain_row is not None and plain_row[2] not in table:
-        table[plain_row[2]] = plain_row[3] if plain_row.lastindex == _TEXT_GROUP else [plain_row[4]]
-        return True
-    key, mark, value = row.partition(" = ")
-    if not mark or "\\" in row:  # the two have different escapes
-        return False
-    try:
-        name = json.loads(key) if key[:1] == '"' else key
-        plain = value[:1] == '"' == value[-1:] and value.count('"') == 2  # noqa: PLR2004
-        if plain:
-            found: Any = value[1:-1]
-        elif value[:2] == '["' and value[-2:] == '"]' and value.count('"') == 2:  # noqa: PLR2004 - one text in a list
-            found = [value[2:-2]]
-        else:
-            found = json.loads(value)
-    except (ValueError, RecursionError):
-        return False
-    if not isinstance(name, str) or name in table or (key is name and _BARE_KEY.fullmatch(name) is None):
-        return False
-    if not plain and type(found) is not int and not (isinstance(found, list) and all(type(t) is str for t in found)):
-        return False  # null, and objects, are JSON alone
-    table[name] = found
-    return True
+        raise bad_lock_error(f"the lock file is not TOML: {error}", path) from None
 
 
 _TEXT_KEYS = ("name", "source", "kind", "ref", "commit", "subpath", "select", "digest", "declared", "mode")
@@ -292,23 +241,25 @@ def _parse_entry(data: dict[str, Any], taken: set[str]) -> LockEntry:
     texts: dict[str, Any] = {key: data.get(key, "") for key in _TEXT_KEYS}
     if not _ONLY_TEXT.issuperset(map(type, texts.values())):
         texts = {key: _check_text(data, key) for key in _TEXT_KEYS}
-    # A file that somebody else wrote may hold a secret; what is read from here on is shown and written again.
+    # A file that somebody else wrote may hold a secret, and these values are shown to people and written again.
     texts["source"], texts["declared"] = hide_secrets(texts["source"]), scrub_text(texts["declared"])
     lists: dict[str, Any] = {key: tuple(_check_texts(data.get(key, []), key)) for key in _LIST_KEYS}
-    if "\0" in "".join((*texts.values(), *(text for texts_of_one in lists.values() for text in texts_of_one))):
+    if "\0" in "".join((*texts.values(), *(text for values in lists.values() for text in values))):
         raise _BadEntryError("the lock file holds a NUL character, which no path can hold", "\\u0000")
     if texts["commit"] and not is_commit(texts["commit"]):
         raise _BadEntryError(
             f"the lock file's commit is {texts['commit'][:80]!r}, which is no id of a commit", "commit"
         )
+    # The name becomes a path below the base: "..", a device or a hidden name must not get there.
     org, _, name = texts["name"].partition("/")
     if not is_safe_part(org) or not is_safe_part(name):
         raise _BadEntryError(f"the lock file names {texts['name'][:80]!r}, which is no org/name", "name")
-    if texts["name"].lower() in taken:
+    if texts["name"].lower() in taken:  # case does not tell folders apart on every system
         raise _BadEntryError("the lock file records one name twice", "name")
     if texts["mode"] not in {"", COPY_MODE}:
         raise _BadEntryError(f"the lock file's mode is {texts['mode'][:80]!r}; it can only be {COPY_MODE!r}", "mode")
     files = dict(map(_parse_file_row, _check_texts(data.get("files", []), "files")))
+    # The digest is what people compare in reviews: it must not say one thing and the list of files another.
     if digest_tree(files) != texts["digest"]:
         raise _BadEntryError(f"the lock file's digest of {texts['name']} does not fit its list of files", "digest")
     return LockEntry(**texts, **lists, skills=_check_skills(data.get("skills", {})), files=files)
@@ -351,92 +302,13 @@ def _check_path(name: str) -> str:
         raise _BadEntryError(f"the lock file lists a file that leads elsewhere: {error.message}", name) from None
 
 
+# Cached because most skills name their files alike, and a lock file may list a hundred thousand of them.
 @lru_cache(4096)
 def _normalise_path(name: str) -> str:
-    """A relative path, checked; most skills name their files alike."""
+    """A relative path, checked."""
     return "/".join(split_relative_path(name))
 
 
-def _bad_lock_error(message: str, path: str) -> InstallError:
+def bad_lock_error(message: str, path: str) -> InstallError:
+    """The error for a lock file whose content is invalid."""
     return InstallError(message, path, "bad-lock")
-
-
-# -- the npm tool's file -----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class NpmLockEntry:
-    """What ``skills-lock.json`` says of one skill."""
-
-    name: str
-    source: str
-    source_type: str = ""
-    source_url: str = ""
-    ref: str = ""
-    skill_path: str = ""
-    computed_hash: str = ""
-
-
-_NPM_KEYS = {
-    "source": "source",
-    "sourceType": "source_type",
-    "sourceUrl": "source_url",
-    "ref": "ref",
-    "skillPath": "skill_path",
-    "computedHash": "computed_hash",
-}
-
-
-def read_npm_lock(folder: str, *, limits: Limits = DEFAULT_LIMITS) -> dict[str, NpmLockEntry]:
-    """The skills that the npm ``skills`` tool has recorded in ``folder``, by name; nothing when it has not."""
-    text = read_text(folder, NPM_LOCK_FILE, limits)
-    return parse_npm_lock(text, f"{folder}/{NPM_LOCK_FILE}") if text is not None else {}
-
-
-def parse_npm_lock(text: str, path: str = "") -> dict[str, NpmLockEntry]:
-    """The skills that such a file's text records; entries with unusable names are left out."""
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
-        raise _bad_lock_error(f"{NPM_LOCK_FILE} is not JSON{where}", path) from None
-    skills = data.get("skills") if isinstance(data, dict) else None
-    if not isinstance(skills, dict):
-        raise _bad_lock_error(f"{NPM_LOCK_FILE} holds no skills", path)
-    return {name: _parse_npm_entry(name, entry) for name, entry in skills.items() if _is_npm_entry(name, entry)}
-
-
-def _is_npm_entry(name: str, entry: object) -> bool:
-    return is_usable_name(name) and isinstance(entry, dict)
-
-
-def _parse_npm_entry(name: str, entry: dict[str, Any]) -> NpmLockEntry:
-    values = {ours: str(entry.get(theirs) or "") for theirs, ours in _NPM_KEYS.items()}
-    return NpmLockEntry(name, **values)
-
-
-_PUNCTUATION = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
-
-
-def compute_npm_hash(files: Iterable[tuple[str, bytes]]) -> str:
-    """The ``computedHash`` of a skill: SHA-256 over each path and its bytes, sorted as JavaScript's locale compares."""
-    total = hashlib.sha256()
-    for path, content in sorted(files, key=lambda file: _collation_key(file[0])):
-        total.update(path.encode())
-        total.update(content)
-    return total.hexdigest()
-
-
-def _collation_key(text: str) -> tuple[list[tuple[int, int | str]], list[str], list[bool]]:
-    """Letters first, then accents, then case: lower before upper. Punctuation comes before digits and letters."""
-    plain = unicodedata.normalize("NFD", text)
-    base = [char for char in plain if not unicodedata.combining(char)]
-    first = [_collation_weight(char) for char in base]
-    return first, [char for char in plain if unicodedata.combining(char)], [char.isupper() for char in base]
-
-
-def _collation_weight(char: str) -> tuple[int, int | str]:
-    at = _PUNCTUATION.find(char)
-    if at >= 0:
-        return 0, at
-    return (1 if char.isdigit() else 2), char.lower()

@@ -1,9 +1,9 @@
-"""Where installed skills lie, and which there are. Nothing here changes anything.
+"""The scopes of installed skills: where the project's and the user's installs are, and which there are.
 
-A scope has a base (``<base>/<org>/<name>``), a root below which agents look, and a lock file. The project's base is
-``.prowess/skills`` in its folder, which is then the root and holds ``prowess.lock``; the user's is ``prowess/skills``
-in the configuration folder, the home folder is the root, and the lock file lies beside ``skills``. With a base of any
-other shape everything stays inside it.
+Nothing here changes anything on the disk. A scope has a base (``<base>/<org>/<name>``), a root below which agents look,
+and a lock file. The project's base is ``.prowess/skills`` in its folder; that folder is the root and holds
+``prowess.lock``. The user's base is ``prowess/skills`` in the configuration folder; the home folder is the root, and
+the lock file lies beside ``skills``. With a base of any other shape everything stays inside it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CONFIG = ".config"
 
 @dataclass(frozen=True, slots=True)
 class InstalledSkill:
-    """An install: whose, which, for the ``"project"`` or the ``"user"``, and where."""
+    """An install: its organisation and name, whether it is the ``"project"``'s or the ``"user"``'s, and its folder."""
 
     org: str
     name: str
@@ -50,17 +50,18 @@ class InstalledSkill:
 
 
 class InstallScope(NamedTuple):
-    """The folders that one lock covers together."""
+    """The folders that belong to one lock file."""
 
     location: ScopeName
     base: str
+    """The folder of the installs: each is ``<base>/<org>/<name>``."""
     root: str
-    """Below it agents look for skills."""
+    """The folder below which agents look for skills."""
     lock_folder: str
     """The folder with the lock file and the manifest."""
 
     def install_folder(self, full_name: str) -> str:
-        """The folder of an install."""
+        """The folder of the install ``org/name``."""
         return os.path.join(self.base, *full_name.split("/"))
 
 
@@ -76,9 +77,10 @@ def default_project_dir() -> Path:
 
 def project_scope(base: str | os.PathLike[str] | None = None) -> InstallScope:
     """The project's scope: that of the project around the working folder, unless a base is given."""
-    where = os.path.abspath(os.fspath(base) if base is not None else _project_base())
-    head = where.removesuffix(os.sep + NATIVE_PROJECT.replace("/", os.sep))
-    return InstallScope("project", where, head, head)
+    folder = os.path.abspath(os.fspath(base) if base is not None else _project_base())
+    # A base of another shape than .prowess/skills is its own root, so that nothing outside of it is touched.
+    root = folder.removesuffix(os.sep + NATIVE_PROJECT.replace("/", os.sep))
+    return InstallScope("project", folder, root, root)
 
 
 def _project_base() -> str:
@@ -87,16 +89,17 @@ def _project_base() -> str:
 
 
 def user_scope(base: str | os.PathLike[str] | None = None) -> InstallScope:
-    """The user's scope."""
+    """The user's scope: the one in the configuration folder, unless a base is given."""
     usual = os.fspath(default_user_dir())
-    where = os.path.abspath(os.fspath(base) if base is not None else usual)
-    above = where.removesuffix(os.sep + "skills")
+    folder = os.path.abspath(os.fspath(base) if base is not None else usual)
+    above = folder.removesuffix(os.sep + "skills")
     config = above.removesuffix(os.sep + "prowess")
-    if where == usual:
-        return InstallScope("user", where, os.path.expanduser("~"), above)
-    if where == os.path.join(config, *_USER_SUBFOLDERS) and os.path.basename(config) == _CONFIG:
-        return InstallScope("user", where, os.path.dirname(config), above)
-    return InstallScope("user", where, where, where)
+    if folder == usual:
+        return InstallScope("user", folder, os.path.expanduser("~"), above)
+    # Somebody's .config/prowess/skills elsewhere: the folder around it is that person's home.
+    if folder == os.path.join(config, *_USER_SUBFOLDERS) and os.path.basename(config) == _CONFIG:
+        return InstallScope("user", folder, os.path.dirname(config), above)
+    return InstallScope("user", folder, folder, folder)
 
 
 def standard_scopes(cwd: str, home: str, env: Mapping[str, str], *, project: bool = True) -> tuple[InstallScope, ...]:
@@ -110,9 +113,12 @@ def standard_scopes(cwd: str, home: str, env: Mapping[str, str], *, project: boo
 
 
 def find_install(ref: SkillRef | str, scopes: tuple[InstallScope, ...]) -> tuple[InstallScope, str]:
-    """The first scope that has the skill, and its folder there; the version does not matter."""
+    """The first scope that has the skill, and its folder there; the version of the reference is ignored.
+
+    Raises ``NotInstalledError`` where no scope has it.
+    """
     wanted = ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)
-    SkillRef.parse(str(wanted))  # one that a program put together is checked as well
+    SkillRef.parse(str(wanted))  # a reference that a program built was never parsed, and its parts become a path
     for scope in scopes:
         place = scope.install_folder(wanted.full_name)
         if stat_folder(place) is not None:
@@ -124,41 +130,39 @@ def find_install(ref: SkillRef | str, scopes: tuple[InstallScope, ...]) -> tuple
 
 
 def _read_entry(scope: InstallScope, full_name: str) -> LockEntry | None:
-    """What the lock file says of an install; nothing where it cannot be read, which whoever needs it says."""
+    """The entry of an install; ``None`` where the lock file has none, or cannot be read: other commands report that."""
     with suppress(InstallError):
         return read_lock(scope.lock_folder).get(full_name)
     return None
 
 
 def find_copies(entry: LockEntry | None, scope: InstallScope) -> list[str]:
-    """The folders that are an install of mode copy, one for each skill that is here: the first copy of it.
-
-    A project's lock file may be somebody else's: a copy that it records outside of the project does not count.
-    """
+    """The folders of an install of mode copy: the first copy of each of its skills that is on the disk."""
     folders: dict[str, str] = {}
     for recorded in entry.copies if entry is not None and entry.is_copied else ():
         path = os.path.normpath(os.path.join(scope.root, recorded))
+        # A project's lock file may come from a stranger, so a copy that it records outside of the project is ignored.
         if is_real_folder(path) and (scope.location == "user" or is_really_inside(path, scope.root)):
             folders.setdefault(os.path.basename(path), path)
     return list(folders.values())
 
 
 def locate_install(entry: LockEntry | None, scope: InstallScope, full_name: str) -> str:
-    """Where an install is, or will be: its folder in the base, or the first of its copies where these are it."""
+    """The folder where an install is or will be: in the base, or the first copy of an install of mode copy."""
     if entry is None or not entry.is_copied:
         return scope.install_folder(full_name)
     return os.path.normpath(os.path.join(scope.root, next(iter(entry.copies), "")))
 
 
 def is_on_disk(entry: LockEntry, scope: InstallScope) -> bool:
-    """True when an install is on this disk: its folder in the base, or a copy of each of its skills."""
+    """True when an install is on the disk: its folder in the base, or, in mode copy, a copy of each of its skills."""
     if entry.is_copied:
         return len(find_copies(entry, scope)) == len({os.path.basename(copy) for copy in entry.copies})
     return os.path.lexists(scope.install_folder(entry.name))
 
 
 def list_copied_installs(scope: InstallScope, locked: Mapping[str, LockEntry]) -> Iterator[InstalledSkill]:
-    """Every install of mode copy that is here, by name; its path is that of its first copy."""
+    """Every install of mode copy that is on the disk, by name; its path is that of its first copy."""
     for full_name in sorted(locked):
         folders = find_copies(locked[full_name], scope)
         if folders:
@@ -167,13 +171,14 @@ def list_copied_installs(scope: InstallScope, locked: Mapping[str, LockEntry]) -
 
 
 def list_installs(scope: InstallScope) -> Iterator[InstalledSkill]:
-    """Every folder two levels below the base, by name; links and hidden names do not count."""
+    """Every install in the base, which is every folder two levels below it, by name; links and hidden names are not."""
     for org, name in _list_org_names(scope):
         yield InstalledSkill(org, name, scope.location, Path(scope.base, org, name))
 
 
 def list_install_names(scope: InstallScope) -> list[str]:
-    """The ``org/name`` of everything installed, by name. Path objects cost more than finding what is there."""
+    """The ``org/name`` of every install in the base, sorted."""
+    # Without Path objects, unlike ``list_installs``: they cost more than listing the folders.
     return [f"{org}/{name}" for org, name in _list_org_names(scope)]
 
 

@@ -1,4 +1,4 @@
-"""``prowess.lock``, written: sorted, one line a file, the same text for the same installs, so that changes merge."""
+"""The text of ``prowess.lock``: sorted, one line for each file, equal for equal installs, so that changes merge."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EMPTY_LOCK_TEXT = (
     "# What is installed, byte for byte. Prowess writes this file; keep it under version control.\n"
     f"version = {VERSION}\n"
 )
-"""A lock file that records nothing, which every entry follows."""
+"""The text at the beginning of every lock file, before the first entry."""
 _OPTIONAL_KEYS = ("ref", "commit", "subpath", "select", "declared", "mode")
 
 
@@ -38,6 +38,7 @@ def lock_entry_text(entry: LockEntry) -> str:
         f"kind = {_toml_string(entry.kind)}",
     ]
     rows += [f"{key} = {_toml_string(getattr(entry, key))}" for key in _OPTIONAL_KEYS if getattr(entry, key)]
+    # The digest is computed from the rows of files, so that the two can never disagree in a file that we write.
     rows.append(f"digest = {_toml_string(digest_tree(dict(entry.files)))}")
     rows += _list_rows("agents", sorted(entry.agents))
     rows += _list_rows("links", sorted(entry.links))
@@ -55,10 +56,12 @@ def _list_rows(key: str, values: list[str]) -> list[str]:
 
 
 def _file_rows(files: Mapping[str, FileHash]) -> list[str]:
+    # By bytes, as everywhere where a tree is hashed: the order is then that of every platform.
     ordered = sorted(files, key=lambda path: path.encode())
     return [f"{files[p].sha256} {'x' if files[p].executable else '-'} {files[p].size} {p}" for p in ordered]
 
 
 def _toml_string(value: str) -> str:
-    """A TOML string; JSON's escapes are TOML's for whatever may stand here."""
+    """A text as a TOML string."""
+    # Every escape that JSON writes means the same in TOML. Only DEL must be escaped in TOML and is not in JSON.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -12,8 +12,8 @@ from prowess.files.directory import open_folder_beneath
 from prowess.files.read import as_resource_error
 from prowess.mcp.answers import Answer, LargeFile
 from prowess.mcp.pagination import NO_CACHE, decode_cursor, make_page
-from prowess.mcp.uris import SKILL_FILE, URI_TEMPLATE, make_uri, split_uri
-from prowess.names import is_git_name
+from prowess.mcp.uris import URI_TEMPLATE, make_uri, split_uri
+from prowess.names import SKILL_FILE, is_git_name
 from prowess.spec.hidden_characters import to_one_line
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from prowess.mcp.prompts import Prompts
 from prowess.mcp.served_skills import ServedSkills, build_from_catalog
 from prowess.mcp.skill_loader import SkillLoader
 from prowess.mcp.tools import ModelTools
-from prowess.mcp.uris import SKILL_FILE, make_uri
+from prowess.mcp.uris import make_uri
+from prowess.names import SKILL_FILE
 
 if TYPE_CHECKING:
     import os

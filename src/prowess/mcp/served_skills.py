@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import Issue
 from prowess.files.paths import path_inside
-from prowess.skills.catalog import Catalog, may_be_equal
+from prowess.skills.catalog import Catalog
+from prowess.skills.duplicates import may_be_identical
 from prowess.skills.mcp_rules import find_refusals
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def build_from_scan(scanned: ScanResult, limits: Limits) -> ServedSkills:
             problems = [Issue("duplicate-name", "", f"its path, {path}, is taken by {owner}", skill.location)]
         if problems:
             winner = catalog[skill.name]
-            is_copy = winner is not skill and may_be_equal(winner, skill)
+            is_copy = winner is not skill and may_be_identical(winner, skill)
             (copies if is_copy else refused).append(Refused(skill.location, tuple(problems), winner is skill))
         else:
             skills[path] = skill

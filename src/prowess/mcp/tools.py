@@ -149,7 +149,7 @@ class ModelTools:
         if self._options.show_folders or not skill.folder:
             return skill
         path = self._served.path_of(skill)
-        return skill.known_as(make_uri(path) if path else ".")
+        return skill.with_shown_folder(make_uri(path) if path else ".")
 
     def _make_links(self, skill: Skill | None, result: ToolResult) -> list[dict[str, Any]]:
         """Return a link to the resource of a binary file, when the extension serves that skill; else nothing."""

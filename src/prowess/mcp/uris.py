@@ -9,7 +9,6 @@ from prowess.errors import PathTraversalError
 from prowess.names import split_resource_path
 
 SCHEME = "skill://"
-SKILL_FILE = "SKILL.md"
 URI_TEMPLATE = "skill://{+skill}/{+file}"
 
 # A "%" without two digits is refused, since decoders disagree about it: some keep it, some fail.

@@ -49,7 +49,7 @@ class InstructionLoader:
         Raises ``SkillError`` where the skill cannot be read, or a person is to be asked first.
         """
         loaded = skill.load()
-        if skill.told_by:
+        if skill.source_label:
             loaded = replace(loaded, instructions=with_source_label(skill, loaded.instructions))
         if not run or not may_have_commands(loaded.instructions):
             return PreparedInstructions(loaded, _NOT_EXPANDED)

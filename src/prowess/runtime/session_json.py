@@ -94,7 +94,7 @@ def merge_bounds(
 
 def digest_skill(skill: Skill) -> str:
     """Return the digest of a skill's folder, or of its text where there is no folder that can be hashed."""
-    if skill.told_by:  # hashing would fetch every file of a remote skill, and its source tells its state
+    if skill.source_label:  # hashing would fetch every file of a remote skill, and its source tells its state
         return f"state:{skill.state}"
     if not skill.is_inline:
         with suppress(SkillError):

@@ -1,10 +1,12 @@
-"""What a skill says of itself: the fields of its head."""
+"""The head of a skill: the fields that the frontmatter of its SKILL.md has."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from prowess.errors import SkillValidationError
+from prowess.limits import MAX_DESCRIPTION_LENGTH
 from prowess.spec.allowed_tools import parse_plain_tools
 from prowess.spec.frontmatter.fields import build_frontmatter
 from prowess.spec.frontmatter.plain_yaml import parse_plain_yaml
@@ -17,11 +19,23 @@ if TYPE_CHECKING:
     from prowess.model import Value
     from prowess.spec.frontmatter.fields import Frontmatter
 
+# Printable ASCII on one line with a letter or a digit at its beginning: neither blank, nor hidden, nor a structure.
+_TEXT = rb"[\"']?[A-Za-z0-9][ -~]{0,%d}\n"
+_FAULTLESS_HEAD = re.compile(
+    rb"(?:name: [a-z0-9-]+\n|description: "
+    + _TEXT % 4096
+    + rb"|(?:license|compatibility|allowed-tools|version|author|argument-hint): "
+    + _TEXT % 400
+    + rb"|metadata:\n(?:  [a-z-]+: "
+    + _TEXT % 400
+    + rb")+)+"
+)
+
 
 class SkillHead:
     """The head of a SKILL.md: name and description at once, every other field when it is first asked for.
 
-    What every ``Skill`` begins with; not an object in it, because discovery makes one for each of thousands of folders.
+    It is the base of ``Skill`` and not an object in it: discovery makes one for each of thousands of folders.
     """
 
     __slots__ = ("_description", "_front", "_issues", "_name", "_raw")
@@ -34,6 +48,7 @@ class SkillHead:
 
     @property
     def name(self) -> str:
+        """The name that the skill goes by."""
         return self._name
 
     @property
@@ -43,6 +58,7 @@ class SkillHead:
 
     @property
     def description(self) -> str:
+        """What the skill does and when to use it, without blanks at both ends."""
         return self._description
 
     @property
@@ -54,68 +70,93 @@ class SkillHead:
         return front
 
     def peek(self) -> Frontmatter:
-        """Every field of the head, parsed again at each call: for one look at each of many skills."""
+        """Every field of the head, parsed again at each call: nothing is kept, for one look at many skills."""
         return self._front if self._front is not None else _parse_front(self._raw)
 
     @property
-    def plain_head(self) -> bytes | None:
-        """Its head where that has the commonest shape and was not parsed yet: no rule of YAML refuses it."""
+    def unparsed_head(self) -> bytes | None:
+        """The bytes of its head where the fast matcher read it and nothing has parsed it yet; else ``None``."""
         return self._raw if self._front is None else None
 
+    def is_surely_faultless(self, folder: str) -> bool:
+        """True when no rule finds anything in its head, where ``folder`` is the name of its folder.
+
+        False says nothing: only parsing the head tells.
+        """
+        # Fast path of ``catalog.issues``, of which parsing was more than half. The slow twin is ``field_issues``, and
+        # tests/skills/test_fast_paths.py compares the two. A head that was only matched has no odd key or repeated one.
+        return (
+            self._front is None
+            and self._name == folder
+            and len(self._description) <= MAX_DESCRIPTION_LENGTH
+            and _FAULTLESS_HEAD.fullmatch(self._raw) is not None
+        )
+
     @property
-    def mended(self) -> tuple[Issue, ...]:
-        """What had to be mended before its head could be read."""
+    def repair_issues(self) -> tuple[Issue, ...]:
+        """What had to be repaired before its head could be read, line breaks included."""
         return tuple(i for i in self._issues or () if i.code.startswith("repaired-") or i.code == "line-break")
 
     @property
     def license(self) -> str | None:
+        """The field ``license``; ``None`` without one."""
         return self.frontmatter.license
 
     @property
     def compatibility(self) -> str | None:
+        """The field ``compatibility``; ``None`` without one."""
         return self.frontmatter.compatibility
 
     @property
     def metadata(self) -> Mapping[str, str]:
+        """The field ``metadata``, each value as text."""
         return self.frontmatter.metadata
 
     @property
     def allowed_tools(self) -> tuple[str, ...]:
-        if self._front is None:  # asked for at each activation, long before anything else
-            found = parse_plain_tools(self._raw)
-            if found is not None:
-                return found
+        """The tools that it asks for, one text each (``allowed-tools``)."""
+        # Fast path: each activation asks for the tools, and mostly for no other field, so the head is not parsed.
+        if self._front is None:
+            tools = parse_plain_tools(self._raw)
+            if tools is not None:
+                return tools
         return self.frontmatter.allowed_tools
 
     @property
     def allowed_tools_raw(self) -> str | None:
+        """The field ``allowed-tools`` as it is written; ``None`` without one."""
         return self.frontmatter.allowed_tools_raw
 
     @property
     def tags(self) -> tuple[str, ...]:
+        """The field ``tags``."""
         return self.frontmatter.tags
 
     @property
     def version(self) -> str | None:
+        """The field ``version``; ``None`` without one."""
         return self.frontmatter.version
 
     @property
     def model(self) -> str | None:
+        """The model that it asks for; ``None`` without one."""
         return self.frontmatter.model
 
     @property
     def context(self) -> str | None:
+        """The field ``context``: ``"fork"`` asks for a sub-agent."""
         return self.frontmatter.context
 
     @property
     def extra(self) -> Mapping[str, Value]:
+        """Every field that no other attribute has, by its key."""
         return self.frontmatter.extra
 
     @property
     def is_fork(self) -> bool:
         """Whether it asks to run as a sub-agent of its own (``context: fork``)."""
-        # Fast path of the bench row "load_skill, first call", which parsing the head made half as long again: in a head
-        # that was only glanced at, a colon follows each key at once. tests/skills/test_fast_paths.py compares the two.
+        # Fast path of the bench row "load_skill, first call": parsing the head made it half as long again. In a head
+        # that the fast matcher read, a colon follows each key at once. tests/skills/test_fast_paths.py compares both.
         if self._front is None and b"context:" not in self._raw:
             return False
         return self.context == "fork"
@@ -131,6 +172,7 @@ class SkillHead:
     @property
     def user_invocable(self) -> bool:
         """Whether people may call it by name."""
+        # Fast path: every spelling of the key has these letters, and most heads do not have the key.
         if self._front is None and b"nvo" not in self._raw:
             return True
         return is_user_invocable(self.frontmatter)
@@ -138,20 +180,21 @@ class SkillHead:
     @property
     def model_invocable(self) -> bool:
         """Whether models see it in listings."""
+        # Fast path, as in ``user_invocable``: the key is disable-model-invocation.
         if self._front is None and b"nvoca" not in self._raw:
             return True
         return is_model_invocable(self.frontmatter)
 
     @property
     def repairs(self) -> tuple[Issue, ...]:
-        """What had to be mended for it to load; empty for a head that nothing was wrong with."""
+        """What had to be repaired for it to load; empty for a head that nothing was wrong with."""
         return tuple(issue for issue in self._issues or () if issue.code.startswith("repaired-"))
 
 
 def _parse_front(raw: bytes) -> Frontmatter:
-    """The fields of a head that ``glance`` has understood, hence plain."""
+    """The fields of a head that the fast matcher has read, which the reader of plain YAML can parse too."""
     parsed = parse_plain_yaml(raw.decode())
-    if parsed is None:  # pragma: no cover - glance accepts only what parse_plain reads; a test compares them
+    if parsed is None:  # pragma: no cover - a test compares what the matcher and the reader accept
         raise SkillValidationError("the head was understood at first and is not now")
     values, lines = parsed
     return build_frontmatter(values, {key: line + 2 for key, line in lines.items()}, raw)

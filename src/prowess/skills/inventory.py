@@ -1,4 +1,4 @@
-"""What is in a skill: its files with sizes and tokens, and everything that could run."""
+"""The inventory of a skill: its files with sizes and tokens, and everything in it that could run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SCRIPTS = "scripts/"
 
 
 class FileInfo(NamedTuple):
-    """A file of a skill: its path, its bytes, about how many tokens it costs (``None``: not text), its execute bit."""
+    """A file of a skill: its path, size, estimated tokens (``None`` where it is no text) and execute bit."""
 
     path: str
     size: int
@@ -34,11 +34,11 @@ class Inventory:
 
     files: tuple[FileInfo, ...]
     commands: tuple[str, ...]
-    """What its instructions would have run when it is activated."""
+    """The commands in its instructions, which an activation would run if they were trusted."""
     scripts: tuple[str, ...]
-    """What could be run as a script."""
+    """The files that could be run as scripts."""
     tokens: int
-    """What its instructions cost."""
+    """The estimated tokens of its instructions."""
     issues: tuple[Issue, ...] = ()
 
     @property
@@ -48,19 +48,19 @@ class Inventory:
 
     @property
     def acts(self) -> bool:
-        """Whether anything of it could run."""
+        """True when anything in it could run."""
         return bool(self.commands or self.scripts)
 
 
 def inventory(skill: Skill) -> Inventory:
-    """What is in a skill; what cannot be read is in ``issues``."""
+    """The inventory of a skill; an issue says which of its files cannot be read."""
     issues: list[Issue] = []
     body = _read_body(skill, issues)
-    found = skill.files()
-    files = tuple(_describe_file(skill, path, issues) for path in found)
-    scripts = list_scripts(found)
+    paths = skill.files()
+    files = tuple(_describe_file(skill, path, issues) for path in paths)
+    scripts = list_scripts(paths)
     commands = tuple(command.text for command in find_commands(body.strip()))
-    return Inventory(files, commands, scripts, estimate_tokens(body.strip()), (*found.issues, *issues))
+    return Inventory(files, commands, scripts, estimate_tokens(body.strip()), (*paths.issues, *issues))
 
 
 def list_scripts(paths: Iterable[str]) -> tuple[str, ...]:
@@ -78,11 +78,9 @@ def _read_body(skill: Skill, issues: list[Issue]) -> str:
 
 def _describe_file(skill: Skill, path: str, issues: list[Issue]) -> FileInfo:
     try:
-        return (
-            _describe_local(skill, path)
-            if skill.is_local
-            else _describe_data(path, skill.read_bytes(path), executable=False)
-        )
+        if skill.is_local:
+            return _describe_local(skill, path)
+        return _describe_data(path, skill.read_bytes(path), executable=False)
     except ResourceError as error:
         issues.append(Issue(error.code, path, error.message, skill.location, 0, "warning"))
         return FileInfo(path, 0, None)
@@ -90,10 +88,12 @@ def _describe_file(skill: Skill, path: str, issues: list[Issue]) -> FileInfo:
 
 def _describe_local(skill: Skill, path: str) -> FileInfo:
     with OpenFile(skill.base, (*skill.parts, *path.split("/"))) as file:
-        executable = is_executable(file)
+        executable = is_executable(file)  # of the open file, so that nobody can exchange it before it is read
         try:
             data = file.read_all(skill.limits.max_body_bytes)
-        except ResourceTooLargeError:
+        except (
+            ResourceTooLargeError
+        ):  # its size is known; its tokens are not worth reading a file that nobody loads whole
             return FileInfo(path, file.info.st_size, None, executable)
     return _describe_data(path, data, executable=executable)
 

@@ -1,11 +1,11 @@
-"""Where a skill lives: which folder, reached how, found by whom; or what stands in for a folder."""
+"""The location of a skill: its folder or what is in place of one, and how discovery found it."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.skills import skill_files
+from prowess.skills.folder_files import FolderFiles
 from prowess.skills.head import SkillHead
 from prowess.spec.document import LoadPolicy
 
@@ -15,116 +15,83 @@ if TYPE_CHECKING:
     from prowess.files.read import Identity
     from prowess.limits import Limits
     from prowess.model import SkillScope
-    from prowess.skills.skill_files import FilePin, SkillFiles
+    from prowess.skills.skill_files import SkillFiles
 
 
 class SkillLocation(NamedTuple):
-    """Where and how skills were found; most skills of a root share one."""
+    """Where and how skills were found. Most skills of a root share one location, so a scan makes few of them."""
 
     base: str = ""
     """The folder that the caller gave, or that a link was allowed to lead to: reads stay below it."""
     file: str = ""
+    """The name of the SKILL.md as it was found."""
     scope: SkillScope | None = None
     policy: LoadPolicy = LoadPolicy()
     origin: str = "directory"
-    shown: str | None = None
+    """The kind of source: ``"directory"``, ``"inline"``, ``"url"`` or ``"mcp"``."""
+    link_folder: str | None = None
     """The folder as it was found, where that is a link."""
     links: tuple[str, ...] = ()
     """The links that the walk followed on its way to the folder, the first one first."""
-    virtual: str | None = None
+    virtual_path: str | None = None
+    """The folder under which filters and listings know the skill, where that is not its own."""
     preload: bool = False
-    body: str | None = None
-    """The whole text of a skill that has no file."""
-    body_seen: bool = True
+    """Whether the instructions stand in the prompt from the start."""
+    is_body_seen: bool = True
     """Whether discovery saw that the body is not blank."""
-    searched: bool = False
+    is_searched_below: bool = False
     """Whether discovery looked below its folder for further skills."""
-    contents: SkillFiles | None = None
-    """What gives the files of a skill that has no folder here."""
-    pin: FilePin | None = None
-    """What a lock file says of its files; every read is compared with it."""
+    files: SkillFiles = FolderFiles()
+    """How the files are reached: one object for all skills in folders, one of its own for any other skill."""
 
 
+# A base of ``Skill`` and not an object in it, as ``SkillHead``: a scan makes one object for each skill.
 class LocatedHead(SkillHead):
-    """A head with a home: what is asked of a skill about its place, answered without opening anything."""
+    """A head and its location: what is asked of a skill about its place, answered without opening anything."""
 
-    __slots__ = ("_home", "_identity", "_offset", "_rel")
+    __slots__ = ("_identity", "_location", "_offset", "_rel")
 
-    _home: SkillLocation
     _identity: Identity | None
+    _location: SkillLocation
     _offset: int
     _rel: str
 
     @property
     def is_inline(self) -> bool:
-        """Whether it is text in a program, without files."""
-        return not self._home.base and self._home.contents is None
+        """True for a text in a program, which has no files."""
+        return self._location.files.is_inline
+
+    @property
+    def is_local(self) -> bool:
+        """True for a folder on this machine. Nothing of any other skill can ever run."""
+        return bool(self._location.base)
 
     @property
     def dir(self) -> Path | None:
         """Its folder, as it was found; ``None`` without one."""
         from pathlib import Path  # noqa: PLC0415 - discovery works without path objects
 
-        return Path(self._folder()) if self._home.base else None
+        return Path(self._folder()) if self._location.base else None
 
     @property
     def path(self) -> Path | None:
         """Its SKILL.md; ``None`` without a folder."""
-        from pathlib import Path  # noqa: PLC0415
+        from pathlib import Path  # noqa: PLC0415 - discovery works without path objects
 
-        return Path(self._folder(), self._home.file) if self._home.base else None
-
-    @property
-    def location(self) -> str:
-        """The path of its SKILL.md, or its URL, or ``inline:NAME``."""
-        if self._home.base:
-            return f"{self._folder()}{os.sep}{self._home.file}"
-        return f"inline:{self._name}" if self._home.contents is None else self._home.contents.location
+        return Path(self._folder(), self._location.file) if self._location.base else None
 
     def _folder(self) -> str:
-        if self._home.shown is not None:
-            return self._home.shown
-        return f"{self._home.base}{os.sep}{self._rel}" if self._rel else self._home.base
+        """The folder under which people know the skill; ``""`` where it has none."""
+        location = self._location
+        if location.link_folder is not None:
+            return location.link_folder
+        return f"{location.base}{os.sep}{self._rel}" if self._rel else location.base
 
     @property
     def folder(self) -> str:
         """Its folder as text, ``""`` without one."""
-        return self._folder() if self._home.base else ""
-
-    @property
-    def is_local(self) -> bool:
-        """Whether it is a folder on this machine: only then can anything of it ever run."""
-        return bool(self._home.base)
-
-    @property
-    def base(self) -> str:
-        """The folder that reads stay below; its own folder is ``parts`` below it."""
-        return self._home.base
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """The way from ``base`` to its folder."""
-        return self._parts()
-
-    @property
-    def file_name(self) -> str:
-        """The name of its SKILL.md as it was found."""
-        return self._home.file
-
-    @property
-    def is_linked(self) -> bool:
-        """Whether it was reached through a link."""
-        return self._home.shown is not None
-
-    @property
-    def real_folder(self) -> str:
-        """Its folder without the link that led there, ``""`` without one."""
-        return os.path.join(self._home.base, self._rel) if self._rel else self._home.base
-
-    @property
-    def ways(self) -> tuple[str, ...]:
-        """The paths that led to its folder: of each link that was followed, and its own."""
-        return (*self._home.links, self._folder())
+        # A skill without a folder can be shown under a name of one, such as its URI, which is no folder.
+        return self._folder() if self._location.base else ""
 
     @property
     def folder_name(self) -> str:
@@ -132,23 +99,60 @@ class LocatedHead(SkillHead):
         return os.path.basename(self._folder())
 
     @property
+    def real_folder(self) -> str:
+        """Its folder by the path that reads use, without the link that led there; ``""`` without a folder."""
+        return os.path.join(self._location.base, self._rel) if self._rel else self._location.base
+
+    @property
+    def base(self) -> str:
+        """The folder that reads stay below; its own folder is ``parts`` below it."""
+        return self._location.base
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The folders from ``base`` to its own folder, by name."""
+        return tuple(self._rel.split(os.sep)) if self._rel else ()
+
+    @property
+    def file_name(self) -> str:
+        """The name of its SKILL.md as it was found."""
+        return self._location.file
+
+    @property
+    def is_linked(self) -> bool:
+        """True when it was reached through a link."""
+        return self._location.link_folder is not None
+
+    @property
+    def paths_followed(self) -> tuple[str, ...]:
+        """The path of each link that was followed to its folder, and the path of the folder."""
+        return (*self._location.links, self._folder())
+
+    @property
     def virtual_path(self) -> str:
         """The folder under which filters and listings know it; the real one unless it was mounted elsewhere."""
-        return self._home.virtual if self._home.virtual is not None else self._folder().replace(os.sep, "/")
+        virtual = self._location.virtual_path
+        return virtual if virtual is not None else self._folder().replace(os.sep, "/")
 
     @property
     def scope(self) -> SkillScope | None:
-        return self._home.scope
+        """Whose folders it was found in, the project's or the user's; ``None`` for any other place."""
+        return self._location.scope
 
     @property
     def origin(self) -> str:
         """What kind of source it came from."""
-        return self._home.origin
+        return self._location.origin
 
     @property
-    def told_by(self) -> str:
+    def source_label(self) -> str:
         """Who says what is in it, where a model must be told; ``""``: it is the user's own."""
-        return skill_files.get_source_label(self._home.contents)
+        return self._location.files.source_label
+
+    @property
+    def server(self) -> object:
+        """The server that gives its files, to be compared with another; ``None`` where no server gives them."""
+        return self._location.files.server
 
     def find_changes(self) -> str:
         """Ask the server that it comes from, if it comes from one, which files differ there now, in one line.
@@ -156,12 +160,12 @@ class LocatedHead(SkillHead):
         ``""`` where none does, and for every skill that no server gives. Raises ``FetchError`` where the server cannot
         be asked, or no longer gives the skill.
         """
-        return skill_files.find_changes(self._home.contents)
+        return self._location.files.find_changes()
 
     @property
     def preload(self) -> bool:
         """Whether its instructions stand in the prompt from the start."""
-        return self._home.preload
+        return self._location.preload
 
     @property
     def body_offset(self) -> int:
@@ -169,19 +173,26 @@ class LocatedHead(SkillHead):
         return self._offset
 
     @property
+    def is_body_seen(self) -> bool:
+        """True when discovery saw that its body is not blank."""
+        return self._location.is_body_seen
+
+    @property
+    def is_searched_below(self) -> bool:
+        """True when discovery looked below its folder for further skills."""
+        return self._location.is_searched_below
+
+    @property
     def identity(self) -> Identity | None:
         """Device, inode, size and times of the file when its head was read."""
         return self._identity
 
     @property
-    def state(self) -> object:
-        """What differs when its SKILL.md may have changed: the file's identity, or what its source says of it."""
-        return self._identity if self._home.contents is None else self._home.contents.state
+    def policy(self) -> LoadPolicy:
+        """How strictly its file is read."""
+        return self._location.policy
 
     @property
     def limits(self) -> Limits:
         """The bounds under which it was found."""
-        return self._home.policy.limits
-
-    def _parts(self) -> tuple[str, ...]:
-        return tuple(self._rel.split(os.sep)) if self._rel else ()
+        return self._location.policy.limits

@@ -1,7 +1,7 @@
-"""The rules of the MCP extension for skills: which skills it serves, and why it leaves out the others.
+"""The rules of the MCP extension for skills: which skills a server offers, and why it leaves out the others.
 
-It serves what is valid by the specification in every part, since other hosts refuse the rest. A server asks these rules
-before it offers a skill, and ``check`` asks them so that an author learns of it.
+A server offers only skills that are valid by the specification in every part, since other hosts refuse the rest. It
+applies these rules before it offers a skill, and ``check`` applies them so that the author learns of it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from prowess.errors import (
 from prowess.files.identity import list_identities
 from prowess.files.read import as_resource_error
 from prowess.limits import MAX_DESCRIPTION_LENGTH
-from prowess.names import split_relative_path
-from prowess.skills.parse import SKILL_FILE
+from prowess.names import SKILL_FILE, split_relative_path
 from prowess.spec.document import STRICT_POLICY, read_document
 from prowess.spec.frontmatter.json_types import find_type_issues, parse_typed_frontmatter
 from prowess.spec.hidden_characters import has_hidden
@@ -41,7 +40,7 @@ _SUSPECT_VALUE = re.compile(
     rb"|^[ \t]+[^\n:]*:[ \t]*[\[{]|^metadata:[ \t]*(?:\n[ \t]*-|\n\S|\s*\Z)|^compatibility:.{400}|^tags:[ \t]*\{"
     rb"|\.(?:[iI]nf|INF|[nN][aA][nN])\b|[0-9]{18}|[0-9.][eE]\+?[0-9]{3}"
 )
-"""Values that may be no text to a reader that types them, or that a rule may refuse: worth parsing the head for."""
+"""Values that may not be text to a reader of typed YAML, or that a rule may refuse: such a head has to be parsed."""
 
 
 def find_refusals(skill: Skill, path: str, limits: Limits) -> list[Issue]:
@@ -51,30 +50,32 @@ def find_refusals(skill: Skill, path: str, limits: Limits) -> list[Issue]:
     """
     try:
         split_relative_path(path)
-        found = [] if _is_surely_valid(skill) else _head_issues(skill, limits)
-        if not found:
+        issues = [] if _is_surely_valid(skill) else _head_issues(skill, limits)
+        if not issues:  # in this order: listing the files costs more than a head that was matched
             list_served_files(skill, limits)
     except PathTraversalError as error:
         return [Issue("bad-file-name", "", error.message, skill.location)]
     except SkillError as error:
         return [replace(issue, path=skill.location) for issue in as_issues(error)]
-    return found
+    return issues
 
 
 def _head_issues(skill: Skill, limits: Limits) -> list[Issue]:
+    """The reasons in the head and the file name of a skill; raises ``SkillError`` for what only typed YAML shows."""
     front = skill.peek()
     fields = field_issues(front, mode="strict", folder=skill.folder_name, path=skill.location)
-    found = [*skill.mended, *(issue for issue in fields if issue.severity == "error")]
+    issues = [*skill.repair_issues, *(issue for issue in fields if issue.severity == "error")]
     if skill.file_name != SKILL_FILE:
-        found.append(Issue("filename-case", "", f"the file is named {skill.file_name}", skill.location))
-    if not found:
+        issues.append(Issue("filename-case", "", f"the file is named {skill.file_name}", skill.location))
+    if not issues:
         parse_strict_fields(skill.read_bytes(SKILL_FILE, limits.max_served_bytes), skill, limits)
-    return found
+    return issues
 
 
 def _is_surely_valid(skill: Skill) -> bool:
-    """Whether a head that was understood at a glance holds nothing that needs another look."""
-    head = skill.plain_head
+    """True when no rule can refuse a head that the fast matcher read, so that it need not be parsed."""
+    # Fast path of a server with thousands of skills; the slow twin is ``_head_issues``.
+    head = skill.unparsed_head
     return (
         head is not None
         and skill.name == skill.folder_name
@@ -87,21 +88,22 @@ def _is_surely_valid(skill: Skill) -> bool:
 
 
 def _has_name_line(head: bytes, name: str) -> bool:
-    """Whether the head itself gives that name: it may be the folder's, taken in the place of one that breaks rules."""
+    """True when the head has that name: the name of a skill may be its folder's, where the written one breaks rules."""
     line = b"name: %s\n" % name.encode()
     return head.startswith(line) or b"\n" + line in head
 
 
 def list_served_files(skill: Skill, limits: Limits) -> list[tuple[str, Identity]]:
-    """Every file of a skill with its identity; raises ``SkillError`` where they are not such as can be served."""
-    most = limits.max_served_files
+    """Every file of a skill with its identity; raises ``SkillError`` where the files cannot be served."""
+    limit = limits.max_served_files
     try:
-        files, bound = list_identities(skill.base, skill.parts, limits, most)
+        files, bound = list_identities(skill.base, skill.parts, limits, limit)
     except OSError as error:
         raise as_resource_error(error, skill.folder_name) from None
     if bound:
-        raise SkillValidationError(f"more than {most} files, or not all of them can be listed", "", bound)
-    check_total_size(sum(mark[2] for _, mark in files), limits)
+        raise SkillValidationError(f"more than {limit} files, or not all of them can be listed", "", bound)
+    # From the sizes that the listing has: a skill that is too large is refused before a byte of it is read.
+    check_total_size(sum(identity[2] for _, identity in files), limits)
     for path, _ in files:
         try:
             split_relative_path(path)
@@ -113,24 +115,24 @@ def list_served_files(skill: Skill, limits: Limits) -> list[tuple[str, Identity]
 
 
 def check_total_size(size: int, limits: Limits) -> None:
-    """Raise ``SkillValidationError`` where files of so many bytes together are more than is served."""
+    """Raise ``SkillValidationError`` where files of ``size`` bytes together are more than a server gives."""
     if size > limits.max_served_bytes:
         raise SkillValidationError(f"{size} bytes; at most {limits.max_served_bytes} are served", "", "too-many-bytes")
 
 
 def parse_strict_fields(data: bytes, skill: Skill, limits: Limits) -> dict[str, Json]:
-    """The frontmatter, typed; raises ``SkillError`` for what the specification does not allow."""
-    most = limits.max_frontmatter_bytes
-    whole = len(data) <= most
-    read_document(data[:most], whole=whole, policy=STRICT_POLICY, folder=skill.folder_name)
-    fields = parse_typed_frontmatter(data[:most], whole=whole, limits=limits)
+    """The fields of a frontmatter with their types; raises ``SkillError`` for what the specification does not allow."""
+    limit = limits.max_frontmatter_bytes
+    whole = len(data) <= limit
+    read_document(data[:limit], whole=whole, policy=STRICT_POLICY, folder=skill.folder_name)
+    fields = parse_typed_frontmatter(data[:limit], whole=whole, limits=limits)
     if problems := find_type_issues(fields):
         raise SkillLoadError(problems)
     return fields
 
 
 def as_issues(error: SkillError) -> tuple[Issue, ...]:
-    """An error about a skill as the findings that it stands for."""
+    """The findings that an error about a skill stands for."""
     if isinstance(error, SkillLoadError):
         return error.issues
     return (Issue(error.code, error.path if isinstance(error, ResourceError) else "", error.message),)

@@ -1,4 +1,4 @@
-"""One SKILL.md, from text or from a file: parsed, validated, or only its head."""
+"""Parsing and validation of one SKILL.md: from a text, from a file, or only its head."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from prowess.files.directory import count_hard_links, stat_folder
 from prowess.files.read import OpenFile
 from prowess.files.tree import list_tree
 from prowess.limits import DEFAULT_LIMITS
+from prowess.names import SKILL_FILE
+from prowess.skills.inline_files import InlineFiles
 from prowess.skills.location import SkillLocation
 from prowess.skills.resources import git_issues, tree_issues
 from prowess.skills.skill import Skill, make_skill_from_document
@@ -24,13 +26,12 @@ if TYPE_CHECKING:
     from prowess.model import Mode
     from prowess.spec.frontmatter.fields import Frontmatter
 
-SKILL_FILE = "SKILL.md"
 _NEVER_REFUSED = frozenset(("empty-body", "hidden-text"))
-"""Warnings that both modes give: no rule of the specification is broken."""
+"""Warnings that strict mode does not refuse either: no rule of the specification is broken."""
 
 
 class ParsedSkill(NamedTuple):
-    """A skill, its body without blanks at both ends, and what was found (warnings and notes; errors raise)."""
+    """A skill, its body without blanks at both ends, and the issues of its file: warnings and information."""
 
     skill: Skill
     body: str
@@ -38,7 +39,7 @@ class ParsedSkill(NamedTuple):
 
     @property
     def warnings(self) -> tuple[Issue, ...]:
-        """The violations that lenient mode lives with, and strict mode refuses: in strict mode there are none."""
+        """The violations that lenient mode accepts and strict mode refuses; in strict mode there are none."""
         return tuple(i for i in self.issues if i.severity == "warning" and i.code not in _NEVER_REFUSED)
 
 
@@ -51,52 +52,51 @@ def parse_skill(
     repair: bool = True,
     limits: Limits = DEFAULT_LIMITS,
 ) -> ParsedSkill:
-    """The skill that ``text`` holds, as if it stood at ``path``. Nothing is opened.
+    """The skill that ``text`` holds, as if it were the file at ``path``. Nothing is opened.
 
-    Strict raises ``SkillLoadError`` with every violation; lenient returns them as issues where it can live with them,
+    Strict mode raises ``SkillLoadError`` with every violation. Lenient mode returns those that it can accept as issues,
     and repairs what real files get wrong (unless ``repair=False``). ``check_dir``: the name must be the folder's.
     """
     check_mode(mode)
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    where = "" if path is None else os.path.abspath(os.fspath(path))
+    file_path = "" if path is None else os.path.abspath(os.fspath(path))
     whole = len(data) <= limits.max_frontmatter_bytes
-    return _parse_bytes(data, where, LoadPolicy(mode, repair, limits), whole=whole, check_dir=check_dir)
+    return _parse_bytes(data, file_path, LoadPolicy(mode, repair, limits), whole=whole, check_dir=check_dir)
 
 
-def _parse_bytes(data: bytes, where: str, policy: LoadPolicy, *, whole: bool, check_dir: bool) -> ParsedSkill:
-    """``whole``: the file ends within the bytes among which its frontmatter must lie."""
+def _parse_bytes(data: bytes, file_path: str, policy: LoadPolicy, *, whole: bool, check_dir: bool) -> ParsedSkill:
+    """The skill in the bytes of a file; ``whole``: they end within the limit for frontmatter."""
     limits = policy.limits
     head = data[: limits.max_frontmatter_bytes]
-    folder = os.path.basename(os.path.dirname(where)) if where else None
-    found = read_document(head, whole=whole, policy=policy, folder=folder, path=where, check_dir=check_dir)
-    body = _decode_body(data[found.body_offset :], found.body_offset, where, limits)
-    base, file = os.path.split(where)
-    home = (
-        SkillLocation(base, file, policy=policy) if where else SkillLocation(policy=policy, origin="inline", body=body)
-    )
-    issues = (*found.issues, *_body_issues(body, found.front, where))
-    return ParsedSkill(make_skill_from_document(home, "", found, None), body.strip(), issues)
+    folder = os.path.basename(os.path.dirname(file_path)) if file_path else None
+    document = read_document(head, whole=whole, policy=policy, folder=folder, path=file_path, check_dir=check_dir)
+    body = _decode_body(data[document.body_offset :], document.body_offset, file_path, limits)
+    base, file = os.path.split(file_path)
+    inline = SkillLocation(policy=policy, origin="inline", files=InlineFiles(body))
+    location = SkillLocation(base, file, policy=policy) if file_path else inline
+    issues = (*document.issues, *_body_issues(body, document.front, file_path))
+    return ParsedSkill(make_skill_from_document(location, "", document, None), body.strip(), issues)
 
 
-def _decode_body(data: bytes, at: int, where: str, limits: Limits) -> str:
+def _decode_body(data: bytes, at: int, file_path: str, limits: Limits) -> str:
     if len(data) > limits.max_body_bytes:
         message = f"has more than {limits.max_body_bytes} bytes"
-        raise SkillLoadError([Issue("body-too-large", "body", message, where)], where)
+        raise SkillLoadError([Issue("body-too-large", "body", message, file_path)], file_path)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         message = f"the body is not UTF-8: byte 0x{data[error.start]:02X} at byte {at + error.start}"
-        raise SkillLoadError([Issue("body-not-text", "body", message, where)], where) from None
+        raise SkillLoadError([Issue("body-not-text", "body", message, file_path)], file_path) from None
 
 
-def _body_issues(body: str, front: Frontmatter, where: str) -> list[Issue]:
+def _body_issues(body: str, front: Frontmatter, file_path: str) -> list[Issue]:
     line = max(front.lines.values(), default=0) + 1
     issues: list[Issue] = []
     if not body.strip():
-        issues.append(Issue("empty-body", "body", "there are no instructions", where, line, "warning"))
+        issues.append(Issue("empty-body", "body", "there are no instructions", file_path, line, "warning"))
     if points := find_hidden_points(body):
         message = f"holds hidden characters ({', '.join(points[:8])})"
-        issues.append(Issue("hidden-text", "body", message, where, line, "warning"))
+        issues.append(Issue("hidden-text", "body", message, file_path, line, "warning"))
     return issues
 
 
@@ -113,21 +113,22 @@ def parse_skill_file(
     Raises ``SkillValidationError`` when the file cannot be read, ``SkillLoadError`` as ``parse_skill`` does.
     """
     check_mode(mode)
-    where = _skill_file_path(path)
+    file_path = _skill_file_path(path)
     policy = LoadPolicy(mode, repair, limits)
-    data, whole = _read_file(where, policy)
-    return _parse_bytes(data, where, policy, whole=whole, check_dir=check_dir)
+    data, whole = _read_file(file_path, policy)
+    return _parse_bytes(data, file_path, policy, whole=whole, check_dir=check_dir)
 
 
-def _read_file(where: str, policy: LoadPolicy) -> tuple[bytes, bool]:
-    """The file as far as it is needed, and whether it ends among the bytes of its head."""
+def _read_file(file_path: str, policy: LoadPolicy) -> tuple[bytes, bool]:
+    """The file as far as it is needed, and whether it ends within the limit for frontmatter."""
     try:
-        with OpenFile(*_split_path(where)) as file:
+        with OpenFile(*_split_path(file_path)) as file:
             data, whole = _read_head(file, policy)
+            # Without an end of the frontmatter there is no body to read: the file is refused for its head.
             if whole or not needs_more_bytes(data, repair=policy.repairs):
-                data += file.read(policy.limits.max_body_bytes + 1, len(data))
+                data += file.read(policy.limits.max_body_bytes + 1, len(data))  # one byte more shows a body too large
     except ResourceError as error:
-        raise SkillValidationError(f"cannot read the file: {error.message}", where, error.code) from None
+        raise SkillValidationError(f"cannot read the file: {error.message}", file_path, error.code) from None
     return data, whole
 
 
@@ -148,68 +149,70 @@ def read_metadata(
 ) -> Skill:
     """The skill in a SKILL.md (or a folder that holds one); only the head of the file is read."""
     check_mode(mode)
-    where = _skill_file_path(path)
+    file_path = _skill_file_path(path)
     policy = LoadPolicy(mode, repair, limits)
     try:
-        with OpenFile(*_split_path(where)) as file:
+        with OpenFile(*_split_path(file_path)) as file:
             head, whole = _read_head(file, policy)
             identity = file.identity
     except ResourceError as error:
-        raise SkillValidationError(f"cannot read the file: {error.message}", where, error.code) from None
-    folder = os.path.basename(os.path.dirname(where))
-    found = read_document(head, whole=whole, policy=policy, folder=folder, path=where, check_dir=check_dir)
-    base, own = os.path.split(where)
-    return make_skill_from_document(SkillLocation(base, own, policy=policy), "", found, identity, head)
+        raise SkillValidationError(f"cannot read the file: {error.message}", file_path, error.code) from None
+    folder = os.path.basename(os.path.dirname(file_path))
+    document = read_document(head, whole=whole, policy=policy, folder=folder, path=file_path, check_dir=check_dir)
+    base, name = os.path.split(file_path)
+    return make_skill_from_document(SkillLocation(base, name, policy=policy), "", document, identity, head)
 
 
 def validate(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -> tuple[Issue, ...]:
-    """Every finding about a skill's folder (or its SKILL.md) under the strict rules; never raises for a bad skill."""
-    where = _skill_file_path(path)
+    """Every finding about a skill's folder (or its SKILL.md) under the strict rules; a bad skill raises nothing."""
+    file_path = _skill_file_path(path)
     try:
-        found = list(_file_issues(where, limits))
-        tree = list_tree(os.path.dirname(where), (), limits)
+        issues = list(_file_issues(file_path, limits))
+        tree = list_tree(os.path.dirname(file_path), (), limits)
     except SkillValidationError as error:
         code = "missing-skill-md" if error.code == "not-found" else error.code
-        return (Issue(code, "", error.message, where),)
+        return (Issue(code, "", error.message, file_path),)
     except OSError as error:
-        return (*found, Issue("unreadable-directory", "", f"cannot be listed: {error.strerror}", where))
+        return (*issues, Issue("unreadable-directory", "", f"cannot be listed: {error.strerror}", file_path))
     return (
-        *found,
-        *_missing_file_issues(where, found, tree, limits),
-        *tree_issues(tree, where, limits),
-        *git_issues(tree, where),
-        *_hard_link_issues(os.path.dirname(where), tree.files, where),
+        *issues,
+        *_missing_reference_issues(file_path, issues, tree, limits),
+        *tree_issues(tree, file_path, limits),
+        *git_issues(tree, file_path),
+        *_hard_link_issues(os.path.dirname(file_path), tree.files, file_path),
     )
 
 
-def _missing_file_issues(where: str, found: list[Issue], tree: TreeListing, limits: Limits) -> tuple[Issue, ...]:
-    from prowess.skills.missing_files import find_missing_files  # noqa: PLC0415 - loading a skill needs none of it
+def _missing_reference_issues(
+    file_path: str, issues: list[Issue], tree: TreeListing, limits: Limits
+) -> tuple[Issue, ...]:
+    from prowess.skills.missing_references import find_missing_references  # noqa: PLC0415 - loading a skill needs none of it
 
-    if any(issue.code == "frontmatter-too-large" for issue in found):  # it is not read yet another time
+    if any(issue.code == "frontmatter-too-large" for issue in issues):  # reading it again would find no body either
         return ()
     try:
-        body = read_metadata(where, "lenient", limits=limits).body_offset
-    except SkillValidationError:  # where the instructions begin is not known
+        body_offset = read_metadata(file_path, "lenient", limits=limits).body_offset
+    except SkillValidationError:  # without a readable head nobody knows where the instructions begin
         return ()
-    return tuple(find_missing_files(where, body, tree, limits))
+    return tuple(find_missing_references(file_path, body_offset, tree, limits))
 
 
-def _hard_link_issues(folder: str, files: list[str], where: str) -> list[Issue]:
-    """A file with several names changes with each of them, whoever writes to it."""
+def _hard_link_issues(folder: str, files: list[str], file_path: str) -> list[Issue]:
+    """A warning for each file with hard links: it changes whenever somebody writes to it under another name."""
     names = [path for path in files if count_hard_links(os.path.join(folder, path)) > 1]
-    return [Issue("hard-link", path, "has other names elsewhere", where, 0, "warning") for path in names]
+    return [Issue("hard-link", path, "has other names elsewhere", file_path, 0, "warning") for path in names]
 
 
-def _file_issues(where: str, limits: Limits) -> tuple[Issue, ...]:
+def _file_issues(file_path: str, limits: Limits) -> tuple[Issue, ...]:
     try:
-        return parse_skill_file(where, limits=limits).issues
+        return parse_skill_file(file_path, limits=limits).issues
     except SkillLoadError as error:
-        data, whole = _read_file(where, LoadPolicy(limits=limits))
-        return _with_later_issues(error.issues, data, where, limits, whole=whole)
+        data, whole = _read_file(file_path, LoadPolicy(limits=limits))
+        return _with_later_issues(error.issues, data, file_path, limits, whole=whole)
 
 
 def text_issues(text: str | bytes, path: str, *, limits: Limits = DEFAULT_LIMITS) -> tuple[Issue, ...]:
-    """Every finding about a text under the strict rules, as if it stood at ``path``."""
+    """Every finding about the text of a SKILL.md under the strict rules, as if it were the file at ``path``."""
     try:
         return parse_skill(text, path, limits=limits).issues
     except SkillLoadError as error:
@@ -218,26 +221,29 @@ def text_issues(text: str | bytes, path: str, *, limits: Limits = DEFAULT_LIMITS
 
 
 def _with_later_issues(
-    first: tuple[Issue, ...], data: bytes, where: str, limits: Limits, *, whole: bool
+    first: tuple[Issue, ...], data: bytes, file_path: str, limits: Limits, *, whole: bool
 ) -> tuple[Issue, ...]:
-    """What was found, and what can be said beyond the first obstacle."""
-    folder = os.path.basename(os.path.dirname(where))
+    """The issues that ended strict parsing, and those that a reader finds who goes on after them."""
+    folder = os.path.basename(os.path.dirname(file_path))
     rest: list[Issue] = []
-    with suppress(SkillValidationError):
+    with suppress(SkillValidationError):  # an author learns of as much as can be read
         head, rest = find_strict_issues(
-            data[: limits.max_frontmatter_bytes], whole=whole, folder=folder, path=where, limits=limits
+            data[: limits.max_frontmatter_bytes], whole=whole, folder=folder, path=file_path, limits=limits
         )
-        rest += _body_issues(_decode_body(data[head.body_offset :], head.body_offset, where, limits), head.front, where)
+        rest += _body_issues(
+            _decode_body(data[head.body_offset :], head.body_offset, file_path, limits), head.front, file_path
+        )
     known = {(issue.code, issue.field) for issue in first}
+    # Repairs are no findings here: the fault that needed one is already among the first issues.
     more = (i for i in rest if (i.code, i.field) not in known and not i.code.startswith("repaired-"))
     return (*first, *more)
 
 
 def _skill_file_path(path: str | os.PathLike[str]) -> str:
-    where = os.path.abspath(os.fspath(path))
-    return os.path.join(where, SKILL_FILE) if stat_folder(where) is not None else where
+    file_path = os.path.abspath(os.fspath(path))
+    return os.path.join(file_path, SKILL_FILE) if stat_folder(file_path) is not None else file_path
 
 
-def _split_path(where: str) -> tuple[str, tuple[str, ...]]:
-    folder, name = os.path.split(where)
+def _split_path(file_path: str) -> tuple[str, tuple[str, ...]]:
+    folder, name = os.path.split(file_path)
     return folder, (name,)

@@ -1,4 +1,4 @@
-"""The files of one skill: listed within limits, read within its folder, hashed whole."""
+"""The resources of a skill: its files listed within limits, decoded within bounds, hashed as a whole."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.errors import (
     BinaryResourceError,
     Issue,
-    ResourceError,
     ResourceNotFoundError,
     ResourceTooLargeError,
     SkillValidationError,
     sort_by_similarity,
 )
 from prowess.files.directory import list_plain_names, open_folder_beneath
-from prowess.files.read import OpenFile, as_resource_error, too_large_error
+from prowess.files.read import as_resource_error, too_large_error
 from prowess.files.tree import digest_tree, hash_file, list_tree
 from prowess.model import FileList, Resources
-from prowess.names import is_git_name, split_resource_path
+from prowess.names import SKILL_FILE, is_git_name
 from prowess.spec.hidden_characters import to_one_line
 
 if TYPE_CHECKING:
@@ -28,9 +27,10 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
 
 _GROUPS = ("scripts", "references", "assets")
+# The order of ``Resources.paths``.
 _LISTING_ORDER = ("assets", "scripts", "references")
 _GROUP_NAMES = frozenset(_GROUPS)
-_SKILL_FILE_NAMES = frozenset(("SKILL.md", "skill.md"))
+_SKILL_FILE_NAMES = frozenset((SKILL_FILE, "skill.md"))
 _MAX_SUGGESTIONS = 3
 _TRUNCATION_NOTE = "\n[… cut at {limit} of {size} bytes]"
 _OMISSION_REASONS = {
@@ -45,62 +45,40 @@ _BOUND_MESSAGES = {
 }
 
 
-def _no_files_error() -> ResourceError:
-    return ResourceError("the skill is text only and has no files", code="no-files")
-
-
 def with_suggestions(error: ResourceNotFoundError, path: str, paths: Iterable[str]) -> ResourceNotFoundError:
-    """The error with the files that may have been meant: those of the same last name, then those spelled alike."""
+    """The error with a few files that may have been meant: first those with that file name, then similar paths."""
     names = sorted(paths)
     last = path.replace("\\", "/").rpartition("/")[2].casefold()
     same = [name for name in names if name.rpartition("/")[2].casefold() == last]
     meant = [*same, *(name for name in sort_by_similarity(path, names) if name not in same)][:_MAX_SUGGESTIONS]
-    there = f"; there is {', '.join(map(to_one_line, meant))}" if meant else ""
-    return ResourceNotFoundError(error.message + there, error.path, error.code)
+    # On one line: a file name may hold a line break, and the message goes to a model.
+    hint = f"; there is {', '.join(map(to_one_line, meant))}" if meant else ""
+    return ResourceNotFoundError(error.message + hint, error.path, error.code)
 
 
-def read_bytes(base: str, parts: tuple[str, ...], path: str, most: int) -> bytes:
-    """The bytes of a file below the skill's folder."""
-    if not base:
-        raise _no_files_error()
-    with OpenFile(base, (*parts, *split_resource_path(path))) as file:
-        return file.read_all(most)
-
-
-def read_text(base: str, parts: tuple[str, ...], path: str, most: int, *, truncate: bool) -> str:
-    """The text of a file below the skill's folder."""
-    if not base:
-        raise _no_files_error()
-    with OpenFile(base, (*parts, *split_resource_path(path))) as file:
-        size = file.info.st_size
-        data = file.read(most + 1)
-    if len(data) <= most:
-        return decode_text(data, path)
-    if not truncate:
-        raise too_large_error(path, max(size, len(data)), most)
-    return truncate_text(data, most, max(size, len(data)), path)
-
-
-def truncate_text(data: bytes, most: int, size: int, path: str) -> str:
-    """The first ``most`` bytes as text, to the last whole character, and a line that says so."""
-    return _decode_prefix(data[:most], path) + _TRUNCATION_NOTE.format(limit=most, size=size)
-
-
-def check_size(data: bytes, path: str, most: int) -> bytes:
-    """Bytes that were read already, under the caller's bound."""
-    if len(data) > most:
-        raise too_large_error(path, len(data), most)
+def check_size(data: bytes, path: str, limit: int) -> bytes:
+    """The bytes of a whole file; raises ``ResourceTooLargeError`` for more than ``limit``."""
+    if len(data) > limit:
+        raise too_large_error(path, len(data), limit)
     return data
 
 
-def decode_bounded(data: bytes, path: str, most: int, *, truncate: bool) -> str:
-    """The text of bytes that were read already, under the caller's bound."""
-    if len(data) <= most or not truncate:
-        return decode_text(check_size(data, path, most), path)
-    return _decode_prefix(data[:most], path) + _TRUNCATION_NOTE.format(limit=most, size=len(data))
+def decode_within(data: bytes, path: str, limit: int, *, truncate: bool, size: int = 0) -> str:
+    """The text of a file of which ``data`` was read; ``size``: how many bytes the file has, where that is more.
+
+    More than ``limit`` bytes raise ``ResourceTooLargeError``. With ``truncate`` they are cut instead, at the last whole
+    character, and a last line says so.
+    """
+    if len(data) <= limit:
+        return decode_text(data, path)
+    size = size or len(data)
+    if not truncate:
+        raise too_large_error(path, size, limit)
+    return _decode_prefix(data[:limit], path) + _TRUNCATION_NOTE.format(limit=limit, size=size)
 
 
 def decode_text(data: bytes, path: str) -> str:
+    """The bytes of a file as text; raises ``BinaryResourceError`` where they are not UTF-8 or hold a NUL."""
     if b"\0" in data:
         raise BinaryResourceError(f"{path!r} is not text: NUL at byte {data.index(0)}", path)
     try:
@@ -111,7 +89,8 @@ def decode_text(data: bytes, path: str) -> str:
 
 
 def _decode_prefix(data: bytes, path: str) -> str:
-    """Text up to the last whole character."""
+    """The first bytes of a file as text, up to the last whole character."""
+    # The cut may be in the middle of a character. Bytes that are bad elsewhere are an error however much is taken away.
     for back in range(4):
         try:
             return decode_text(data[: len(data) - back], path)
@@ -122,9 +101,7 @@ def _decode_prefix(data: bytes, path: str) -> str:
 
 
 def list_resources(base: str, parts: tuple[str, ...], own: str, location: str, limits: Limits) -> Resources:
-    """Names one level deep in the three known folders and beside SKILL.md; no hidden names, folders or links."""
-    if not base:
-        return Resources()
+    """The names one level deep in the three known folders and beside SKILL.md; no hidden names, folders or links."""
     try:
         with open_folder_beneath(base, parts) as folder:
             top = folder.list_entries(limits.max_entries_per_skill)
@@ -132,18 +109,18 @@ def list_resources(base: str, parts: tuple[str, ...], own: str, location: str, l
     except OSError as error:
         raise SkillValidationError(f"cannot list the folder: {error.strerror}", location) from None
     other, issues = _list_visible(top, "", location, limits)
-    issues += (issue for _, found in groups.values() for issue in found)
+    issues += (issue for _, group_issues in groups.values() for issue in group_issues)
     other = tuple(name for name in other if name != own and name not in _SKILL_FILE_NAMES)
-    names = {name: found for name, (found, _) in groups.items()}
+    names = {name: files for name, (files, _) in groups.items()}
     return Resources(**names, other=other, issues=tuple(issues))
 
 
 class PlainPaths(NamedTuple):
-    """The resources of a folder in which nothing is odd."""
+    """The resources of a folder that has only regular files and folders with plain names."""
 
     paths: tuple[str, ...]
     has_folders: bool
-    """Whether there are folders, in which other files may be."""
+    """Whether there are further folders, which may hold files too."""
 
 
 def list_plain_paths(base: str, parts: tuple[str, ...], own: str, limits: Limits) -> PlainPaths | None:
@@ -154,30 +131,31 @@ def list_plain_paths(base: str, parts: tuple[str, ...], own: str, limits: Limits
     names = list_plain_names(base, parts, _GROUP_NAMES, min(limits.max_entries_per_skill, limits.max_files_per_skill))
     if names is None:
         return None
-    found, folders = names
+    files, folders = names
     paths = [
-        f"{group}/{name}" for group in _LISTING_ORDER if group in found for name in found[group] if _is_visible(name)
+        f"{group}/{name}" for group in _LISTING_ORDER if group in files for name in files[group] if _is_visible(name)
     ]
-    paths += [name for name in found[""] if _is_visible(name) and name != own and name not in _SKILL_FILE_NAMES]
+    paths += [name for name in files[""] if _is_visible(name) and name != own and name not in _SKILL_FILE_NAMES]
     return PlainPaths(tuple(paths), any(map(_is_visible, folders)))
 
 
 def find_readable(paths: Iterable[str], own: str) -> tuple[str, ...]:
-    """Those of a skill's files that may be named to a model, in their order.
+    """The files of a skill that may be named to a model, in the order given.
 
-    Neither its SKILL.md, nor what is hidden, nor what belongs to a skill in one of its folders, which is listed itself.
+    Its SKILL.md and hidden files are left out, and so is every file of a skill in one of its folders.
     """
     files = [
         path
         for path in paths
         if path != own and path not in _SKILL_FILE_NAMES and all(map(_is_visible, path.split("/")))
     ]
-    inner = tuple(path.removesuffix("SKILL.md") for path in files if path.endswith("/SKILL.md"))
+    # A skill in one of the folders is offered by itself, with its own files.
+    inner = tuple(path.removesuffix(SKILL_FILE) for path in files if path.endswith(f"/{SKILL_FILE}"))
     return tuple(path for path in files if not path.startswith(inner))
 
 
 def group_resources(paths: Iterable[str], own: str) -> Resources:
-    """The same of relative paths, wherever the files are."""
+    """The resources among relative paths, as ``list_resources`` finds them in a folder."""
     groups: dict[str, list[str]] = {name: [] for name in ("", *_GROUPS)}
     for path in sorted(paths):
         folder, _, name = path.rpartition("/")
@@ -189,27 +167,29 @@ def group_resources(paths: Iterable[str], own: str) -> Resources:
 
 
 def _list_group(folder: Folder, name: str, location: str, limits: Limits) -> tuple[tuple[str, ...], list[Issue]]:
+    """The visible files of one of the three known folders, and a warning for each thing left out."""
     try:
         with folder.open_child(name, lists=True) as child:
-            found = child.list_entries(limits.max_entries_per_skill)
+            entries = child.list_entries(limits.max_entries_per_skill)
     except OSError as error:
         message = f"cannot be listed: {error.strerror}"
         return (), [Issue("unreadable-directory", name, message, location, 0, "warning")]
-    return _list_visible(found, f"{name}/", location, limits)
+    return _list_visible(entries, f"{name}/", location, limits)
 
 
 def _list_visible(
-    found: FolderEntries, prefix: str, location: str, limits: Limits
+    entries: FolderEntries, prefix: str, location: str, limits: Limits
 ) -> tuple[tuple[str, ...], list[Issue]]:
-    """The names that are shown of a folder, and what is not."""
-    odd = found.links or found.others or found.bad_names or not found.complete
-    if not odd and len(found.files) <= limits.max_files_per_skill:
-        return tuple(_drop_hidden(found.files)), []
-    issues = _entry_issues(found, prefix, location)
-    if len(found.files) > limits.max_files_per_skill or not found.complete:
+    """The visible files of a folder, at most as many as a skill may have; and a warning for each thing left out."""
+    odd = entries.links or entries.others or entries.bad_names or not entries.complete
+    # The usual folder has nothing odd in it and needs no second look at its entries.
+    if not odd and len(entries.files) <= limits.max_files_per_skill:
+        return tuple(_drop_hidden(entries.files)), []
+    issues = _entry_issues(entries, prefix, location)
+    if len(entries.files) > limits.max_files_per_skill or not entries.complete:
         message = _BOUND_MESSAGES["too-many-files"].format(limits=limits)
         issues.append(Issue("too-many-files", prefix.rstrip("/"), message, location, 0, "warning"))
-    return tuple(_drop_hidden(found.files)[: limits.max_files_per_skill]), issues
+    return tuple(_drop_hidden(entries.files)[: limits.max_files_per_skill]), issues
 
 
 def _drop_hidden(names: list[str]) -> list[str]:
@@ -220,8 +200,8 @@ def _is_visible(name: str) -> bool:
     return name[0] != "." and not is_git_name(name)
 
 
-def _entry_issues(found: FolderEntries, prefix: str, location: str) -> list[Issue]:
-    kinds = (("link-in-skill", found.links), ("special-file", found.others), ("bad-file-name", found.bad_names))
+def _entry_issues(entries: FolderEntries, prefix: str, location: str) -> list[Issue]:
+    kinds = (("link-in-skill", entries.links), ("special-file", entries.others), ("bad-file-name", entries.bad_names))
     return [
         _omission_issue(code, prefix + name, location)
         for code, names in kinds
@@ -235,9 +215,7 @@ def _omission_issue(code: str, name: str, location: str) -> Issue:
 
 
 def list_files(base: str, parts: tuple[str, ...], location: str, limits: Limits) -> FileList:
-    """Every regular file of the skill, hidden ones too; ``.git`` is no part of it."""
-    if not base:
-        return FileList()
+    """Every regular file of a skill's folder, hidden ones too; ``.git`` is no part of a skill."""
     tree = _list_tree(base, parts, location, limits)
     files = FileList(tree.files)
     files.issues = tuple(tree_issues(tree, location, limits))
@@ -254,15 +232,15 @@ def _list_tree(base: str, parts: tuple[str, ...], location: str, limits: Limits)
 
 
 def tree_issues(tree: TreeListing, location: str, limits: Limits) -> list[Issue]:
-    """What a listing left out, as warnings."""
-    found = [_omission_issue(code, path, location) for code, path in tree.problems if code in _OMISSION_REASONS]
+    """A warning for each thing that a listing left out."""
+    issues = [_omission_issue(code, path, location) for code, path in tree.problems if code in _OMISSION_REASONS]
     if tree.bound:
-        found.append(Issue(tree.bound, "", _BOUND_MESSAGES[tree.bound].format(limits=limits), location, 0, "warning"))
-    return found
+        issues.append(Issue(tree.bound, "", _BOUND_MESSAGES[tree.bound].format(limits=limits), location, 0, "warning"))
+    return issues
 
 
 def git_issues(tree: TreeListing, location: str) -> list[Issue]:
-    """What git's own folders and files are to an author: information at the root of a skill, a warning below."""
+    """A finding for each file or folder of git: information at the root of a skill, a warning below."""
     return [
         Issue(
             "git-in-skill",
@@ -277,16 +255,14 @@ def git_issues(tree: TreeListing, location: str) -> list[Issue]:
 
 
 def digest_folder(base: str, parts: tuple[str, ...], location: str, limits: Limits) -> str:
-    """The digest of a skill's folder, over every file of it; never a partial answer."""
-    if not base:
-        raise _no_files_error()
+    """The digest over every file of a skill's folder; raises ``SkillValidationError`` where any would be left out."""
     tree = _list_tree(base, parts, location, limits)
     for issue in tree_issues(tree, location, limits):
         raise SkillValidationError(
             f"cannot be hashed: {issue.field} {issue.message}".replace("  ", " "), location, issue.code
         )
     hashes: dict[str, FileHash] = {}
-    left = limits.max_digest_bytes
+    left = limits.max_digest_bytes  # for all files together, so that many files cannot take longer than one large one
     for path in tree.files:
         try:
             hashes[path] = hash_file(base, (*parts, *path.split("/")), left)

@@ -1,4 +1,4 @@
-"""One discovered skill: its frontmatter and where it lives. Body and files are read on demand, never kept."""
+"""One skill: its frontmatter, its location, and its body and files, which are read when asked for and never kept."""
 
 from __future__ import annotations
 
@@ -8,22 +8,26 @@ from typing import TYPE_CHECKING, overload
 from prowess.arguments import check_text
 from prowess.errors import EmptySkillBodyError, ResourceNotFoundError, SkillError, SourceError
 from prowess.limits import resolve_bound
-from prowess.skills import resources, skill_files
+from prowess.skills.folder_files import FolderFiles
 from prowess.skills.head import SkillHead
-from prowess.skills.instructions import LoadedSkill, load_skill, read_skill_body, read_skill_text
+from prowess.skills.inline_files import InlineFiles
+from prowess.skills.instructions import parse_document
 from prowess.skills.location import LocatedHead, SkillLocation
+from prowess.skills.resources import with_suggestions
+from prowess.spec.frontmatter.fast_match import MAX_HEAD_BYTES, match_head
+from prowess.spec.frontmatter.plain_yaml import can_skip_limit_checks
 from prowess.spec.render import render_skill_xml
 from prowess.spec.rules import field_issues
 
 if TYPE_CHECKING:
-    from typing import Literal, Self
+    from typing import Any, Literal, Self
 
     from prowess.errors import Issue
     from prowess.files.read import Identity
     from prowess.limits import Bound
     from prowess.model import FileList, Resources, SkillScope
-    from prowess.skills.instructions import OnBadBytes
-    from prowess.skills.skill_files import FilePin
+    from prowess.skills.instructions import LoadedSkill, OnBadBytes
+    from prowess.skills.skill_files import SkillFiles
     from prowess.spec.document import Document
     from prowess.spec.frontmatter.fast_match import HeadMatch
     from prowess.spec.frontmatter.fields import Frontmatter
@@ -34,8 +38,8 @@ _ALL_SLOTS = (*SkillHead.__slots__, *LocatedHead.__slots__)
 class Skill(LocatedHead):
     """A skill that was found, read from text, or made by a program.
 
-    Read-only. What discovery did not need (fields beyond name and description) is parsed from the bytes of the head
-    when it is first asked for.
+    A skill is read-only. Discovery needs the name and the description; every other field is parsed from the bytes of
+    the head when it is first asked for.
     """
 
     __slots__ = ()
@@ -54,16 +58,15 @@ class Skill(LocatedHead):
         self._raw = b""
         self._name = frontmatter.name
         self._description = frontmatter.description.strip()
-        self._home = SkillLocation(
-            base, file, scope, origin="directory" if base else "inline", body=None if base else body or ""
-        )
+        files = FolderFiles() if base else InlineFiles(body or "")
+        self._location = SkillLocation(base, file, scope, origin="directory" if base else "inline", files=files)
         self._rel = ""
         self._identity = None
         self._offset = 0
         self._issues = ()
 
     def __repr__(self) -> str:
-        """The name and where it lives."""
+        """The name and the location."""
         return f"Skill({self._name!r}, {self.location!r})"
 
     def __copy__(self) -> Self:
@@ -75,61 +78,98 @@ class Skill(LocatedHead):
         return self
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
-        """What a pickle holds: everything but the files.
+        """The slots that a pickle holds; the files are not in it.
 
-        Raises ``SkillError`` for a skill whose files another machine gives: its connection stays in this process.
+        Raises ``SkillError`` for a skill whose files another machine gives: its connection belongs to this process.
         """
-        if self._home.contents is not None:
+        if not self.is_local and not self.is_inline:  # neither a folder nor a text: a source fetches the files
             message = f"skill {self._name!r} cannot be pickled: its files are given by another machine"
             raise SkillError(message, self.location, "not-picklable")
         return None, {slot: getattr(self, slot) for slot in _ALL_SLOTS}
 
     @property
+    def location(self) -> str:
+        """The path of its SKILL.md, or its URL, or ``inline:NAME``."""
+        location = self._location
+        # The path of a folder is known here: asking the files for it would add a tenth to the time of a load.
+        return f"{self._folder()}{os.sep}{location.file}" if location.base else location.files.get_location(self)
+
+    @property
+    def state(self) -> object:
+        """A value that differs when its SKILL.md may have changed: the file's identity, or its source's state."""
+        return self._location.files.get_state(self)
+
+    @property
     def issues(self) -> tuple[Issue, ...]:
-        """What was found about its head; for a fetched one also how it differs from what was announced."""
+        """The issues of its head; of a fetched skill also how it differs from what was announced."""
         if self._issues is None:
-            found = field_issues(self.frontmatter, mode="lenient", folder=self.folder_name, path=self.location)
-            self._issues = tuple(found)
+            folder, issues = self.folder_name, []
+            if not self.is_surely_faultless(folder):
+                issues = field_issues(self.frontmatter, mode="lenient", folder=folder, path=self.location)
+            self._issues = tuple(issues)
         return self._issues
 
-    # -- the same elsewhere ------------------------------------------------------------------------------------------
+    # -- copies that differ ------------------------------------------------------------------------------------------
 
-    def placed(
+    def _copy(self, **changes: object) -> Skill:
+        """A copy with other values in some slots."""
+        other = Skill.__new__(Skill)  # the constructor would parse a location, and knows fewer slots
+        for slot in _ALL_SLOTS:
+            setattr(other, slot, changes[slot] if slot in changes else getattr(self, slot))
+        return other
+
+    def with_source(
         self,
         *,
         virtual_path: str | None = None,
         preload: bool | None = None,
         scope: SkillScope | None = None,
         origin: str | None = None,
-        pin: FilePin | None = None,
+        files: SkillFiles | None = None,
     ) -> Skill:
-        """A copy that differs in what a source decides."""
-        home = self._home
-        other = Skill.__new__(Skill)
-        for slot in _ALL_SLOTS:
-            setattr(other, slot, getattr(self, slot))
-        other._home = home._replace(
-            virtual=home.virtual if virtual_path is None else virtual_path,
-            preload=home.preload if preload is None else preload,
-            scope=home.scope if scope is None else scope,
-            origin=home.origin if origin is None else origin,
-            pin=home.pin if pin is None else pin,
-        )
-        return other
+        """A copy with the given values, which a source or a lock file decides; ``None`` keeps a value."""
+        given = {"virtual_path": virtual_path, "preload": preload, "scope": scope, "origin": origin, "files": files}
+        changes: dict[str, Any] = {field: value for field, value in given.items() if value is not None}
+        return self._copy(_location=self._location._replace(**changes))
 
-    def copied_to(self, folder: str) -> Skill:
-        """The skill that a copy of its folder holds: read from there and nowhere else."""
-        other = self.placed()
-        other._home = other._home._replace(base=folder, shown=None)
-        other._rel = ""
-        other._identity = None
-        return other
+    def with_folder(self, folder: str) -> Skill:
+        """The skill in a copy of its folder: its files are read from there and nowhere else."""
+        # Without the identity of the file: the copy is another file, and must not pass for the one that was seen.
+        location = self._location._replace(base=folder, link_folder=None)
+        return self._copy(_location=location, _rel="", _identity=None)
 
-    def known_as(self, folder: str) -> Skill:
-        """The same skill for people and models who know its folder by another name; reads go where they went."""
-        other = self.placed()
-        other._home = other._home._replace(shown=folder)
-        return other
+    def with_shown_folder(self, folder: str) -> Skill:
+        """The skill as people and models see it who know its folder as ``folder``; reads go where they went before."""
+        return self._copy(_location=self._location._replace(link_folder=folder))
+
+    def with_file(self, data: bytes, identity: Identity) -> Skill:
+        """The skill that its whole file ``data`` holds; itself where nothing of its head has changed.
+
+        Raises ``SkillLoadError`` for a head that is no longer that of a skill.
+        """
+        # Fast path of the bench row "load_skill, first call": the bytes of the head are compared, and not parsed.
+        # tests/skills/test_fast_paths.py has a head that changed within one tick of the clock.
+        if identity is self._identity and self._begins(data):
+            return self
+        match = match_head(data[:MAX_HEAD_BYTES]) if can_skip_limit_checks(self.limits) else None
+        if match is not None and match[2] == self._raw:  # the head is as it was, and only the rest of the file changed
+            same = identity == self._identity and match[3] == self._offset
+            return self if same else self._copy(_offset=match[3], _identity=identity)
+        document = parse_document(self, data)
+        return self._copy(_offset=document.body_offset, _identity=identity, **_head_slots(document.front))
+
+    def with_fetched_head(self, front: Frontmatter, offset: int, issues: tuple[Issue, ...], files: SkillFiles) -> Skill:
+        """The skill as its fetched SKILL.md has it; ``files``: those that the SKILL.md was fetched with."""
+        location = self._location._replace(files=files)  # so that its state is that of what was read
+        return self._copy(_location=location, _offset=offset, _identity=None, _issues=issues, **_head_slots(front))
+
+    def _begins(self, data: bytes) -> bool:
+        """Whether a file begins with the bytes of the head that was read before, fences included."""
+        raw = self._raw
+        if not raw or len(raw) == self._offset:  # a head that was parsed in full is kept with its fences
+            return raw != b"" and data.startswith(raw)
+        end = len(raw) + 4
+        return data.startswith(raw, 4) and data.startswith(b"---\n") and data[end : self._offset] == b"---\n"
 
     # -- what it holds -----------------------------------------------------------------------------------------------
 
@@ -153,10 +193,8 @@ class Skill(LocatedHead):
         """
         if errors not in {"strict", "replace", "bytes"}:
             raise SourceError(f"errors must be 'strict', 'replace' or 'bytes', not {errors!r}")
-        if self._home.body is None:
-            text = read_skill_body(self, errors, resolve_bound(max_bytes, self.limits.max_body_bytes))
-        else:
-            text = self._home.body.encode() if errors == "bytes" else self._home.body
+        limit = resolve_bound(max_bytes, self.limits.max_body_bytes)
+        text = self._location.files.read_body(self, errors, limit)
         if not strip:
             return text
         if not text.strip():
@@ -164,55 +202,36 @@ class Skill(LocatedHead):
         return text.strip()
 
     def read_text(self) -> str:
-        """The whole file, frontmatter included; the text alone of a skill without a file."""
-        return read_skill_text(self)
+        """The whole text of its SKILL.md, frontmatter included; of a skill without a file, its text."""
+        return self._location.files.read_source(self)
 
     def load(self) -> LoadedSkill:
         """The skill as its file is now, with its instructions; the file is parsed again, whatever discovery saw."""
-        return load_skill(self)
+        return self._location.files.load(self)
 
     def resources(self) -> Resources:
         """Its scripts, references, assets and other files, one level deep, by name."""
-        if self._home.contents is not None:
-            return skill_files.list_resources(self._home.contents)
-        return resources.list_resources(
-            self._home.base, self._parts(), self._home.file, self.location, self._home.policy.limits
-        )
+        return self._location.files.list_resources(self)
 
     def resource_paths(self) -> tuple[str, ...]:
-        """``resources().paths`` alone, with fewer steps; of a remote skill what is known without fetching it."""
-        home = self._home
-        if home.contents is not None:
-            return skill_files.known_paths(home.contents)
-        plain = resources.list_plain_paths(home.base, self._parts(), home.file, home.policy.limits)
-        return self.resources().paths if plain is None else plain.paths
+        """``resources().paths``, faster; of a remote skill those that are known without fetching anything."""
+        return self._location.files.resource_paths(self)
 
     def readable_paths(self) -> tuple[str, ...]:
-        """The files to name to a model: ``resource_paths()``, or, without any, those in whatever folders there are.
+        """The files to name to a model: ``resource_paths()``, or, where there are none, the files in other folders.
 
-        Of a remote skill they are what is known without fetching it. Raises ``SkillValidationError`` for a folder that
-        cannot be listed.
+        Of a remote skill these are the files that are known without fetching anything. Raises ``SkillValidationError``
+        for a folder that cannot be listed.
         """
-        home = self._home
-        if home.contents is not None:
-            return skill_files.known_paths(home.contents) or skill_files.readable_paths(home.contents)
-        # Fast path: nearly every skill has files in the usual places or none, and needs no walk of its whole folder.
-        plain = resources.list_plain_paths(home.base, self._parts(), home.file, home.policy.limits)
-        if plain is not None and (plain.paths or not plain.has_folders):
-            return plain.paths
-        return self.resources().paths or resources.find_readable(self.files(), home.file)
+        return self._location.files.readable_paths(self)
 
     def may_have_files(self) -> bool:
-        """Whether it has a supporting file, or might have one that only fetching it would tell."""
-        if self._home.contents is not None and self._home.contents.known_files() is None:
-            return True
-        return bool(self.readable_paths())
+        """True when it has a supporting file, or may have one that only fetching it would show."""
+        return self._location.files.may_have_files(self)
 
     def files(self) -> FileList:
         """Every regular file below its folder, relative, in byte order; what was left out is in ``.issues``."""
-        if self._home.contents is not None:
-            return skill_files.list_files(self._home.contents, self.limits)
-        return resources.list_files(self._home.base, self._parts(), self.location, self._home.policy.limits)
+        return self._location.files.list_files(self)
 
     def read_resource(self, path: str, max_bytes: Bound = ..., *, truncate: bool = False) -> str:
         """The text of one of its files; at most ``max_bytes``, else ``ResourceTooLargeError``.
@@ -221,61 +240,38 @@ class Skill(LocatedHead):
         bound. ``truncate=True`` cuts instead, at a character, and says so in the last line.
         """
         check_text(path, "path")
-        most = resolve_bound(max_bytes, self.limits.max_resource_bytes)
+        limit = resolve_bound(max_bytes, self.limits.max_resource_bytes)
         try:
-            return self._read_resource_text(path, most, truncate=truncate)
+            return self._location.files.read_text(self, path, limit, truncate=truncate)
         except ResourceNotFoundError as error:
             raise self._with_suggestions(error, path) from None
-
-    def _read_resource_text(self, path: str, most: int, *, truncate: bool) -> str:
-        if self._home.contents is not None:
-            return skill_files.read_text(self._home.contents, path, most, truncate=truncate)
-        if self._home.pin is not None:
-            return resources.decode_bounded(self._read_pinned_bytes(path), path, most, truncate=truncate)
-        return resources.read_text(self._home.base, self._parts(), path, most, truncate=truncate)
 
     def read_bytes(self, path: str, max_bytes: Bound = ...) -> bytes:
         """The bytes of one of its files; at most ``max_bytes``, else ``ResourceTooLargeError``.
 
         ``max_bytes`` is ``Limits.max_file_bytes`` (10 MiB) unless the caller says otherwise; ``None`` lifts the bound.
         """
-        most = resolve_bound(max_bytes, self.limits.max_file_bytes)
+        limit = resolve_bound(max_bytes, self.limits.max_file_bytes)
         try:
-            return self._read_resource_bytes(path, most)
+            return self._location.files.read_bytes(self, path, limit)
         except ResourceNotFoundError as error:
             raise self._with_suggestions(error, path) from None
-
-    def _read_resource_bytes(self, path: str, most: int) -> bytes:
-        if self._home.contents is not None:
-            return skill_files.read_bytes(self._home.contents, path, most)
-        if self._home.pin is not None:
-            return resources.check_size(self._read_pinned_bytes(path), path, most)
-        return resources.read_bytes(self._home.base, self._parts(), path, most)
 
     def _with_suggestions(self, error: ResourceNotFoundError, path: str) -> ResourceNotFoundError:
         """The error with the files that may have been meant, as far as they are known without fetching anything."""
         try:
-            return resources.with_suggestions(error, path, self.readable_paths())
+            return with_suggestions(error, path, self.readable_paths())
         except SkillError:  # a folder that cannot be listed
             return error
 
-    def _read_pinned_bytes(self, path: str) -> bytes:
-        """The whole file, which is what the lock file says: what is given is what was hashed."""
-        data = resources.read_bytes(self._home.base, self._parts(), path, self.limits.max_install_bytes)
-        if self._home.pin is not None:
-            self._home.pin.check_resource(path, data)
-        return data
-
     def digest(self) -> str:
-        """The SHA-256 (hex) of everything in its folder; links, special files and limits are errors."""
-        if self._home.contents is not None:
-            return skill_files.digest_files(self._home.contents, self.limits)
-        return resources.digest_folder(self._home.base, self._parts(), self.location, self._home.policy.limits)
+        """The SHA-256 (hexadecimal) over all files in its folder; links, special files and limits are errors."""
+        return self._location.files.digest(self)
 
     # -- how it is shown ---------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, object]:
-        """Name, description and whatever else is set, under the names used in JSON; plus ``path`` and ``location``."""
+        """The fields that are set, under their names in JSON, with ``path`` and ``location``."""
         front = self.frontmatter
         optional = {
             "license": front.license,
@@ -292,15 +288,24 @@ class Skill(LocatedHead):
         }
 
     def to_xml(self) -> str:
-        """Its entry in an XML listing, with its location; fields escaped and on one line."""
+        """Its entry in an XML listing, with its location; each field is escaped and on one line."""
         return render_skill_xml(self)
 
 
-def make_skill_from_match(home: SkillLocation, rel: str, seen: HeadMatch, identity: Identity) -> Skill:
-    """The skill behind a head of the commonest shape: discovery's inner loop, hence no constructor."""
+def _head_slots(front: Frontmatter) -> dict[str, object]:
+    """The slots of a skill with this head. The bytes of the head are not kept: the fields need no second parsing."""
+    return {"_raw": b"", "_front": front, "_name": front.name, "_description": front.description.strip()}
+
+
+# -- constructors for discovery, parsing and sources -------------------------------------------------------------------
+
+
+def make_skill_from_match(location: SkillLocation, rel: str, match: HeadMatch, identity: Identity) -> Skill:
+    """The skill behind a head of the commonest shape, which the fast matcher has read."""
+    # The inner loop of discovery (bench row "scan"): no constructor, and no field is parsed.
     skill = Skill.__new__(Skill)
-    skill._name, skill._description, skill._raw, skill._offset = seen
-    skill._home = home
+    skill._name, skill._description, skill._raw, skill._offset = match
+    skill._location = location
     skill._rel = rel
     skill._identity = identity
     skill._front = skill._issues = None
@@ -308,22 +313,22 @@ def make_skill_from_match(home: SkillLocation, rel: str, seen: HeadMatch, identi
 
 
 def make_skill_from_document(
-    home: SkillLocation, rel: str, found: Document, identity: Identity | None, head: bytes = b""
+    location: SkillLocation, rel: str, document: Document, identity: Identity | None, head: bytes = b""
 ) -> Skill:
-    """The skill behind a head that was read and judged; ``head`` is kept to tell it again."""
-    skill = Skill(found.front)
-    skill._raw = head[: found.body_offset]
-    skill._home = home
+    """The skill behind a head that was parsed in full; ``head``: its bytes, to see later whether it has changed."""
+    skill = Skill(document.front)
+    skill._raw = head[: document.body_offset]
+    skill._location = location
     skill._rel = rel
-    skill._offset = found.body_offset
+    skill._offset = document.body_offset
     skill._identity = identity
-    skill._issues = found.issues
+    skill._issues = document.issues
     return skill
 
 
-def make_remote_skill(home: SkillLocation, front: Frontmatter, issues: tuple[Issue, ...] = ()) -> Skill:
-    """A skill of which a source has told the name and the description, and holds the rest."""
+def make_remote_skill(location: SkillLocation, front: Frontmatter, issues: tuple[Issue, ...] = ()) -> Skill:
+    """A skill of which a source has announced the name and the description, and holds the rest."""
     skill = Skill(front)
-    skill._home = home
+    skill._location = location
     skill._issues = issues
     return skill

@@ -1,205 +1,125 @@
-"""The files of a skill that has no folder here: what a source gives in place of one, read under the same rules."""
+"""How a skill reaches its files: the one protocol, with an implementation for each place where files can be.
+
+The implementations are ``FolderFiles`` (a folder on this machine), ``PinnedFiles`` (a folder whose files must be those
+that a lock file lists), ``RemoteFiles`` (a source fetches the files) and ``InlineFiles`` (a text and no files).
+
+Every method is given the skill, because the folder, the limits and the head that was read belong to the skill. So all
+skills in folders share one ``FolderFiles``, and a scan of thousands of skills makes no object for their files.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
-from prowess.errors import Issue, ResourceNotFoundError, SkillValidationError
-from prowess.files.read import too_large_error
-from prowess.files.tree import digest_tree, hash_bytes
-from prowess.model import FileList, Resources
-from prowess.names import split_resource_path
-from prowess.skills.resources import decode_text, find_readable, group_resources, truncate_text
+from prowess.errors import ResourceChangedError, ResourceError
+from prowess.skills.instructions import decode_body, too_large_body_error, unreadable_error
+from prowess.skills.resources import check_size, decode_text, decode_within
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from prowess.files.tree import FileHash
-    from prowess.files.write import NewFile
-    from prowess.limits import Limits
-    from prowess.spec.frontmatter.fields import Frontmatter
-
-SKILL_FILE = "SKILL.md"
+    from prowess.model import FileList, Resources
+    from prowess.skills.instructions import LoadedSkill, OnBadBytes
+    from prowess.skills.skill import Skill
 
 
-class SkillFiles(Protocol):
-    """Where a skill's files are instead of in a folder. Paths are relative, with ``/``; SKILL.md is among them.
+class SkillFiles:
+    """What a skill asks of its files. A method that an implementation must give raises ``NotImplementedError``."""
 
-    Whatever cannot be had raises ``FetchError``; bytes that are not what was announced are never given.
-    """
+    __slots__ = ()
 
-    @property
-    def location(self) -> str:
-        """Where its SKILL.md is, for people and models."""
-        ...
-
-    @property
-    def state(self) -> str:
-        """Differs when the source announces other content; known without fetching."""
-        ...
-
-    def known_files(self) -> tuple[str, ...] | None:
-        """Its files as far as they are known without fetching; ``None``: only fetching tells."""
-        ...
-
-    def files(self) -> tuple[str, ...]:
-        """Its files, fetched if that is what it takes to know."""
-        ...
-
-    def read(self, path: str) -> bytes:
-        """The bytes of one of its files."""
-        ...
-
-    def read_all(self) -> Iterable[NewFile]:
-        """All its files with their bytes."""
-        ...
-
-    def issues(self) -> tuple[Issue, ...]:
-        """What was noticed while its files were fetched."""
-        ...
-
-
-class FilePin(Protocol):
-    """What a lock file says of the files of one skill: each read is compared with it."""
-
-    def check_tree(self, folder: str, location: str, limits: Limits) -> None:
-        """Raise ``SkillValidationError`` unless the whole folder is what the lock file says."""
-        ...
-
-    def check_instructions(self, file: str, data: bytes, location: str) -> None:
-        """Raise ``SkillValidationError`` unless these are the bytes of the SKILL.md that the lock file means."""
-        ...
-
-    def check_resource(self, path: str, data: bytes) -> None:
-        """Raise ``ResourceError`` unless these are the bytes of the file that the lock file means."""
-        ...
-
-
-@runtime_checkable
-class ServerFiles(Protocol):
-    """Contents whose source proves every field itself, names the skill, and is to be named to models."""
+    is_inline = False
+    """True for a text in a program, which has no files."""
 
     @property
     def source_label(self) -> str:
-        """Who says what is in it."""
-        ...
+        """Who wrote the files, where a model must be told; ``""`` for files that are the user's own."""
+        return ""
 
     @property
     def server(self) -> object:
-        """What it is read from, to be compared."""
-        ...
-
-    def admit_fields(self, front: Frontmatter, name: str) -> Frontmatter:
-        """The fields that count, under the name that the skill goes by."""
-        ...
-
-    def renew(self) -> SkillFiles:
-        """The contents to load from: itself, or others where the source has changed since; raises ``FetchError``."""
-        ...
+        """The server that gives the files, to be compared with another; ``None`` where no server gives them."""
+        return None
 
     def find_changes(self) -> str:
-        """Ask the source what differs now, in one line; ``""``: nothing does. Raises ``FetchError``."""
-        ...
+        """Ask the server which files differ there now, and return that in one line; ``""`` where nothing differs.
 
+        Raises ``FetchError`` where the server cannot be asked, or no longer gives the skill.
+        """
+        return ""
 
-def get_source_label(contents: object) -> str:
-    """Whom to name to a model that reads it; ``""``: nobody."""
-    # Asking a protocol costs about as much as reading a SKILL.md, and most skills lie in folders: they have none.
-    return contents.source_label if contents is not None and isinstance(contents, ServerFiles) else ""
+    def get_location(self, skill: Skill) -> str:
+        """The place of a SKILL.md that is in no folder, for people and models."""
+        raise NotImplementedError
 
+    def get_state(self, skill: Skill) -> object:
+        """A value that differs when the SKILL.md may have changed; nothing is read or fetched for it."""
+        return skill.identity
 
-def get_server(contents: object) -> object:
-    """What a model is told by name; ``None``: nobody."""
-    return contents.server if isinstance(contents, ServerFiles) else None
+    # -- SKILL.md ----------------------------------------------------------------------------------------------------
 
+    def load(self, skill: Skill) -> LoadedSkill:
+        """The skill as its SKILL.md is now, with its instructions."""
+        raise NotImplementedError
 
-def admit_fields(contents: object, front: Frontmatter, name: str) -> Frontmatter:
-    """The fields of a fetched file that count, under the name that was announced."""
-    return contents.admit_fields(front, name) if isinstance(contents, ServerFiles) else front.renamed(name)
+    def read_body(self, skill: Skill, errors: OnBadBytes, limit: int) -> str | bytes:
+        """Everything after the closing ``---`` line, at most ``limit`` bytes; as text unless ``errors`` is "bytes"."""
+        data, offset = self._read_body_bytes(skill, limit)
+        if len(data) > limit:
+            raise too_large_body_error(skill, limit)
+        if errors == "bytes":
+            return data
+        return data.decode("utf-8", "replace") if errors == "replace" else decode_body(skill, data, offset)
 
+    def _read_body_bytes(self, skill: Skill, limit: int) -> tuple[bytes, int]:
+        """The bytes of the body, and the byte of the file at which it begins."""
+        raise NotImplementedError
 
-def renew(contents: SkillFiles) -> SkillFiles:
-    """The contents that a skill is to be loaded from: those of now where its source can tell that they changed."""
-    return contents.renew() if isinstance(contents, ServerFiles) else contents
+    def read_source(self, skill: Skill) -> str:
+        """The whole text of the SKILL.md, frontmatter included.
 
+        Raises ``SkillValidationError`` where the file cannot be read or is no text, as reading its body does.
+        """
+        name, limits = skill.file_name, skill.limits
+        try:
+            return decode_text(skill.read_bytes(name, limits.max_frontmatter_bytes + limits.max_body_bytes), name)
+        except ResourceChangedError:
+            raise  # a caller must be able to tell a file that is not what was listed or locked from one that is gone
+        except ResourceError as error:
+            raise unreadable_error(skill, error, limits.max_body_bytes) from None
 
-def find_changes(contents: object) -> str:
-    """What differs now at a source that can be asked; ``""``: nothing, or it cannot be. Raises ``FetchError``."""
-    return contents.find_changes() if contents is not None and isinstance(contents, ServerFiles) else ""
+    # -- all files ---------------------------------------------------------------------------------------------------
 
+    def list_files(self, skill: Skill) -> FileList:
+        """Every file, hidden ones too, in byte order; git's own files are no part of a skill."""
+        raise NotImplementedError
 
-def read_bytes(contents: SkillFiles, path: str, most: int) -> bytes:
-    """The bytes of a file; at most ``most``."""
-    data = _read_file(contents, path)
-    if len(data) > most:
-        raise too_large_error(path, len(data), most)
-    return data
+    def list_resources(self, skill: Skill) -> Resources:
+        """The names in ``scripts``, ``references`` and ``assets`` and beside SKILL.md, one level deep."""
+        raise NotImplementedError
 
+    def resource_paths(self, skill: Skill) -> tuple[str, ...]:
+        """The paths of ``list_resources``, as far as they are known without fetching anything."""
+        return self.list_resources(skill).paths
 
-def read_text(contents: SkillFiles, path: str, most: int, *, truncate: bool) -> str:
-    """The text of a file."""
-    data = _read_file(contents, path)
-    if len(data) <= most:
-        return decode_text(data, path)
-    if not truncate:
-        raise too_large_error(path, len(data), most)
-    return truncate_text(data, most, len(data), path)
+    def readable_paths(self, skill: Skill) -> tuple[str, ...]:
+        """The paths of the files to name to a model, as far as they are known without fetching anything."""
+        return self.resource_paths(skill)
 
+    def may_have_files(self, skill: Skill) -> bool:
+        """True when the skill has a supporting file, or may have one that only fetching would show."""
+        return bool(self.readable_paths(skill))
 
-def _read_file(contents: SkillFiles, path: str) -> bytes:
-    wanted = "/".join(split_resource_path(path))
-    if wanted not in contents.files():
-        raise ResourceNotFoundError(f"no file {wanted!r}", wanted)
-    return contents.read(wanted)
+    def read_text(self, skill: Skill, path: str, limit: int, *, truncate: bool) -> str:
+        """The text of a file of at most ``limit`` bytes; of a larger one its beginning if ``truncate``, else raises."""
+        return decode_within(self._read_whole(skill, path), path, limit, truncate=truncate)
 
+    def read_bytes(self, skill: Skill, path: str, limit: int) -> bytes:
+        """The bytes of a file; raises ``ResourceTooLargeError`` for more than ``limit``."""
+        return check_size(self._read_whole(skill, path), path, limit)
 
-def list_files(contents: SkillFiles, limits: Limits) -> FileList:
-    """Every file in byte order, hidden ones too. Sources let no ``.git`` in."""
-    found = contents.files()
-    files = FileList(sorted(found, key=str.encode)[: limits.max_files_per_skill])
-    if len(found) > limits.max_files_per_skill:
-        message = f"the skill has more than {limits.max_files_per_skill} files; the rest is not listed"
-        files.issues = (Issue("too-many-files", "", message, contents.location, 0, "warning"),)
-        files.complete = False
-    return files
+    def _read_whole(self, skill: Skill, path: str) -> bytes:
+        """The bytes of a whole file, whatever the caller's bound: they are checked, or fetched, as a whole."""
+        raise NotImplementedError
 
-
-def list_resources(contents: SkillFiles) -> Resources:
-    """Names one level deep, as of a folder."""
-    return group_resources(contents.files(), SKILL_FILE)
-
-
-def known_paths(contents: SkillFiles) -> tuple[str, ...]:
-    """The paths of the resources as far as they are known without fetching."""
-    return group_resources(contents.known_files() or (), SKILL_FILE).paths
-
-
-def readable_paths(contents: SkillFiles) -> tuple[str, ...]:
-    """The paths of every file that may be named to a model, as far as they are known without fetching."""
-    return find_readable(sorted(contents.known_files() or ()), SKILL_FILE)
-
-
-def digest_files(contents: SkillFiles, limits: Limits) -> str:
-    """The digest that a folder with these files has."""
-    if not list_files(contents, limits).complete:
-        message = f"cannot be hashed: it has more than {limits.max_files_per_skill} files"
-        raise SkillValidationError(message, contents.location, "too-many-files")
-    hashes: dict[str, FileHash] = {}
-    left = limits.max_digest_bytes
-    for file in contents.read_all():
-        left -= len(file.content)
-        if left < 0:
-            message = f"cannot be hashed within {limits.max_digest_bytes} bytes"
-            raise SkillValidationError(message, contents.location, "too-many-bytes")
-        hashes[file.path] = hash_bytes(file.content, executable=file.executable)
-    return digest_tree(hashes)
-
-
-def find_differences(front: Frontmatter, name: str, description: str, location: str) -> list[Issue]:
-    """How a file differs from what was announced of it."""
-    pairs = (("name", front.name, name), ("description", front.description.strip(), description))
-    return [
-        Issue("differs-from-index", field, "is not what the index says", location, front.lines.get(field, 1), "warning")
-        for field, written, announced in pairs
-        if written != announced
-    ]
+    def digest(self, skill: Skill) -> str:
+        """The SHA-256 of all files together, as hexadecimal digits; never of a part of them."""
+        raise NotImplementedError

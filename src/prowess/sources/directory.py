@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from prowess.arguments import check_path
 from prowess.discovery.scan import root_folder, scan
 from prowess.errors import SourceError
-from prowess.skills.parse import SKILL_FILE
+from prowess.names import SKILL_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,7 +66,7 @@ class DirectorySource:
         """Scan the folder, and return the skills that are there now; raises ``SourceError`` for a bad ``mount_as``."""
         check_mount(self._mount_as)
         found = scan(self._folder, **self._options)
-        return found.mapped(lambda skill: self._mount_skill(skill, self._folder))
+        return found.map_skills(lambda skill: self._mount_skill(skill, self._folder))
 
     def _mount_skill(self, skill: Skill, root: str) -> Skill:
         virtual = None
@@ -74,7 +74,7 @@ class DirectorySource:
             folder = os.path.relpath(skill.folder, root).replace(os.sep, "/")
             # Normalized, so that "skills/", "./skills" and "skills" are one mount.
             virtual = posixpath.normpath(f"{self._mount_as}/{folder}")
-        return skill.placed(virtual_path=virtual, preload=self._preload or None, scope=self._scope)
+        return skill.with_source(virtual_path=virtual, preload=self._preload or None, scope=self._scope)
 
 
 def check_mount(mount_as: str) -> None:

@@ -62,7 +62,7 @@ class InlineSource:
         """Return the one skill; raises ``SourceError`` when a file with this text would not be a skill either."""
         self._check_fields()
         skill = Skill(self._front, body=self._instructions)
-        return Catalog([skill.placed(preload=self._preload)])
+        return Catalog([skill.with_source(preload=self._preload)])
 
     def _check_fields(self) -> None:
         front = self._front

@@ -95,7 +95,7 @@ def _drop_changed_skills(found: Catalog, scope: InstallScope) -> Catalog:
     from prowess.lockfile.pins import LockVerifier  # noqa: PLC0415 - only with verify="lock"
 
     verified, refused = LockVerifier((scope,), DEFAULT_LIMITS).verify_skills(list(found.skills))
-    return Catalog(verified, issues=(*found._found, *refused))  # noqa: SLF001 - what was met on the way stays known
+    return Catalog(verified, issues=(*found.scan_issues, *refused))
 
 
 def _check_version(ref: SkillRef, scope: InstallScope, install_folder: str) -> list[Issue]:

@@ -18,6 +18,7 @@ from prowess.fetch.client import UNREACHABLE_CODES, Fetcher
 from prowess.fetch.url_policy import UrlPolicy, check_headers, display_url, parse_origin
 from prowess.limits import DEFAULT_LIMITS
 from prowess.model import Place
+from prowess.names import SKILL_FILE
 from prowess.skills.catalog import Catalog
 from prowess.skills.location import SkillLocation
 from prowess.skills.skill import make_remote_skill
@@ -34,10 +35,9 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
     from prowess.model import OnDuplicate
     from prowess.skills.skill import Skill
-    from prowess.sources.site_files import RemoteSkillFiles
+    from prowess.sources.site_files import SiteFiles
     from prowess.sources.site_index import SiteEntry, SiteIndex
 
-_SKILL_FILE = "SKILL.md"
 _HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
 
 
@@ -167,7 +167,7 @@ class UrlSource:
         notes += failed
         virtual = f"{parse_origin(self._base).host}{urlsplit(self._base).path}/{entry.front.name}"
         policy = LoadPolicy(limits=self._limits)
-        home = SkillLocation(file=_SKILL_FILE, policy=policy, origin="url", virtual=virtual, contents=contents)
+        home = SkillLocation(file=SKILL_FILE, policy=policy, origin="url", virtual_path=virtual, files=contents)
         skill = make_remote_skill(home, entry.front, entry.issues)
         if failed or not (self._prefetch or contents.is_cached()):
             return skill
@@ -182,7 +182,7 @@ def _choose_code(notes: list[Issue]) -> str:
     return next((note.code for note in notes if note.code == "unknown-schema"), "no-index")
 
 
-def _prefetch_files(contents: RemoteSkillFiles) -> list[Issue]:
+def _prefetch_files(contents: SiteFiles) -> list[Issue]:
     """Fetch every file of a skill, and return an issue when that fails; the skill stays listed."""
     try:
         for _ in contents.read_all():

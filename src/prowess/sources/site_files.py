@@ -8,7 +8,7 @@ that.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from prowess.errors import FetchError, Issue, ResourceNotFoundError
@@ -16,7 +16,8 @@ from prowess.fetch.archive.unpack import unpack
 from prowess.fetch.cached_fetcher import DownloadRequest
 from prowess.fetch.url_policy import display_url
 from prowess.files.write import NewFile
-from prowess.skills.skill_files import SkillFiles
+from prowess.names import SKILL_FILE
+from prowess.skills.remote_files import RemoteFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,25 +25,23 @@ if TYPE_CHECKING:
     from prowess.fetch.cached_fetcher import CachedFetcher, Download
     from prowess.sources.site_index import SiteEntry
 
-_SKILL_FILE = "SKILL.md"
 
-
-class RemoteSkillFiles(SkillFiles, Protocol):
-    """The files of a skill that another machine holds."""
+class SiteFiles(RemoteFiles):
+    """The files of a skill that a site announces."""
 
     def is_cached(self) -> bool:
         """True when its SKILL.md can be read without asking the server."""
-        ...
+        raise NotImplementedError
 
 
-def open_skill_files(entry: SiteEntry, downloads: CachedFetcher) -> RemoteSkillFiles:
+def open_skill_files(entry: SiteEntry, downloads: CachedFetcher) -> SiteFiles:
     """Return the object that fetches the files of an announced skill."""
     if entry.files:
         return ListedFiles(entry, downloads)
     return PinnedArchive(entry, downloads) if entry.is_archive else PinnedFile(entry, downloads)
 
 
-class PinnedFile:
+class PinnedFile(SiteFiles):
     """The files of a skill that is one SKILL.md with a digest in the index."""
 
     def __init__(self, entry: SiteEntry, downloads: CachedFetcher) -> None:
@@ -58,21 +57,18 @@ class PinnedFile:
         return f"sha256:{self._entry.digest}"
 
     def known_files(self) -> tuple[str, ...] | None:
-        return (_SKILL_FILE,)
+        return (SKILL_FILE,)
 
     def files(self) -> tuple[str, ...]:
-        return (_SKILL_FILE,)
+        return (SKILL_FILE,)
 
     def read(self, path: str) -> bytes:
-        if path != _SKILL_FILE:
+        if path != SKILL_FILE:
             raise ResourceNotFoundError(f"no file {path!r}", path)
         return self._fetch_bytes()
 
     def read_all(self) -> tuple[NewFile, ...]:
-        return (NewFile(_SKILL_FILE, self._fetch_bytes()),)
-
-    def issues(self) -> tuple[Issue, ...]:
-        return ()
+        return (NewFile(SKILL_FILE, self._fetch_bytes()),)
 
     def is_cached(self) -> bool:
         """True when its SKILL.md can be read without asking the server."""
@@ -114,7 +110,7 @@ class PinnedArchive(PinnedFile):
         return found
 
 
-class ListedFiles:
+class ListedFiles(SiteFiles):
     """The files of a skill that the index lists by name, each at its own URL."""
 
     def __init__(self, entry: SiteEntry, downloads: CachedFetcher) -> None:
@@ -172,4 +168,4 @@ class ListedFiles:
 
     def is_cached(self) -> bool:
         """True when its SKILL.md can be read without asking the server."""
-        return self._fetcher.is_fresh(self._file_url(_SKILL_FILE))
+        return self._fetcher.is_fresh(self._file_url(SKILL_FILE))

@@ -20,7 +20,7 @@ from urllib.parse import quote, urljoin
 
 from prowess.errors import FetchError, Issue, PathTraversalError
 from prowess.files.paths import fold_path
-from prowess.names import split_relative_path
+from prowess.names import SKILL_FILE, split_relative_path
 from prowess.spec.frontmatter.fields import Frontmatter
 from prowess.spec.redaction import hide_secrets
 from prowess.spec.rules import field_issues, is_usable_name
@@ -41,7 +41,6 @@ _PINNED_KEYS = frozenset(("type", "url", "digest"))
 """Fields that only entries of version 0.2.0 have."""
 # In a URL these begin an escape, a query or a fragment; in a folder they are letters of a name.
 _URL_CHARACTERS = re.compile(r"[%?#]")
-_SKILL_FILE = "SKILL.md"
 _MAX_BRACKETS = 8  # for each entry, those in its texts included: bounds what parsing makes before entries are counted
 _MAX_SHOWN_CHARS = 80
 
@@ -61,7 +60,7 @@ class SiteEntry(NamedTuple):
     @property
     def location(self) -> str:
         """The URL of its SKILL.md or archive, for messages: without a query, which may be a signature."""
-        return f"{self.url}{_SKILL_FILE}" if self.files else hide_secrets(self.url)
+        return f"{self.url}{SKILL_FILE}" if self.files else hide_secrets(self.url)
 
 
 class SiteIndex(NamedTuple):
@@ -262,10 +261,10 @@ def _read_older_entry(row: Row, base: str, limits: Limits) -> SiteEntry:
     if len(files) > limits.max_files_per_skill:
         raise _SiteEntryError("too-many-files", "files", f"has more than {limits.max_files_per_skill} files")
     paths = tuple(_check_paths(files))
-    if _SKILL_FILE not in paths:
-        raise _SiteEntryError("missing-skill-md", "files", f"has no {_SKILL_FILE} among its files")
+    if SKILL_FILE not in paths:
+        raise _SiteEntryError("missing-skill-md", "files", f"has no {SKILL_FILE} among its files")
     url = _join_url(base, f"{quote(front.name, safe='')}/")
-    issues = tuple(field_issues(front, mode="lenient", path=f"{url}{_SKILL_FILE}"))
+    issues = tuple(field_issues(front, mode="lenient", path=f"{url}{SKILL_FILE}"))
     return SiteEntry(front, url, files=paths, issues=issues)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prowess.arguments import as_optional_absolute, check_texts
+from prowess.names import SKILL_FILE
 from prowess.sources.directory import DirectorySource
 from prowess.sources.inline import InlineSource
 
@@ -39,7 +40,7 @@ class Source:
         max_depth: int | None = 6,
         nested: bool = False,
         skip_prefixes: Sequence[str] = (".", "_", "node_modules"),
-        filename: str = "SKILL.md",
+        filename: str = SKILL_FILE,
         on_duplicate: OnDuplicate = "first",
         follow_links: bool = False,
         invalid: Literal["load", "skip"] = "load",

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from prowess.errors import BadReferenceError, PathTraversalError
-from prowess.names import split_relative_path
+from prowess.names import SKILL_FILE, split_relative_path
 from prowess.spec.address_check import AZURE_REPOSITORY, check_address, is_azure_page, match_scp_address, refuse_secret
 from prowess.spec.redaction import is_path, show_address
 from prowess.spec.rules import is_usable_name
@@ -302,7 +302,7 @@ def _parse_gitlab_project(text: str) -> SourceSpec:
 def _page_spec(address: str, org: str, name: str, shown: tuple[str, str]) -> SourceSpec:
     """Return the source that a page of a repository shows: a folder, or the folder of a file, at a version."""
     ref, path = shown
-    subpath = unquote(path).removesuffix("SKILL.md").rstrip("/")
+    subpath = unquote(path).removesuffix(SKILL_FILE).rstrip("/")
     spec = SourceSpec("git", address, check_part(org), check_part(name), subpath=_check_subpath(subpath))
     return replace(spec, ref=check_version(ref)) if ref else spec
 

@@ -32,7 +32,7 @@ def read_file_range(view: View, name: str, path: str, offset: int, limit: int) -
     if is_pdf_text(whole):  # a small PDF can be pure ASCII, and is of no use to a model as text
         return _read_binary(view, skill, path)
     result = _take_lines(view, whole, {"skill": name, "path": path, "offset": offset}, limit)
-    return replace(result, content=with_source_label(skill, result.content)) if skill.told_by else result
+    return replace(result, content=with_source_label(skill, result.content)) if skill.source_label else result
 
 
 def _max_bytes(view: View) -> int:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from prowess.model import DialectName
     from prowess.runtime.acting.scripts import Scripts
     from prowess.runtime.acting.trust_request import TrustRequest
-    from prowess.runtime.fork import ForkRunner, PreparedFork
+    from prowess.runtime.fork import ForkRunner
     from prowess.select.budget import BudgetReport
     from prowess.tools.definitions import ToolDefinition
     from prowess.tools.dialect import Tool

@@ -103,7 +103,7 @@ class View:
 
     def mask_skill(self, skill: Skill) -> Skill:
         """Return a skill as the model may know it: when paths are hidden, its folder is ``.``."""
-        return skill.known_as(".") if self.options.hide_paths and skill.folder else skill
+        return skill.with_shown_folder(".") if self.options.hide_paths and skill.folder else skill
 
     def mask_activation(self, activation: Activation) -> Activation:
         """Return an activation whose skill is as the model may know it."""

@@ -18,9 +18,9 @@ from prowess.cli.shown_paths import shorten_path
 from prowess.cli.skill_lookup import find_path, load_catalog, load_cli_settings
 from prowess.discovery.scan import scan
 from prowess.errors import SourceError
+from prowess.names import SKILL_FILE
 from prowess.select.selectors import LexicalSelector, ModelDrivenSelector
 from prowess.skills.catalog import Catalog
-from prowess.skills.parse import SKILL_FILE
 from prowess.spec.quantities import format_count
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _load_competitors(path: str, *, named: bool) -> prowess.Catalog:
     where = os.path.abspath(path)
     folder = where if os.path.isdir(where) else os.path.dirname(where)
     folder = os.path.dirname(folder) if os.path.basename(folder) == "evals" else folder
-    if os.path.lexists(os.path.join(folder, "SKILL.md")):
+    if os.path.lexists(os.path.join(folder, SKILL_FILE)):
         return scan(folder if named else os.path.dirname(folder))
     return scan(folder) if folder == where else Catalog()
 

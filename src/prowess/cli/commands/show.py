@@ -14,8 +14,8 @@ from prowess.cli.shown_paths import quote_path, shorten_path
 from prowess.cli.skill_lookup import find_skill_and_warn, load_cli_settings
 from prowess.cli.trust_states import TrustStates
 from prowess.errors import SkillError
+from prowess.names import SKILL_FILE
 from prowess.skills.inventory import Inventory, inventory
-from prowess.skills.parse import SKILL_FILE
 from prowess.spec.quantities import format_count
 
 if TYPE_CHECKING:

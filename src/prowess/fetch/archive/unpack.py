@@ -15,7 +15,7 @@ from prowess.fetch.archive.zip import ZIP_MAGIC, read_zip
 from prowess.files.paths import fold_path
 from prowess.files.write import NewFile
 from prowess.limits import DEFAULT_LIMITS
-from prowess.names import find_git_repository, split_relative_path
+from prowess.names import SKILL_FILE, find_git_repository, split_relative_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     ArrangeFiles = Callable[[dict[str, NewFile]], tuple[NewFile, ...]]
 
-_SKILL_FILE = "SKILL.md"
 _MACOS_FOLDER = "__MACOSX"
 """A folder that the archiver of macOS adds to every archive; it holds attributes of files, never content."""
 _GIT_CODE = "git-in-skill"
@@ -139,12 +138,12 @@ class _ArchiveTree:
 def _strip_to_skill(files: dict[str, NewFile]) -> tuple[NewFile, ...]:
     """Return the files without a folder around everything; raises ``RefusedArchiveError`` without SKILL.md on top."""
     kept = _drop_macos_folder(files)
-    if _SKILL_FILE not in kept:
+    if SKILL_FILE not in kept:
         tops = {path.partition("/")[0] for path in kept}
         top = next(iter(tops), "")
-        if len(tops) != 1 or f"{top}/{_SKILL_FILE}" not in kept:
+        if len(tops) != 1 or f"{top}/{SKILL_FILE}" not in kept:
             raise RefusedArchiveError(
-                f"has no {_SKILL_FILE}, on top or in one folder around everything", "missing-skill-md"
+                f"has no {SKILL_FILE}, on top or in one folder around everything", "missing-skill-md"
             )
         kept = {path[len(top) + 1 :]: file for path, file in kept.items()}
     return _sort_files(kept)

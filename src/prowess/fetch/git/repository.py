@@ -20,8 +20,7 @@ from prowess.fetch.git.temporary_repository import HISTORY_DEPTHS, WITHOUT_BLOBS
 from prowess.files.directory import stat_folder
 from prowess.files.write import NewFile
 from prowess.limits import DEFAULT_LIMITS
-from prowess.names import is_below
-from prowess.skills.skill_files import SKILL_FILE
+from prowess.names import SKILL_FILE, is_below
 from prowess.spec.address_check import DEFAULT_SCHEMES, check_address
 from prowess.spec.skill_ref import check_version, is_commit, is_short_commit
 

@@ -45,7 +45,7 @@ def take_snapshot(skill: Skill) -> Iterator[Snapshot]:
         paths = _list_paths(skill)
         hashes: dict[str, FileHash] = {}
         write_tree(folder, _read_and_hash(skill, paths, hashes), read_only=True)
-        yield Snapshot(folder, digest_tree(hashes), paths, skill.copied_to(folder))
+        yield Snapshot(folder, digest_tree(hashes), paths, skill.with_folder(folder))
 
 
 def _read_and_hash(skill: Skill, paths: Iterable[str], hashes: dict[str, FileHash]) -> Iterator[NewFile]:

@@ -13,7 +13,7 @@ from urllib.parse import unquote_to_bytes
 
 from prowess.errors import FetchError, PathTraversalError
 from prowess.limits import MAX_DESCRIPTION_LENGTH
-from prowess.names import split_relative_path
+from prowess.names import SKILL_FILE, split_relative_path
 from prowess.spec.frontmatter.fields import build_frontmatter
 from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.rules import is_spec_name
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from prowess.spec.frontmatter.fields import Frontmatter
     from prowess.spec.frontmatter.json_types import Json
 
-SKILL_FILE = "SKILL.md"
 _META = "_meta"
 """A key that the base protocol allows on every object. We use nothing of it."""
 _ENTRY_KEYS = frozenset(("uri", "frontmatter", "resources"))

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import FetchError, Issue, ResourceNotFoundError
 from prowess.files.write import NewFile
-from prowess.sources.mcp.entry import SKILL_FILE, parse_entry
+from prowess.names import SKILL_FILE
+from prowess.skills.remote_files import RemoteFiles
+from prowess.sources.mcp.entry import parse_entry
 from prowess.spec.frontmatter.json_types import find_differing_fields, parse_styled_frontmatter
 from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.rules import INERT_FIELDS
@@ -67,7 +69,7 @@ class LatestEntry:
         self.entry = entry
 
 
-class McpSkillFiles:
+class McpSkillFiles(RemoteFiles):
     """The files of one skill of a server, as one entry lists them. The object never changes to another entry.
 
     When a file is not what was announced, the server is asked for the entry again. If the entry differs, the skill has

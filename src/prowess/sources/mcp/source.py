@@ -16,11 +16,12 @@ from prowess.errors import FetchError, Issue, NotTrustedError, SourceError
 from prowess.fetch.url_policy import check_headers
 from prowess.limits import DEFAULT_LIMITS
 from prowess.model import Place
+from prowess.names import SKILL_FILE
 from prowess.skills.catalog import Catalog
 from prowess.skills.location import SkillLocation
 from prowess.skills.skill import make_remote_skill
 from prowess.sources.mcp.connection import McpConnection, McpServer, load_sdk
-from prowess.sources.mcp.entry import SKILL_FILE, McpEntry, parse_entry, parse_uri
+from prowess.sources.mcp.entry import McpEntry, parse_entry, parse_uri
 from prowess.sources.mcp.files import McpSkillFiles, VerifiedFileCache
 from prowess.sources.mcp.listing import McpListing
 from prowess.sources.mcp.names import McpNames
@@ -163,7 +164,7 @@ class McpSource:
         contents = McpSkillFiles(entry, self._connection, kept=self._kept, approvals=self._approvals)
         virtual = name.replace(":", "/", 1)  # a folder for each server, which filters can name
         policy = LoadPolicy(limits=self._limits)
-        home = SkillLocation(file=SKILL_FILE, policy=policy, origin="mcp", virtual=virtual, contents=contents)
+        home = SkillLocation(file=SKILL_FILE, policy=policy, origin="mcp", virtual_path=virtual, files=contents)
         return make_remote_skill(home, contents.as_announced(name))
 
     def _expire_approvals(self, skills: Sequence[Skill]) -> None:

@@ -1,0 +1,112 @@
+"""The checks behind ``catalog.issues``: what is wrong with skills, their folders and copies that lost to them.
+
+Listing and loading need none of these checks, so they are made only when somebody asks for the issues.
+"""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from typing import TYPE_CHECKING
+
+from prowess.errors import Issue, SkillError
+from prowess.files.directory import open_folder_beneath
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prowess.files.directory import FolderEntries
+    from prowess.model import Shadowed
+    from prowess.skills.skill import Skill
+
+_AUTHOR_ONLY_CODES = frozenset(("unknown-field",))
+"""Codes that matter to authors and not to users: ``validate`` reports them, a catalogue does not."""
+
+
+def find_catalog_issues(skills: tuple[Skill, ...], shadowed: tuple[Shadowed, ...]) -> Iterator[Issue]:
+    """Every finding about the ``skills`` of a catalogue, and about the copies that lost to them."""
+    yield from _shadow_issues(shadowed, {skill.name: skill.location for skill in skills})
+    known = {skill.location for skill in skills}
+    for skill in skills:
+        # A skill inside another is no news where another root has led to it: it is listed itself.
+        yield from (i for i in _skill_issues(skill) if i.code != "nested-skill" or i.path not in known)
+    yield from _folder_collisions(skills)
+
+
+def _shadow_issues(shadowed: tuple[Shadowed, ...], winners: dict[str, str]) -> Iterator[Issue]:
+    for lost in shadowed:
+        project = lost.reason.startswith("a project's")
+        code = "shadowed-by-project" if project else "duplicate-name"
+        message = f"{lost.name!r} is taken by {winners[lost.name]}: {lost.reason}"
+        yield Issue(code, "name", message, lost.location, 0, "warning")
+
+
+def _skill_issues(skill: Skill) -> list[Issue]:
+    """The findings about one skill."""
+    issues = [issue for issue in skill.issues if issue.code not in _AUTHOR_ONLY_CODES]
+    if not skill.is_body_seen:  # discovery read only the head, and the body begins after it
+        issues += _blank_body_issues(skill)
+    if skill.is_local:
+        issues += _folder_issues(skill)
+    return issues
+
+
+def _blank_body_issues(skill: Skill) -> list[Issue]:
+    try:
+        blank = not skill.read_body().strip()
+    except SkillError as error:
+        return [Issue(error.code, "body", error.message, skill.location, 0, "warning")]
+    message = "there are no instructions"
+    return [Issue("empty-body", "body", message, skill.location, 0, "warning")] if blank else []
+
+
+def _folder_issues(skill: Skill) -> list[Issue]:
+    """The findings about a skill's folder: other spellings of its file name, and skills further down."""
+    try:
+        with open_folder_beneath(skill.base, skill.parts) as folder:
+            entries = folder.list_entries(skill.limits.max_entries_per_skill)
+    except OSError:  # reading the skill reports that
+        return []
+    issues = _filename_collisions(skill, entries)
+    # The whole folder is walked only where it has folders: most skills have none.
+    return issues + _nested_skill_issues(skill) if entries.folders and not skill.is_searched_below else issues
+
+
+def _nested_skill_issues(skill: Skill) -> list[Issue]:
+    """Information about each file below a skill that would be a skill if the search had not ended at this one."""
+    own = skill.file_name.lower()
+    try:
+        files = skill.files()
+    except SkillError:  # reading the skill reports that
+        return []
+    message = f"lies inside the skill {skill.name!r} and is part of it"
+    return [
+        Issue("nested-skill", "", message, os.path.join(skill.folder, *path.split("/")), 0, "info")
+        for path in files
+        if "/" in path and path.rpartition("/")[2].lower() == own
+    ]
+
+
+def _filename_collisions(skill: Skill, entries: FolderEntries) -> list[Issue]:
+    """A warning where the folder has other spellings of the file name, or too many entries to tell."""
+    # On a system that ignores case only one of these files can exist, and nobody can say which one it will be.
+    own = skill.file_name
+    if not entries.complete:
+        message = "the folder holds too many entries to look for another spelling of the file"
+        return [Issue("too-many-files", "", message, skill.location, 0, "warning")]
+    twins = [name for name in entries.files if name != own and name.lower() == own.lower()]
+    message = f"lies beside {', '.join(twins)}; {own} is used"
+    return [Issue("filename-collision", "", message, skill.location, 0, "warning")] if twins else []
+
+
+def _folder_collisions(skills: tuple[Skill, ...]) -> Iterator[Issue]:
+    """A warning for folders that would be one folder on a system that ignores case or Unicode form."""
+    first_of: dict[str, str] = {}
+    for skill in skills:
+        if not skill.is_local:
+            continue
+        folder = skill.folder
+        other = first_of.setdefault(unicodedata.normalize("NFC", folder).casefold(), folder)
+        if other != folder:
+            message = f"differs from {other} only in case or Unicode form"
+            yield Issue("folder-collision", "", message, skill.location, 0, "warning")
