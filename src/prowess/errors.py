@@ -41,16 +41,18 @@ Every error has a kebab-case ``code``, says what is wrong and where, and hints a
 from __future__ import annotations
 
 import errno
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
 
 from prowess.escapes import escape_line
 from prowess.hints import HINTS as HINTS  # noqa: PLC0414 - given on: whoever catches an error finds its remedy here
+from prowess.records import dataclass
+
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any, Self
 
-Severity = Literal["error", "warning", "info"]
+    from prowess.literals import Severity as Severity  # noqa: PLC0414 - given on, for type checkers
 
 MAX_LISTED_NAMES = 20
 """Names that an error message lists where no ``Limits`` say otherwise; they cannot be asked here, being above."""

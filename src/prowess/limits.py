@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, fields, replace
 from math import inf
 from types import EllipsisType
-from typing import Any, TypeAlias
 
 from prowess.errors import MAX_LISTED_NAMES, SourceError
+from prowess.records import dataclass, replace
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -341,8 +345,8 @@ class Limits:
 
     def __post_init__(self) -> None:
         """Raise ``SourceError`` (code ``bad-argument``) for a bound that is no number, or one that makes no sense."""
-        for field in fields(self):
-            _check_bound(field.name, getattr(self, field.name), is_whole=field.type == "int")
+        for name, kind in self.__annotations__.items():
+            _check_bound(name, getattr(self, name), is_whole=kind == "int")
 
 
 def _check_bound(name: str, given: Any, *, is_whole: bool) -> None:  # noqa: ANN401 - whatever a program passed

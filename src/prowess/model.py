@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from prowess.escapes import escape_line
+from prowess.records import dataclass, field
+
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from prowess.errors import Issue
 
 Value: TypeAlias = "str | list[Value] | dict[str, Value]"
 """A frontmatter value: text as it was written, a list of values, or a mapping of text to values."""
-
-Mode = Literal["strict", "lenient"]
-OnDuplicate = Literal["first", "last", "error"]
-DialectName = Literal["load_skill", "skill__activate", "read_skill", "skill_load", "use_skill", "prowess"]
 
 
 class SkillScope(Enum):

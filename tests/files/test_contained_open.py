@@ -15,7 +15,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from prowess import Frontmatter, PathTraversalError, ResourceError, ResourceNotFoundError, Skill
-from prowess.files.contained_open import OpenMethod, best_open_method, open_beneath
+from prowess.files.contained_open import best_open_method, open_beneath
+from prowess.literals import OpenMethod
 from prowess.files.read import OpenFile
 
 SECRET = b"TOPSECRET"

@@ -7,9 +7,11 @@ stands for the configuration folder), and the variable that moves its own folder
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import SourceError
+from prowess.records import NamedTuple
+
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

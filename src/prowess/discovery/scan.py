@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.arguments import check_callable, check_number, check_path, check_texts
 from prowess.discovery.search_paths import install_bases, standard_places
@@ -12,16 +11,20 @@ from prowess.errors import SourceError
 from prowess.files.projects import git_root
 from prowess.limits import DEFAULT_LIMITS
 from prowess.model import Place
+from prowess.records import NamedTuple
 from prowess.skills.catalog import Catalog
 from prowess.skills.parse import SKILL_FILE
 from prowess.spec.document import LoadPolicy, check_mode
 
+TYPE_CHECKING = False
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Literal
 
     from prowess.errors import Issue
     from prowess.limits import Limits
-    from prowess.model import Mode, OnDuplicate
+    from prowess.literals import Mode, OnDuplicate
     from prowess.skills.skill import Skill
 
     OnIssue = Callable[[Issue], object]

@@ -14,7 +14,6 @@ import errno
 import os
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.discovery.search_paths import install_bases
 from prowess.errors import Issue, ResourceError, SkillLoadError, SourceError
@@ -24,6 +23,7 @@ from prowess.files.projects import git_root
 from prowess.files.read import OpenFile, identity_of
 from prowess.model import Place
 from prowess.names import is_git_name
+from prowess.records import NamedTuple
 from prowess.skills.location import SkillLocation
 from prowess.skills.parse import SKILL_FILE
 from prowess.skills.skill import Skill, make_skill_from_document, make_skill_from_match
@@ -32,8 +32,11 @@ from prowess.spec.frontmatter.fast_match import match_head
 from prowess.spec.frontmatter.parse import needs_more_bytes
 from prowess.spec.frontmatter.plain_yaml import can_skip_limit_checks
 
+TYPE_CHECKING = False
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Literal
 
     from prowess.errors import Severity
     from prowess.files.directory import HeadRead

@@ -12,12 +12,14 @@ import errno
 import os
 import stat
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-OpenMethod = Literal["openat2", "components", "portable"]
+    from prowess.literals import OpenMethod
+
 
 _OPTIONAL_FLAGS = ("O_NONBLOCK", "O_NOFOLLOW", "O_CLOEXEC", "O_NOCTTY", "O_BINARY")
 READ_FLAGS = os.O_RDONLY

@@ -7,7 +7,6 @@ import os
 import stat
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, Self
 
 from prowess.files.contained_open import (
     FOLDER_FLAGS,
@@ -19,10 +18,14 @@ from prowess.files.contained_open import (
     open_folder,
 )
 from prowess.files.read import OpenFile, identity_of
+from prowess.records import NamedTuple
+
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
+    from typing import Self
 
     from prowess.files.read import Identity
 

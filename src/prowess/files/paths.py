@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import NamedTuple
 
 from prowess.files.directory import stat_folder
+from prowess.records import NamedTuple
 
 _MAX_LINKS = 40
 """What Linux follows in one path: a loop of links ends there."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import TYPE_CHECKING, Self
 
 from prowess.errors import (
     PathTraversalError,
@@ -16,10 +15,13 @@ from prowess.errors import (
 )
 from prowess.files.contained_open import READ_FLAGS, open_beneath
 
+TYPE_CHECKING = False
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Self
 
-    from prowess.files.contained_open import OpenMethod
+    from prowess.literals import OpenMethod
 
 _CHUNK_BYTES = 1 << 20
 _HAS_PREAD = hasattr(os, "pread")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from dataclasses import replace
 from threading import Lock
-from typing import TYPE_CHECKING, Protocol, overload
 
 from prowess.arguments import check_method, check_name, check_text, raise_bad_argument, show_path_argument
 from prowess.errors import (
@@ -21,30 +19,26 @@ from prowess.errors import (
 )
 from prowess.files.directory import open_folder_beneath
 from prowess.model import Explanation, Place, Shadowed, SkillScope
+from prowess.records import replace
+
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import Literal, Self
+    from typing import Literal, Self, overload
 
     from prowess.files.directory import FolderEntries
     from prowess.limits import Bound
-    from prowess.model import OnDuplicate
-    from prowess.skills.instructions import LoadedSkill, OnBadBytes
+    from prowess.literals import OnBadBytes, OnDuplicate
+    from prowess.skills.instructions import LoadedSkill
     from prowess.skills.search import SearchHit, SearchIndex
     from prowess.skills.skill import Skill
+    from prowess.skills.skill_source import SkillSource
 
 _AUTHOR_ONLY_CODES = frozenset(("unknown-field",))
 """Findings for authors that say nothing about loading: ``validate`` has them, a catalogue does not."""
 
 _NOT_PICKLED = frozenset(("__weakref__", "_index", "_lock"))
-
-
-class SkillSource(Protocol):
-    """A place that skills come from: anything with a ``load`` that gives a ``Catalog``."""
-
-    def load(self) -> Catalog:
-        """The skills that are there now."""
-        ...
 
 
 class Catalog:
@@ -297,13 +291,15 @@ class Catalog:
         """The skill and its instructions, read from its file now."""
         return self[name].load()
 
-    @overload
-    def load_body(
-        self, name: str, *, errors: Literal["strict", "replace"] = "strict", max_bytes: Bound = ...
-    ) -> str: ...
+    if TYPE_CHECKING:
 
-    @overload
-    def load_body(self, name: str, *, errors: Literal["bytes"], max_bytes: Bound = ...) -> bytes: ...
+        @overload
+        def load_body(
+            self, name: str, *, errors: Literal["strict", "replace"] = "strict", max_bytes: Bound = ...
+        ) -> str: ...
+
+        @overload
+        def load_body(self, name: str, *, errors: Literal["bytes"], max_bytes: Bound = ...) -> bytes: ...
 
     def load_body(self, name: str, *, errors: OnBadBytes = "strict", max_bytes: Bound = ...) -> str | bytes:
         """Everything after the frontmatter, byte for byte; the keywords are those of ``Skill.read_body``."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from prowess.errors import SkillValidationError
 from prowess.spec.allowed_tools import parse_plain_tools
 from prowess.spec.frontmatter.fields import build_frontmatter
 from prowess.spec.frontmatter.plain_yaml import parse_plain_yaml
 from prowess.spec.invocation import is_model_invocable, is_user_invocable
+
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

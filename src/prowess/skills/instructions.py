@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
-
 from prowess.errors import (
     ResourceChangedError,
     ResourceError,
@@ -13,21 +10,22 @@ from prowess.errors import (
     SkillValidationError,
 )
 from prowess.files.read import OpenFile, read_if_same
+from prowess.records import dataclass, replace
 from prowess.skills import resources, skill_files
 from prowess.spec.document import read_document
 from prowess.spec.frontmatter.fast_match import MAX_HEAD_BYTES, match_head
 from prowess.spec.frontmatter.parse import find_body_offset, needs_more_bytes
 from prowess.spec.frontmatter.plain_yaml import can_skip_limit_checks
 
+TYPE_CHECKING = False
+
 if TYPE_CHECKING:
     from prowess.files.read import Identity
+    from prowess.literals import OnBadBytes
     from prowess.skills.skill import Skill
     from prowess.skills.skill_files import SkillFiles
     from prowess.spec.document import Document
     from prowess.spec.frontmatter.fields import Frontmatter
-
-OnBadBytes: TypeAlias = Literal["strict", "replace", "bytes"]
-"""What becomes of a body that is not UTF-8: an error, U+FFFD for each bad byte, or the bytes as they are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, overload
 
 from prowess.arguments import check_text
 from prowess.errors import EmptySkillBodyError, ResourceNotFoundError, SkillError, SourceError
@@ -15,14 +14,16 @@ from prowess.skills.location import LocatedHead, SkillLocation
 from prowess.spec.render import render_skill_xml
 from prowess.spec.rules import field_issues
 
+TYPE_CHECKING = False
+
 if TYPE_CHECKING:
-    from typing import Literal, Self
+    from typing import Literal, Self, overload
 
     from prowess.errors import Issue
     from prowess.files.read import Identity
     from prowess.limits import Bound
+    from prowess.literals import OnBadBytes
     from prowess.model import FileList, Resources, SkillScope
-    from prowess.skills.instructions import OnBadBytes
     from prowess.skills.skill_files import FilePin
     from prowess.spec.document import Document
     from prowess.spec.frontmatter.fast_match import HeadMatch
@@ -133,13 +134,15 @@ class Skill(LocatedHead):
 
     # -- what it holds -----------------------------------------------------------------------------------------------
 
-    @overload
-    def read_body(
-        self, *, strip: bool = False, errors: Literal["strict", "replace"] = "strict", max_bytes: Bound = ...
-    ) -> str: ...
+    if TYPE_CHECKING:
 
-    @overload
-    def read_body(self, *, strip: bool = False, errors: Literal["bytes"], max_bytes: Bound = ...) -> bytes: ...
+        @overload
+        def read_body(
+            self, *, strip: bool = False, errors: Literal["strict", "replace"] = "strict", max_bytes: Bound = ...
+        ) -> str: ...
+
+        @overload
+        def read_body(self, *, strip: bool = False, errors: Literal["bytes"], max_bytes: Bound = ...) -> bytes: ...
 
     def read_body(self, *, strip: bool = False, errors: OnBadBytes = "strict", max_bytes: Bound = ...) -> str | bytes:
         """Everything after the closing ``---`` line, byte for byte; the file is read anew at each call.

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Literal
 
-    from prowess.model import Mode
-    from prowess.skills.catalog import SkillSource
+    from prowess.literals import Mode
+    from prowess.skills.skill_source import SkillSource
 
 _TRUE_WORDS = frozenset(("true", "yes", "on", "1"))
 _FALSE_WORDS = frozenset(("false", "no", "off", "0", ""))

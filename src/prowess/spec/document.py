@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
-
 from prowess.errors import Issue, SkillLoadError, SourceError, as_load_error
 from prowess.limits import DEFAULT_LIMITS, Limits
+from prowess.records import NamedTuple, replace
 from prowess.spec.frontmatter.parse import ParsedHead, parse_head
 from prowess.spec.rules import field_issues, is_usable_name
 
+TYPE_CHECKING = False
+
 if TYPE_CHECKING:
-    from prowess.model import Mode
+    from prowess.literals import Mode
     from prowess.spec.frontmatter.fields import Frontmatter
 
 

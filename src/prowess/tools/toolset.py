@@ -26,7 +26,7 @@ from prowess.tools.view import ToolsetOptions, View
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
 
-    from prowess.model import DialectName
+    from prowess.literals import DialectName
     from prowess.runtime.acting.scripts import Scripts
     from prowess.runtime.acting.trust import TrustRequest
     from prowess.runtime.fork import ForkRunner, PreparedFork

@@ -7,9 +7,9 @@ a byte order mark are fine. Only LF and CRLF end a line. No pattern here can bac
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from prowess.errors import InvalidFrontmatterError, Issue, NoFrontmatterError, UnterminatedFrontmatterError
+from prowess.records import NamedTuple
 
 BOM = b"\xef\xbb\xbf"
 _OTHER_BOMS = (

@@ -7,7 +7,7 @@ on generated text.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from prowess.limits import Limits

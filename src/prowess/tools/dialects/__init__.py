@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from prowess.tools.dialects import load_skill, prowess, read_skill, skill_activate, skill_load, use_skill
 
 if TYPE_CHECKING:
-    from prowess.model import DialectName
+    from prowess.literals import DialectName
     from prowess.tools.dialect import Dialect
 
 DIALECTS: dict[DialectName, Dialect] = {
