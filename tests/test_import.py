@@ -56,6 +56,11 @@ def test_a_name_that_the_package_lacks_is_an_attribute_error() -> None:
         _ = prowess.absent
 
 
+def test_a_module_that_a_room_lacks_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match=r"module 'prowess\.spec' has no attribute 'absent'"):
+        _ = prowess.spec.absent  # type: ignore[attr-defined]
+
+
 def test_type_checkers_and_programs_find_each_public_name_in_the_same_module() -> None:
     tree = ast.parse(Path(prowess.__file__).read_text(encoding="utf-8"))
     (block,) = [node for node in tree.body if isinstance(node, ast.If)]
@@ -75,7 +80,7 @@ def test_the_modules_of_a_scan_are_reachable_from_the_package() -> None:
         skills.resources skills.skill spec.document spec.frontmatter.fast_match spec.frontmatter.fields
         spec.frontmatter.parse spec.frontmatter.yaml_events spec.hidden_characters spec.markup spec.rules
     """
-    loaded = loaded_by(f"import prowess\nfor name in {names.split()}: eval(f'prowess.{{name}}')")
+    loaded = loaded_by(f"import prowess; prowess.scan\nfor name in {names.split()}: eval(f'prowess.{{name}}')")
     assert {f"prowess.{name}" for name in names.split()} <= loaded
 
 

@@ -210,32 +210,20 @@ _ROOMS = {
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
 _MODULES = frozenset(("mcp", "otel", "sandbox"))
-# `prowess.errors` and the rooms of a scan are reachable after `import prowess` alone: programs rely on it.
+# After `import prowess` alone, programs may write `prowess.errors.SkillError`, or `prowess.spec.render`.
 _REACHABLE = frozenset(
     ("arguments", "discovery", "errors", "files", "hints", "limits", "model", "names", "skills", "spec")
-)
-_REACHABLE_ROOMS = (
-    "discovery.scan",
-    "discovery.agents",
-    "files.tree",
-    "skills.parse",
-    "skills.resources",
-    "spec.render",
 )
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - any of the names above
     from importlib import import_module  # noqa: PLC0415 - `import prowess` alone does without it
 
-    if name in _REACHABLE:
-        for room in _REACHABLE_ROOMS:
-            import_module(f"prowess.{room}")
-        return globals()[name]
-    room = _ROOM_OF.get(name, "")
+    room = name if name in _REACHABLE else _ROOM_OF.get(name, "")
     if not room:
         raise AttributeError(f"module 'prowess' has no attribute {name!r}")
     module = import_module(f"prowess.{room}")
-    value = globals()[name] = module if name in _MODULES else getattr(module, name)
+    value = globals()[name] = module if name in _MODULES or name in _REACHABLE else getattr(module, name)
     return value
 
 

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from collections.abc import Set as AbstractSet
 
+SKILL_FILE = "SKILL.md"
+"""The file that makes a folder a skill."""
+
 MAX_PATH_CHARS = 4096
 DEVICE_NAMES = frozenset(
     ("con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))),

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 
 from prowess.arguments import check_callable, check_number, check_path, check_texts
-from prowess.discovery.search_paths import install_bases, standard_places
 from prowess.discovery.walk import MAX_DEPTH, SKIP_PREFIXES, ScanRules, Walk
 from prowess.errors import SourceError
-from prowess.files.projects import git_root
 from prowess.limits import DEFAULT_LIMITS
 from prowess.model import Place
+from prowess.names import SKILL_FILE
+from prowess.on_demand import OnDemand
 from prowess.records import NamedTuple
 from prowess.skills.catalog import Catalog
-from prowess.skills.parse import SKILL_FILE
 from prowess.spec.document import LoadPolicy, check_mode
 
 TYPE_CHECKING = False
@@ -22,13 +21,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Literal
 
+    from prowess.discovery import search_paths
     from prowess.errors import Issue
+    from prowess.files import projects
     from prowess.limits import Limits
     from prowess.literals import Mode, OnDuplicate
     from prowess.skills.skill import Skill
 
     OnIssue = Callable[[Issue], object]
     SkillVerifier = Callable[[list[Skill]], tuple[list[Skill], list[Issue]]]
+else:
+    projects, search_paths = OnDemand("prowess.files.projects"), OnDemand("prowess.discovery.search_paths")
 
 
 def scan(
@@ -169,9 +172,9 @@ def resolve_standard_places(
     """The places that ``discover`` looks at, and the folders that links in them may lead to besides."""
     here, house, env = _resolve_environment(cwd, home)
     chosen = check_texts(agents or (), "agents")
-    places = standard_places(here, house, agents=chosen, project=project, user=user, env=env)
-    root = git_root(here, house) if project else None
-    return places, (*([root] if root else ()), *install_bases(house, env))
+    places = search_paths.standard_places(here, house, agents=chosen, project=project, user=user, env=env)
+    root = projects.git_root(here, house) if project else None
+    return places, (*([root] if root else ()), *search_paths.install_bases(house, env))
 
 
 class ScanResult(NamedTuple):

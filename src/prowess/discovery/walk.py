@@ -15,21 +15,18 @@ import os
 import time
 from collections import deque
 
-from prowess.discovery.search_paths import install_bases
 from prowess.errors import Issue, ResourceError, SkillLoadError, SourceError
 from prowess.files.directory import Folder, open_folder_beneath, real_path, stat_folder
 from prowess.files.paths import PathResolver, is_inside
-from prowess.files.projects import git_root
 from prowess.files.read import OpenFile, identity_of
 from prowess.model import Place
-from prowess.names import is_git_name
+from prowess.names import SKILL_FILE, is_git_name
+from prowess.on_demand import OnDemand
 from prowess.records import NamedTuple
 from prowess.skills.location import SkillLocation
-from prowess.skills.parse import SKILL_FILE
 from prowess.skills.skill import Skill, make_skill_from_document, make_skill_from_match
 from prowess.spec.document import LoadPolicy, read_document
 from prowess.spec.frontmatter.fast_match import match_head
-from prowess.spec.frontmatter.parse import needs_more_bytes
 from prowess.spec.frontmatter.plain_yaml import can_skip_limit_checks
 
 TYPE_CHECKING = False
@@ -38,9 +35,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
 
+    from prowess.discovery import search_paths
     from prowess.errors import Severity
+    from prowess.files import projects
     from prowess.files.directory import HeadRead
     from prowess.model import SkillScope
+    from prowess.spec.frontmatter import parse
+else:
+    projects, search_paths = OnDemand("prowess.files.projects"), OnDemand("prowess.discovery.search_paths")
+    parse = OnDemand("prowess.spec.frontmatter.parse")
 
 SKIP_PREFIXES = (".", "_", "node_modules")
 MAX_DEPTH = 6
@@ -324,7 +327,7 @@ class Walk:
     def _parse_skill(self, head: bytes, info: os.stat_result, spot: _SkillPath) -> Skill:
         policy = self.rules.head_policy
         whole = not head or 0 < info.st_size <= len(head)  # a size of 0 says nothing
-        if not whole and needs_more_bytes(head, repair=policy.repairs):
+        if not whole and parse.needs_more_bytes(head, repair=policy.repairs):
             head, whole, info = self._read_full_head(spot)
         document = read_document(
             head, whole=whole, policy=policy, folder=spot.name, path=spot.path, check_dir=self.rules.check_dir
@@ -349,7 +352,7 @@ class Walk:
             head, whole = file.read_head(
                 policy.limits.head_step,
                 policy.limits.max_frontmatter_bytes,
-                lambda head: needs_more_bytes(head, repair=policy.repairs),
+                lambda head: parse.needs_more_bytes(head, repair=policy.repairs),
             )
             return head, whole, file.info
 
@@ -437,11 +440,11 @@ class Walk:
     def _list_allowed_bases(self, folder: str) -> tuple[str, ...]:
         if self._allowed_bases is None:
             home = os.path.expanduser("~")
-            allowed = self._allowed if self._allowed is not None else install_bases(home, os.environ)
+            allowed = self._allowed if self._allowed is not None else search_paths.install_bases(home, os.environ)
             self._allowed_bases = tuple(os.path.realpath(base) for base in (*(p.path for p in self._places), *allowed))
         if self._allowed is not None:
             return self._allowed_bases
-        root = git_root(self._trails.resolve(folder).end, os.path.expanduser("~"))
+        root = projects.git_root(self._trails.resolve(folder).end, os.path.expanduser("~"))
         return (*self._allowed_bases, root) if root else self._allowed_bases
 
     def unique_skills(self) -> list[Skill]:

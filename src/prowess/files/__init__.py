@@ -1,1 +1,8 @@
 """The one place that opens anything: contained, bounded reads of regular files, and listings that follow no link."""
+
+from prowess.on_demand import make_submodule_getter
+
+TYPE_CHECKING = False
+
+if not TYPE_CHECKING:  # type checkers know the submodules, and should say when one is missing
+    __getattr__ = make_submodule_getter(__name__)

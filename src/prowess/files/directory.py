@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import suppress
 from itertools import islice
 
 from prowess.files.contained_open import (
@@ -232,14 +231,14 @@ def _require_folder(path: str) -> int:
 
 def open_folder_beneath(base: str, parts: tuple[str, ...]) -> Folder:
     """The folder ``parts`` below ``base``, reached without following a link."""
-    if HAS_HANDLES and not parts:
-        with suppress(OSError):  # links in the path of the base itself are the caller's
-            return Folder(base, os.open(base, LISTING_FLAGS), lists=True)
-    if HAS_HANDLES and len(parts) == 1:  # one step: only the folder itself could be a link, and it must not be
-        with suppress(OSError):
-            return Folder(
-                f"{base}{os.sep}{parts[0]}", os.open(f"{base}{os.sep}{parts[0]}", _OPEN_CHILD_FLAGS), lists=True
-            )
+    if HAS_HANDLES and len(parts) <= 1:
+        # Fast path of every read of a skill: with one step only the folder itself could be a link, which the flags
+        # refuse. Links in the path of the base are the caller's.
+        path = f"{base}{os.sep}{parts[0]}" if parts else base
+        try:
+            return Folder(path, os.open(path, _OPEN_CHILD_FLAGS if parts else LISTING_FLAGS), lists=True)
+        except OSError:
+            pass
     folder = Folder(base)
     for part in parts:
         try:
@@ -336,8 +335,10 @@ def folder_size(path: str) -> int:
     total = 0
     for where, _, names in os.walk(path):
         for name in names:
-            with suppress(OSError):
+            try:
                 total += os.lstat(os.path.join(where, name)).st_size
+            except OSError:  # it is gone meanwhile
+                continue
     return total
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import unicodedata
-from threading import Lock
+from _thread import allocate_lock  # not from threading, which a scan does without
 
 from prowess.arguments import check_method, check_name, check_text, raise_bad_argument, show_path_argument
 from prowess.errors import (
@@ -80,7 +79,7 @@ class Catalog:
         self._skills: tuple[Skill, ...] | None = None
         self._issues: tuple[Issue, ...] | None = None
         self._index: SearchIndex[Skill] | None = None
-        self._lock = Lock()
+        self._lock = allocate_lock()
         self._maybe_equal: dict[str, Skill] = {}
         shadowed: list[Shadowed] = []
         by_name = self._by_name
@@ -133,7 +132,7 @@ class Catalog:
         for slot, value in state.items():
             setattr(self, slot, value)
         self._index = None
-        self._lock = Lock()
+        self._lock = allocate_lock()
 
     @classmethod
     def from_sources(cls, sources: Iterable[SkillSource], on_duplicate: OnDuplicate = "first") -> Catalog:
@@ -529,6 +528,8 @@ def _filename_collisions(skill: Skill, found: FolderEntries) -> list[Issue]:
 
 def _folder_collisions(skills: tuple[Skill, ...]) -> Iterator[Issue]:
     """Folders that are one on systems that ignore case or Unicode form."""
+    import unicodedata  # noqa: PLC0415 - a scan does without it
+
     seen: dict[str, str] = {}
     for skill in skills:
         if not skill._home.base:

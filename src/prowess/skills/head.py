@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from prowess.errors import SkillValidationError
-from prowess.spec.allowed_tools import parse_plain_tools
-from prowess.spec.frontmatter.fields import build_frontmatter
+from prowess.on_demand import OnDemand
 from prowess.spec.frontmatter.plain_yaml import parse_plain_yaml
-from prowess.spec.invocation import is_model_invocable, is_user_invocable
 
 TYPE_CHECKING = False
 
@@ -15,7 +13,12 @@ if TYPE_CHECKING:
 
     from prowess.errors import Issue
     from prowess.model import Value
+    from prowess.spec import allowed_tools, invocation
+    from prowess.spec.frontmatter import fields
     from prowess.spec.frontmatter.fields import Frontmatter
+else:
+    allowed_tools, invocation = OnDemand("prowess.spec.allowed_tools"), OnDemand("prowess.spec.invocation")
+    fields = OnDemand("prowess.spec.frontmatter.fields")
 
 
 class SkillHead:
@@ -82,7 +85,7 @@ class SkillHead:
     @property
     def allowed_tools(self) -> tuple[str, ...]:
         if self._front is None:  # asked for at each activation, long before anything else
-            found = parse_plain_tools(self._raw)
+            found = allowed_tools.parse_plain_tools(self._raw)
             if found is not None:
                 return found
         return self.frontmatter.allowed_tools
@@ -133,14 +136,14 @@ class SkillHead:
         """Whether people may call it by name."""
         if self._front is None and b"nvo" not in self._raw:
             return True
-        return is_user_invocable(self.frontmatter)
+        return invocation.is_user_invocable(self.frontmatter)
 
     @property
     def model_invocable(self) -> bool:
         """Whether models see it in listings."""
         if self._front is None and b"nvoca" not in self._raw:
             return True
-        return is_model_invocable(self.frontmatter)
+        return invocation.is_model_invocable(self.frontmatter)
 
     @property
     def repairs(self) -> tuple[Issue, ...]:
@@ -154,4 +157,4 @@ def _parse_front(raw: bytes) -> Frontmatter:
     if parsed is None:  # pragma: no cover - glance accepts only what parse_plain reads; a test compares them
         raise SkillValidationError("the head was understood at first and is not now")
     values, lines = parsed
-    return build_frontmatter(values, {key: line + 2 for key, line in lines.items()}, raw)
+    return fields.build_frontmatter(values, {key: line + 2 for key, line in lines.items()}, raw)

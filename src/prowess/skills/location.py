@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from prowess.on_demand import OnDemand
 from prowess.records import NamedTuple
-from prowess.skills import skill_files
 from prowess.skills.head import SkillHead
 from prowess.spec.document import LoadPolicy
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from prowess.files.read import Identity
     from prowess.limits import Limits
     from prowess.model import SkillScope
+    from prowess.skills import skill_files
     from prowess.skills.skill_files import FilePin, SkillFiles
+else:
+    skill_files = OnDemand("prowess.skills.skill_files")
 
 
 class SkillLocation(NamedTuple):

@@ -7,12 +7,9 @@ import os
 from prowess.arguments import check_text
 from prowess.errors import EmptySkillBodyError, ResourceNotFoundError, SkillError, SourceError
 from prowess.limits import resolve_bound
-from prowess.skills import resources, skill_files
+from prowess.on_demand import OnDemand
 from prowess.skills.head import SkillHead
-from prowess.skills.instructions import LoadedSkill, load_skill, read_skill_body, read_skill_text
 from prowess.skills.location import LocatedHead, SkillLocation
-from prowess.spec.render import render_skill_xml
-from prowess.spec.rules import field_issues
 
 TYPE_CHECKING = False
 
@@ -24,10 +21,17 @@ if TYPE_CHECKING:
     from prowess.limits import Bound
     from prowess.literals import OnBadBytes
     from prowess.model import FileList, Resources, SkillScope
+    from prowess.skills import instructions, resources, skill_files
+    from prowess.skills.instructions import LoadedSkill
     from prowess.skills.skill_files import FilePin
+    from prowess.spec import render, rules
     from prowess.spec.document import Document
     from prowess.spec.frontmatter.fast_match import HeadMatch
     from prowess.spec.frontmatter.fields import Frontmatter
+else:
+    instructions, resources = OnDemand("prowess.skills.instructions"), OnDemand("prowess.skills.resources")
+    skill_files = OnDemand("prowess.skills.skill_files")
+    render, rules = OnDemand("prowess.spec.render"), OnDemand("prowess.spec.rules")
 
 _ALL_SLOTS = (*SkillHead.__slots__, *LocatedHead.__slots__)
 
@@ -89,7 +93,7 @@ class Skill(LocatedHead):
     def issues(self) -> tuple[Issue, ...]:
         """What was found about its head; for a fetched one also how it differs from what was announced."""
         if self._issues is None:
-            found = field_issues(self.frontmatter, mode="lenient", folder=self.folder_name, path=self.location)
+            found = rules.field_issues(self.frontmatter, mode="lenient", folder=self.folder_name, path=self.location)
             self._issues = tuple(found)
         return self._issues
 
@@ -157,7 +161,7 @@ class Skill(LocatedHead):
         if errors not in {"strict", "replace", "bytes"}:
             raise SourceError(f"errors must be 'strict', 'replace' or 'bytes', not {errors!r}")
         if self._home.body is None:
-            text = read_skill_body(self, errors, resolve_bound(max_bytes, self.limits.max_body_bytes))
+            text = instructions.read_skill_body(self, errors, resolve_bound(max_bytes, self.limits.max_body_bytes))
         else:
             text = self._home.body.encode() if errors == "bytes" else self._home.body
         if not strip:
@@ -168,11 +172,11 @@ class Skill(LocatedHead):
 
     def read_text(self) -> str:
         """The whole file, frontmatter included; the text alone of a skill without a file."""
-        return read_skill_text(self)
+        return instructions.read_skill_text(self)
 
     def load(self) -> LoadedSkill:
         """The skill as its file is now, with its instructions; the file is parsed again, whatever discovery saw."""
-        return load_skill(self)
+        return instructions.load_skill(self)
 
     def resources(self) -> Resources:
         """Its scripts, references, assets and other files, one level deep, by name."""
@@ -296,7 +300,7 @@ class Skill(LocatedHead):
 
     def to_xml(self) -> str:
         """Its entry in an XML listing, with its location; fields escaped and on one line."""
-        return render_skill_xml(self)
+        return render.render_skill_xml(self)
 
 
 def make_skill_from_match(home: SkillLocation, rel: str, seen: HeadMatch, identity: Identity) -> Skill:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from prowess.errors import Issue, SkillLoadError, SourceError, as_load_error
 from prowess.limits import DEFAULT_LIMITS, Limits
+from prowess.on_demand import OnDemand
 from prowess.records import NamedTuple, replace
-from prowess.spec.frontmatter.parse import ParsedHead, parse_head
-from prowess.spec.rules import field_issues, is_usable_name
 
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from prowess.literals import Mode
+    from prowess.spec import rules
+    from prowess.spec.frontmatter import parse
     from prowess.spec.frontmatter.fields import Frontmatter
+    from prowess.spec.frontmatter.parse import ParsedHead
+else:
+    parse, rules = OnDemand("prowess.spec.frontmatter.parse"), OnDemand("prowess.spec.rules")
 
 
 def check_mode(mode: str) -> None:
@@ -49,7 +53,7 @@ def read_document(
 ) -> Document:
     """The skill that ``head`` describes; raises ``SkillLoadError`` with every violation that the mode refuses."""
     try:
-        found = parse_head(
+        found = parse.parse_head(
             head, whole=whole, lenient=policy.mode == "lenient", repair=policy.repairs, limits=policy.limits
         )
     except SkillLoadError as error:
@@ -63,7 +67,7 @@ def check_head(
     """The fields of ``found`` against the rules."""
     expected = folder if check_dir else None
     issues = [*(replace(i, path=path) for i in found.issues)]
-    issues += field_issues(found.front, mode=policy.mode, folder=expected, path=path)
+    issues += rules.field_issues(found.front, mode=policy.mode, folder=expected, path=path)
     front = found.front
     if policy.mode == "lenient":
         front, issues = _choose_name(front, issues, policy, folder, path)
@@ -79,9 +83,9 @@ def find_strict_issues(
 
     Raises ``SkillLoadError`` where nothing can be read.
     """
-    found = parse_head(head, whole=whole, lenient=True, repair=True, limits=limits)
+    found = parse.parse_head(head, whole=whole, lenient=True, repair=True, limits=limits)
     issues = [replace(issue, path=path, severity="error") for issue in found.issues]  # what strict mode refuses
-    return found, [*issues, *field_issues(found.front, mode="strict", folder=folder, path=path)]
+    return found, [*issues, *rules.field_issues(found.front, mode="strict", folder=folder, path=path)]
 
 
 def _replace_colons(
@@ -93,7 +97,7 @@ def _replace_colons(
     others = [i for i in issues if i.field != "name" or (i.code == "name-mismatch" and name != folder)]
     mended = front.renamed(name)
     # The new name may break the rule for other reasons (capitals, blanks), which the written one hid.
-    still = [i for i in field_issues(mended, mode="lenient", folder=None, path=path) if i.code == "bad-name"]
+    still = [i for i in rules.field_issues(mended, mode="lenient", folder=None, path=path) if i.code == "bad-name"]
     return mended, [*others, *still, Issue("repaired-name-colon", "name", message, path, line, "warning")]
 
 
@@ -101,17 +105,17 @@ def _choose_name(
     front: Frontmatter, issues: list[Issue], policy: LoadPolicy, folder: str | None, path: str
 ) -> tuple[Frontmatter, list[Issue]]:
     """Lenient mode puts '-' for ':', and takes the folder's name where the written one is missing or unusable."""
-    if is_usable_name(front.name):
+    if rules.is_usable_name(front.name):
         return front, issues
     mended = front.name.replace(":", "-")
-    if policy.repair and ":" in front.name and mended.strip("-") and is_usable_name(mended):
+    if policy.repair and ":" in front.name and mended.strip("-") and rules.is_usable_name(mended):
         return _replace_colons(front, mended, issues, folder, path)
     missing = not front.name.strip()
     line = front.lines.get("name") or min(front.lines.values(), default=1)
     others = [i for i in issues if i.field != "name"] if missing else [i for i in issues if i.code != "name-mismatch"]
     if any(i.field == "name" and i.code == "wrong-type" for i in issues):
         return front, issues
-    if folder is None or not is_usable_name(folder) or (missing and not policy.repair):
+    if folder is None or not rules.is_usable_name(folder) or (missing and not policy.repair):
         why = "is required" if missing else "is not usable, and neither is its folder's"
         return front, [*others, Issue("missing-name" if missing else "bad-name", "name", why, path, line)]
     if missing:

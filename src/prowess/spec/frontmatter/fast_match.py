@@ -13,9 +13,16 @@ import re
 from prowess.errors import InvalidFrontmatterError
 from prowess.limits import MAX_NAME_LENGTH
 from prowess.names import DEVICE_NAMES
-from prowess.spec.frontmatter.fences import decode_frontmatter, find_fences
+from prowess.on_demand import OnDemand
 from prowess.spec.frontmatter.plain_yaml import MAX_PLAIN_CHARS, parse_plain_yaml
-from prowess.spec.rules import is_spec_name
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from prowess.spec import rules
+    from prowess.spec.frontmatter import fences as fence
+else:
+    fence, rules = OnDemand("prowess.spec.frontmatter.fences"), OnDemand("prowess.spec.rules")
 
 MAX_HEAD_BYTES = 4096
 _BLANK, _BAR, _BRACKET = b" |["
@@ -110,8 +117,8 @@ def _is_plain_utf8(raw: bytes) -> bool:
 def _match_plain(head: bytes) -> HeadMatch | None:
     """The same for heads whose shape is not the commonest, and plain."""
     try:
-        fences = find_fences(head, whole=False) if head.startswith(b"---\n") else None
-        text = decode_frontmatter(head, fences) if fences is not None and fences.body <= MAX_PLAIN_CHARS else ""
+        fences = fence.find_fences(head, whole=False) if head.startswith(b"---\n") else None
+        text = fence.decode_frontmatter(head, fences) if fences is not None and fences.body <= MAX_PLAIN_CHARS else ""
     except InvalidFrontmatterError:
         return None
     if fences is None or not text or b"\r" in head[fences.start : fences.end]:
@@ -120,6 +127,6 @@ def _match_plain(head: bytes) -> HeadMatch | None:
     if parsed is None or not head[fences.body :].decode("utf-8", "ignore").strip():
         return None
     name, description = (parsed[0].get(key) for key in ("name", "description"))
-    if isinstance(name, str) and isinstance(description, str) and is_spec_name(name) and description.strip():
+    if isinstance(name, str) and isinstance(description, str) and rules.is_spec_name(name) and description.strip():
         return name, description.strip(), head[fences.start : fences.end], fences.body
     return None
