@@ -18,7 +18,7 @@ from collections import deque
 from prowess.errors import Issue, ResourceError, SkillLoadError, SourceError
 from prowess.files.directory import Folder, open_folder_beneath, real_path, stat_folder
 from prowess.files.paths import PathResolver, is_inside
-from prowess.files.read import OpenFile, identity_of
+from prowess.files.read import OpenFile
 from prowess.model import Place
 from prowess.names import SKILL_FILE, is_git_name
 from prowess.on_demand import OnDemand
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from prowess.errors import Severity
     from prowess.files import projects
     from prowess.files.directory import HeadRead
+    from prowess.files.read import Identity
     from prowess.model import SkillScope
     from prowess.spec.frontmatter import parse
 else:
@@ -261,20 +262,23 @@ class Walk:
         quick = self._uses_fast_match
         prefix = rel + os.sep if rel else ""
         now, until = time.monotonic, self._deadline
-        add = self.skills.append
-        for name, head, info, error in folder.read_heads(names, filename, policy.limits.head_step):
+        add, match, make = self.skills.append, match_head, make_skill_from_match
+        for name, head, identity, error in folder.read_heads(names, filename, policy.limits.head_step):
             if self._folders_left <= 0 or now() > until:
                 self._stop(folder.path)
                 return
             self._folders_left -= 1
-            seen = match_head(head) if quick and head is not None else None
-            if seen is not None and info is not None:
-                add(make_skill_from_match(home, prefix + name, seen, identity_of(info)))
+            seen = match(head) if quick and head is not None else None
+            if seen is not None and identity is not None:
+                add(make(home, prefix + name, seen, identity))
+                if not nested:
+                    continue
                 taken = True
             else:
-                taken = self._add_skill((name, head, info, error), _SkillPath(base, prefix + name, name, filename))
-            if taken and not nested:
-                continue
+                path = _SkillPath(base, prefix + name, name, filename)
+                taken = self._add_skill((name, head, identity, error), path)
+                if taken and not nested:
+                    continue
             self._descend(folder, name, base, prefix + name, depth, in_skill=in_skill or taken)
             if self._stopped:
                 return
@@ -302,13 +306,13 @@ class Walk:
 
     def _add_skill(self, found: HeadRead, spot: _SkillPath) -> bool:
         """Whether the file made a skill. Strict mode raises where it did not."""
-        _, head, info, error = found
+        _, head, identity, error = found
         if error is not None:
             self._report_bad_file(Issue(*_describe_error(error), spot.path))
-        if head is None or info is None:
+        if head is None or identity is None:
             return False
         try:
-            self.skills.append(self._parse_skill(head, info, spot))
+            self.skills.append(self._parse_skill(head, identity, spot))
         except SkillLoadError as bad:
             if self.rules.raises:
                 raise
@@ -324,11 +328,12 @@ class Walk:
             raise SkillLoadError([issue], issue.path)
         self.issues.append(issue)
 
-    def _parse_skill(self, head: bytes, info: os.stat_result, spot: _SkillPath) -> Skill:
+    def _parse_skill(self, head: bytes, identity: Identity, spot: _SkillPath) -> Skill:
         policy = self.rules.head_policy
-        whole = not head or 0 < info.st_size <= len(head)  # a size of 0 says nothing
+        size = identity[2]
+        whole = not head or 0 < size <= len(head)  # Files in /proc and the like say that their size is 0.
         if not whole and parse.needs_more_bytes(head, repair=policy.repairs):
-            head, whole, info = self._read_full_head(spot)
+            head, whole, identity = self._read_full_head(spot)
         document = read_document(
             head, whole=whole, policy=policy, folder=spot.name, path=spot.path, check_dir=self.rules.check_dir
         )
@@ -343,9 +348,9 @@ class Walk:
             body_seen=seen,
             searched=self.rules.nested,
         )
-        return make_skill_from_document(home, spot.rel, document, identity_of(info), head)
+        return make_skill_from_document(home, spot.rel, document, identity, head)
 
-    def _read_full_head(self, spot: _SkillPath) -> tuple[bytes, bool, os.stat_result]:
+    def _read_full_head(self, spot: _SkillPath) -> tuple[bytes, bool, Identity]:
         policy = self.rules.head_policy
         parts = (*spot.rel.split(os.sep), spot.file) if spot.rel else (spot.file,)
         with OpenFile(spot.base, parts) as file:
@@ -354,7 +359,7 @@ class Walk:
                 policy.limits.max_frontmatter_bytes,
                 lambda head: parse.needs_more_bytes(head, repair=policy.repairs),
             )
-            return head, whole, file.info
+            return head, whole, file.identity
 
     def _add_other_spelling(self, folder: Folder, base: str, rel: str, files: list[str]) -> bool:
         """``skill.md`` where there is no ``SKILL.md``: loaded on every system, with a warning. Whether it was."""
@@ -420,15 +425,15 @@ class Walk:
 
     def _add_fast_match(self, found: HeadRead, base: str, rel: str, link: str) -> bool:
         """Whether the file behind a link made a skill at a glance. Else it is looked at closely."""
-        _, head, info, _ = found
+        _, head, identity, _ = found
         seen = match_head(head) if self._uses_fast_match and head is not None else None
-        if seen is None or info is None:
+        if seen is None or identity is None:
             return False
         policy, scope, way = self.rules.policy, self._scope, self._links_to_here
         home = SkillLocation(
             base, self.rules.filename, scope, policy, shown=link, links=way, searched=self.rules.nested
         )
-        self.skills.append(make_skill_from_match(home, rel, seen, identity_of(info)))
+        self.skills.append(make_skill_from_match(home, rel, seen, identity))
         return True
 
     def _find_allowed_base(self, target: str, folder: str) -> str | None:

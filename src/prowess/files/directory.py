@@ -45,9 +45,9 @@ class FolderEntries(NamedTuple):
     complete: bool = True
 
 
-HeadRead = tuple[str, "bytes | None", "os.stat_result | None", "OSError | None"]
-"""Name of the child folder, then the first bytes of a file in it and what ``fstat`` says; or the error; or nothing,
-when there is no such file. A bare tuple: discovery makes one for each folder."""
+HeadRead = tuple[str, "bytes | None", "Identity | None", "OSError | None"]
+"""The name of the child folder, then the first bytes of a file in it and the identity of that file; or the error; or
+nothing, when there is no such file. A bare tuple, because discovery makes one for each folder."""
 
 
 class Folder:
@@ -97,10 +97,10 @@ class Folder:
                 name = entry.name
                 if not name.isascii() and not is_utf8_name(name):
                     odd.append(ascii(name))
+                elif entry.is_dir(follow_symlinks=False):  # first, because the roots of a scan hold little else
+                    folders.append(name)
                 elif entry.is_file(follow_symlinks=False):
                     files.append(name)
-                elif entry.is_dir(follow_symlinks=False):
-                    folders.append(name)
                 else:
                     (links if entry.is_symlink() else others).append(name)
         for group in (folders, files, links, others, odd):
@@ -158,9 +158,11 @@ class Folder:
                 yield name, None, None, None if error.errno == errno.ENOENT else error
                 continue
             if head is None:
-                yield name, None, info, OSError(errno.EINVAL, "not a regular file")
+                yield name, None, None, OSError(errno.EINVAL, "not a regular file")
             else:
-                yield name, head, info, None
+                # ``identity_of`` written out: a call for each folder is 2 % of the bench row "scan 10,000".
+                identity = (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
+                yield name, head, identity, None
 
     def _read_heads_portably(self, names: list[str], filename: str, size: int) -> Iterator[HeadRead]:
         for name in names:
@@ -210,8 +212,8 @@ class Folder:
         try:
             info = os.fstat(fd)
             if not stat.S_ISREG(info.st_mode):
-                return "", None, info, OSError(errno.EINVAL, "not a regular file")
-            return "", os.read(fd, size), info, None
+                return "", None, None, OSError(errno.EINVAL, "not a regular file")
+            return "", os.read(fd, size), identity_of(info), None
         except OSError as error:
             return "", None, None, error
         finally:
