@@ -134,7 +134,8 @@ class SkillHead:
     @property
     def user_invocable(self) -> bool:
         """Whether people may call it by name."""
-        if self._front is None and b"nvo" not in self._raw:
+        # Fast path of `prowess list`: every spelling of the key holds one of these two, and "invoice" does not.
+        if self._front is None and b"nvoc" not in self._raw and b"nvok" not in self._raw:
             return True
         return invocation.is_user_invocable(self.frontmatter)
 
