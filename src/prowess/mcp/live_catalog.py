@@ -11,7 +11,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.discovery.scan import find_skills, resolve_standard_places
-from prowess.discovery.walk import ScanRules
+from prowess.discovery.scan_rules import ScanRules
 from prowess.discovery.watch import Reloader, linked_folders
 from prowess.errors import SkillError
 from prowess.files.directory import Folder

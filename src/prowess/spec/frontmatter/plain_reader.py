@@ -1,4 +1,7 @@
-"""The reader behind ``parse_plain``: one pass of compiled patterns over the lines."""
+"""The reader of plain YAML behind ``parse_plain_yaml``: one pass of compiled patterns over the lines.
+
+It gives up at the first line that is not surely plain, so it never has to decide what YAML means by it.
+"""
 
 from __future__ import annotations
 
@@ -42,14 +45,14 @@ _BLANK = frozenset(("", " ", "\n", "\t"))
 
 
 class _NotPlainError(Exception):
-    """The text leaves the subset."""
+    """The text is not surely in the plain subset."""
 
 
-def read_plain_yaml(text: str, deepest: int) -> tuple[dict[str, Value], dict[str, int]] | None:
+def read_plain_yaml(text: str, max_depth: int) -> tuple[dict[str, Value], dict[str, int]] | None:
     """Return the values of a plain text and the lines of their keys; ``None`` when the text leaves the subset."""
     if _has_odd_characters(text):
         return None
-    reader = _PlainReader(text, deepest)
+    reader = _PlainReader(text, max_depth)
     try:
         values = reader.read_mapping(0, "", 1)
     except _NotPlainError:
@@ -64,22 +67,22 @@ def _has_odd_characters(text: str) -> bool:
 
 
 class _PlainReader:
-    """One pass over the lines; ``at`` is always the start of a line (or of a mapping inside a list item)."""
+    """One pass over the lines. ``at`` is the start of a line, or of a mapping that begins behind a bullet."""
 
-    __slots__ = ("_counted", "_cut", "_deepest", "at", "lines", "text")
+    __slots__ = ("_counted", "_lacks_last_break", "_max_depth", "at", "lines", "text")
 
-    def __init__(self, text: str, deepest: int) -> None:
-        self._cut = not text.endswith("\n")  # the last line has no end, which a block would keep
-        self.text = text + "\n" if self._cut else text
-        self._deepest = deepest
+    def __init__(self, text: str, max_depth: int) -> None:
+        self._lacks_last_break = not text.endswith("\n")  # a block of text would end without one, too
+        self.text = text + "\n" if self._lacks_last_break else text
+        self._max_depth = max_depth
         self.at = 0
         self.lines: dict[str, int] = {}
         self._counted = (0, 0)
 
     def read_mapping(self, indent: int, prefix: str, depth: int, *, inline: bool = False) -> dict[str, Value]:
-        """Entries at exactly ``indent`` until one further left; ``inline``: the first stands behind a bullet."""
+        """Return the entries that stand at exactly ``indent``; ``inline``: the first one stands behind a bullet."""
         values: dict[str, Value] = {}
-        if depth > self._deepest:
+        if depth > self._max_depth:
             raise _NotPlainError
         while inline or self._has_entry_at(indent):
             entry = _ENTRY.match(self.text, self.at)
@@ -92,24 +95,24 @@ class _PlainReader:
             values[entry[2]] = self._read_value(entry[3], indent, f"{prefix}{entry[2]}.", depth)
         return values
 
-    def _line_number(self, at: int) -> int:
-        """The line of a position that is never before the last one asked for."""
+    def _line_number(self, offset: int) -> int:
+        """Return the line of a position; no later call may ask for an earlier one, so each break is counted once."""
         since, line = self._counted
-        line += self.text.count("\n", since, at)
-        self._counted = (at, line)
+        line += self.text.count("\n", since, offset)
+        self._counted = (offset, line)
         return line
 
     def _has_entry_at(self, indent: int) -> bool:
-        """Whether the next line that is not blank stands at ``indent``; further right is not plain."""
-        if self.text[self.at : self.at + 1] not in _BLANK:  # most lines begin at the margin
+        """Whether the next line that is not blank stands at ``indent``; one further right is not plain."""
+        if self.text[self.at : self.at + 1] not in _BLANK:  # fast path: most lines begin at the margin
             return not indent
         self._skip_blanks()
         if self.at == len(self.text):
             return False
-        found = self._measure_indent()
-        if found > indent or self.text[self.at + found] == "\t":
+        width = self._measure_indent()
+        if width > indent or self.text[self.at + width] == "\t":
             raise _NotPlainError
-        return found == indent
+        return width == indent
 
     def _measure_indent(self) -> int:
         match = _INDENT.match(self.text, self.at)
@@ -166,10 +169,10 @@ class _PlainReader:
         return joined if style.endswith("-") else joined + "\n"
 
     def _check_block_end(self, indent: int) -> None:
-        """A blank line with text after it is part of the block, as are its blanks: rare, and left to YAML."""
+        """Raise ``_NotPlainError`` for blank lines that would belong to the block: they are rare, and left to YAML."""
         begin = self.at
         self._skip_blanks()
-        if " " in self.text[begin : self.at] or (self._cut and self.at == len(self.text)):
+        if " " in self.text[begin : self.at] or (self._lacks_last_break and self.at == len(self.text)):
             raise _NotPlainError
         if self.at < len(self.text) and self._measure_indent() > indent:
             raise _NotPlainError
@@ -179,11 +182,11 @@ class _PlainReader:
         bullet = _BULLET.match(self.text, self.at)
         if bullet is not None and len(bullet[1]) >= indent:
             return self._read_list(len(bullet[1]), depth + 1)
-        found = self._measure_indent()
-        if self.at == len(self.text) or found <= indent:
+        width = self._measure_indent()
+        if self.at == len(self.text) or width <= indent:
             return ""
         if _ENTRY.match(self.text, self.at):
-            return self.read_mapping(found, prefix, depth + 1)
+            return self.read_mapping(width, prefix, depth + 1)
         begins = _BEGINS_BELOW.match(self.text, self.at)
         if begins is None:
             raise _NotPlainError
@@ -192,7 +195,7 @@ class _PlainReader:
 
     def _read_list(self, indent: int, depth: int) -> list[Value]:
         items: list[Value] = []
-        if depth > self._deepest:
+        if depth > self._max_depth:
             raise _NotPlainError
         while self._has_bullet_at(indent):
             bullet = _BULLET.match(self.text, self.at)
@@ -207,10 +210,10 @@ class _PlainReader:
 
     def _has_bullet_at(self, indent: int) -> bool:
         self._skip_blanks()
-        found = self._measure_indent()
-        if found > indent:
+        width = self._measure_indent()
+        if width > indent:
             raise _NotPlainError
-        return found == indent and self.text.startswith("-", self.at + found)
+        return width == indent and self.text.startswith("-", self.at + width)
 
 
 def _is_quote_complete(written: str) -> bool:
