@@ -64,9 +64,7 @@ def scan(
     """
     if not roots:
         raise SourceError("scan needs a folder: scan('skills'); discover() looks in the standard places")
-    check_options(mode=mode, missing=missing, max_depth=max_depth)
-    if invalid not in {"load", "skip"}:
-        raise SourceError(f"invalid must be 'load' or 'skip', not {invalid!r}")
+    check_options(mode=mode, missing=missing, max_depth=max_depth, invalid=invalid)
     check_callable(on_issue, "on_issue")
     rules = ScanRules(
         LoadPolicy(mode, repair, limits or DEFAULT_LIMITS),
@@ -82,8 +80,8 @@ def scan(
     return _report_issues(scan_places(places, rules, on_duplicate=on_duplicate), on_issue)
 
 
-def check_options(*, mode: str, missing: str, max_depth: int | None) -> None:
-    """Raise ``SourceError`` for an unknown ``mode`` or ``missing``, or a depth that is no whole number from 0."""
+def check_options(*, mode: str, missing: str, max_depth: int | None, invalid: str = "load") -> None:
+    """Raise ``SourceError`` for an unknown word, or a depth that is no whole number from 0."""
     check_mode(mode)
     if missing not in {"ignore", "error"}:
         raise SourceError(f"missing must be 'ignore' or 'error', not {missing!r}")
@@ -91,6 +89,8 @@ def check_options(*, mode: str, missing: str, max_depth: int | None) -> None:
         check_number(max_depth, "max_depth")
         if max_depth < 0:
             raise SourceError(f"max_depth must be 0 or more, or None, not {max_depth}")
+    if invalid not in {"load", "skip"}:
+        raise SourceError(f"invalid must be 'load' or 'skip', not {invalid!r}")
 
 
 def _report_issues(catalog: Catalog, on_issue: OnIssue | None) -> Catalog:
@@ -147,6 +147,7 @@ def discover(
     places, allowed = resolve_standard_places(cwd, home, agents=agents, project=project, user=user)
     verify_skills = None
     if verify is not None:
+        # The lock files lie where the skills were looked for, so the folders are resolved by one rule.
         here, house, env = _resolve_environment(cwd, home)
         lock_scopes = scopes.standard_scopes(here, house, env, project=project)
         verify_skills = pins.LockVerifier(lock_scopes, rules.policy.limits).verify_skills

@@ -129,7 +129,7 @@ class Settings:
     def number(self, name: str) -> int | None:
         """Return the value of a setting that is a count; ``None`` when it is not set, or of another kind."""
         value = self[name]
-        return value if isinstance(value, int) and not isinstance(value, bool) else None
+        return value if isinstance(value, int) and not isinstance(value, bool) else None  # True is an int to Python
 
     def names(self, name: str) -> tuple[str, ...]:
         """Return the value of a setting that is a list; ``()`` for a setting of another kind."""
@@ -221,6 +221,7 @@ def _read_table(path: str, issues: list[Issue], *, is_project: bool, limits: Lim
             raise SourceError(message, path, "manifest-conflict") from None
         raise SourceError(f"not TOML: {error}", path, "bad-setting") from None
     table = whole.pop(SETTINGS_TABLE, {})
+    # In a project's file the manifest stands beside the settings; in the user's file its keys would do nothing.
     issues += [_misplaced_issue(name, path) for name in whole if not (is_project and name in MANIFEST_KEYS)]
     if not isinstance(table, dict):
         raise SourceError(f"[{SETTINGS_TABLE}] must be a table", path, "bad-setting")
@@ -260,6 +261,7 @@ def _from_text(spec: SettingSpec, text: str) -> object:
         "names": lambda text: tuple(part.strip() for part in text.split(",") if part.strip()),
         "folders": lambda text: tuple(part for part in text.split(os.pathsep) if part),
         "yes-or-no": _parse_bool,
+        # isdigit alone accepts superscripts, which int refuses, and the digits of other scripts.
         "count": lambda text: int(text) if text.isascii() and text.isdigit() else text,
         "share": _parse_float,
     }

@@ -191,14 +191,20 @@ class Walk:
             limit = self.rules.policy.limits.max_entries_per_folder
             self._add_issue("too-many-directories", folder.path, f"only {limit} entries were looked at")
         if not in_skill:  # A link below a skill is never followed: a skill shows only its own files.
-            skill_file = self.rules.filename.lower()
-            links = (name for name in entries.links if not name.startswith(skip) and name.lower() != skill_file)
-            way = self._links_to_here
-            self._pending_links += [(folder.path, name, depth + 1, way) for name in links if not is_git_name(name)]
+            self._queue_links(folder.path, entries.links, depth + 1)
         names = [name for name in entries.folders if not name.startswith(skip) and not is_git_name(name)]
         if len(names) < len(entries.folders):  # rare, so the thousands of names are not looked at one by one again
             self._add_skipped_issues(folder.path, entries.folders)
         self._scan_children(folder, base, rel, names, depth + 1, in_skill=in_skill)
+
+    def _queue_links(self, path: str, names: Sequence[str], depth: int) -> None:
+        """Remember the links of a folder. They are followed last, so that a skill is known by its own folder first."""
+        skill_file = self.rules.filename.lower()
+        self._pending_links += [
+            (path, name, depth, self._links_to_here)
+            for name in names
+            if not name.startswith(self.rules.skip_prefixes) and name.lower() != skill_file and not is_git_name(name)
+        ]
 
     def _add_skipped_issues(self, path: str, names: Sequence[str]) -> None:
         """Report the folders that are skipped by their names, as many as the limits allow.
@@ -303,6 +309,7 @@ class Walk:
         policy = self.rules.head_policy
         size = identity[2]
         whole = not head or 0 < size <= len(head)  # Files in /proc and the like say that their size is 0.
+        # The first read takes one step of bytes; a longer head is read on below its folder, without following links.
         if not whole and parse.needs_more_bytes(head, repair=policy.repairs):
             head, whole, identity = self._read_full_head(skill_path)
         document = read_document(
@@ -362,7 +369,7 @@ class Walk:
             self._refuse_link(link)
             return
         target = self._resolver.resolve(link).end
-        if target in self._link_targets:
+        if target in self._link_targets:  # Another link led there: the skills count here too, and are not added again.
             self._repeat_count += self._link_targets[target]
             return
         if is_inside(self._resolver.resolve(folder).end, target):
@@ -422,7 +429,7 @@ class Walk:
             return self.skills
         first: dict[tuple[int, ...], Skill] = {}
         for skill in self.skills:
-            first.setdefault(tuple(skill.identity or (id(skill),))[:2], skill)
+            first.setdefault(tuple(skill.identity or (id(skill),))[:2], skill)  # by device and inode
         return list(first.values())
 
 

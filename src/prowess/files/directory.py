@@ -174,6 +174,7 @@ class Folder:
                 yield name, head, identity, None
 
     def _read_heads_portably(self, names: list[str], filename: str, size: int) -> Iterator[HeadRead]:
+        # Windows opens no handle for a folder: each child is checked and opened by its path.
         for name in names:
             try:
                 with self.open_child(name) as child:
@@ -200,6 +201,7 @@ class Folder:
         try:
             info = os.fstat(fd)
             size = info.st_size
+            # An empty file may be one that does not tell its size, and a second name may belong to somebody else.
             if not 0 < size <= most or info.st_nlink > 1 or not stat.S_ISREG(info.st_mode):
                 return None
             data = os.read(fd, size + 1)
@@ -208,6 +210,7 @@ class Folder:
             return None
         finally:
             os.close(fd)
+        # Half of an old and half of a new version must not be hashed as one file.
         is_whole = len(data) == size == after.st_size
         same = after.st_ctime_ns == info.st_ctime_ns and after.st_mtime_ns == info.st_mtime_ns
         return (data, info) if is_whole and same else None
