@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench import measure, servers, table
+from bench.corpus import CORPUS, make_real_library
 from bench.generate import PLAIN, VARIED, make_library
 from bench.installing import make_installed, make_repository, make_source
 
@@ -21,6 +22,9 @@ PARTS = ("engine", "scale", "servers")
 
 SCAN_BOUND = 4.0
 SCAN_AIM = 2.5
+REAL_BOUND, REAL_AIM = 10.0, 6.0
+IMPORT_BOUND, IMPORT_AIM = 1.5, 0.5
+FIRST_SCAN_BOUND, FIRST_SCAN_AIM = 5.5, 3.5
 GROWTH_BOUND = 1.15
 MEMORY_BOUND = 3_000
 BODY_BOUND = 3.0
@@ -66,11 +70,17 @@ class Row(NamedTuple):
 
 HEAD: table.Row = ("measured", "skills", "CPU time", "compared", "demanded", "")
 
+_FIRST_SCAN = "import sys, prowess; prowess.scan(sys.argv[1])"
 IMPORTS = {
     "an empty process": "pass",
     "import json": "import json",
     "import prowess": "import prowess",
-    "import prowess and yaml (once a head needs it)": "import prowess, yaml",
+    "import and first scan": _FIRST_SCAN,
+    "import and first scan, with yaml (once a head needs it)": f"{_FIRST_SCAN}; import yaml",
+}
+_IMPORT_BOUNDS = {
+    "import prowess": (IMPORT_BOUND, IMPORT_AIM),
+    "import and first scan": (FIRST_SCAN_BOUND, FIRST_SCAN_AIM),
 }
 _PRINT_CLOCK = "; import time; print('{\"value\": %f}' % time.process_time())"
 
@@ -118,11 +128,12 @@ def _measure(temporary: Path, sizes: list[int], rounds: int) -> list[Row]:
     return [
         *_discovery(varied, rounds),
         *_plain(plain, rounds),
+        *_real(temporary / "real", largest, rounds),
         *_bodies(varied, rounds),
         *_conversation(varied, rounds),
         *_conversations(temporary, rounds),
         *_memory(varied[largest], rounds),
-        *_imports(rounds),
+        *_imports(varied[min(sizes)], rounds),
         *_command_line(varied[min(sizes)], rounds),
         *_demonstration(varied[min(sizes)], rounds),
         *_installing(temporary, rounds),
@@ -188,6 +199,19 @@ def _plain(root: Path, rounds: int) -> list[Row]:
     size = found["scan"].count
     what = "scan, plain library (every value on one line)"
     return [_ratio_row(what, size, found["scan"], found["floor"], bounded=True)]
+
+
+def _real(root: Path, size: int, rounds: int) -> list[Row]:
+    """Return the row of a library of real heads, which are less even than generated ones; none without the corpus."""
+    if not CORPUS.is_dir():
+        _say("Skipped the scan of real heads: there is no ../shared/corpus beside the checkout.")
+        return []
+    make_real_library(root, size)
+    measure.warm([root])
+    found = _taken({name: name for name in ("floor", "scan")}, root, _few(rounds))
+    ratio = found["scan"].value / found["floor"].value  # in all: some of the heads make no skill
+    cost = f"{found['scan'].value / size * 1e6:,.2f} µs each"
+    return [Row("scan, real heads", f"{size:,}", cost, ratio, f"{TIMES} floor", REAL_BOUND, REAL_AIM)]
 
 
 def _bodies(varied: dict[int, Path], rounds: int) -> list[Row]:
@@ -298,21 +322,22 @@ def _memory(root: Path, rounds: int) -> list[Row]:
     ]
 
 
-def _imports(rounds: int) -> list[Row]:
+def _imports(root: Path, rounds: int) -> list[Row]:
+    """Return what imports cost beyond an empty process, those of the package beside that of json."""
     _say("Measuring imports.")
-    commands = {what: (sys.executable, "-c", code + _PRINT_CLOCK) for what, code in IMPORTS.items()}
+    commands = {what: (sys.executable, "-c", code + _PRINT_CLOCK, str(root)) for what, code in IMPORTS.items()}
     found = measure.take_turns(commands, rounds=rounds)
     empty = found["an empty process"].value
-    return [
-        Row(
-            what,
-            "",
-            f"{best.value * 1e3:,.1f} ms",
-            None if best.value == empty else (best.value - empty) * 1e3,
-            "ms more",
-        )
-        for what, best in found.items()
-    ]
+    json = found["import json"].value - empty
+    size = root.name.rpartition("-")[2]
+    rows = []
+    for what, best in found.items():
+        more = best.value - empty
+        cost = f"{more * 1e3:,.1f} ms more" if more else f"{empty * 1e3:,.1f} ms"
+        bounds = _IMPORT_BOUNDS.get(what, (None, None))
+        ratio = more / json if "prowess" in IMPORTS[what] else None
+        rows.append(Row(what, size if "scan" in what else "", cost, ratio, f"{TIMES} import json", *bounds))
+    return rows
 
 
 _STARTUP = ("python", "version", "click_and_scan", "list", "list_terminal")

@@ -118,6 +118,15 @@ def _heads() -> Iterator[Head]:
             yield head_of(line)
 
 
+def make_real_library(root: Path, count: int) -> None:
+    """Write a library whose SKILL.md files are ``count`` real heads, taken evenly from the whole corpus."""
+    heads = [head.data for head in _heads()]
+    for number in range(count):
+        folder = root / f"skill-{number:05}"
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_bytes(heads[number * len(heads) // count])
+
+
 def head_of(line: str | bytes) -> Head:
     """One line of the corpus."""
     row = json.loads(line)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+import prowess
 
 ROOT = Path(__file__).resolve().parents[1]
 HEAVY = [
@@ -18,17 +22,66 @@ HEAVY = [
 
 def loaded_by(code: str, *arguments: str) -> set[str]:
     """The modules that a fresh interpreter holds after ``code`` and did not hold before."""
-    after = "import json; print(json.dumps(sorted(set(sys.modules) - before)))"
+    after = "new = sorted(set(sys.modules) - before); import json; print(json.dumps(new))"
     script = f"import sys; before = set(sys.modules)\n{code}\n{after}"
     command = [sys.executable, "-I", "-c", script, *arguments]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
-def test_importing_the_package_imports_nothing_heavy() -> None:
-    loaded = loaded_by("import prowess")
+def test_importing_the_package_imports_nothing_but_the_package() -> None:
+    assert loaded_by("import prowess") == {"prowess", "__future__"}
+
+
+def test_the_first_scan_imports_nothing_heavy(tmp_path: Path) -> None:
+    loaded = loaded_by("import prowess; prowess.scan(sys.argv[1])", str(tmp_path))
     assert "prowess.discovery.scan" in loaded
-    assert loaded & set(HEAVY) == set()
+    assert loaded & {*HEAVY, "dataclasses", "inspect", "typing"} == set()
+
+
+def test_every_public_name_is_there_once_it_is_asked_for() -> None:
+    code = (
+        "import prowess\n"
+        "assert set(prowess.__all__) <= set(dir(prowess))\n"
+        "missing = [name for name in prowess.__all__ if not hasattr(prowess, name)]\n"
+        "assert not missing, missing\n"
+        "from prowess import *\n"
+        "assert scan is prowess.scan is prowess.discovery.scan.scan"
+    )
+    assert "prowess.runtime.session" in loaded_by(code)
+
+
+def test_a_name_that_the_package_lacks_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'prowess' has no attribute 'absent'"):
+        _ = prowess.absent
+
+
+def test_a_module_that_a_room_lacks_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match=r"module 'prowess\.spec' has no attribute 'absent'"):
+        _ = prowess.spec.absent  # type: ignore[attr-defined]
+
+
+def test_type_checkers_and_programs_find_each_public_name_in_the_same_module() -> None:
+    tree = ast.parse(Path(prowess.__file__).read_text(encoding="utf-8"))
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom) and node.module]
+    for_checkers = {
+        alias.name: getattr(import_module(str(node.module)), alias.name) for node in imports for alias in node.names
+    }
+    del for_checkers["Any"]
+    assert set(for_checkers) == set(prowess.__all__)
+    assert [name for name, value in for_checkers.items() if value is not getattr(prowess, name)] == []
+
+
+def test_the_modules_of_a_scan_are_reachable_from_the_package() -> None:
+    names = """
+        spec.render arguments discovery.agents discovery.search_paths discovery.walk errors files.directory
+        files.projects files.read files.tree hints limits model names skills.catalog skills.instructions skills.parse
+        skills.resources skills.skill spec.document spec.frontmatter.fast_match spec.frontmatter.fields
+        spec.frontmatter.parse spec.frontmatter.yaml_events spec.hidden_characters spec.markup spec.rules
+    """
+    loaded = loaded_by(f"import prowess; prowess.scan\nfor name in {names.split()}: eval(f'prowess.{{name}}')")
+    assert {f"prowess.{name}" for name in names.split()} <= loaded
 
 
 @pytest.mark.parametrize("name", HEAVY)

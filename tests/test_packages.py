@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import grimp
 import pytest
@@ -18,6 +18,7 @@ from hatchling.builders.wheel import WheelBuilder
 from hatch_build import project_urls, rewrite_links
 from prowess.cli.command_table import COMMANDS
 from prowess.health import EXTRAS
+from prowess.literals import DialectName
 
 if TYPE_CHECKING:
     from grimp import ImportGraph
@@ -50,7 +51,8 @@ def test_every_module_of_the_wheel_is_used_by_another_one(imports: ImportGraph) 
     """What nobody imports is a tool of those who build the project, and belongs into scripts/."""
     # The supervisor is a program: it is started by the path of its file.
     programs = {"prowess.__main__", "prowess.runtime.acting.supervisor"}
-    starts = {*programs, *(f"prowess.cli.commands.{command.module}" for command in COMMANDS)}
+    dialects = (f"prowess.tools.dialects.{name.replace('__', '_')}" for name in get_args(DialectName))
+    starts = {*programs, *dialects, *(f"prowess.cli.commands.{command.module}" for command in COMMANDS)}
     modules = {name for name in imports.modules if name.startswith("prowess.") and not imports.find_children(name)}
     unused = {name for name in modules - starts if not imports.find_modules_that_directly_import(name)}
     assert unused == set()

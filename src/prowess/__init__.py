@@ -11,56 +11,11 @@ Find skills, tell a model about them in a few hundred bytes each, load instructi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from prowess.discovery.agents import AGENTS, Agent
-from prowess.discovery.scan import discover, scan
-from prowess.errors import (
-    AlreadyInstalledError,
-    BadReferenceError,
-    BinaryResourceError,
-    BusyError,
-    DuplicateSkillError,
-    EmptySkillBodyError,
-    FetchError,
-    GitError,
-    InstallError,
-    InvalidFrontmatterError,
-    Issue,
-    LocalEditsError,
-    LockMismatchError,
-    MaxActiveError,
-    NameTakenError,
-    NoFrontmatterError,
-    NotInstalledError,
-    NotTrustedError,
-    PathTraversalError,
-    ResourceChangedError,
-    ResourceError,
-    ResourceNotFoundError,
-    ResourceTooLargeError,
-    SandboxError,
-    SkillError,
-    SkillFilteredError,
-    SkillLoadError,
-    SkillNotActiveError,
-    SkillValidationError,
-    SourceError,
-    UnknownSkillError,
-    UnsafeTreeError,
-    UnterminatedFrontmatterError,
-)
-from prowess.limits import MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, Limits
-from prowess.model import DialectName, Explanation, FileList, Place, Resources, Shadowed, SkillScope
-from prowess.skills.catalog import Catalog, SkillSource
-from prowess.skills.instructions import LoadedSkill
-from prowess.skills.parse import ParsedSkill, parse_skill, parse_skill_file, read_metadata, validate
-from prowess.skills.skill import Skill
-from prowess.spec.allowed_tools import parse_allowed_tools
-from prowess.spec.frontmatter.fields import Frontmatter
-from prowess.spec.frontmatter.parse import parse_frontmatter
+TYPE_CHECKING = False  # type checkers take a variable of this name for true; typing's own would load typing
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from prowess import mcp, otel
     from prowess.authoring.check import CheckReport, check
     from prowess.authoring.evals import EvalCase, EvalReport, EvalResult, evaluate, load_evals
@@ -68,9 +23,46 @@ if TYPE_CHECKING:
     from prowess.authoring.fix import Fix, apply_fix, fix
     from prowess.authoring.new import create_skill
     from prowess.authoring.pack import Packed, pack, unpack_into, write_packed
+    from prowess.discovery.agents import AGENTS, Agent
     from prowess.discovery.live import Live, live
+    from prowess.discovery.scan import discover, scan
     from prowess.discovery.settings import Setting, Settings, load_settings
     from prowess.discovery.watch import Watch, watch
+    from prowess.errors import (
+        AlreadyInstalledError,
+        BadReferenceError,
+        BinaryResourceError,
+        BusyError,
+        DuplicateSkillError,
+        EmptySkillBodyError,
+        FetchError,
+        GitError,
+        InstallError,
+        InvalidFrontmatterError,
+        Issue,
+        LocalEditsError,
+        LockMismatchError,
+        MaxActiveError,
+        NameTakenError,
+        NoFrontmatterError,
+        NotInstalledError,
+        NotTrustedError,
+        PathTraversalError,
+        ResourceChangedError,
+        ResourceError,
+        ResourceNotFoundError,
+        ResourceTooLargeError,
+        SandboxError,
+        SkillError,
+        SkillFilteredError,
+        SkillLoadError,
+        SkillNotActiveError,
+        SkillValidationError,
+        SourceError,
+        UnknownSkillError,
+        UnsafeTreeError,
+        UnterminatedFrontmatterError,
+    )
     from prowess.health import Diagnosis, doctor
     from prowess.install.backups import Backup
     from prowess.install.compare_source import SkillDiff
@@ -80,8 +72,11 @@ if TYPE_CHECKING:
     from prowess.install.outdated import Outdated
     from prowess.install.plan import Plan
     from prowess.install.update import Update
+    from prowess.limits import MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, Limits
+    from prowess.literals import DialectName
     from prowess.lockfile.merge import LockConflict, LockMerge, merge_locks
     from prowess.lockfile.scopes import InstalledSkill, default_project_dir, default_user_dir
+    from prowess.model import Explanation, FileList, Place, Resources, Shadowed, SkillScope
     from prowess.progress_steps import progress
     from prowess.runtime.acting import sandbox
     from prowess.runtime.acting.scripts import ScriptResult, Scripts
@@ -95,11 +90,19 @@ if TYPE_CHECKING:
     from prowess.runtime.session import Session
     from prowess.select.budget import BudgetReport, listing_costs, render_catalog
     from prowess.select.selectors import LexicalSelector, ModelDrivenSelector, Selector, SelectorChain, TagSelector
+    from prowess.skills.catalog import Catalog
+    from prowess.skills.instructions import LoadedSkill
     from prowess.skills.inventory import FileInfo, Inventory, inventory
+    from prowess.skills.parse import ParsedSkill, parse_skill, parse_skill_file, read_metadata, validate
     from prowess.skills.search import SearchHit
+    from prowess.skills.skill import Skill
+    from prowess.skills.skill_source import SkillSource
     from prowess.sources.config_file import load_sources
     from prowess.sources.mcp.approvals import Approvals
     from prowess.sources.source import Source
+    from prowess.spec.allowed_tools import parse_allowed_tools
+    from prowess.spec.frontmatter.fields import Frontmatter
+    from prowess.spec.frontmatter.parse import parse_frontmatter
     from prowess.spec.placeholders import substitute
     from prowess.spec.skill_ref import SkillRef, is_local_path
     from prowess.spec.source_spec import SourceSpec, parse_source
@@ -129,128 +132,107 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# What a program that only looks at skills does not need: loaded when it is first asked for.
-_LAZY_EXPORTS = {
-    "Activation": "runtime.activation",
-    "AnthropicTool": "tools.shapes",
-    "AnthropicToolResult": "tools.shapes",
-    "Approvals": "sources.mcp.approvals",
-    "Backup": "install.backups",
-    "BudgetReport": "select.budget",
-    "CheckReport": "authoring.check",
-    "DIALECTS": "tools.dialects",
-    "SKILL_ACTIVATE_TOOL": "tools.dialects.skill_activate",
-    "SKILL_DEACTIVATE_TOOL": "tools.dialects.skill_activate",
-    "SKILL_EXECUTOR_NAME": "tools.dialects.skill_activate",
-    "SKILL_NAMESPACE": "tools.dialects.skill_activate",
-    "SKILL_READ_RESOURCE_TOOL": "tools.dialects.skill_activate",
-    "Diagnosis": "health",
-    "EvalCase": "authoring.evals",
-    "EvalReport": "authoring.evals",
-    "EvalResult": "authoring.evals",
-    "Event": "runtime.events",
-    "FileInfo": "skills.inventory",
-    "Finding": "authoring.findings",
-    "Fix": "authoring.fix",
-    "Grant": "runtime.acting.trust",
-    "Grants": "runtime.acting.trust",
-    "InstalledSkill": "lockfile.scopes",
-    "IndexHit": "install.index_search",
-    "IndexSearch": "install.index_search",
-    "Installer": "install.installer",
-    "Inventory": "skills.inventory",
-    "JsonSchemaTool": "tools.shapes",
-    "LexicalSelector": "select.selectors",
-    "Live": "discovery.live",
-    "LockConflict": "lockfile.merge",
-    "LockMerge": "lockfile.merge",
-    "McpResult": "tools.shapes",
-    "McpTool": "tools.shapes",
-    "ModelDrivenSelector": "select.selectors",
-    "Offer": "install.offer",
-    "OfferedSkill": "install.offer",
-    "OpenAIResponsesTool": "tools.shapes",
-    "OpenAIMessage": "tools.shapes",
-    "OpenAIResponsesOutput": "tools.shapes",
-    "OpenAITool": "tools.shapes",
-    "Outdated": "install.outdated",
-    "Packed": "authoring.pack",
-    "Plan": "install.plan",
-    "PreparedFork": "runtime.fork",
-    "Preview": "tools.preview",
-    "Refreshed": "runtime.catalog_diff",
-    "ScriptResult": "runtime.acting.scripts",
-    "Scripts": "runtime.acting.scripts",
-    "SearchHit": "skills.search",
-    "Selector": "select.selectors",
-    "SelectorChain": "select.selectors",
-    "Session": "runtime.session",
-    "Setting": "discovery.settings",
-    "Settings": "discovery.settings",
-    "SkillDiff": "install.compare_source",
-    "SkillRef": "spec.skill_ref",
-    "Source": "sources.source",
-    "SourceSpec": "spec.source_spec",
-    "TagSelector": "select.selectors",
-    "ToolDefinition": "tools.definitions",
-    "ToolResult": "tools.definitions",
-    "Toolset": "tools.toolset",
-    "Trust": "runtime.acting.trust",
-    "TrustRequest": "runtime.acting.trust_request",
-    "Update": "install.update",
-    "Watch": "discovery.watch",
-    "apply_fix": "authoring.fix",
-    "check": "authoring.check",
-    "create_skill": "authoring.new",
-    "current_skill_filter": "runtime.filter_context",
-    "default_project_dir": "lockfile.scopes",
-    "default_user_dir": "lockfile.scopes",
-    "doctor": "health",
-    "estimate_tokens": "spec.tokens",
-    "evaluate": "authoring.evals",
-    "fix": "authoring.fix",
-    "fork_system_message": "runtime.fork",
-    "fork_user_message": "runtime.fork",
-    "inventory": "skills.inventory",
-    "is_local_path": "spec.skill_ref",
-    "listing_costs": "select.budget",
-    "live": "discovery.live",
-    "load_evals": "authoring.evals",
-    "load_settings": "discovery.settings",
-    "load_sources": "sources.config_file",
-    "log_events": "runtime.events",
+# Where each name of the flat namespace lives. Nothing is loaded before it is asked for: `import prowess` is part of the
+# start of every program that has a use for skills only later (the bench row "import prowess").
+_ROOMS = {
+    "authoring.check": "CheckReport check",
+    "authoring.evals": "EvalCase EvalReport EvalResult evaluate load_evals",
+    "authoring.findings": "Finding",
+    "authoring.fix": "Fix apply_fix fix",
+    "authoring.new": "create_skill",
+    "authoring.pack": "Packed pack unpack_into write_packed",
+    "discovery.agents": "AGENTS Agent",
+    "discovery.live": "Live live",
+    "discovery.scan": "discover scan",
+    "discovery.settings": "Setting Settings load_settings",
+    "discovery.watch": "Watch watch",
+    "errors": """
+        AlreadyInstalledError BadReferenceError BinaryResourceError BusyError DuplicateSkillError
+        EmptySkillBodyError FetchError GitError InstallError InvalidFrontmatterError Issue LocalEditsError
+        LockMismatchError MaxActiveError NameTakenError NoFrontmatterError NotInstalledError NotTrustedError
+        PathTraversalError ResourceChangedError ResourceError ResourceNotFoundError ResourceTooLargeError
+        SandboxError SkillError SkillFilteredError SkillLoadError SkillNotActiveError SkillValidationError
+        SourceError UnknownSkillError UnsafeTreeError UnterminatedFrontmatterError
+    """,
+    "health": "Diagnosis doctor",
+    "install.backups": "Backup",
+    "install.compare_source": "SkillDiff",
+    "install.index_search": "IndexHit IndexSearch",
+    "install.installer": "Installer",
+    "install.offer": "Offer OfferedSkill",
+    "install.outdated": "Outdated",
+    "install.plan": "Plan",
+    "install.update": "Update",
+    "limits": "Limits MAX_COMPATIBILITY_LENGTH MAX_DESCRIPTION_LENGTH MAX_NAME_LENGTH",
+    "lockfile.merge": "LockConflict LockMerge merge_locks",
+    "lockfile.scopes": "InstalledSkill default_project_dir default_user_dir",
     "mcp": "mcp",
-    "merge_locks": "lockfile.merge",
+    "literals": "DialectName",
+    "model": "Explanation FileList Place Resources Shadowed SkillScope",
     "otel": "otel",
-    "pack": "authoring.pack",
-    "parse_source": "spec.source_spec",
-    "preview": "tools.preview",
-    "progress": "progress_steps",
-    "render_catalog": "select.budget",
-    "sandbox": "runtime.acting.sandbox",
-    "skill_filter": "runtime.filter_context",
-    "subprocess_fork": "runtime.fork",
-    "substitute": "spec.placeholders",
-    "unpack_into": "authoring.pack",
-    "watch": "discovery.watch",
-    "write_packed": "authoring.pack",
+    "progress_steps": "progress",
+    "runtime.acting.sandbox": "sandbox",
+    "runtime.acting.scripts": "ScriptResult Scripts",
+    "runtime.acting.trust": "Grant Grants Trust",
+    "runtime.acting.trust_request": "TrustRequest",
+    "runtime.activation": "Activation",
+    "runtime.catalog_diff": "Refreshed",
+    "runtime.events": "Event log_events",
+    "runtime.filter_context": "current_skill_filter skill_filter",
+    "runtime.fork": "PreparedFork fork_system_message fork_user_message subprocess_fork",
+    "runtime.session": "Session",
+    "select.budget": "BudgetReport listing_costs render_catalog",
+    "select.selectors": "LexicalSelector ModelDrivenSelector Selector SelectorChain TagSelector",
+    "skills.catalog": "Catalog",
+    "skills.skill_source": "SkillSource",
+    "skills.instructions": "LoadedSkill",
+    "skills.inventory": "FileInfo Inventory inventory",
+    "skills.parse": "ParsedSkill parse_skill parse_skill_file read_metadata validate",
+    "skills.search": "SearchHit",
+    "skills.skill": "Skill",
+    "sources.config_file": "load_sources",
+    "sources.mcp.approvals": "Approvals",
+    "sources.source": "Source",
+    "spec.allowed_tools": "parse_allowed_tools",
+    "spec.frontmatter.fields": "Frontmatter",
+    "spec.frontmatter.parse": "parse_frontmatter",
+    "spec.placeholders": "substitute",
+    "spec.skill_ref": "SkillRef is_local_path",
+    "spec.source_spec": "SourceSpec parse_source",
+    "spec.tokens": "estimate_tokens",
+    "tools.definitions": "ToolDefinition ToolResult",
+    "tools.dialects": "DIALECTS",
+    "tools.dialects.skill_activate": """
+        SKILL_ACTIVATE_TOOL SKILL_DEACTIVATE_TOOL SKILL_EXECUTOR_NAME SKILL_NAMESPACE SKILL_READ_RESOURCE_TOOL
+    """,
+    "tools.preview": "Preview preview",
+    "tools.shapes": """
+        AnthropicTool AnthropicToolResult JsonSchemaTool McpResult McpTool OpenAIMessage OpenAIResponsesOutput
+        OpenAIResponsesTool OpenAITool
+    """,
+    "tools.toolset": "Toolset",
 }
-_LAZY_MODULES = frozenset(("mcp", "otel", "sandbox"))
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
+_MODULES = frozenset(("mcp", "otel", "sandbox"))
+# After `import prowess` alone, programs may write `prowess.errors.SkillError`, or `prowess.spec.render`.
+_REACHABLE = frozenset(
+    ("arguments", "discovery", "errors", "files", "hints", "limits", "model", "names", "skills", "spec")
+)
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - any of the names above
-    room = _LAZY_EXPORTS.get(name)
-    if room is None:
-        raise AttributeError(f"module 'prowess' has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415 - once a name
+    from importlib import import_module  # noqa: PLC0415 - `import prowess` alone does without it
 
-    found = import_module(f"prowess.{room}")
-    value = globals()[name] = found if name in _LAZY_MODULES else getattr(found, name)
+    room = name if name in _REACHABLE else _ROOM_OF.get(name, "")
+    if not room:
+        raise AttributeError(f"module 'prowess' has no attribute {name!r}")
+    module = import_module(f"prowess.{room}")
+    value = globals()[name] = module if name in _MODULES or name in _REACHABLE else getattr(module, name)
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_REACHABLE})
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The command line for ``python -m prowess``, equal to the installed program ``prowess``.
+"""The command line, for a shell that starts the package itself; equal to the installed program ``prowess``.
 
 With ``-m`` Python puts the working folder first on the import path, and imports this package from there before this
 module runs. So a configuration that is started in other people's folders should name the installed program. Nothing

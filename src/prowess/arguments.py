@@ -8,9 +8,10 @@ is only used later would fail far from the line that is wrong.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from prowess.errors import SourceError
+
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

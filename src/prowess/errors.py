@@ -1,4 +1,4 @@
-"""The error tree, and the issue: one finding about one file.
+"""The tree of errors, and the issue: one finding about one file.
 
 ::
 
@@ -41,27 +41,29 @@ Every error has a kebab-case ``code``, says what is wrong and where, and hints a
 from __future__ import annotations
 
 import errno
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
 
 from prowess.escapes import escape_line
 from prowess.hints import HINTS as HINTS  # noqa: PLC0414 - given on: whoever catches an error finds its remedy here
+from prowess.records import dataclass
+
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any, Self
 
-Severity = Literal["error", "warning", "info"]
+    from prowess.literals import Severity as Severity  # noqa: PLC0414 - given on, for type checkers
 
 MAX_LISTED_NAMES = 20
-"""Names that an error message lists where no ``Limits`` say otherwise; they cannot be asked here, being above."""
+"""How many names an error message lists by default. ``Limits`` takes it from here, because it lies in a layer above."""
 
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One finding: which rule (``code``), which field, what, in which file and line, and how bad.
+    """One finding: the rule (``code``), the field, the message, the file and line, and the severity.
 
-    ``error``: the skill is not usable (under the mode that was asked for); ``warning``: it loads, and something
-    should be mended; ``info``: worth knowing.
+    ``error`` means that the skill cannot be used in the mode that was asked for, ``warning`` that it loads and should
+    be mended, and ``info`` that something is worth knowing.
     """
 
     code: str
@@ -73,13 +75,13 @@ class Issue:
 
     @property
     def hint(self) -> str:
-        """What to do about it."""
+        """What to do about it; ``""`` when the message itself says that."""
         return HINTS.get(self.code, "")
 
     def __str__(self) -> str:
-        """``path:line: severity code: field: message`` on one line, leaving out what is not known."""
-        where = f"{self.path}:{self.line}" if self.line else self.path
-        head = f"{where}: " if where else ""
+        """Return ``path:line: severity code: field: message`` on one line, without the parts that are not known."""
+        place = f"{self.path}:{self.line}" if self.line else self.path
+        head = f"{place}: " if place else ""
         subject = f"{self.field}: " if self.field else ""
         return escape_line(f"{head}{self.severity} {self.code}: {subject}{self.message}")
 
@@ -99,23 +101,23 @@ class SkillError(Exception):
 
     @property
     def hint(self) -> str:
-        """What to do about it."""
+        """What to do about it; ``""`` when the message itself says that."""
         return HINTS.get(self.code, "")
 
     def about(self, what: str, then: str = "") -> Self:
-        """The same error, saying first what it is about, where that is given, and last what else is to be known."""
+        """Return this error with a message that begins with ``what``, when that is given, and ends with ``then``."""
         self.message = f"{f'{what}: ' if what else ''}{self.message}{then}"
         return self
 
     def __reduce__(self) -> tuple[type, tuple[object, ...], dict[str, object]]:
-        """Errors cross process boundaries whole."""
+        """Return what a pickle needs, so that an error crosses the boundary of a process with all its fields."""
         return type(self), self._made_from, {"message": self.message}
 
     def __str__(self) -> str:
-        """Where, what, and what to do, on one line whatever a path or a message holds."""
-        where = f"{self.path}: " if self.path and self.path not in self.message else ""
+        """Return the path, the message and the remedy on one line, whatever a path or a message holds."""
+        place = f"{self.path}: " if self.path and self.path not in self.message else ""
         remedy = f" ({self.hint})" if self.hint else ""
-        return escape_line(f"{where}{self.message}{remedy}")
+        return escape_line(f"{place}{self.message}{remedy}")
 
 
 class SkillValidationError(SkillError):
@@ -138,14 +140,14 @@ class SkillLoadError(SkillValidationError):
 
     @property
     def offset(self) -> int:
-        """Where the body begins: unknown, hence 0."""
+        """The byte at which the body begins, which is unknown for a file that does not load: always 0."""
         return 0
 
     def __str__(self) -> str:
-        """The path, then every issue with its line and remedy, all on one line."""
-        where = f"{self.path}: " if self.path else ""
+        """Return the path, then every issue with its line and remedy, all on one line."""
+        place = f"{self.path}: " if self.path else ""
         return escape_line(
-            where + "; ".join(_describe_issue(i) + (f" ({i.hint})" if i.hint else "") for i in self.issues)
+            place + "; ".join(_describe_issue(i) + (f" ({i.hint})" if i.hint else "") for i in self.issues)
         )
 
 
@@ -161,9 +163,12 @@ class InvalidFrontmatterError(SkillLoadError):
 
 
 def as_load_error(issues: Iterable[Issue], path: str = "") -> SkillLoadError:
-    """The error for a file with these issues: an ``InvalidFrontmatterError`` if it lacks a required field as text."""
-    found = tuple(issues)
-    return (InvalidFrontmatterError if any(map(_is_required_field_missing, found)) else SkillLoadError)(found, path)
+    """Return the error for a file with these issues.
+
+    It is an ``InvalidFrontmatterError`` when a required field is missing or no text, else a ``SkillLoadError``.
+    """
+    listed = tuple(issues)
+    return (InvalidFrontmatterError if any(map(_is_required_field_missing, listed)) else SkillLoadError)(listed, path)
 
 
 def _is_required_field_missing(issue: Issue) -> bool:
@@ -171,7 +176,7 @@ def _is_required_field_missing(issue: Issue) -> bool:
 
 
 class NoFrontmatterError(InvalidFrontmatterError):
-    """The first line that is not blank is no ``---``."""
+    """The first line that is not blank is not ``---``."""
 
     code = "no-frontmatter"
 
@@ -183,13 +188,13 @@ class UnterminatedFrontmatterError(InvalidFrontmatterError):
 
 
 class EmptySkillBodyError(SkillValidationError):
-    """Instructions were asked for, and there are none."""
+    """Instructions were asked for, and the skill has none."""
 
     code = "empty-body"
 
 
 class UnknownSkillError(SkillError, KeyError):
-    """No skill of that name; the message lists those that exist, nearest first."""
+    """There is no skill of that name; the message lists the names that exist, the nearest first."""
 
     code = "unknown-skill"
 
@@ -214,7 +219,7 @@ class UnknownSkillError(SkillError, KeyError):
 
     @property
     def hint(self) -> str:
-        """What to do about it: where there are no skills, none is to be chosen."""
+        """What to do about it; when there are no skills at all, how to get some."""
         return HINTS["unknown-skill" if self.available else "no-skills"]
 
 
@@ -226,7 +231,7 @@ def _describe_no_skills(folders: tuple[str, ...], most: int) -> str:
 
 
 class DuplicateSkillError(SkillError):
-    """Two skills of one name where that was not allowed."""
+    """Two skills have one name, and the caller asked for an error then."""
 
     code = "duplicate-name"
 
@@ -244,7 +249,7 @@ class PathTraversalError(ResourceError):
 
 
 class ResourceNotFoundError(ResourceError, FileNotFoundError):
-    """No such file in the skill."""
+    """The skill has no such file."""
 
     code = "not-found"
 
@@ -254,7 +259,7 @@ class ResourceNotFoundError(ResourceError, FileNotFoundError):
 
 
 class ResourceTooLargeError(ResourceError):
-    """The file is larger than the caller's bound."""
+    """The file is larger than the caller's limit."""
 
     code = "too-large"
 
@@ -266,7 +271,7 @@ class BinaryResourceError(ResourceError):
 
 
 class ResourceChangedError(ResourceError):
-    """The file changed while it was read, so what was read is not what it holds."""
+    """The file changed while it was read, so the bytes may be half of two versions."""
 
     code = "changed-during-read"
 
@@ -278,13 +283,13 @@ class MaxActiveError(SkillError):
 
 
 class SkillFilteredError(SkillError):
-    """The skill exists, and is not available in this state."""
+    """The skill exists, and a filter of the session hides it."""
 
     code = "filtered"
 
 
 class SkillNotActiveError(SkillError):
-    """Only an active skill can be deactivated."""
+    """A skill was to be deactivated that is not active."""
 
     code = "not-active"
 
@@ -292,7 +297,7 @@ class SkillNotActiveError(SkillError):
 class NotTrustedError(SkillError):
     """Something of a skill would run, and no person has granted that.
 
-    ``request`` is what a person can be asked (a ``TrustRequest``), where the policy is to ask later (``defer``).
+    ``request`` is the question for a person (a ``TrustRequest``) when the policy is to ask later (``defer``).
     """
 
     code = "not-trusted"
@@ -310,7 +315,7 @@ class SandboxError(SkillError):
 
 
 class SourceError(SkillError, ValueError):
-    """A place to load skills from that makes no sense."""
+    """An argument, or a place to load skills from, that makes no sense."""
 
     code = "bad-argument"
 
@@ -328,19 +333,19 @@ class InstallError(SkillError):
 
 
 class BadReferenceError(InstallError, ValueError):
-    """A text that names no skill and no source, or that could do harm."""
+    """A text that names neither a skill nor a source, or that could do harm."""
 
     code = "bad-reference"
 
 
 class AlreadyInstalledError(InstallError):
-    """There is something where the skill would go."""
+    """There is something already where the skill would be installed."""
 
     code = "already-installed"
 
 
 class NotInstalledError(InstallError):
-    """Neither the project nor the user has it."""
+    """Neither the project nor the user has installed the skill."""
 
     code = "not-installed"
 
@@ -358,25 +363,25 @@ class LocalEditsError(InstallError):
 
 
 class LockMismatchError(InstallError):
-    """What is there, or what came, is not what the lock file says."""
+    """Files on the disk, or files that were fetched, are not what the lock file says."""
 
     code = "lock-mismatch"
 
 
 class BusyError(InstallError):
-    """Another process is changing the same skills and did not finish in time."""
+    """Another process is changing these skills and did not finish in time."""
 
     code = "busy"
 
 
 class GitError(InstallError):
-    """git is missing, refused, failed or took too long."""
+    """git is missing, refused the command, failed or took too long."""
 
     code = "git-failed"
 
 
 class UnsafeTreeError(InstallError):
-    """A tree with files that no skill may hold: links, submodules, odd names, too much."""
+    """A tree holds files that no skill may hold: links, submodules, odd names, or too many bytes."""
 
     code = "unsafe-name"
 
@@ -388,37 +393,39 @@ _MAX_COMPARED_NAMES = 2_000  # spelling distance costs about 20 µs a name
 
 
 def sort_by_similarity(name: str, names: list[str]) -> list[str]:
-    """The names, those spelled like ``name`` in front, the rest in order."""
-    first = find_close_names(name, names)
-    return first + [known for known in names if known not in first]
+    """Return all names: those that are spelled like ``name`` first, then the others in their order."""
+    close = find_close_names(name, names)
+    return close + [known for known in names if known not in close]
 
 
 def find_close_names(name: str, names: Iterable[str], cutoff: float = 0.6) -> list[str]:
-    """The names that are spelled like ``name``, the nearest first; empty where none is.
+    """Return the names that are spelled like ``name``, the nearest first.
 
-    ``cutoff``: how alike they have to be, 1 being the same. Case and Unicode form count for nothing: names that differ
-    in them alone come first of all.
+    ``cutoff`` says how alike they must be, from 0 to 1. Case and Unicode form are ignored: names that differ from
+    ``name`` in nothing else come first.
     """
     from difflib import get_close_matches  # noqa: PLC0415 - only when something went wrong
 
-    wanted = fold_name(name[:_MAX_COMPARED_CHARS])
+    wanted = fold_name(name[:_MAX_COMPARED_CHARS])  # a model may ask for a name of any length
     folded: dict[str, list[str]] = {}
     for known in names:
         folded.setdefault(fold_name(known), []).append(known)
     keys = list(folded)
-    begins = [key for key in keys if key[:2] == wanted[:2]] if len(keys) > _MAX_COMPARED_NAMES else keys
-    close = get_close_matches(wanted, begins[:_MAX_COMPARED_NAMES], n=3, cutoff=cutoff)
+    # Among very many names only those with the first two letters are compared, so that an error comes at once.
+    likely = [key for key in keys if key[:2] == wanted[:2]] if len(keys) > _MAX_COMPARED_NAMES else keys
+    close = get_close_matches(wanted, likely[:_MAX_COMPARED_NAMES], n=3, cutoff=cutoff)
     return [known for key in dict.fromkeys((wanted, *close)) for known in folded.get(key, ())]
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """``did you mean a or b?`` with the names spelled like ``name``; ``""`` where there are none."""
+    """Return ``did you mean a or b?`` with the names that are spelled like ``name``; ``""`` when there are none."""
     close = find_close_names(name, names, _SUGGESTION_CUTOFF)[:_MAX_SUGGESTIONS]
     return f"did you mean {' or '.join(close)}?" if close else ""
 
 
 def fold_name(name: str) -> str:
-    """The name without what people do not hear: case, and the Unicode form of its characters."""
+    """Return the name without the differences that people overlook: case, and the Unicode form of its characters."""
     from unicodedata import normalize  # noqa: PLC0415 - only when something went wrong
 
+    # Twice, because folding the case can undo the normal form.
     return normalize("NFKC", normalize("NFKC", name).casefold())

@@ -1,14 +1,18 @@
-"""Every bound that Prowess keeps, as named fields of one frozen object."""
+"""Limits: every bound that Prowess keeps, as a named field of one frozen object, with its reason."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, fields, replace
 from math import inf
 from types import EllipsisType
-from typing import Any, TypeAlias
 
 from prowess.errors import MAX_LISTED_NAMES, SourceError
+from prowess.records import dataclass, replace
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -17,8 +21,9 @@ MAX_NAME_LENGTH = 64
 MAX_DESCRIPTION_LENGTH = 1024
 MAX_COMPATIBILITY_LENGTH = 500
 
-# Without a place everybody would wait for ever, without a step nothing would be read, without a pause a processor would
-# be busy for ever; and whoever watches a script takes 0 for no limit. Elsewhere 0 means nothing of the kind.
+# These cannot be 0. Without a place for a call everybody would wait for ever, without a step nothing would be read, and
+# without a pause a processor would always be busy. The watchers of scripts take 0 for no limit. Everywhere else, 0
+# means that nothing of the kind is permitted.
 _NEVER_ZERO = frozenset(
     (
         "head_step",
@@ -38,13 +43,13 @@ _NEVER_ZERO = frozenset(
 _MAX_SHOWN_CHARS = 80
 
 Bound: TypeAlias = int | EllipsisType | None
-"""A bound that one call may set: ``...`` is the one of the ``Limits``, ``None`` is no bound."""
+"""A bound that one call may set: ``...`` stands for the one of ``Limits``, ``None`` for no bound."""
 
 
 def resolve_bound(given: Bound, usual: int) -> int:
-    """The most that a call may read: ``usual`` unless it set a bound of its own, or lifted it with ``None``.
+    """Return how many bytes a call may read: ``usual``, its own bound, or no bound for ``None``.
 
-    Raises ``SourceError`` for a bound that is no number from 0.
+    Raises ``SourceError`` for a bound that is no whole number from 0.
     """
     if given is None:
         return sys.maxsize
@@ -107,7 +112,7 @@ class Limits:
     """Folders looked at below one scanned root."""
 
     max_noted_folders: int = 100
-    """Folders skipped by their names that are issues one by one; of the rest of a root only the number is told."""
+    """Folders, skipped by their names, that are reported one by one; for the rest of a root the number is reported."""
 
     max_entries_per_folder: int = 250_000
     """Entries of one folder that discovery looks at, files included."""
@@ -161,7 +166,7 @@ class Limits:
     """Calls of models that are answered at one time in this process, all conversations together (``acall``)."""
 
     max_waiting_reads: int = 10_000
-    """Calls that wait for their turn, which costs no thread; more are told to come again (``busy``)."""
+    """Calls that wait for their turn, which costs no thread; further ones are refused as ``busy``."""
 
     max_parallel_scripts: int = 4
     """Scripts, and skills with commands, that run at one time in this process; what waits is not timed yet."""
@@ -170,7 +175,7 @@ class Limits:
     """Sub-agents that run at one time in threads of this process; asynchronous runners need none."""
 
     max_waiting_scripts: int = 64
-    """Scripts and sub-agents that wait for a place, each with a thread; more are told to come again (``busy``)."""
+    """Scripts and sub-agents that wait for a place, each with a thread; further ones are refused as ``busy``."""
 
     max_download_bytes: int = 16 * MIB
     """One file or archive that is fetched, after decoding; skills with pictures and fonts stay below 10 MiB."""
@@ -191,13 +196,13 @@ class Limits:
     """How long a server may say nothing."""
 
     fetch_total_seconds: float = 300.0
-    """How long one fetch may take, redirects included, however busily its bytes trickle."""
+    """How long one fetch may take, redirects included, even while bytes keep coming."""
 
     default_cache_seconds: int = 3_600
     """How long a fetched file is fresh when the server does not say."""
 
     max_cache_seconds: int = 604_800
-    """The longest that a server's word for freshness is taken: a mistake of its ends within a week."""
+    """The longest freshness that a server may ask for, so that its mistakes end within a week."""
 
     max_kept_commits: int = 8
     """Commits of one repository whose files are kept in the cache: the installed one, and those of a few updates."""
@@ -226,13 +231,13 @@ class Limits:
     """Files of a skill that is served over MCP: the protocol's own bound, beyond which hosts need not load."""
 
     max_served_bytes: int = 16 * MIB
-    """All files of such a skill together, likewise."""
+    """The bytes of all files of a skill that is served over MCP: also a bound of the protocol."""
 
     max_page_entries: int = 100
     """Entries in one page of a listing over MCP."""
 
     max_subscribed_uris: int = 1_000
-    """Files whose changes one client may ask to be told of, in one request."""
+    """Files to whose changes one client may subscribe, in one request."""
 
     max_large_reads: int = 2
     """Files of more than 256 KiB that a server reads at one time: others are answered in between."""
@@ -241,7 +246,7 @@ class Limits:
     """Files and folders that a served library may have so that the first answer always waits for its listing."""
 
     max_handshake_seconds: float = 0.5
-    """How long a first answer waits for the listing of a larger one (at most a tenth of the start)."""
+    """How long a first answer waits for the listing of a larger library (at most a tenth of the start)."""
 
     max_http_body_bytes: int = 4 * MIB
     """One request to a server: questions are small, and only answers may be large."""
@@ -256,10 +261,10 @@ class Limits:
     """How long a client may take to send one request."""
 
     max_http_connections: int = 512
-    """Connections that are open at one time; of more, the one that was idle for longest is closed."""
+    """Connections that are open at one time; for a further one, that which was idle for longest is closed."""
 
     max_http_waiting_bytes: int = 16 * MIB
-    """What all requests together may hold while they come in, beyond 64 KiB of each; more are told to come again."""
+    """What all requests may hold while they come in, beyond 64 KiB of each; further ones are refused as busy."""
 
     max_http_unsent_bytes: int = 64 * MIB
     """What all answers together may hold that nobody takes; beyond it those that wait for longest are given up."""
@@ -268,43 +273,43 @@ class Limits:
     """Answers that stay open to tell of changes, at one time."""
 
     max_http_sessions: int = 256
-    """Sessions of clients of the older protocol, at one time; of more, the one that was idle for longest ends."""
+    """Sessions of clients of the older protocol, at one time; for a further one, the longest idle session ends."""
 
     max_http_session_seconds: float = 900.0
-    """How long such a session lives without a request."""
+    """How long a session of the older protocol lives without a request."""
 
     max_http_requests: int = 1_000
     """Requests of one address that are answered in one second."""
 
     max_http_wrong_tokens: int = 10
-    """Wrong tokens of one address that are just refused; after each further one it is told to wait, twice as long."""
+    """Wrong tokens of one address that are only refused; after each further one it must wait, twice as long."""
 
     max_http_token_wait_seconds: float = 300.0
-    """The longest such wait; an address that is quiet for as long begins anew."""
+    """The longest wait after wrong tokens; an address that is quiet for as long begins anew."""
 
     max_mcp_connect_seconds: float = 10.0
     """How long an MCP server may take to start and to answer the first time."""
 
     max_mcp_call_seconds: float = 30.0
-    """How long one request to such a server may take."""
+    """How long one request to an MCP server may take."""
 
     max_mcp_list_seconds: float = 10.0
     """How long a listing may take in all, from connecting to the last page: a catalogue waits for no server longer."""
 
     max_mcp_message_bytes: int = 24 * MIB
-    """What may come of such a server for one request: the largest file of a skill, in base64, with room to spare.
+    """The bytes that an MCP server may send for one request: the largest file of a skill, in base64, and more.
 
     Each value in it counts as 32 bytes more, since that is what small values take once they are parsed.
     """
 
     max_mcp_list_bytes: int = 32 * MIB
-    """What may come for one listing, counted likewise: ten thousand ordinary entries fit."""
+    """The bytes that an MCP server may send for one listing, counted as above: ten thousand ordinary entries fit."""
 
     max_mcp_skills: int = 10_000
-    """Skills that such a server may list, and pages that it may list them on."""
+    """Skills that an MCP server may list, and pages on which it may list them."""
 
     max_mcp_kept_bytes: int = 16 * MIB
-    """Files of such a server that are kept in memory, by their digests."""
+    """The bytes of files of an MCP server that are kept in memory, by their digests."""
 
     max_listed_names: int = MAX_LISTED_NAMES
     """Names that an error message lists."""
@@ -340,13 +345,13 @@ class Limits:
     """The largest lock file, manifest or journal that is read."""
 
     def __post_init__(self) -> None:
-        """Raise ``SourceError`` (code ``bad-argument``) for a bound that is no number, or one that makes no sense."""
-        for field in fields(self):
-            _check_bound(field.name, getattr(self, field.name), is_whole=field.type == "int")
+        """Raise ``SourceError`` (code ``bad-argument``) for a value that is no number, or makes no sense as a bound."""
+        for name, kind in self.__annotations__.items():
+            _check_bound(name, getattr(self, name), is_whole=kind == "int")
 
 
 def _check_bound(name: str, given: Any, *, is_whole: bool) -> None:  # noqa: ANN401 - whatever a program passed
-    """Raise ``SourceError`` unless the value is a finite number from 0, or above 0 where nothing makes no sense."""
+    """Raise ``SourceError`` unless the value is a finite number from 0, or above 0 for the bounds that cannot be 0."""
     can_be_zero = name not in _NEVER_ZERO
     is_number = isinstance(given, int) if is_whole else isinstance(given, int | float)
     if is_number and not isinstance(given, bool) and (0 < given < inf or (can_be_zero and given == 0)):
@@ -358,9 +363,11 @@ def _check_bound(name: str, given: Any, *, is_whole: bool) -> None:  # noqa: ANN
 
 
 def narrow_limits(limits: Limits, by: Limits) -> Limits:
-    """``limits``, with every bound of ``by`` that is smaller and not the default: one that is, nobody has chosen."""
-    usual = DEFAULT_LIMITS
-    chosen = {name: getattr(by, name) for name in by.__slots__ if getattr(by, name) != getattr(usual, name)}
+    """Return ``limits`` with every bound of ``by`` that is smaller.
+
+    A bound of ``by`` that is the default does not count, because nobody has chosen it.
+    """
+    chosen = {name: getattr(by, name) for name in by.__slots__ if getattr(by, name) != getattr(DEFAULT_LIMITS, name)}
     return replace(limits, **{name: min(bound, getattr(limits, name)) for name, bound in chosen.items()})
 
 

@@ -1,26 +1,25 @@
-"""Plain data that passes between the layers: no I/O, no rules."""
+"""Plain data that passes between the layers; it opens no file and knows no rule."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from prowess.escapes import escape_line
+from prowess.records import dataclass, field
+
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from prowess.errors import Issue
 
 Value: TypeAlias = "str | list[Value] | dict[str, Value]"
 """A frontmatter value: text as it was written, a list of values, or a mapping of text to values."""
 
-Mode = Literal["strict", "lenient"]
-OnDuplicate = Literal["first", "last", "error"]
-DialectName = Literal["load_skill", "skill__activate", "read_skill", "skill_load", "use_skill", "prowess"]
-
 
 class SkillScope(Enum):
-    """Whose skill it is: the project's, or the user's own."""
+    """Whose skill it is: the project's or the user's."""
 
     PROJECT = "project"
     USER = "user"
@@ -28,7 +27,7 @@ class SkillScope(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """The supporting files of a skill, one level deep, as names; ``paths`` has them relative to its folder."""
+    """The names of the supporting files of a skill, one level deep; ``paths`` has them relative to its folder."""
 
     scripts: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
@@ -38,7 +37,7 @@ class Resources:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Relative paths: assets, scripts, references, then what lies beside SKILL.md."""
+        """The relative paths of the files: assets, scripts, references, then those beside SKILL.md."""
         groups = (("assets", self.assets), ("scripts", self.scripts), ("references", self.references))
         return tuple(f"{folder}/{name}" for folder, names in groups for name in names) + self.other
 
@@ -48,7 +47,7 @@ class Resources:
 
 
 class FileList(tuple[str, ...]):  # noqa: SLOT001 - a tuple with slots cannot carry its issues
-    """Relative POSIX paths in byte order, with the ``issues`` met on the way (a bound that was hit, a link)."""
+    """Relative POSIX paths in byte order, with the ``issues`` of the listing, such as a limit that was hit."""
 
     issues: tuple[Issue, ...] = ()
     complete: bool = True
@@ -56,7 +55,7 @@ class FileList(tuple[str, ...]):  # noqa: SLOT001 - a tuple with slots cannot ca
 
 @dataclass(frozen=True, slots=True)
 class Shadowed:
-    """A copy that lost: the name, where it lies, where the winner lies, and why."""
+    """A skill that lost to another of its name: where it lies, where the winner lies, and the reason."""
 
     name: str
     location: str
@@ -66,7 +65,7 @@ class Shadowed:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A folder that discovery looked at, whose it is, and what came of it."""
+    """A folder in which discovery looked for skills, whose it is, its state, and how many skills were found."""
 
     path: str
     scope: SkillScope | None = None
@@ -76,7 +75,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a name is, or is not, what a model sees. ``str()`` gives it as text for people."""
+    """Why a model sees, or does not see, the skill of a name; ``str()`` gives it as text for people."""
 
     name: str
     location: str | None
@@ -87,7 +86,7 @@ class Explanation:
     places: tuple[Place, ...] = ()
 
     def __str__(self) -> str:
-        """A few lines: the winner, the losers, the issues, every place looked at."""
+        """Return a few lines: the winner, the losers, the issues, and every place that was searched."""
         rows = [f"{self.name}: {self.location or 'not found'}"]
         rows += [f"  {reason}" for reason in self.reasons]
         rows += [f"  shadowed: {s.location} ({s.reason})" for s in self.shadowed]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import prowess
-from prowess.model import Mode
+from prowess.literals import Mode
 
 Put = Callable[..., Path]
 

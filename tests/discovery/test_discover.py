@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from prowess.model import OnDuplicate
+    from prowess.literals import OnDuplicate
 
     Put = Callable[..., Path]
 

@@ -15,8 +15,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from prowess import Frontmatter, PathTraversalError, ResourceError, ResourceNotFoundError, Skill
-from prowess.files.contained_open import OpenMethod, best_open_method, open_beneath
+from prowess.files.contained_open import best_open_method, open_beneath
 from prowess.files.read import OpenFile
+from prowess.literals import OpenMethod
 
 SECRET = b"TOPSECRET"
 WAYS: tuple[OpenMethod, ...] = get_args(OpenMethod)

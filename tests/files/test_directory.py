@@ -147,6 +147,22 @@ def test_heads_come_in_order_with_the_first_bytes_or_the_reason(tmp_path: Path) 
     assert own[1] is None
 
 
+def test_the_heads_of_many_folders_are_those_that_each_folder_gives(tmp_path: Path) -> None:
+    names = ["file", "none", "pipe", "linked", "folder"]
+    for name in names:
+        (tmp_path / name).mkdir()
+    (tmp_path / "file" / "X").write_bytes(b"0123456789")
+    os.mkfifo(tmp_path / "pipe" / "X")
+    (tmp_path / "linked" / "X").symlink_to("../file/X")
+    (tmp_path / "folder" / "X").mkdir()
+    with Folder(str(tmp_path)) as folder:
+        for name, head, identity, error in folder.read_heads(names, "X", 4):
+            with folder.open_child(name) as child:
+                _, own_head, own_identity, own_error = child.read_head("X", 4)
+            assert (head, identity) == (own_head, own_identity), name
+            assert getattr(error, "errno", None) == getattr(own_error, "errno", None), name
+
+
 def test_the_head_of_a_file_in_the_folder_itself(mixed: Path) -> None:
     with Folder(str(mixed)) as folder:
         assert folder.read_head("af", 1)[1] == b"a"

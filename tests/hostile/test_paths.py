@@ -14,7 +14,7 @@ from prowess.files.contained_open import best_open_method, open_beneath
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from prowess.files.contained_open import OpenMethod
+    from prowess.literals import OpenMethod
     from tests.hostile.conftest import Children
     from tests.hostile.standing import Library
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-    from prowess.files.contained_open import OpenMethod
+    from prowess.literals import OpenMethod
     from tests.hostile.conftest import Children
     from tests.hostile.standing import Library
 

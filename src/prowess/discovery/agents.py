@@ -1,21 +1,23 @@
-"""The known agents and the folders in which they look for skills: a table, and who of them is here.
+"""The known agents, the folders in which they look for skills, and which of them are used on this machine.
 
-One row an agent: its id, its name for people, its folder in a project, its folders in the home folder (``~/.config``
-stands for the configuration folder), and the variable that moves its own folder, if it has one.
+The table has one row for each agent: its id, its name for people, its folder in a project, its folders in the home
+folder (``~/.config`` stands for the configuration folder), and the variable that moves its own folder, if it has one.
 """
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import SourceError
+from prowess.records import NamedTuple
+
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _MAX_SUGGESTIONS, _MAX_NAME_SHOWN = 3, 80
-_MIN_MATCH_LENGTH = 3  # fewer letters are part of too many ids
+_MIN_MATCH_LENGTH = 3  # One or two letters are part of too many ids to suggest them.
 _SHARED = ".agents/skills"
 _SHARED_AT_HOME = frozenset(("~/.agents/skills", "~/.config/agents/skills"))
 
@@ -32,9 +34,9 @@ class Agent(NamedTuple):
     """The folder that ``variable`` replaces."""
 
     def find_marks(self, root: str, home: str, env: Mapping[str, str]) -> Iterator[str]:
-        """The folders that only this agent, or one of its family, makes: what its folders for skills lie in.
+        """Yield the folders that show that this agent, or one of its family, is used: its folders for skills lie there.
 
-        Those that many agents share tell of none, and neither do plain names in a project such as ``data``.
+        Folders that many agents share show nothing, and neither do plain names in a project such as ``data``.
         """
         if root and self.project.startswith(".") and self.project != _SHARED:
             yield os.path.join(root, os.path.dirname(self.project))
@@ -43,16 +45,18 @@ class Agent(NamedTuple):
                 yield os.path.dirname(os.path.join(*_resolve_folder(self, path, home, env)))
 
     def user_folders(self, home: str, env: Mapping[str, str]) -> Iterator[str]:
-        """Its folders for this user."""
+        """Yield the folders in which the agent looks for skills of this user."""
         for path in self.user:
             yield os.path.join(*_resolve_folder(self, path, home, env))
 
 
 def _resolve_folder(agent: Agent, path: str, home: str, env: Mapping[str, str]) -> tuple[str, str]:
-    for begin, variable in ((f"~/{agent.own}/", agent.variable), ("~/.config/", "XDG_CONFIG_HOME")):
-        named = env.get(variable, "") if variable else ""
-        if os.path.isabs(named) and path.startswith(begin):
-            return named, path.removeprefix(begin)
+    """Return the folder that ``path`` begins with, moved where a variable says so, and the rest of the path."""
+    for prefix, variable in ((f"~/{agent.own}/", agent.variable), ("~/.config/", "XDG_CONFIG_HOME")):
+        moved = env.get(variable, "") if variable else ""
+        # A relative folder would depend on where the program was started; XDG demands that such a value is ignored.
+        if os.path.isabs(moved) and path.startswith(prefix):
+            return moved, path.removeprefix(prefix)
     return home, path.removeprefix("~/")
 
 
@@ -142,31 +146,31 @@ _ROWS = (
 
 
 def get_agent(name: str) -> Agent:
-    """The agent of that id; ``SourceError`` names those that may be meant."""
-    found = AGENTS.get(name)
-    if found is None:
+    """Return the agent of that id; raise ``SourceError``, which names those that may be meant, when there is none."""
+    agent = AGENTS.get(name)
+    if agent is None:
         close = _suggest_ids(name.strip().lower())
         meant = f"; did you mean {' or '.join(close)}?" if close else ""
         raise SourceError(f"unknown agent {name[:_MAX_NAME_SHOWN]!r}{meant}", code="unknown-agent")
-    return found
+    return agent
 
 
 def find_agents(root: str, home: str, env: Mapping[str, str]) -> tuple[str, ...]:
-    """The ids, in order, of the agents that have a folder of their own in a project or in a home folder.
+    """Return the sorted ids of the agents that have a folder of their own in a project or in a home folder.
 
-    ``root``: the project's folder, ``""`` for none. ``env``: variables that move an agent's folder.
+    ``root`` is the project's folder, ``""`` for none; ``env`` has the variables that move an agent's folder.
     """
     return tuple(sorted(agent.id for agent in _ROWS if any(map(os.path.isdir, agent.find_marks(root, home, env)))))
 
 
 def _suggest_ids(name: str) -> list[str]:
-    """The ids that hold the name, or are spelled like it or like the title; nearest first."""
+    """Return the ids whose title is the name, that contain it, or that are spelled like it, the nearest first."""
     from difflib import get_close_matches  # noqa: PLC0415 - only when something went wrong
 
-    titled = [agent.id for agent in _ROWS if agent.title.lower() == name]
-    holding = [agent.id for agent in _ROWS if len(name) >= _MIN_MATCH_LENGTH and name in agent.id]
+    by_title = [agent.id for agent in _ROWS if agent.title.lower() == name]
+    containing = [agent.id for agent in _ROWS if len(name) >= _MIN_MATCH_LENGTH and name in agent.id]
     return [
-        *dict.fromkeys([*titled, *holding, *get_close_matches(name[:_MAX_NAME_SHOWN], AGENTS, n=_MAX_SUGGESTIONS)])
+        *dict.fromkeys([*by_title, *containing, *get_close_matches(name[:_MAX_NAME_SHOWN], AGENTS, n=_MAX_SUGGESTIONS)])
     ][:_MAX_SUGGESTIONS]
 
 

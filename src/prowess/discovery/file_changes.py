@@ -1,6 +1,6 @@
-"""Waiting until something below some folders changes: told by the system, with ``watchfiles``, else by looking.
+"""Waiting until something below some folders changes: the system tells (``watchfiles``), or every file is looked at.
 
-Nothing that happens after an object of these classes was made is missed: what came before the first wait is seen by it.
+A watcher misses nothing that happens after it was made: the first wait sees what came before it.
 """
 
 from __future__ import annotations
@@ -21,26 +21,29 @@ if TYPE_CHECKING:
 
 WatchMethod = Literal["auto", "watchfiles", "stat"]
 
-_POLL_REST_FACTOR = 10  # looking takes at most about a tenth of one processor
+_POLL_REST_FACTOR = 10  # Looking at every file takes at most about a tenth of one processor.
 _DEBOUNCE_MS = 200
 _STEP_MS = 20
-_TIMEOUT_MS = 50  # the first answer of the system says that it listens, so it must come soon
+_TIMEOUT_MS = 50  # The first answer of the system shows that it listens now, so it must come soon.
 
 
 class ChangeWatcher(Protocol):
-    """Something that can be waited for."""
+    """What waits for changes below some folders."""
 
     def wait(self) -> bool:
-        """Whether something changed since the last time; ``False`` once ``stop`` was called."""
+        """Wait, and return ``True`` after the next change since the last call, ``False`` once ``stop`` was called."""
         ...
 
     def stop(self) -> None:
-        """End every wait, also from another thread."""
+        """End every wait; may be called from any thread."""
         ...
 
 
 def watch_folders(paths: Sequence[str], *, every: float, notice: WatchMethod, limits: Limits) -> ChangeWatcher:
-    """What waits for changes below ``paths``, which need not exist yet."""
+    """Return what waits for changes below ``paths``, which need not exist yet.
+
+    Raises ``SourceError`` for an unknown ``notice``, and for ``"watchfiles"`` when that package is not installed.
+    """
     if notice not in {"auto", "watchfiles", "stat"}:
         raise SourceError(f"notice must be 'auto', 'watchfiles' or 'stat', not {notice!r}")
     if notice != "stat" and _has_watchfiles():
@@ -57,7 +60,7 @@ def _has_watchfiles() -> bool:
 
 
 class PollingWatcher:
-    """Changes that are found by looking at every file now and then."""
+    """Finds changes by looking at every file now and then."""
 
     def __init__(self, paths: Sequence[str], *, every: float, limits: Limits) -> None:
         self._paths = tuple(paths)
@@ -86,7 +89,7 @@ class PollingWatcher:
 
 
 class NativeWatcher:
-    """Changes that the system tells of; folders that come, go or are replaced are looked for besides."""
+    """Is told of changes by the system, and looks itself for folders that come, go or are replaced."""
 
     def __init__(self, paths: Sequence[str], *, every: float, limits: Limits) -> None:
         self._paths = tuple(paths)
@@ -95,7 +98,7 @@ class NativeWatcher:
         self._stop = Event()
         self._events: Iterator[set[tuple[Any, str]]] | None = None
         self._replaced = False
-        """Whether the system told of a watched folder itself: another may have come, even under the same number."""
+        """Whether the system told of a watched folder itself: another may stand there now, even with its inode."""
         self._fallback: PollingWatcher | None = None
         self._has_early_change = False
         self._subscribe()
@@ -104,12 +107,13 @@ class NativeWatcher:
         """Be told of everything that happens from now on."""
         self._close()
         self._replaced = False
+        # Read before the system listens: a folder that is replaced in between differs at the next look.
         self._folder_marks = self._read_folder_marks()
-        there = [path for path, mark in zip(self._paths, self._folder_marks, strict=True) if mark is not None]
+        existing = [path for path, mark in zip(self._paths, self._folder_marks, strict=True) if mark is not None]
         try:
-            self._events = self._open_events(there) if there else None
+            self._events = self._open_events(existing) if existing else None
             self._has_early_change = self._receive_events() if self._events is not None else False
-        except (OSError, RuntimeError):  # the system watches no more files for this user
+        except (OSError, RuntimeError):  # The system has a limit on the files that it watches for one user.
             self._close()
             self._fallback = PollingWatcher(self._paths, every=self._every, limits=self._limits)
 
@@ -125,25 +129,25 @@ class NativeWatcher:
 
     def _wait_once(self) -> bool:
         early, self._has_early_change = self._has_early_change, False
-        told = early or self._receive_events()
+        has_change = early or self._receive_events()
         if self._stop.is_set():
             return False
         if self._replaced or self._read_folder_marks() != self._folder_marks:
             self._subscribe()
             return True
-        return told
+        return has_change
 
     def _receive_events(self) -> bool:
-        """Whether the system told of a change within the time."""
+        """Return whether the system told of a change before its timeout."""
         if self._events is None:
             self._stop.wait(self._every)
             return False
-        told = next(self._events, set())
-        self._replaced = any(path in self._paths for _, path in told)
-        return bool(told)
+        changes = next(self._events, set())
+        self._replaced = any(path in self._paths for _, path in changes)
+        return bool(changes)
 
     def _open_events(self, paths: list[str]) -> Iterator[set[tuple[Any, str]]]:
-        import watchfiles  # noqa: PLC0415 - an extra
+        import watchfiles  # noqa: PLC0415 - an optional extra
 
         return watchfiles.watch(
             *paths,

@@ -1,4 +1,4 @@
-"""One catalogue of a process that keeps up with the disk, for any number of sessions."""
+"""A live catalogue: one for a whole process, kept in step with the disk by a thread."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     Root = str | os.PathLike[str]
 
 _RETRY_SECONDS = 1.0
-"""Seconds until the next try after a scan failed: one that always fails must not keep a processor busy."""
+"""Seconds until the next try after a scan failed, because a scan that always fails must not keep a processor busy."""
 
 
 def live(*roots: Root | Iterable[Root], every: float = 1.0, notice: WatchMethod = "auto", **scan: Any) -> Live:  # noqa: ANN401 - scan's keywords
-    """The catalogue of what lies below ``roots`` (none: the standard places), kept in step with the disk by a thread.
+    """Return a catalogue of the skills below ``roots``, or in the standard places, that a thread keeps up to date.
 
-    ``Session(live)`` follows it. The keywords are those of ``watch``. The first scan is done when this returns; what it
-    raises is raised here. ``close()``, or the end of a ``with`` block, ends the thread.
+    ``Session(live)`` follows it. The keywords are those of ``watch``. The first scan is done when this returns, and
+    raises here. ``close()``, or the end of a ``with`` block, ends the thread.
     """
-    from prowess.discovery.watch import watch  # noqa: PLC0415 - sessions know this module and need not watch
+    from prowess.discovery.watch import watch  # noqa: PLC0415 - a session imports this module and may never watch anything
 
     return Live(watch(*roots, every=every, notice=notice, **scan))
 
 
 class Live:
-    """A catalogue that is replaced as a whole after every change; each of them stays what it was.
+    """A catalogue that is replaced as a whole after every change; a catalogue itself never changes.
 
-    ``live["name"]``, ``"name" in live``, ``len(live)`` and iteration ask the catalogue of now; for several questions
-    about one state, keep ``live.catalog``.
+    ``live["name"]``, ``"name" in live``, ``len(live)`` and iteration ask the current catalogue. Keep ``live.catalog``
+    to ask several questions about one state.
     """
 
     def __init__(self, catalogs: Watch) -> None:
@@ -45,18 +45,18 @@ class Live:
         try:
             self._catalog = next(catalogs)
         except BaseException:
-            catalogs.close()  # what watches the folders ends with it
+            catalogs.close()  # it has begun to watch the folders already
             raise
         self._thread = Thread(target=self._follow_changes, name="prowess-live", daemon=True)
         self._thread.start()
 
     def __repr__(self) -> str:
-        """What is watched, and how many skills there are."""
+        """Show the folders, and how many skills there are."""
         return f"<Live of {self._catalogs!r}: {len(self._catalog)} skills>"
 
     @property
     def catalog(self) -> Catalog:
-        """The catalogue of now; after ``close``, the last one."""
+        """The current catalogue; after ``close``, the last one."""
         return self._catalog
 
     def __len__(self) -> int:
@@ -66,15 +66,15 @@ class Live:
         return name in self._catalog
 
     def __getitem__(self, name: str) -> Skill:
-        """The skill of that name in the catalogue of now; raises ``UnknownSkillError`` where it has none."""
+        """Return the skill of that name in the current catalogue; raise ``UnknownSkillError`` when there is none."""
         return self._catalog[name]
 
     def __iter__(self) -> Iterator[Skill]:
-        """The skills of the catalogue of now, all of one catalogue, whatever changes meanwhile."""
+        """Iterate over the skills of the current catalogue; a change meanwhile does not mix two catalogues."""
         return iter(self._catalog)
 
     def wait_for_change(self, seen: Catalog, timeout: float | None = None) -> Catalog:
-        """The catalogue as soon as it is another than ``seen``; as it is once the time is over, or it was closed."""
+        """Return the current catalogue once it is another than ``seen``, the time is over, or it is closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._catalog is not seen or self._closed.is_set(), timeout)
         return self._catalog
@@ -98,7 +98,7 @@ class Live:
         while not self._closed.is_set():
             try:
                 fresh = next(self._catalogs, None)
-            except Exception as error:  # noqa: BLE001 - whatever a scan meets, the last good catalogue serves on
+            except Exception as error:  # noqa: BLE001 - whatever a scan raises, the last good catalogue stays in use
                 self._log_failure(error)
                 self._closed.wait(_RETRY_SECONDS)
                 continue
@@ -107,7 +107,7 @@ class Live:
             with self._changed:
                 self._catalog = fresh
                 self._changed.notify_all()
-            del fresh  # waiting for the next change must not keep this catalogue alive
+            del fresh  # Waiting for the next change must not keep this catalogue in memory.
 
     def _log_failure(self, error: Exception) -> None:
         import logging  # noqa: PLC0415 - only when something failed

@@ -1,31 +1,40 @@
-"""Finding skills in folders that the caller names, and in the standard places."""
+"""Scanning: the catalogue of the skills in folders that the caller names, or in the standard places."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.arguments import check_callable, check_number, check_path, check_texts
-from prowess.discovery.search_paths import install_bases, standard_places
-from prowess.discovery.walk import MAX_DEPTH, SKIP_PREFIXES, ScanRules, Walk
+from prowess.discovery.scan_rules import MAX_DEPTH, SKIP_PREFIXES, ScanRules
+from prowess.discovery.walk import Walk
 from prowess.errors import SourceError
-from prowess.files.projects import git_root
 from prowess.limits import DEFAULT_LIMITS
 from prowess.model import Place
 from prowess.names import SKILL_FILE
+from prowess.on_demand import OnDemand
+from prowess.records import NamedTuple
 from prowess.skills.catalog import Catalog
 from prowess.spec.document import LoadPolicy, check_mode
 
+TYPE_CHECKING = False
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Literal
 
+    from prowess.discovery import search_paths
     from prowess.errors import Issue
+    from prowess.files import projects
     from prowess.limits import Limits
-    from prowess.model import Mode, OnDuplicate
+    from prowess.literals import Mode, OnDuplicate
+    from prowess.lockfile import pins, scopes
     from prowess.skills.skill import Skill
 
     OnIssue = Callable[[Issue], object]
     SkillVerifier = Callable[[list[Skill]], tuple[list[Skill], list[Issue]]]
+else:  # a scan of named folders does without these (bench row "import and first scan")
+    pins, scopes = OnDemand("prowess.lockfile.pins"), OnDemand("prowess.lockfile.scopes")
+    projects, search_paths = OnDemand("prowess.files.projects"), OnDemand("prowess.discovery.search_paths")
 
 
 def scan(
@@ -43,21 +52,19 @@ def scan(
     on_issue: OnIssue | None = None,
     limits: Limits | None = None,
 ) -> Catalog:
-    """The skills below ``roots``, in a catalogue that also holds every issue met on the way.
+    """Return a catalogue of the skills below ``roots``, with every issue that was met on the way.
 
     Strict mode raises ``SkillLoadError`` with every violation of the first bad file. ``missing="error"`` raises
     ``SourceError`` for a root that is no folder. A root that is a SKILL.md means its folder. An empty root (``""``)
     is no root; no root at all raises ``SourceError``.
 
-    ``invalid="skip"`` leaves out every file that the specification refuses, with all of its violations as issues, and
-    goes on, in strict mode too; in lenient mode the name need not be the folder's. ``on_issue`` is called with each of
-    the catalogue's issues before it is returned.
+    ``invalid="skip"`` leaves out every file that the specification refuses, reports all of its violations as issues,
+    and goes on, in strict mode too; in lenient mode the name may differ from the folder's. ``on_issue`` is called with
+    each issue of the catalogue before the catalogue is returned.
     """
     if not roots:
         raise SourceError("scan needs a folder: scan('skills'); discover() looks in the standard places")
-    check_options(mode=mode, missing=missing, max_depth=max_depth)
-    if invalid not in {"load", "skip"}:
-        raise SourceError(f"invalid must be 'load' or 'skip', not {invalid!r}")
+    check_options(mode=mode, missing=missing, max_depth=max_depth, invalid=invalid)
     check_callable(on_issue, "on_issue")
     rules = ScanRules(
         LoadPolicy(mode, repair, limits or DEFAULT_LIMITS),
@@ -73,8 +80,8 @@ def scan(
     return _report_issues(scan_places(places, rules, on_duplicate=on_duplicate), on_issue)
 
 
-def check_options(*, mode: str, missing: str, max_depth: int | None) -> None:
-    """Raise ``SourceError`` for a mode, a treatment of missing folders or a depth that there is not."""
+def check_options(*, mode: str, missing: str, max_depth: int | None, invalid: str = "load") -> None:
+    """Raise ``SourceError`` for an unknown word, or a depth that is no whole number from 0."""
     check_mode(mode)
     if missing not in {"ignore", "error"}:
         raise SourceError(f"missing must be 'ignore' or 'error', not {missing!r}")
@@ -82,10 +89,12 @@ def check_options(*, mode: str, missing: str, max_depth: int | None) -> None:
         check_number(max_depth, "max_depth")
         if max_depth < 0:
             raise SourceError(f"max_depth must be 0 or more, or None, not {max_depth}")
+    if invalid not in {"load", "skip"}:
+        raise SourceError(f"invalid must be 'load' or 'skip', not {invalid!r}")
 
 
 def _report_issues(catalog: Catalog, on_issue: OnIssue | None) -> Catalog:
-    """The catalogue, once ``on_issue`` was called with each of its issues; what it raises is the caller's to see."""
+    """Call ``on_issue`` with each issue of the catalogue, and return the catalogue."""
     if on_issue is not None:
         for issue in catalog.issues:
             on_issue(issue)
@@ -93,15 +102,15 @@ def _report_issues(catalog: Catalog, on_issue: OnIssue | None) -> Catalog:
 
 
 def root_folder(root: str | os.PathLike[str], filename: str = SKILL_FILE) -> str:
-    """The absolute folder that a root means: for a skill's own file the folder around it; ``""`` for ``""``.
+    """Return the absolute folder that a root means: for a SKILL.md the folder around it, for ``""`` the text ``""``.
 
-    Raises ``SourceError`` for what is neither a text nor a path.
+    Raises ``SourceError`` for a root that is neither a text nor a path.
     """
     written = check_path(root, "a folder to scan", "pass scan(*folders)")
     if not written:
         return ""
     path = os.path.abspath(written)
-    # Something that is not there stays what it is: it may be made later, and a missing root is told by its own name.
+    # A path that is not there stays as it is: it may be made later, and a missing root is reported by its own name.
     return os.path.dirname(path) if os.path.basename(path) == filename and os.path.isfile(path) else path
 
 
@@ -119,14 +128,15 @@ def discover(
     on_issue: OnIssue | None = None,
     limits: Limits | None = None,
 ) -> Catalog:
-    """The skills in the standard places: the project's win over the user's, the nearest folder first.
+    """Return a catalogue of the skills in the standard places.
 
-    ``agents``: further agents whose folders count, by id. ``project=False`` leaves the project's skills out,
-    ``user=False`` the user's. With ``home`` given, no environment variable moves a folder. ``skip_prefixes``,
-    ``max_depth``, ``on_duplicate`` and ``on_issue`` are those of ``scan``; a place that is missing is no issue.
+    The project's skills win over the user's, and the nearest folder wins. ``agents`` are the ids of further agents
+    whose folders count. ``project=False`` leaves the project's skills out, ``user=False`` the user's. With ``home``
+    given, no environment variable moves a folder. ``skip_prefixes``, ``max_depth``, ``on_duplicate`` and ``on_issue``
+    are those of ``scan``; a place that is missing is no issue.
 
-    ``verify="lock"``: an installed skill counts only while every file of it is what the lock file says, which is looked
-    at now, on each activation and on each read. Skills outside the install folders are not in lock files and stay.
+    With ``verify="lock"`` an installed skill counts only while every file of it is what the lock file says. That is
+    checked now, on each activation and on each read. Skills outside the install folders are in no lock file, and stay.
     """
     if verify not in {None, "lock"}:
         raise SourceError(f"verify must be 'lock' or None, not {verify!r}")
@@ -135,21 +145,20 @@ def discover(
     prefixes = check_texts(skip_prefixes, "skip_prefixes")
     rules = ScanRules(LoadPolicy(limits=limits or DEFAULT_LIMITS), max_depth=max_depth, skip_prefixes=prefixes)
     places, allowed = resolve_standard_places(cwd, home, agents=agents, project=project, user=user)
-    sift = None
+    verify_skills = None
     if verify is not None:
-        from prowess.lockfile.pins import LockVerifier  # noqa: PLC0415
-        from prowess.lockfile.scopes import standard_scopes  # noqa: PLC0415 - only for those who ask
-
+        # The lock files lie where the skills were looked for, so the folders are resolved by one rule.
         here, house, env = _resolve_environment(cwd, home)
-        sift = LockVerifier(standard_scopes(here, house, env, project=project), rules.policy.limits).verify_skills
-    found = scan_places(places, rules, on_duplicate=on_duplicate, allowed=allowed, sift=sift)
-    return _report_issues(found, on_issue)
+        lock_scopes = scopes.standard_scopes(here, house, env, project=project)
+        verify_skills = pins.LockVerifier(lock_scopes, rules.policy.limits).verify_skills
+    catalog = scan_places(places, rules, on_duplicate=on_duplicate, allowed=allowed, verify_skills=verify_skills)
+    return _report_issues(catalog, on_issue)
 
 
 def _resolve_environment(
     cwd: str | os.PathLike[str] | None, home: str | os.PathLike[str] | None
 ) -> tuple[str, str, Mapping[str, str]]:
-    """The working folder, the home folder, and the environment that may move others."""
+    """Return the working folder, the home folder, and the environment variables that may move other folders."""
     here = os.path.abspath(os.fspath(cwd) if cwd is not None else os.getcwd())
     house = os.path.abspath(os.fspath(home) if home is not None else os.path.expanduser("~"))
     return here, house, os.environ if home is None else {}
@@ -163,16 +172,16 @@ def resolve_standard_places(
     project: bool = True,
     user: bool = True,
 ) -> tuple[tuple[Place, ...], tuple[str, ...]]:
-    """The places that ``discover`` looks at, and the folders that links in them may lead to besides."""
+    """Return the places that ``discover`` looks at, and further folders to which links in them may lead."""
     here, house, env = _resolve_environment(cwd, home)
     chosen = check_texts(agents or (), "agents")
-    places = standard_places(here, house, agents=chosen, project=project, user=user, env=env)
-    root = git_root(here, house) if project else None
-    return places, (*([root] if root else ()), *install_bases(house, env))
+    places = search_paths.standard_places(here, house, agents=chosen, project=project, user=user, env=env)
+    root = projects.git_root(here, house) if project else None
+    return places, (*([root] if root else ()), *search_paths.install_bases(house, env))
 
 
 class ScanResult(NamedTuple):
-    """Everything that a scan met: also the skills that lose to another of their name."""
+    """Everything that a scan found, with the skills that lose to another skill of their name."""
 
     skills: list[Skill]
     issues: list[Issue]
@@ -180,10 +189,10 @@ class ScanResult(NamedTuple):
 
 
 def find_skills(places: Sequence[Place], rules: ScanRules, *, allowed: tuple[str, ...] | None = None) -> ScanResult:
-    """Every skill in ``places``, in their order; ``allowed``: where links may lead besides."""
+    """Return every skill in ``places``, in their order; ``allowed`` are further folders to which links may lead."""
     walk = Walk(rules, places, allowed)
-    looked = [walk.walk_root(place) for place in places]
-    return ScanResult(walk.unique_skills(), walk.issues, looked)
+    walked = [walk.walk_root(place) for place in places]
+    return ScanResult(walk.unique_skills(), walk.issues, walked)
 
 
 def scan_places(
@@ -192,15 +201,14 @@ def scan_places(
     *,
     on_duplicate: OnDuplicate = "first",
     allowed: tuple[str, ...] | None = None,
-    sift: SkillVerifier | None = None,
+    verify_skills: SkillVerifier | None = None,
 ) -> Catalog:
-    """The catalogue of what lies in ``places``, in their order; ``allowed``: where links may lead besides.
+    """Return the catalogue of the skills in ``places``; ``allowed`` are further folders to which links may lead.
 
-    ``verify_skills`` says which of the skills found count, and why the others do not.
+    ``verify_skills`` returns the skills that count, and an issue for each of the others.
     """
-    found = find_skills(places, rules, allowed=allowed)
-    skills, issues = found.skills, found.issues
-    if sift is not None:
-        skills, refused = sift(skills)
-        issues = [*issues, *refused]
-    return Catalog(skills, on_duplicate=on_duplicate, issues=issues, places=found.places)
+    skills, issues, walked = find_skills(places, rules, allowed=allowed)
+    if verify_skills is not None:
+        skills, refusals = verify_skills(skills)
+        issues = [*issues, *refusals]
+    return Catalog(skills, on_duplicate=on_duplicate, issues=issues, places=walked)

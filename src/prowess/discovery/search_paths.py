@@ -1,4 +1,4 @@
-"""Which folders hold skills, in which order they win.
+"""The standard places: which folders hold skills, and in which order they win.
 
 The project's folders come first, from the working folder up to the root of its git repository, the nearest winning;
 then the user's own. In each folder: ``.prowess/skills``, ``.agents/skills``, ``.claude/skills``, then those of the
@@ -11,11 +11,12 @@ agents asked for. The user's: ``$XDG_CONFIG_HOME/prowess/skills`` (else ``~/.con
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from prowess.discovery.agents import get_agent
 from prowess.files.projects import NATIVE_PROJECT, config_home, project_folders
 from prowess.model import Place, SkillScope
+
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -33,9 +34,10 @@ def standard_places(
     user: bool = True,
     env: Mapping[str, str] | None = None,
 ) -> tuple[Place, ...]:
-    """Every folder where skills may be, first to win first; the project's and the user's as far as asked for.
+    """Return every folder where skills may be, the one that wins first.
 
-    ``env``: variables that move an agent's folders.
+    ``project`` and ``user`` say whose folders count, ``agents`` whose besides; ``env`` has the variables that move an
+    agent's folders.
     """
     chosen = [get_agent(name) for name in agents]
     env = env or {}
@@ -55,16 +57,17 @@ def standard_places(
 
 def _add_place(places: dict[str, Place], path: str, scope: SkillScope) -> None:
     path = os.path.normpath(path)
+    # The first wins: a folder that several agents share keeps the rank of the first of them.
     places.setdefault(path, Place(path, scope))
 
 
 def user_folders(home: str, env: Mapping[str, str]) -> Iterator[str]:
-    """The user's own folders."""
+    """Yield the user's own folders."""
     yield os.path.join(config_home(home, env), "prowess", "skills")
     yield os.path.join(home, SHARED_SKILLS)
     yield os.path.join(env.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude"), "skills")
 
 
 def install_bases(home: str, env: Mapping[str, str]) -> tuple[str, ...]:
-    """Folders into which installers put skills that are linked from elsewhere."""
+    """Return the folders into which installers put skills, and to which they link from other folders."""
     return (os.path.join(config_home(home, env), "prowess", "skills"), os.path.join(home, SHARED_SKILLS))

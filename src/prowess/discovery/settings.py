@@ -1,9 +1,9 @@
-"""Settings: defaults, the user's file, the project's file, the environment, what a caller says; later wins.
+"""Settings, from the defaults, the user's file, the project's file, the environment and the caller; later ones win.
 
-The user's file is ``prowess/config.toml`` in the user's configuration, the project's the nearest ``prowess.toml``
-between the working folder and the root of its git repository; in both the settings stand in the table ``[settings]``. A
-variable is ``PROWESS_`` and the name in capitals. A project's file is somebody else's text: what decides over what may
-run on this machine cannot be set there.
+The user's file is ``prowess/config.toml`` in the user's configuration folder. The project's file is the nearest
+``prowess.toml`` between the working folder and the root of its git repository. In both, the settings stand in the table
+``[settings]``. An environment variable is ``PROWESS_`` and the name in capitals. A project's file is somebody else's
+text, so it cannot set anything that decides what may run on this machine.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from prowess.errors import Issue, ResourceError, ResourceNotFoundError, SourceEr
 from prowess.files.projects import config_home, project_folders
 from prowess.files.read import OpenFile
 from prowess.limits import DEFAULT_LIMITS
-from prowess.model import DialectName
+from prowess.literals import DialectName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -31,12 +31,12 @@ PROJECT_FILE, USER_FILE, SETTINGS_TABLE = "prowess.toml", "config.toml", "settin
 DIALECT_NAMES = tuple(sorted(get_args(DialectName), key=lambda name: name != "prowess"))
 """Every dialect, the default first."""
 MANIFEST_KEYS = ("agents", "mode", "skills")
-"""What may stand beside the settings in the file of a project: what it declares."""
+"""The other keys of a project's file, in which it declares its skills."""
 _TRUE, _FALSE = frozenset(("1", "true", "yes", "on")), frozenset(("0", "false", "no", "off"))
 
 
 class SettingSpec(NamedTuple):
-    """A setting that exists: its name, its kind, its default, what it is for, whether a project may set it."""
+    """The description of a setting: its name, kind, default and purpose, and whether a project may set it."""
 
     name: str
     kind: SettingKind
@@ -83,14 +83,14 @@ SETTINGS = (
         choices=("auto", "bwrap", "landlock", "none"),
     ),
 )
-"""Every setting; the table is the documentation."""
+"""Every setting; the reference page is made from this table."""
 
-_BY_NAME = {known.name: known for known in SETTINGS}
+_BY_NAME = {spec.name: spec for spec in SETTINGS}
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A value, and where it came from: ``default``, a file, a variable, or ``flag``."""
+    """A value, and where it came from: ``default``, the path of a file, the name of a variable, or ``flag``."""
 
     name: str
     value: Value
@@ -98,45 +98,43 @@ class Setting:
 
 
 class Settings:
-    """Every setting by name; ``origin`` says where a value came from, ``issues`` what was wrong in the files."""
+    """Every setting by name. ``origin`` says where a value came from, ``issues`` what is wrong in the files."""
 
     def __init__(self, found: Mapping[str, Setting], issues: tuple[Issue, ...] = ()) -> None:
         self._by_name = dict(found)
         self.issues = issues
 
     def __getitem__(self, name: str) -> Value:
-        """The value of a setting."""
+        """Return the value of a setting; raise ``KeyError`` for a name that is no setting."""
         return self._by_name[name].value
 
     def __iter__(self) -> Iterator[Setting]:
-        return (self._by_name[known.name] for known in SETTINGS)
+        return (self._by_name[spec.name] for spec in SETTINGS)
 
     def __len__(self) -> int:
         return len(self._by_name)
 
     def __repr__(self) -> str:
-        """What is not a default."""
+        """Show the settings that are not defaults."""
         rows = (f"{s.name}={s.value!r}" for s in self if s.origin != "default")
         return f"Settings({', '.join(rows)})"
 
     def origin(self, name: str) -> str:
-        """Where its value came from."""
+        """Return where the value of a setting came from."""
         return self._by_name[name].origin
 
-    # Typed access, for callers that pass values on.
-
     def text(self, name: str) -> str:
-        """The value of a setting that is text."""
+        """Return the value of a setting that is text; ``""`` for a setting of another kind."""
         value = self[name]
         return value if isinstance(value, str) else ""
 
     def number(self, name: str) -> int | None:
-        """The value of a setting that is a count."""
+        """Return the value of a setting that is a count; ``None`` when it is not set, or of another kind."""
         value = self[name]
-        return value if isinstance(value, int) and not isinstance(value, bool) else None
+        return value if isinstance(value, int) and not isinstance(value, bool) else None  # True is an int to Python
 
     def names(self, name: str) -> tuple[str, ...]:
-        """The value of a setting that is a list."""
+        """Return the value of a setting that is a list; ``()`` for a setting of another kind."""
         value = self[name]
         return value if isinstance(value, tuple) else ()
 
@@ -149,32 +147,37 @@ def load_settings(
     env: Mapping[str, str] | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Settings:
-    """Every setting as it counts in a folder. ``flags``: what a caller says, ``None`` and ``()`` meaning nothing.
+    """Return every setting with the value that it has in a folder.
 
-    With ``home`` given, no environment variable counts, unless ``env`` is given too. Raises ``SourceError`` for a value
-    that makes no sense; a key that does not exist is an issue.
+    ``flags`` are the values of the caller; ``None`` and ``()`` set nothing. With ``home`` given, no environment
+    variable counts, unless ``env`` is given too. Raises ``SourceError`` for a value that makes no sense; a key that
+    does not exist is an issue.
     """
     here = os.path.abspath(os.fspath(cwd) if cwd is not None else os.getcwd())
     house = os.path.abspath(os.fspath(home) if home is not None else os.path.expanduser("~"))
     variables = env if env is not None else os.environ if home is None else {}
     issues: list[Issue] = []
-    found = {known.name: Setting(known.name, known.default, "default") for known in SETTINGS}
+    # Each step replaces what the ones before have set: the order is the precedence.
+    settings = {spec.name: Setting(spec.name, spec.default, "default") for spec in SETTINGS}
     for path, is_project in _find_files(here, house, variables):
-        found |= _read_file_settings(path, issues, is_project=is_project, limits=limits)
-    found |= _read_environment(variables)
-    found |= {name: _make_flag_setting(name, value) for name, value in (flags or {}).items() if value not in (None, ())}
-    return Settings(found, tuple(issues))
+        settings |= _read_file_settings(path, issues, is_project=is_project, limits=limits)
+    settings |= _read_environment(variables)
+    settings |= {
+        name: _make_flag_setting(name, value) for name, value in (flags or {}).items() if value not in (None, ())
+    }
+    return Settings(settings, tuple(issues))
 
 
 def find_settings_files(cwd: str, home: str, env: Mapping[str, str]) -> tuple[str, ...]:
-    """The files that there are, the user's first."""
+    """Return the paths of the settings files that exist, the user's first."""
     return tuple(path for path, _ in _find_files(cwd, home, env))
 
 
 def _find_files(cwd: str, home: str, env: Mapping[str, str]) -> Iterator[tuple[str, bool]]:
-    own = os.path.join(config_home(home, env), "prowess", USER_FILE)
-    if os.path.lexists(own):
-        yield own, False
+    """Yield the path of each settings file, and whether it is the project's."""
+    user_file = os.path.join(config_home(home, env), "prowess", USER_FILE)
+    if os.path.lexists(user_file):
+        yield user_file, False
     for folder in project_folders(cwd, home):
         path = os.path.join(folder, PROJECT_FILE)
         if os.path.lexists(path):
@@ -183,19 +186,19 @@ def _find_files(cwd: str, home: str, env: Mapping[str, str]) -> Iterator[tuple[s
 
 
 def _read_file_settings(path: str, issues: list[Issue], *, is_project: bool, limits: Limits) -> dict[str, Setting]:
-    found: dict[str, Setting] = {}
+    settings: dict[str, Setting] = {}
     for name, value in _read_table(path, issues, is_project=is_project, limits=limits).items():
-        known = _BY_NAME.get(name)
-        if known is None:
+        spec = _BY_NAME.get(name)
+        if spec is None:
             meant = sort_by_similarity(name, sorted(_BY_NAME))[0]
             issues.append(Issue("unknown-setting", name, f"is no setting; did you mean {meant!r}?", path, 0, "warning"))
-        elif is_project and not known.project_may_set:
-            message = "cannot be set by a project: it decides over what may run on this machine"
+        elif is_project and not spec.project_may_set:
+            message = "cannot be set by a project, because it decides what may run on this machine"
             issues.append(Issue("user-setting", name, message, path, 0, "warning"))
         else:
-            checked = _check_value(known, _from_toml(known, value), path)
-            found[name] = Setting(name, _resolve_folders(known, checked, os.path.dirname(path)), path)
-    return found
+            checked = _check_value(spec, _from_toml(spec, value), path)
+            settings[name] = Setting(name, _resolve_folders(spec, checked, os.path.dirname(path)), path)
+    return settings
 
 
 def _read_table(path: str, issues: list[Issue], *, is_project: bool, limits: Limits) -> Mapping[str, object]:
@@ -220,6 +223,7 @@ def _read_table(path: str, issues: list[Issue], *, is_project: bool, limits: Lim
             raise SourceError(message, path, "manifest-conflict") from None
         raise SourceError(f"not TOML: {error}", path, "bad-setting") from None
     table = whole.pop(SETTINGS_TABLE, {})
+    # In a project's file the manifest stands beside the settings; in the user's file its keys would do nothing.
     issues += [_misplaced_issue(name, path) for name in whole if not (is_project and name in MANIFEST_KEYS)]
     if not isinstance(table, dict):
         raise SourceError(f"[{SETTINGS_TABLE}] must be a table", path, "bad-setting")
@@ -227,7 +231,7 @@ def _read_table(path: str, issues: list[Issue], *, is_project: bool, limits: Lim
 
 
 def _misplaced_issue(name: str, path: str) -> Issue:
-    """What stands on top of a file and means nothing there."""
+    """Return the issue for a key that stands outside the table of settings and means nothing there."""
     why = (
         f"is a setting, and belongs below [{SETTINGS_TABLE}]"
         if name in _BY_NAME
@@ -236,32 +240,34 @@ def _misplaced_issue(name: str, path: str) -> Issue:
     return Issue("unknown-setting", name, why, path, 0, "warning")
 
 
-def _from_toml(known: SettingSpec, value: object) -> object:
+def _from_toml(spec: SettingSpec, value: object) -> object:
     if isinstance(value, list):
         return tuple(value)
-    return float(value) if known.kind == "share" and isinstance(value, int) and not isinstance(value, bool) else value
+    return float(value) if spec.kind == "share" and isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _read_environment(env: Mapping[str, str]) -> dict[str, Setting]:
-    found: dict[str, Setting] = {}
-    for known in SETTINGS:
-        variable = f"PROWESS_{known.name.upper()}"
-        written = env.get(variable, "")
-        if written:
-            value = _check_value(known, _from_text(known, written), variable)
-            found[known.name] = Setting(known.name, _resolve_folders(known, value, os.getcwd()), variable)
-    return found
+    settings: dict[str, Setting] = {}
+    for spec in SETTINGS:
+        variable = f"PROWESS_{spec.name.upper()}"
+        text = env.get(variable, "")
+        if text:
+            value = _check_value(spec, _from_text(spec, text), variable)
+            settings[spec.name] = Setting(spec.name, _resolve_folders(spec, value, os.getcwd()), variable)
+    return settings
 
 
-def _from_text(known: SettingSpec, written: str) -> object:
+def _from_text(spec: SettingSpec, text: str) -> object:
+    """Return the value that a text means; text that means none is returned as it is, for ``_check_value`` to refuse."""
     readers: dict[SettingKind, Callable[[str], object]] = {
         "names": lambda text: tuple(part.strip() for part in text.split(",") if part.strip()),
         "folders": lambda text: tuple(part for part in text.split(os.pathsep) if part),
         "yes-or-no": _parse_bool,
+        # isdigit alone accepts superscripts, which int refuses, and the digits of other scripts.
         "count": lambda text: int(text) if text.isascii() and text.isdigit() else text,
         "share": _parse_float,
     }
-    return readers.get(known.kind, str)(written)
+    return readers.get(spec.kind, str)(text)
 
 
 def _parse_bool(text: str) -> bool | str:
@@ -294,18 +300,19 @@ _KIND_CHECKS: dict[SettingKind, tuple[Callable[[object], bool], str]] = {
 }
 
 
-def _check_value(known: SettingSpec, value: object, where: str) -> Value:
-    fits, wanted = _KIND_CHECKS[known.kind]
-    if not fits(value):
-        raise SourceError(f"setting {known.name!r} must be {wanted}, not {str(value)[:80]!r}", where, "bad-setting")
-    if known.choices and value not in known.choices:
-        shown = ", ".join(choice or "''" for choice in known.choices)
-        raise SourceError(f"setting {known.name!r} is one of {shown}, not {str(value)[:80]!r}", where, "bad-setting")
-    return value  # type: ignore[return-value]  # looked at just now
+def _check_value(spec: SettingSpec, value: object, origin: str) -> Value:
+    """Return the value; raise ``SourceError`` when it is not of the setting's kind, or none of its choices."""
+    is_valid, expected = _KIND_CHECKS[spec.kind]
+    if not is_valid(value):
+        raise SourceError(f"setting {spec.name!r} must be {expected}, not {str(value)[:80]!r}", origin, "bad-setting")
+    if spec.choices and value not in spec.choices:
+        shown = ", ".join(choice or "''" for choice in spec.choices)
+        raise SourceError(f"setting {spec.name!r} is one of {shown}, not {str(value)[:80]!r}", origin, "bad-setting")
+    return value  # type: ignore[return-value]  # the check above proves it
 
 
-def _resolve_folders(known: SettingSpec, value: Value, folder: str) -> Value:
-    """Relative folders in a file are relative to it."""
-    if known.kind != "folders" or not isinstance(value, tuple):
+def _resolve_folders(spec: SettingSpec, value: Value, folder: str) -> Value:
+    """Return the value with relative folders below ``folder``: those in a file are relative to the file."""
+    if spec.kind != "folders" or not isinstance(value, tuple):
         return value
     return tuple(os.path.normpath(os.path.join(folder, os.path.expanduser(path))) for path in value)

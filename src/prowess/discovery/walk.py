@@ -1,11 +1,10 @@
 """The walk through folders that finds skills.
 
-Each root is looked at first itself, then its folders in order of their names, depth first, down to ``max_depth``. A
-folder with a SKILL.md that loads is a skill, and what lies below it belongs to it (``nested=True`` looks there too). A
-file that does not load is an issue, and its folder is searched like any other: a bad skill never hides a good one.
-What is not entered is information: a folder that is skipped by its name, and the depth at which the walk ends.
-Links come last in their root; one that leads to a folder is followed only when its target lies in a scanned root, in
-the git repository around the root, or where installers put skills.
+The walk looks at each root itself first, then at its folders in the order of their names, depth first, down to
+``max_depth``. A folder with a SKILL.md that loads is a skill, and what lies below it belongs to that skill
+(``nested=True`` looks there too). A file that does not load is an issue, and its folder is searched like any other: a
+bad skill never hides a good one. Folders that are skipped by their names, and the depth at which the walk ends, are
+reported as information. The links of a root are followed last, as far as ``LinkPolicy`` permits.
 """
 
 from __future__ import annotations
@@ -14,73 +13,49 @@ import errno
 import os
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from prowess.discovery.search_paths import install_bases
+from prowess.discovery.link_policy import LinkPolicy
 from prowess.errors import Issue, ResourceError, SkillLoadError, SourceError
 from prowess.files.directory import Folder, open_folder_beneath, real_path, stat_folder
 from prowess.files.paths import PathResolver, is_inside
-from prowess.files.projects import git_root
-from prowess.files.read import OpenFile, identity_of
+from prowess.files.read import OpenFile
 from prowess.model import Place
-from prowess.names import SKILL_FILE, is_git_name
+from prowess.names import is_git_name
+from prowess.on_demand import OnDemand
+from prowess.records import NamedTuple
 from prowess.skills.location import SkillLocation
 from prowess.skills.skill import Skill, make_skill_from_document, make_skill_from_match
-from prowess.spec.document import LoadPolicy, read_document
+from prowess.spec.document import read_document
 from prowess.spec.frontmatter.fast_match import match_head
-from prowess.spec.frontmatter.parse import needs_more_bytes
 from prowess.spec.frontmatter.plain_yaml import can_skip_limit_checks
+
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from prowess.discovery.scan_rules import ScanRules
     from prowess.errors import Severity
     from prowess.files.directory import HeadRead
+    from prowess.files.read import Identity
     from prowess.model import SkillScope
-
-SKIP_PREFIXES = (".", "_", "node_modules")
-MAX_DEPTH = 6
-
-
-class ScanRules(NamedTuple):
-    """How a scan goes about it."""
-
-    policy: LoadPolicy = LoadPolicy()
-    missing: Literal["ignore", "error"] = "ignore"
-    max_depth: int | None = MAX_DEPTH
-    nested: bool = False
-    skip_prefixes: tuple[str, ...] = SKIP_PREFIXES
-    filename: str = SKILL_FILE
-    follow_links: bool = False
-    invalid: Literal["load", "skip"] = "load"
-    """What becomes of a file that breaks a rule of the specification and could be used all the same."""
-
-    @property
-    def head_policy(self) -> LoadPolicy:
-        """The policy by which heads are judged: nothing is overlooked or mended where invalid files are skipped."""
-        if self.invalid == "load":
-            return self.policy
-        return LoadPolicy("strict", repair=False, limits=self.policy.limits)
-
-    @property
-    def check_dir(self) -> bool:
-        """True unless a scan that skips invalid files was asked to be lenient: then any folder may hold any name."""
-        return self.invalid == "load" or self.policy.mode == "strict"
-
-    @property
-    def raises(self) -> bool:
-        """True when the first bad file ends the scan."""
-        return self.policy.mode == "strict" and self.invalid == "load"
+    from prowess.spec.frontmatter import parse
+else:  # a scan of plain heads does without it (bench row "import and first scan")
+    parse = OnDemand("prowess.spec.frontmatter.parse")
 
 
 class _SkillPath(NamedTuple):
-    """Where a file lies: below which base, in which folder, under which names."""
+    """Where a SKILL.md was found."""
 
     base: str
+    """The folder that reads stay below."""
     rel: str
+    """The way from ``base`` to the folder of the skill, ``""`` for ``base`` itself."""
     name: str
+    """The name of the folder."""
     file: str
     shown: str | None = None
+    """The path by which people know the folder, when that is a link."""
 
     @property
     def path(self) -> str:
@@ -89,28 +64,30 @@ class _SkillPath(NamedTuple):
 
 
 class Walk:
-    """One scan: what it has found so far, and the bounds that it keeps."""
+    """One scan: the skills and issues that it has found so far, and the limits that it keeps.
+
+    ``allowed`` are the folders to which links may lead; see ``LinkPolicy``.
+    """
 
     def __init__(self, rules: ScanRules, places: Sequence[Place], allowed: tuple[str, ...] | None) -> None:
         self.rules = rules
         self.skills: list[Skill] = []
         self.issues: list[Issue] = []
-        self._places = places
-        self._allowed = allowed
-        self._allowed_bases: tuple[str, ...] | None = None
         self._pending_links: deque[tuple[str, str, int, tuple[str, ...]]] = deque()
-        self._trails = PathResolver()
+        self._resolver = PathResolver()
+        roots = (place.path for place in places)
+        self._link_policy = LinkPolicy(roots, allowed, self._resolver, follow_all=rules.follow_links)
         self._links_to_here: tuple[str, ...] = ()
         """The links that led to where the walk is now."""
         self._link_targets: dict[str, int] = {}
-        """The folders to which links led, each with how many skills were found in it."""
+        """The folders to which links led, each with the number of skills that were found in it."""
         self._repeat_count = 0
         """How many skills of this root were found through another link already."""
         limits = rules.policy.limits
         self._max_depth = (
             limits.max_scan_depth if rules.max_depth is None else min(rules.max_depth, limits.max_scan_depth)
         )
-        # The short cut sees only what discovery needs: where invalid files are skipped every rule counts.
+        # The fast path looks only at what discovery needs. When invalid files are skipped, every rule counts.
         self._uses_fast_match = (
             rules.policy.mode == "lenient" and rules.invalid == "load" and can_skip_limit_checks(limits)
         )
@@ -127,7 +104,7 @@ class Walk:
     # -- roots -------------------------------------------------------------------------------------------------------
 
     def walk_root(self, place: Place) -> Place:
-        """Everything below one root; what came of it."""
+        """Find everything below one root; return the place with its state and the number of skills."""
         self._folders_left = self.rules.policy.limits.max_dirs_per_root
         self._stopped = False
         self._scope = place.scope
@@ -153,7 +130,7 @@ class Walk:
         except OSError as error:
             self._add_issue("unreadable-directory", path, f"cannot be read: {error.strerror}")
             return "unreadable"
-        except ValueError:  # NUL, or half a character
+        except ValueError:  # the path holds NUL, or half of a character
             return self._report_bad_root(ascii(path), "not-a-directory", "has a name that no folder can have")
         return "scanned"
 
@@ -161,7 +138,7 @@ class Walk:
         if self.rules.missing == "error":
             raise SourceError(f"the root {why}", path, code)
         if code == "missing-root":
-            if self._scope is None:  # of the standard places most are missing on every machine
+            if self._scope is None:  # most of the standard places are missing on every machine, which is no issue
                 self._add_issue(code, path, f"the root {why}", "info")
             return "missing"
         self._add_issue(code, path, f"the root {why}")
@@ -171,7 +148,7 @@ class Walk:
         self.issues.append(Issue(code, "", message, path, 0, severity))
 
     def _add_summary(self, path: str) -> None:
-        """Add one issue for the skipped folders that have none of their own, and one for the depth."""
+        """Add one issue for the skipped folders beyond those with an issue of their own, and one for the depth."""
         more = self._skipped_count - self.rules.policy.limits.max_noted_folders
         if more > 0:
             self._add_issue(
@@ -185,13 +162,13 @@ class Walk:
     # -- folders -----------------------------------------------------------------------------------------------------
 
     def _visit_folder(self, folder: Folder, base: str, rel: str, depth: int) -> None:
-        """A folder that may itself be a skill, then what is in it."""
-        found = folder.read_head(self.rules.filename, self.rules.policy.limits.head_step)
-        spot = _SkillPath(base, rel, os.path.basename(folder.path), self.rules.filename)
-        taken = self._add_skill(found, spot)
-        if taken and not self.rules.nested:
+        """Look at a folder that may itself be a skill, then at what is in it."""
+        head_read = folder.read_head(self.rules.filename, self.rules.policy.limits.head_step)
+        skill_path = _SkillPath(base, rel, os.path.basename(folder.path), self.rules.filename)
+        is_skill = self._add_skill(head_read, skill_path)
+        if is_skill and not self.rules.nested:
             return
-        self._visit_entries(folder, base, rel, depth, in_skill=taken)
+        self._visit_entries(folder, base, rel, depth, in_skill=is_skill)
 
     def _visit_entries(self, folder: Folder, base: str, rel: str, depth: int, *, in_skill: bool = False) -> None:
         try:
@@ -205,39 +182,44 @@ class Walk:
             in_skill = True
         skip = self.rules.skip_prefixes
         if depth >= self._max_depth:
-            self._note_depth(folder.path, any(not name.startswith(skip) for name in entries.folders))
+            if any(not name.startswith(skip) for name in entries.folders):
+                self._note_depth(folder.path)
             return
         for name in entries.bad_names:
             self._add_issue("bad-file-name", folder.path, f"{name} is not a UTF-8 name", "warning")
         if not entries.complete:
-            most = self.rules.policy.limits.max_entries_per_folder
-            self._add_issue("too-many-directories", folder.path, f"only {most} entries were looked at")
-        if not in_skill:  # a link below a skill is never followed
-            own = self.rules.filename.lower()
-            links = (name for name in entries.links if not name.startswith(skip) and name.lower() != own)
-            way = self._links_to_here
-            self._pending_links += [(folder.path, name, depth + 1, way) for name in links if not is_git_name(name)]
+            limit = self.rules.policy.limits.max_entries_per_folder
+            self._add_issue("too-many-directories", folder.path, f"only {limit} entries were looked at")
+        if not in_skill:  # A link below a skill is never followed: a skill shows only its own files.
+            self._queue_links(folder.path, entries.links, depth + 1)
         names = [name for name in entries.folders if not name.startswith(skip) and not is_git_name(name)]
-        if len(names) < len(entries.folders):  # rare, and compared first: the inner loop is a bench row
+        if len(names) < len(entries.folders):  # rare, so the thousands of names are not looked at one by one again
             self._add_skipped_issues(folder.path, entries.folders)
         self._scan_children(folder, base, rel, names, depth + 1, in_skill=in_skill)
 
-    def _add_skipped_issues(self, path: str, names: Sequence[str]) -> None:
-        """Add the folders that are skipped by their names as information, as many as the limits allow.
+    def _queue_links(self, path: str, names: Sequence[str], depth: int) -> None:
+        """Remember the links of a folder. They are followed last, so that a skill is known by its own folder first."""
+        skill_file = self.rules.filename.lower()
+        self._pending_links += [
+            (path, name, depth, self._links_to_here)
+            for name in names
+            if not name.startswith(self.rules.skip_prefixes) and name.lower() != skill_file and not is_git_name(name)
+        ]
 
-        git's own folders are not among them: they are skipped whatever ``skip_prefixes`` says.
+    def _add_skipped_issues(self, path: str, names: Sequence[str]) -> None:
+        """Report the folders that are skipped by their names, as many as the limits allow.
+
+        git's own folders are skipped whatever ``skip_prefixes`` says, and are not reported.
         """
         skipped = [name for name in names if name.startswith(self.rules.skip_prefixes) and not is_git_name(name)]
         room = max(0, self.rules.policy.limits.max_noted_folders - self._skipped_count)
         for name in skipped[:room]:
-            prefix = next(one for one in self.rules.skip_prefixes if name.startswith(one))
+            prefix = next(prefix for prefix in self.rules.skip_prefixes if name.startswith(prefix))
             self._add_issue("skipped-directory", os.path.join(path, name), f"its name begins with {prefix!r}", "info")
         self._skipped_count += len(skipped)
 
-    def _note_depth(self, path: str, more: bool) -> None:  # noqa: FBT001 - one caller
-        """Note a folder whose folders are not looked at: the caller's own depth is information, the limit an error."""
-        if not more:
-            return
+    def _note_depth(self, path: str) -> None:
+        """Report a folder whose folders are too deep: for the caller as information, for the limit as an error."""
         if self.rules.max_depth is not None and self.rules.max_depth <= self._max_depth:
             self._first_depth_stop = self._first_depth_stop if self._depth_stops else path
             self._depth_stops += 1
@@ -247,28 +229,35 @@ class Walk:
     def _scan_children(
         self, folder: Folder, base: str, rel: str, names: list[str], depth: int, *, in_skill: bool
     ) -> None:
-        """The inner loop: one glance at each child's file, the full path for the rest."""
+        """Add the skills among the child folders, and go down into those that are none.
+
+        This is the inner loop of a scan (the bench row "scan"), hence the local names. A head that ``match_head``
+        knows makes a skill at once; the slow twin, ``_add_skill``, parses every other head.
+        """
         policy = self.rules.policy
         filename, nested = self.rules.filename, self.rules.nested
-        home = SkillLocation(base, filename, self._scope, policy, links=self._links_to_here, is_searched_below=nested)
-        quick = self._uses_fast_match
+        location = SkillLocation(
+            base, filename, self._scope, policy, links=self._links_to_here, is_searched_below=nested
+        )
+        fast = self._uses_fast_match
         prefix = rel + os.sep if rel else ""
         now, until = time.monotonic, self._deadline
-        add = self.skills.append
-        for name, head, info, error in folder.read_heads(names, filename, policy.limits.head_step):
+        add, match, make = self.skills.append, match_head, make_skill_from_match
+        for name, head, identity, error in folder.read_heads(names, filename, policy.limits.head_step):
             if self._folders_left <= 0 or now() > until:
                 self._stop(folder.path)
                 return
             self._folders_left -= 1
-            seen = match_head(head) if quick and head is not None else None
-            if seen is not None and info is not None:
-                add(make_skill_from_match(home, prefix + name, seen, identity_of(info)))
-                taken = True
+            head_match = match(head) if fast and head is not None else None
+            if head_match is not None and identity is not None:
+                add(make(location, prefix + name, head_match, identity))
+                is_skill = True
             else:
-                taken = self._add_skill((name, head, info, error), _SkillPath(base, prefix + name, name, filename))
-            if taken and not nested:
+                skill_path = _SkillPath(base, prefix + name, name, filename)
+                is_skill = self._add_skill((name, head, identity, error), skill_path)
+            if is_skill and not nested:
                 continue
-            self._descend(folder, name, base, prefix + name, depth, in_skill=in_skill or taken)
+            self._descend(folder, name, base, prefix + name, depth, in_skill=in_skill or is_skill)
             if self._stopped:
                 return
 
@@ -282,6 +271,7 @@ class Walk:
             )
 
     def _stop(self, path: str) -> None:
+        """End the walk of this root, with one issue that names the limit."""
         if self._stopped:
             return
         self._stopped = True
@@ -293,22 +283,22 @@ class Walk:
 
     # -- files -------------------------------------------------------------------------------------------------------
 
-    def _add_skill(self, found: HeadRead, spot: _SkillPath) -> bool:
-        """Whether the file made a skill. Strict mode raises where it did not."""
-        _, head, info, error = found
+    def _add_skill(self, head_read: HeadRead, skill_path: _SkillPath) -> bool:
+        """Add the skill of a file, or its issues; return whether it is one. Strict mode raises ``SkillLoadError``."""
+        _, head, identity, error = head_read
         if error is not None:
-            self._report_bad_file(Issue(*_describe_error(error), spot.path))
-        if head is None or info is None:
+            self._report_bad_file(Issue(*_describe_error(error), skill_path.path))
+        if head is None or identity is None:
             return False
         try:
-            self.skills.append(self._parse_skill(head, info, spot))
+            self.skills.append(self._parse_skill(head, identity, skill_path))
         except SkillLoadError as bad:
             if self.rules.raises:
                 raise
             self.issues += bad.issues if self.rules.invalid == "skip" else bad.issues[:1]
             return False
         except ResourceError as bad:
-            self._report_bad_file(Issue(bad.code, "", bad.message, spot.path))
+            self._report_bad_file(Issue(bad.code, "", bad.message, skill_path.path))
             return False
         return True
 
@@ -317,66 +307,77 @@ class Walk:
             raise SkillLoadError([issue], issue.path)
         self.issues.append(issue)
 
-    def _parse_skill(self, head: bytes, info: os.stat_result, spot: _SkillPath) -> Skill:
+    def _parse_skill(self, head: bytes, identity: Identity, skill_path: _SkillPath) -> Skill:
         policy = self.rules.head_policy
-        whole = not head or 0 < info.st_size <= len(head)  # a size of 0 says nothing
-        if not whole and needs_more_bytes(head, repair=policy.repairs):
-            head, whole, info = self._read_full_head(spot)
+        size = identity[2]
+        whole = not head or 0 < size <= len(head)  # Files in /proc and the like say that their size is 0.
+        # The first read takes one step of bytes; a longer head is read on below its folder, without following links.
+        if not whole and parse.needs_more_bytes(head, repair=policy.repairs):
+            head, whole, identity = self._read_full_head(skill_path)
         document = read_document(
-            head, whole=whole, policy=policy, folder=spot.name, path=spot.path, check_dir=self.rules.check_dir
+            head,
+            whole=whole,
+            policy=policy,
+            folder=skill_path.name,
+            path=skill_path.path,
+            check_dir=self.rules.check_dir,
         )
-        seen = bool(head[document.body_offset :].decode("utf-8", "ignore").strip())
-        home = SkillLocation(
-            spot.base,
-            spot.file,
+        has_body = bool(head[document.body_offset :].decode("utf-8", "ignore").strip())
+        location = SkillLocation(
+            skill_path.base,
+            skill_path.file,
             self._scope,
             self.rules.policy,
-            link_folder=spot.shown,
+            link_folder=skill_path.shown,
             links=self._links_to_here,
-            is_body_seen=seen,
+            is_body_seen=has_body,
             is_searched_below=self.rules.nested,
         )
-        return make_skill_from_document(home, spot.rel, document, identity_of(info), head)
+        return make_skill_from_document(location, skill_path.rel, document, identity, head)
 
-    def _read_full_head(self, spot: _SkillPath) -> tuple[bytes, bool, os.stat_result]:
+    def _read_full_head(self, skill_path: _SkillPath) -> tuple[bytes, bool, Identity]:
         policy = self.rules.head_policy
-        parts = (*spot.rel.split(os.sep), spot.file) if spot.rel else (spot.file,)
-        with OpenFile(spot.base, parts) as file:
+        parts = (*skill_path.rel.split(os.sep), skill_path.file) if skill_path.rel else (skill_path.file,)
+        with OpenFile(skill_path.base, parts) as file:
             head, whole = file.read_head(
                 policy.limits.head_step,
                 policy.limits.max_frontmatter_bytes,
-                lambda head: needs_more_bytes(head, repair=policy.repairs),
+                lambda head: parse.needs_more_bytes(head, repair=policy.repairs),
             )
-            return head, whole, file.info
+            return head, whole, file.identity
 
     def _add_other_spelling(self, folder: Folder, base: str, rel: str, files: list[str]) -> bool:
-        """``skill.md`` where there is no ``SKILL.md``: loaded on every system, with a warning. Whether it was."""
-        wanted = self.rules.filename
-        odd = next((name for name in files if name != wanted and name.lower() == wanted.lower()), None)
-        if odd is None or wanted in files or self.rules.policy.mode == "strict":
+        """Add the skill of a ``skill.md`` in a folder without ``SKILL.md``, with a warning; return whether it is one.
+
+        Systems that ignore case would load such a file anyway, so it is loaded on every system.
+        """
+        expected = self.rules.filename
+        other = next((name for name in files if name != expected and name.lower() == expected.lower()), None)
+        if other is None or expected in files or self.rules.policy.mode == "strict":
             return False
-        found = folder.read_head(odd, self.rules.policy.limits.head_step)
-        taken = self._add_skill(found, _SkillPath(base, rel, os.path.basename(folder.path), odd))
-        if taken:
-            message = f"the file is named {odd}, not {wanted}"
-            self._add_issue("filename-case", os.path.join(folder.path, odd), message, "warning")
-        return taken
+        head_read = folder.read_head(other, self.rules.policy.limits.head_step)
+        is_skill = self._add_skill(head_read, _SkillPath(base, rel, os.path.basename(folder.path), other))
+        if is_skill:
+            message = f"the file is named {other}, not {expected}"
+            self._add_issue("filename-case", os.path.join(folder.path, other), message, "warning")
+        return is_skill
 
     # -- links -------------------------------------------------------------------------------------------------------
 
     def _follow_link(self, folder: str, name: str, depth: int, way: tuple[str, ...]) -> None:
+        """Visit the folder to which a link leads, or report why not; ``way`` are the links that led to this one."""
         link = os.path.join(folder, name)
         if stat_folder(link) is None:
             self._refuse_link(link)
             return
-        target = self._trails.resolve(link).end
-        if target in self._link_targets:
+        target = self._resolver.resolve(link).end
+        if target in self._link_targets:  # Another link led there: the skills count here too, and are not added again.
             self._repeat_count += self._link_targets[target]
             return
-        if is_inside(self._trails.resolve(folder).end, target):
+        if is_inside(self._resolver.resolve(folder).end, target):
             self._add_issue("link-loop", link, "the link leads to a folder around itself")
             return
-        base = self._find_allowed_base(target, folder)
+        base = self._link_policy.find_base(target, folder)
         if base is None:
             self._add_issue("link-refused", link, f"the link leads out of every scanned folder, to {target}")
             return
@@ -387,7 +388,7 @@ class Walk:
         self._link_targets[target] = len(self.skills) - before
 
     def _refuse_link(self, link: str) -> None:
-        """Note why a link leads to no folder; one that leads to a file is none of ours."""
+        """Report why a link leads to no folder; a link to a file is no issue."""
         try:
             real_path(link)
         except FileNotFoundError:
@@ -397,61 +398,45 @@ class Walk:
             self._add_issue(code, link, f"the link cannot be followed: {error.strerror}")
 
     def _enter_link(self, link: str, rel: str, base: str, depth: int) -> None:
-        """The folder ``rel`` below ``base``, which is known as ``link``."""
+        """Visit the folder ``rel`` below ``base``, which people know as ``link``."""
         rel = "" if rel == os.curdir else rel
         try:
             with open_folder_beneath(base, tuple(rel.split(os.sep)) if rel else ()) as child:
-                found = child.read_head(self.rules.filename, self.rules.policy.limits.head_step)
-                taken = self._add_fast_match(found, base, rel, link)
-                if not taken:
-                    spot = _SkillPath(base, rel, os.path.basename(link), self.rules.filename, link)
-                    taken = self._add_skill(found, spot)
-                if not taken or self.rules.nested:
-                    self._visit_entries(child, base, rel, depth, in_skill=taken)
+                head_read = child.read_head(self.rules.filename, self.rules.policy.limits.head_step)
+                is_skill = self._add_fast_match(head_read, base, rel, link)
+                if not is_skill:
+                    skill_path = _SkillPath(base, rel, os.path.basename(link), self.rules.filename, link)
+                    is_skill = self._add_skill(head_read, skill_path)
+                if not is_skill or self.rules.nested:
+                    self._visit_entries(child, base, rel, depth, in_skill=is_skill)
         except OSError as error:
             self._add_issue("unreadable-directory", link, f"cannot be read: {error.strerror}")
 
-    def _add_fast_match(self, found: HeadRead, base: str, rel: str, link: str) -> bool:
-        """Whether the file behind a link made a skill at a glance. Else it is looked at closely."""
-        _, head, info, _ = found
-        seen = match_head(head) if self._uses_fast_match and head is not None else None
-        if seen is None or info is None:
+    def _add_fast_match(self, head_read: HeadRead, base: str, rel: str, link: str) -> bool:
+        """Add the skill of a file behind a link if its head is one of the commonest; return whether it is."""
+        _, head, identity, _ = head_read
+        head_match = match_head(head) if self._uses_fast_match and head is not None else None
+        if head_match is None or identity is None:
             return False
         policy, scope, way = self.rules.policy, self._scope, self._links_to_here
-        home = SkillLocation(
+        location = SkillLocation(
             base, self.rules.filename, scope, policy, link_folder=link, links=way, is_searched_below=self.rules.nested
         )
-        self.skills.append(make_skill_from_match(home, rel, seen, identity_of(info)))
+        self.skills.append(make_skill_from_match(location, rel, head_match, identity))
         return True
 
-    def _find_allowed_base(self, target: str, folder: str) -> str | None:
-        """The folder that makes following a link to ``target`` right, or ``None``."""
-        if self.rules.follow_links:
-            return os.path.dirname(target)
-        return next((base for base in self._list_allowed_bases(folder) if is_inside(target, base)), None)
-
-    def _list_allowed_bases(self, folder: str) -> tuple[str, ...]:
-        if self._allowed_bases is None:
-            home = os.path.expanduser("~")
-            allowed = self._allowed if self._allowed is not None else install_bases(home, os.environ)
-            self._allowed_bases = tuple(os.path.realpath(base) for base in (*(p.path for p in self._places), *allowed))
-        if self._allowed is not None:
-            return self._allowed_bases
-        root = git_root(self._trails.resolve(folder).end, os.path.expanduser("~"))
-        return (*self._allowed_bases, root) if root else self._allowed_bases
-
     def unique_skills(self) -> list[Skill]:
-        """The skills found, each file once: a link to a skill that was found already adds nothing."""
+        """Return the skills, each file once: a link to a skill that was found already adds nothing."""
         if not self._link_targets:
             return self.skills
         first: dict[tuple[int, ...], Skill] = {}
         for skill in self.skills:
-            first.setdefault(tuple(skill.identity or (id(skill),))[:2], skill)
+            first.setdefault(tuple(skill.identity or (id(skill),))[:2], skill)  # by device and inode
         return list(first.values())
 
 
 def _describe_error(error: OSError) -> tuple[str, str, str]:
-    """Code, field and message for a file that could not be read."""
+    """Return the code, field and message of the issue for a file that could not be read."""
     if error.errno == errno.ELOOP:
         return "link-refused", "", "the file is a link"
     if error.errno in {errno.EINVAL, errno.ENXIO, errno.EISDIR, errno.ENODEV}:

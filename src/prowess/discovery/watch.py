@@ -1,4 +1,4 @@
-"""A catalogue that keeps up with its folders: a new one after every change, for loops of both kinds."""
+"""Watching folders: a new catalogue after every change, for ordinary and asynchronous loops."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_MAX_RELOADS = 3
+_MAX_RELOADS = 3  # Each reload may find new links, whose folders are watched before it is loaded again.
 _PLACE_OPTIONS = frozenset(("cwd", "home", "agents", "project", "user"))
 """The keywords of ``discover`` that say which places count."""
 
 
 def watch(*roots: Root | Iterable[Root], every: float = 1.0, notice: WatchMethod = "auto", **options: Any) -> Watch:  # noqa: ANN401 - scan's keywords
-    """Catalogues of what lies below ``roots`` (none: the standard places): the one of now, then one after each change.
+    """Return an iterator of catalogues of the skills below ``roots``: the current one, then one after each change.
 
-    To be used in ``for`` or ``async for``; ``close()``, or the end of a ``with`` block, ends a loop that waits.
-    ``notice``: how changes are noticed, ``"watchfiles"`` (the extra ``watch``) or ``"stat"``, a look at every file
-    ``every`` so many seconds. ``options`` are those of ``scan``, or of ``discover`` without roots.
+    Without roots, the standard places are watched. Use it in ``for`` or ``async for``; ``close()``, or the end of a
+    ``with`` block, ends a loop that waits. ``notice`` says how changes are noticed: ``"watchfiles"`` (the extra
+    ``watch``) or ``"stat"``, a look at every file ``every`` so many seconds. ``options`` are those of ``scan``, or of
+    ``discover`` without roots.
     """
     return Watch(tuple(_flatten_roots(roots)), every=every, notice=notice, options=options)
 
@@ -44,11 +45,14 @@ def _flatten_roots(roots: Iterable[Root | Iterable[Root]]) -> Iterable[str]:
         if isinstance(root, str | os.PathLike):
             yield root_folder(root)
         else:
-            yield from (root_folder(one) for one in root)
+            yield from (root_folder(path) for path in root)
 
 
 class Reloader(Generic[T]):
-    """What ``load`` gives, again after every change below the folders that ``folders`` names for it."""
+    """Loads something, and loads it again after every change below the folders that it depends on.
+
+    ``load`` returns the thing; ``folders`` names the folders for it, and is asked with ``None`` before the first load.
+    """
 
     def __init__(
         self,
@@ -68,29 +72,31 @@ class Reloader(Generic[T]):
         self._closed = False
 
     def next(self) -> T | None:
-        """What is there now, at first; then what is there after the next change; ``None`` once it is closed."""
-        changes = self._watcher
-        if changes is None:
+        """Return the thing: at once the first time, later after the next change; ``None`` once it is closed."""
+        watcher = self._watcher
+        if watcher is None:
             self._watch_folders(self._folders(None))
-        elif not changes.wait():
+        elif not watcher.wait():
             return None
         if self._closed:
             return None
+        # A folder must be watched before it is read, or a change between the two is missed. So where loading shows that
+        # other folders count, those are watched, and it is loaded again.
         for _ in range(_MAX_RELOADS):
-            found = self._load()
-            if not self._watch_folders(self._folders(found)):
-                break  # what is watched was watched before it was read
-        return found
+            loaded = self._load()
+            if not self._watch_folders(self._folders(loaded)):
+                break
+        return loaded
 
     def close(self) -> None:
-        """End every wait, from whatever thread."""
+        """End every wait; may be called from any thread."""
         self._closed = True
         with self._lock:
             if self._watcher is not None:
                 self._watcher.stop()
 
     def _watch_folders(self, paths: Iterable[str]) -> bool:
-        """Watch these folders from now on; whether they are others than before."""
+        """Watch these folders from now on; return whether they are others than before."""
         wanted = tuple(dict.fromkeys(os.path.abspath(path) for path in paths))
         if wanted == self._watched:
             return False
@@ -99,7 +105,7 @@ class Reloader(Generic[T]):
             if self._watcher is not None:
                 self._watcher.stop()
             self._watcher, self._watched = fresh, wanted
-            if self._closed:
+            if self._closed:  # in another thread, while the watcher was made
                 fresh.stop()
         return True
 
@@ -114,41 +120,41 @@ class Watch:
         self._reloader = Reloader(self._load, self._folders, every=every, notice=notice, limits=limits)
 
     def __repr__(self) -> str:
-        """The folders."""
+        """Show the folders."""
         return f"<Watch of {', '.join(self._roots) or 'the standard places'}>"
 
     def _load(self) -> Catalog:
         return scan(*self._roots, **self._options) if self._roots else discover(**self._options)
 
-    def _folders(self, found: Catalog | None) -> Iterable[str]:
+    def _folders(self, catalog: Catalog | None) -> Iterable[str]:
         chosen = {key: value for key, value in self._options.items() if key in _PLACE_OPTIONS}
         places = self._roots or [place.path for place in resolve_standard_places(**chosen)[0]]
-        return (*places, *linked_folders(found or ()))
+        return (*places, *linked_folders(catalog or ()))
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Catalog:
-        found = self._reloader.next()
-        if found is None:
+        catalog = self._reloader.next()
+        if catalog is None:
             raise StopIteration
-        return found
+        return catalog
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Catalog:
-        found = await run_in_thread(self._next_or_close)
-        if found is None:
+        catalog = await run_in_thread(self._next_or_close)
+        if catalog is None:
             raise StopAsyncIteration
-        return found
+        return catalog
 
     def _next_or_close(self) -> Catalog | None:
         with call_on_cancel(self.close):
             return self._reloader.next()
 
     def close(self) -> None:
-        """End the loop, from whatever thread."""
+        """End the loop; may be called from any thread."""
         self._reloader.close()
 
     def __enter__(self) -> Self:
@@ -165,5 +171,5 @@ class Watch:
 
 
 def linked_folders(catalog: Iterable[Skill]) -> tuple[str, ...]:
-    """The folders of skills that were reached through a link: what changes there, no watch of the roots sees."""
+    """Return the folders of skills that were reached through a link: watching the roots does not show changes there."""
     return tuple(sorted({skill.real_folder for skill in catalog if skill.is_linked}))

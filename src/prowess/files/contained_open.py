@@ -1,9 +1,9 @@
-"""Opening below a folder without ever leaving it.
+"""Opening a file below a folder without ever leaving that folder.
 
-Three ways, best first: ``openat2`` (Linux 5.6), where the kernel refuses every link and every step outward in one
-call; one component at a time with ``O_NOFOLLOW`` on directory handles (POSIX); and paths checked before and after
-opening (elsewhere). Only the third leaves a moment in which another process could swap a folder for a link, and what
-it opened then is compared with what was checked.
+There are three ways, best first. With ``openat2`` (Linux 5.6) the kernel refuses every link and every step outward in
+one call. With ``O_NOFOLLOW`` on directory handles (POSIX) one component is opened at a time. Elsewhere, paths are
+checked before and after opening. Only the third way leaves a moment in which another process could swap a folder for a
+link, so it compares what it opened with what it checked.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import errno
 import os
 import stat
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-OpenMethod = Literal["openat2", "components", "portable"]
+    from prowess.literals import OpenMethod
+
 
 _OPTIONAL_FLAGS = ("O_NONBLOCK", "O_NOFOLLOW", "O_CLOEXEC", "O_NOCTTY", "O_BINARY")
 READ_FLAGS = os.O_RDONLY
@@ -36,12 +38,12 @@ _MAX_TRIES = 8  # EAGAIN means that something was renamed meanwhile; a few tries
 
 
 def open_folder(path: str) -> int:
-    """A handle for a folder that the caller named; links in that path are the caller's."""
+    """Return a handle for a folder that the caller named; links in that path are followed."""
     return os.open(path, FOLDER_FLAGS)
 
 
 def open_beneath(base: str, parts: tuple[str, ...], *, way: OpenMethod | None = None) -> int:
-    """A descriptor for the file ``parts`` below ``base``. No link is followed: ``OSError`` with ELOOP."""
+    """Return a descriptor for the file ``parts`` below ``base``; raise ``OSError`` (ELOOP) for a link."""
     path = "/".join(parts)
     if not parts or path.count("/") >= len(parts) or not _OUTWARD_PARTS.isdisjoint(parts) or _OTHER_SEP in path:
         raise OSError(errno.EXDEV, "the path leads out of its folder", path)
@@ -60,7 +62,7 @@ def open_beneath(base: str, parts: tuple[str, ...], *, way: OpenMethod | None = 
 
 @cache
 def best_open_method() -> OpenMethod:
-    """The strongest way that this system has."""
+    """Return the strongest of the three ways that this system has."""
     if _load_openat2() is not None:
         return "openat2"
     return "components" if HAS_HANDLES else "portable"
@@ -68,7 +70,10 @@ def best_open_method() -> OpenMethod:
 
 @cache
 def _load_openat2() -> Callable[[int, tuple[str, ...], int], int] | None:
-    """``openat2`` through the C library's ``syscall``, or ``None`` where the kernel does not know it."""
+    """Return a function that calls ``openat2``, or ``None`` where the kernel does not know that call.
+
+    Python has no name for it, so it goes through the ``syscall`` of the C library.
+    """
     if not hasattr(os, "O_PATH") or not HAS_HANDLES:
         return None
     import ctypes  # noqa: PLC0415 - only when a file is read
@@ -113,22 +118,23 @@ def _is_working(call: Callable[[int, tuple[str, ...], int], int]) -> bool:
 
 
 def _open_components(folder: int, parts: tuple[str, ...], flags: int) -> int:
-    at = os.dup(folder)
+    current = os.dup(folder)
     try:
         for part in parts[:-1]:
-            inner = open_child_folder(at, part)
-            os.close(at)
-            at = inner
-        return os.open(parts[-1], flags | os.O_NOFOLLOW, dir_fd=at)
+            inner = open_child_folder(current, part)
+            os.close(current)
+            current = inner
+        return os.open(parts[-1], flags | os.O_NOFOLLOW, dir_fd=current)
     finally:
-        os.close(at)
+        os.close(current)
 
 
 def open_child_folder(folder: int, name: str, flags: int = FOLDER_FLAGS) -> int:
-    """A handle for a folder in a folder; ELOOP when it is a link."""
+    """Return a handle for a folder in a folder; raise ``OSError`` (ELOOP) when the name is a link."""
     try:
         return os.open(name, flags | os.O_NOFOLLOW, dir_fd=folder)
     except NotADirectoryError:
+        # With O_DIRECTORY and O_NOFOLLOW the system says of a link, too, that it is no folder.
         if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name) from None
         raise
@@ -139,7 +145,7 @@ def _open_portable(base: str, parts: tuple[str, ...]) -> int:
     for part in parts:
         path = os.path.join(path, part)
         _refuse_link(path)
-    before = os.lstat(path)
+    before = os.lstat(path)  # before it is opened: a file that is swapped in between has another identity
     fd = os.open(path, READ_FLAGS)
     if os.path.samestat(before, os.fstat(fd)):
         return fd
@@ -150,5 +156,5 @@ def _open_portable(base: str, parts: tuple[str, ...]) -> int:
 def _refuse_link(path: str) -> None:
     info = os.lstat(path)
     reparse = getattr(info, "st_file_attributes", 0) & getattr(stat, "FILE_ATTRIBUTE_REPARSE_POINT", 0)
-    if stat.S_ISLNK(info.st_mode) or reparse:
+    if stat.S_ISLNK(info.st_mode) or reparse:  # a junction on Windows is no link to Python, and leads elsewhere too
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)

@@ -1,10 +1,11 @@
-"""What tells that files are still what they were: the identity of each file of a folder, one mark for a whole tree."""
+"""Whether files changed: the identity of each file of a folder, and one fingerprint for a whole tree."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.files.read import OpenFile, identity_of
@@ -19,18 +20,22 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
 
 _UNWATCHED_FOLDERS = frozenset(("node_modules", "__pycache__"))
-_CLOCK_TICK_NS = 50_000_000  # two changes within one tick of a file system's clock can look alike
+# Two changes within one tick of a file system's clock can give one time: such a recent time proves nothing yet.
+_CLOCK_TICK_NS = 50_000_000
 
 
 class FileIdentities(NamedTuple):
-    """Every regular file below a folder with its identity, in byte order of the paths; ``bound``: what ended it."""
+    """Every regular file below a folder with its identity, in byte order of the paths.
+
+    ``bound`` names the limit, or the error, that ended the listing early; it is ``""`` when the listing is complete.
+    """
 
     files: list[tuple[str, Identity]]
     bound: str = ""
 
 
 def identity_at(path: str) -> Identity | None:
-    """The identity of what is at a path, ``None`` where there is nothing; nothing is opened."""
+    """Return the identity of what is at a path, ``None`` when there is nothing; nothing is opened or followed."""
     try:
         return identity_of(os.lstat(path))
     except OSError:
@@ -38,13 +43,13 @@ def identity_at(path: str) -> Identity | None:
 
 
 def list_identities(base: str, parts: tuple[str, ...], limits: Limits, most: int = sys.maxsize) -> FileIdentities:
-    """The files of a skill, at most ``most``, each with its identity; no file is opened and no link followed."""
+    """Return at most ``most`` files of a skill, each with its identity; no file is opened and no link is followed."""
     files: list[tuple[str, Identity]] = []
 
     def visit(folder: Folder, name: str, path: str) -> None:
-        mark = folder.file_identity(name)
-        if mark is not None:
-            files.append((path, mark))
+        identity = folder.file_identity(name)
+        if identity is not None:
+            files.append((path, identity))
 
     bounds = TreeBounds.for_skill(limits)
     tree = walk_tree(base, parts, bounds._replace(files=min(most, bounds.files)), visit)
@@ -53,7 +58,10 @@ def list_identities(base: str, parts: tuple[str, ...], limits: Limits, most: int
 
 
 class HashedFile(NamedTuple):
-    """A file that was read: which, its SHA-256, whether its identity will tell the next change, how many bytes."""
+    """A file that was read: its identity, its SHA-256, its size, and whether its identity can be relied on.
+
+    ``settled`` is false for a file so new that its next change might leave its identity as it is.
+    """
 
     identity: Identity
     digest: bytes
@@ -62,7 +70,7 @@ class HashedFile(NamedTuple):
 
 
 def hash_with_identity(base: str, parts: tuple[str, ...], limit: int) -> HashedFile:
-    """The hash of a file, and the identity that it had meanwhile."""
+    """Return the hash of a file and the identity that the file had while it was read, without keeping its bytes."""
     import hashlib  # noqa: PLC0415 - discovery hashes nothing
 
     size, content = 0, hashlib.sha256()
@@ -74,7 +82,7 @@ def hash_with_identity(base: str, parts: tuple[str, ...], limit: int) -> HashedF
 
 
 def read_with_identity(base: str, parts: tuple[str, ...], limit: int) -> tuple[bytes, HashedFile]:
-    """The same with the bytes."""
+    """Return the bytes of a file, with their hash and the identity that the file had while it was read."""
     import hashlib  # noqa: PLC0415 - discovery hashes nothing
 
     with OpenFile(base, parts) as file:
@@ -83,14 +91,17 @@ def read_with_identity(base: str, parts: tuple[str, ...], limit: int) -> tuple[b
 
 
 def _as_hashed_file(file: OpenFile, digest: bytes, size: int) -> HashedFile:
-    """What was read; a file that is not as long as it says tells nothing of its changes either."""
+    # A file that is not as long as it says, as in /proc, need not tell of its changes either.
     latest = max(file.info.st_mtime_ns, file.info.st_ctime_ns)
     settled = latest + _CLOCK_TICK_NS < time.time_ns() and size == file.info.st_size
     return HashedFile(file.identity, digest, settled=settled, size=size)
 
 
 def fingerprint_tree(path: str, limits: Limits) -> bytes:
-    """A mark that differs once anything below ``path`` was added, removed, renamed or written; within the limits."""
+    """Return a mark that differs once anything below ``path`` was added, removed, renamed or written.
+
+    Entries beyond the limits are not looked at.
+    """
     import hashlib  # noqa: PLC0415 - only where files are watched
 
     mark = hashlib.blake2b(digest_size=16)
@@ -100,10 +111,10 @@ def fingerprint_tree(path: str, limits: Limits) -> bytes:
 
 
 def _iter_rows(top: str, limits: Limits) -> Iterator[bytes]:
-    """A line for each entry, folder by folder, each folder's by name.
+    """Yield a line for each entry, folder by folder, the entries of each folder by name.
 
-    This is no walk of one skill: it looks at roots of any size until a deadline, again and again, so it goes by paths
-    without opening a handle for each folder. Nothing is read by what it says but the time to look again.
+    It looks at roots of any size again and again, so it goes by paths and opens no handle for each folder. That is safe
+    because the lines decide nothing but when to scan again.
     """
     until = time.monotonic() + limits.max_scan_seconds
     left = limits.max_dirs_per_root
@@ -113,8 +124,8 @@ def _iter_rows(top: str, limits: Limits) -> Iterator[bytes]:
         left -= 1
         yield b"\0%s\n" % os.fsencode(folder)
         try:
-            with os.scandir(folder) as found:
-                entries = sorted(_take_entries(found, limits.max_entries_per_folder), key=lambda entry: entry.name)
+            with os.scandir(folder) as listing:
+                entries = sorted(islice(listing, limits.max_entries_per_folder), key=lambda entry: entry.name)
         except OSError as error:
             yield b"\1%d\n" % (error.errno or 0)
             continue
@@ -129,17 +140,10 @@ def is_watched_folder(name: str) -> bool:
     return name not in _UNWATCHED_FOLDERS and not is_git_name(name)
 
 
-def _take_entries(found: Iterator[os.DirEntry[str]], most: int) -> Iterator[os.DirEntry[str]]:
-    for count, entry in enumerate(found):
-        if count >= most:
-            return
-        yield entry
-
-
 def _entry_row(entry: os.DirEntry[str]) -> bytes:
     name = os.fsencode(entry.name)
     if entry.is_dir(follow_symlinks=False):
-        return b"%s/\n" % name  # what is in it has rows of its own; its times change with what is not watched
+        return b"%s/\n" % name  # Without its times: they change with entries that are not watched, too.
     try:
         return b"%s\0%s\n" % (name, repr(identity_of(entry.stat(follow_symlinks=False))).encode())
     except OSError:
@@ -147,7 +151,7 @@ def _entry_row(entry: os.DirEntry[str]) -> bytes:
 
 
 def folder_identity(path: str) -> tuple[int, int] | None:
-    """Which folder a path leads to now; ``None``: none."""
+    """Return the device and inode of the folder that a path leads to now; ``None`` when it leads to nothing."""
     try:
         info = os.stat(path)
     except (OSError, ValueError):

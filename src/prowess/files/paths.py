@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import NamedTuple
 
 from prowess.files.directory import stat_folder
+from prowess.records import NamedTuple
 
 _MAX_LINKS = 40
 """How many links Linux follows in one path. A loop of links ends there."""

@@ -1,4 +1,4 @@
-"""Projects and the user's configuration folder: which folder is the root of the project around a path.
+"""Which folder is the root of the project around a path, and where the user's configuration lies.
 
 The walk up from a path ends at the git root, at the home folder, where another file system begins, and at a folder
 that someone else owns or that everyone may write to. Without a git root it ends at the nearest folder with
@@ -9,9 +9,10 @@ folder is never a project.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from prowess.files.directory import exists, stat_folder
+
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,14 +23,17 @@ _EVERYONE_WRITES = 0o002
 
 
 def config_home(home: str, env: Mapping[str, str]) -> str:
-    """Where configuration lives, on every platform; a relative ``XDG_CONFIG_HOME`` is ignored, as its rules say."""
+    """Return the folder of the user's configuration; a relative ``XDG_CONFIG_HOME`` is ignored, as XDG demands."""
     named = env.get("XDG_CONFIG_HOME", "")
     return named if os.path.isabs(named) else os.path.join(home, ".config")
 
 
 def project_folders(cwd: str, home: str) -> tuple[str, ...]:
-    """From ``cwd`` up to its git root, nearest first; else to its project's root; nothing in the home folder."""
-    if _same(cwd, home):
+    """Return the folders from ``cwd`` up to its git root, or else to its project's root, the nearest first.
+
+    The home folder is no project: for it there are none.
+    """
+    if _is_same_place(cwd, home):
         return ()
     walked: list[str] = []
     for folder in _walk_up(cwd, home):
@@ -41,18 +45,18 @@ def project_folders(cwd: str, home: str) -> tuple[str, ...]:
 
 
 def project_root(cwd: str, home: str) -> str:
-    """The folder whose project ``cwd`` belongs to: the nearest with a lock file, a manifest, installs or ``.git``.
+    """Return the nearest folder around ``cwd`` with a lock file, a manifest, installed skills or ``.git``.
 
-    Under the rules of the walk; where there is none, ``cwd`` itself.
+    Without such a folder, before the walk up ends, it is ``cwd`` itself.
     """
-    if _same(cwd, home):
+    if _is_same_place(cwd, home):
         return cwd
     marks = (*_MARKS, ".git")
     return next((up for up in _walk_up(cwd, home) if any(exists(os.path.join(up, mark)) for mark in marks)), cwd)
 
 
 def git_root(path: str, home: str) -> str | None:
-    """The root of the git repository around ``path``, under the rules of the walk."""
+    """Return the root of the git repository around ``path``; ``None`` when the walk up ends before one is found."""
     return next((folder for folder in _walk_up(path, home) if exists(os.path.join(folder, ".git"))), None)
 
 
@@ -63,18 +67,19 @@ def _walk_up(cwd: str, home: str) -> Iterator[str]:
         yield folder
         above = os.path.dirname(folder)
         info = stat_folder(above)
-        if above == folder or info is None or _same(above, home) or info.st_dev != first.st_dev:
+        if above == folder or info is None or _is_same_place(above, home) or info.st_dev != first.st_dev:
             return
+        # Whoever owns a folder above could put a ".git" and skills there, and would decide what this user is shown.
         if _is_foreign(info):
             return
         folder = above
 
 
 def _is_foreign(info: os.stat_result) -> bool:
-    if not hasattr(os, "geteuid"):
+    if not hasattr(os, "geteuid"):  # Windows has other permissions, which are not looked at
         return False
     return info.st_uid != os.geteuid() or bool(info.st_mode & _EVERYONE_WRITES)
 
 
-def _same(one: str, other: str) -> bool:
-    return os.path.normcase(os.path.realpath(one)) == os.path.normcase(os.path.realpath(other))
+def _is_same_place(path: str, other: str) -> bool:
+    return os.path.normcase(os.path.realpath(path)) == os.path.normcase(os.path.realpath(other))

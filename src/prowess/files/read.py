@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import TYPE_CHECKING, Self
 
 from prowess.errors import (
     PathTraversalError,
@@ -16,21 +15,24 @@ from prowess.errors import (
 )
 from prowess.files.contained_open import READ_FLAGS, open_beneath
 
+TYPE_CHECKING = False
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Self
 
-    from prowess.files.contained_open import OpenMethod
+    from prowess.literals import OpenMethod
 
 _CHUNK_BYTES = 1 << 20
 _HAS_PREAD = hasattr(os, "pread")
 
 
 Identity = tuple[int, int, int, int, int]
-"""What says that a file is still the same file with the same content: device, inode, size, modified, changed."""
+"""Device, inode, size, time of modification, time of change: as long as these stay, a file has the content it had."""
 
 
 def identity_of(info: os.stat_result) -> Identity:
-    """The identity of a file that was looked at."""
+    """Return the identity of a file from what ``stat`` says about it."""
     return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns
 
 
@@ -50,9 +52,10 @@ class OpenFile:
     def __init__(
         self, base: str, parts: tuple[str, ...], *, way: OpenMethod | None = None, folder: int = -1, path: str = ""
     ) -> None:
-        """The file ``parts`` below ``base``, which errors call ``path``.
+        """Open the file ``parts`` below ``base``; error messages call it ``path``.
 
-        ``folder``: a handle of the very folder that holds the file, where the caller has one open.
+        ``folder`` is a handle of the folder that holds the file, for callers that have it open already. Raises
+        ``ResourceError`` for anything but a regular file of the folder's owner.
         """
         self.path = path or "/".join(parts)
         self._fd = -1
@@ -63,11 +66,12 @@ class OpenFile:
             self.info = os.fstat(self._fd)
         except OSError as error:
             raise as_resource_error(error, self.path) from None
-        except ValueError:  # NUL, or half a character
+        except ValueError:  # the name holds NUL, or half of a character
             raise ResourceNotFoundError(f"{self.path!r} cannot be the name of a file", self.path, "bad-path") from None
         if not stat.S_ISREG(self.info.st_mode):
             self.close()
             raise ResourceError(f"{self.path!r} is not a regular file", self.path, "not-a-regular-file")
+        # A hard link to a file of somebody else would let a skill show what its author could not read.
         if self.info.st_nlink > 1 and _has_foreign_owner(base, parts, self.info):
             self.close()
             message = f"{self.path!r} is another name of a file that belongs to someone else"
@@ -80,19 +84,22 @@ class OpenFile:
         self.close()
 
     def close(self) -> None:
+        """Close the file; a second call does nothing."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
     @property
     def identity(self) -> Identity:
+        """What the file was when it was opened."""
         return identity_of(self.info)
 
     def read(self, most: int, offset: int = 0) -> bytes:
-        """At most ``most`` bytes from ``offset``; the file must not change meanwhile."""
+        """Return at most ``most`` bytes from ``offset``; raise ``ResourceChangedError`` if the file changes."""
         size = self.info.st_size
         if not 0 < size <= _CHUNK_BYTES:
             return b"".join(self.iter_chunks(most, offset))
+        # Fast path: nearly every file of a skill fits into one read. One byte more is asked for, to see it grow.
         data = self._read_at(min(most, max(size - offset, 0) + 1), offset)
         if len(data) > max(size - offset, 0) or not _is_same_state(self.info, os.fstat(self._fd)):
             raise self._changed_error()
@@ -102,10 +109,13 @@ class OpenFile:
         return ResourceChangedError(f"{self.path!r} changed while it was read", self.path)
 
     def iter_chunks(self, most: int, offset: int = 0) -> Iterator[bytes]:
-        """The same in pieces; ``ResourceChangedError`` at the end if the file changed meanwhile."""
+        """Yield at most ``most`` bytes from ``offset`` in pieces.
+
+        Raises ``ResourceChangedError`` at the end if the file changed meanwhile.
+        """
         # One byte more than the file has: a read that comes back shorter has seen the end.
         size = self.info.st_size
-        left = min(most, max(size - offset, 0) + 1) if size else most  # some file systems call every file empty
+        left = min(most, max(size - offset, 0) + 1) if size else most  # /proc and some file systems say 0
         while left > 0:
             wanted = min(left, _CHUNK_BYTES)
             part = self._read_at(wanted, offset)
@@ -129,15 +139,15 @@ class OpenFile:
             raise as_resource_error(error, self.path) from None
 
     def read_all(self, limit: int, offset: int = 0) -> bytes:
-        """Everything from ``offset``; raises ``ResourceTooLargeError`` when that is more than ``limit`` bytes."""
+        """Return everything from ``offset``; raise ``ResourceTooLargeError`` when that is more than ``limit`` bytes."""
         if 0 < self.info.st_size <= _CHUNK_BYTES and self.info.st_size - offset <= limit:
             return self.read(limit, offset)
         return b"".join(self.iter_all_chunks(limit, offset))
 
     def iter_all_chunks(self, limit: int, offset: int = 0) -> Iterator[bytes]:
-        """Everything from ``offset`` in pieces; raises ``ResourceTooLargeError`` for more than ``limit`` bytes.
+        """Yield everything from ``offset`` in pieces; raise ``ResourceTooLargeError`` for more than ``limit`` bytes.
 
-        What counts is what is read: some files, such as those in /proc, say that they are empty and are not.
+        The bytes that were read are counted, because some files, such as those in /proc, say that they are empty.
         """
         size = self.info.st_size - offset
         if size > limit:
@@ -150,7 +160,10 @@ class OpenFile:
             yield part
 
     def read_head(self, step: int, most: int, wants_more: Callable[[bytes], bool]) -> tuple[bytes, bool]:
-        """The first bytes, in steps, while ``wants_more``; and whether that is the whole file."""
+        """Return the first bytes, and whether they are the whole file.
+
+        Reads ``step`` bytes at a time, as long as ``wants_more`` says so of what was read, and at most ``most``.
+        """
         head = b""
         while len(head) < most:
             part = self._read_at(min(step, most - len(head)), len(head))
@@ -163,7 +176,7 @@ class OpenFile:
 
 
 def _has_foreign_owner(base: str, parts: tuple[str, ...], info: os.stat_result) -> bool:
-    """Whether a file with several names has another owner than its folder: a name that anyone could have made."""
+    """Whether a file with several names has another owner than its folder: anyone could have made such a name."""
     try:
         return os.lstat(os.path.join(base, *parts[:-1])).st_uid != info.st_uid
     except OSError:
@@ -171,9 +184,11 @@ def _has_foreign_owner(base: str, parts: tuple[str, ...], info: os.stat_result) 
 
 
 def read_if_same(path: str, known: Identity, offset: int, limit: int) -> bytes | None:
-    """The bytes from ``offset`` of a file that is the very one that was opened below its folder before, else ``None``.
+    """Return the bytes from ``offset`` of a file whose identity is still ``known``; ``None`` when it is another by now.
 
-    The same device, inode, size and times: whichever way the path led there, it is that file with that content.
+    Fast path of ``Skill.read_body`` (the bench row "skill.read_body()"): the file was opened below its folder before,
+    so whichever way its path leads now, a file of that identity has that content. Anything else is left to
+    ``OpenFile``.
     """
     left = known[2] - offset
     if not _HAS_PREAD or left < 0 or left > min(limit, _CHUNK_BYTES):
@@ -194,12 +209,12 @@ def read_if_same(path: str, known: Identity, offset: int, limit: int) -> bytes |
 
 
 def too_large_error(path: str, size: int, limit: int) -> ResourceTooLargeError:
-    """The error that states both sizes."""
+    """Return the error that states the size of a file and the limit that it exceeds."""
     return ResourceTooLargeError(f"{path!r} has {size} bytes; at most {limit} are read", path)
 
 
 def as_resource_error(error: OSError, path: str) -> ResourceError:
-    """What went wrong in the terms of the caller, who named a file of a skill."""
+    """Return the error of the system as one about a file of a skill, which the caller named ``path``."""
     if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}:
         return ResourceNotFoundError(f"no file {path!r}", path)
     if error.errno in {errno.ELOOP, errno.EXDEV}:

@@ -1,8 +1,9 @@
-"""Asking a selector, whatever it does: the answer is always some of the candidates, in their order."""
+"""Asking a selector for skills: whatever it does, the answer is some of the candidates, in their order."""
 
 from __future__ import annotations
 
 import inspect
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from prowess.arguments import check_texts
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 def ask_selector(
     selector: Selector | None, query: str, candidates: Sequence[Skill], failed: OnFailure | None = None
 ) -> tuple[Skill, ...]:
-    """The candidates that ``selector`` picks. One that must be awaited runs in a thread with a loop of its own."""
+    """Return the candidates that ``selector`` picks, in their order; all of them when it fails and is no filter.
+
+    ``failed`` is called with what a selector raises. A selector that must be awaited is awaited by ``run_awaitable``.
+    """
     steps = _ask_chain(selector, query, candidates, failed)
     try:
         waiting = next(steps)
@@ -40,7 +44,7 @@ def ask_selector(
 async def ask_selector_async(
     selector: Selector | None, query: str, candidates: Sequence[Skill], failed: OnFailure | None = None
 ) -> tuple[Skill, ...]:
-    """The same, awaiting in the caller's loop."""
+    """Return the candidates that ``selector`` picks, as ``ask_selector`` does, and await it in the caller's loop."""
     steps = _ask_chain(selector, query, candidates, failed)
     try:
         waiting = next(steps)
@@ -58,25 +62,30 @@ async def ask_selector_async(
 def _ask_chain(
     selector: Selector | SelectorChain | None, query: str, candidates: Sequence[Skill], failed: OnFailure | None
 ) -> Steps:
-    """Yields whatever must be awaited, so that both callers share the rules."""
-    left = tuple(candidates)
+    """Ask the selectors of a chain one after the other, and return the skills that are left.
+
+    It yields what must be awaited and is sent the result, so that the two callers, of which only one may await, share
+    the rules.
+    """
+    remaining = tuple(candidates)
     if selector is None:
-        return left
+        return remaining
     if not isinstance(selector, SelectorChain):
-        return (yield from _ask_one(selector, query, left, failed))
+        return (yield from _ask_single(selector, query, remaining, failed))
     for part in selector.selectors:
-        left = yield from _ask_chain(part, query, left, failed)
-    return left
+        remaining = yield from _ask_chain(part, query, remaining, failed)
+    return remaining
 
 
-def _ask_one(selector: Selector, query: str, candidates: tuple[Skill, ...], failed: OnFailure | None) -> Steps:
+def _ask_single(selector: Selector, query: str, candidates: tuple[Skill, ...], failed: OnFailure | None) -> Steps:
+    # A strict selector is a filter: when it fails, nothing may pass. Any other only narrows, so everything is shown.
     strict = bool(getattr(selector, "strict", False))
     if not query and not strict:
         return candidates
     try:
         answer: Any = selector.select(query, candidates)
         names = set(check_texts((yield answer) if inspect.isawaitable(answer) else answer, "what select() gives"))
-    except Exception as error:  # noqa: BLE001 - a selector is someone else's code; the conversation goes on
+    except Exception as error:  # noqa: BLE001 - a selector is code of the host; the conversation goes on
         if failed is not None:
             failed(error)
         return () if strict else candidates
@@ -87,12 +96,12 @@ def _ask_one(selector: Selector, query: str, candidates: tuple[Skill, ...], fail
 def run_awaitable(awaitable: Any) -> Any:  # noqa: ANN401 - whatever the selector answers
     """Return the result of an awaitable: on the loop of the host that awaits this work, else in a loop of its own.
 
-    Where a loop is already running here, that is in another thread.
+    In a thread whose loop is running already, the awaitable gets another thread.
     """
     if not is_loop_running():
         return await_result(awaitable)
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - few selectors need it
-    from contextvars import copy_context  # noqa: PLC0415
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - few selectors need it, and it takes a while
 
+    # With a copy of the context: the awaitable may ask for what the host set for this conversation.
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(copy_context().run, await_result, awaitable).result()

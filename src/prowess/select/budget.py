@@ -1,4 +1,8 @@
-"""A listing that fits: names stay, descriptions shorten evenly, then go, then entries; and a report of what was cut."""
+"""Listings that fit a budget of tokens, with a report of what was cut.
+
+Descriptions are shortened evenly first. When that is not enough they are dropped, and then entries are left out from
+the end, because a name without a description still lets a model ask for the skill.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +23,14 @@ if TYPE_CHECKING:
     Render = Callable[[Sequence[ListingEntry]], str]
     Count = Callable[[str], int]
 
-_SAMPLE_ENTRY: ListingEntry = ("a", "b", "c")  # a listing that an entry is added to
-_MIN_DESCRIPTION = 24  # a description cut below this says nothing
+# The cost of an entry is measured by adding it to a listing with this one: the frame of a listing is not counted.
+_SAMPLE_ENTRY: ListingEntry = ("a", "b", "c")
+_MIN_DESCRIPTION = 24  # A description that is cut to fewer characters says nothing.
 
 
-@dataclass(frozen=True)  # no slots: what was counted once is kept
+@dataclass(frozen=True)  # Without slots, because ``tokens`` is kept once it was counted.
 class BudgetReport:
-    """What a listing costs and what was cut to make it fit; names in order."""
+    """What a listing costs, and what was cut to make it fit; names are in the order of the listing."""
 
     text: str = field(repr=False)
     budget: int | None
@@ -37,11 +42,11 @@ class BudgetReport:
     """Not listed at all."""
     counter: str = COUNTER_NAME
     count: Callable[[str], int] = field(default=estimate_tokens, repr=False, compare=False)
-    """How tokens were counted."""
+    """The function that counts tokens."""
 
     @cached_property
     def tokens(self) -> int:
-        """What the listing costs."""
+        """The number of tokens of the listing."""
         return self.count(self.text)
 
     @property
@@ -50,24 +55,25 @@ class BudgetReport:
         return bool(self.shortened or self.dropped or self.omitted)
 
     def __str__(self) -> str:
-        """One line for people."""
-        of = f" of {self.budget}" if self.budget is not None else ""
-        said = describe_cuts(self)
-        return f"{format_count(len(self.shown), 'skill')}, {self.tokens}{of} tokens ({self.counter}): {said}"
+        """Return the report as one line for people."""
+        budget = f" of {self.budget}" if self.budget is not None else ""
+        cuts = describe_cuts(self)
+        return f"{format_count(len(self.shown), 'skill')}, {self.tokens}{budget} tokens ({self.counter}): {cuts}"
 
 
 def describe_cuts(report: BudgetReport) -> str:
-    """What was cut to fit, for people: ``"1 shortened, 2 left out"``, or ``"nothing cut"``."""
+    """Return what was cut to fit, for people: ``"1 shortened, 2 left out"``, or ``"nothing cut"``."""
     cuts = ((report.shortened, "shortened"), (report.dropped, "without description"), (report.omitted, "left out"))
     return ", ".join(f"{len(names)} {what}" for names, what in cuts if names) or "nothing cut"
 
 
 def render_catalog(skills: Iterable[Listable], style: ListingStyle = "xml", budget: int | None = None) -> str:
-    """The listing for a system prompt, in the order given; ``""`` when there is nothing to list.
+    """Return the listing of skills for a system prompt, in the order given; ``""`` when there is nothing to list.
 
-    ``xml``, ``markdown``, ``text`` or ``json``. A description is cut at 1,024 characters; line breaks and controls
-    become blanks; hidden code points are left out. No text of a skill can end its entry or begin another. ``budget``
-    (tokens): descriptions are shortened evenly until it fits, then dropped, then entries left out from the end.
+    ``style`` is ``xml``, ``markdown``, ``text`` or ``json``. A description is cut at 1,024 characters; line breaks and
+    controls become blanks; hidden code points are left out. No text of a skill can end its entry or begin another. With
+    a ``budget`` of tokens, descriptions are shortened evenly until the listing fits, then dropped, and then entries are
+    left out from the end.
     """
     check_count(budget, "budget", optional=True)
     given: object = skills
@@ -75,13 +81,13 @@ def render_catalog(skills: Iterable[Listable], style: ListingStyle = "xml", budg
         raise_bad_argument(
             "skills", "is a list of prowess.Skill", given, f"pass prowess.scan({show_path_argument(given)})"
         )
-    if budget is None and style == "xml":
+    if budget is None and style == "xml":  # fast path of the bench row "render_catalog": no report is needed
         return render_xml(skills)
     return fit_listing(skills, budget, lambda entries: render_entries(entries, style))[0]
 
 
 def listing_costs(skills: Iterable[Listable], style: ListingStyle = "xml") -> dict[str, int]:
-    """About how many tokens each skill adds to a listing, by name."""
+    """Return about how many tokens each skill adds to a listing, by name."""
     alone = estimate_tokens(render_entries([_SAMPLE_ENTRY], style))
     entries = (make_entry(skill) for skill in skills)
     return {entry[0]: estimate_tokens(render_entries([_SAMPLE_ENTRY, entry], style)) - alone for entry in entries}
@@ -90,7 +96,7 @@ def listing_costs(skills: Iterable[Listable], style: ListingStyle = "xml") -> di
 def fit_listing(
     skills: Iterable[Listable], budget: int | None, render: Render, count: Count = estimate_tokens
 ) -> tuple[str, BudgetReport]:
-    """The rendered listing and its report; ``count``: how many tokens a text costs."""
+    """Return the rendered listing and its report; ``count`` returns the number of tokens of a text."""
     entries = [make_entry(skill) for skill in skills]
     text = render(entries)
     counter = COUNTER_NAME if count is estimate_tokens else getattr(count, "__name__", type(count).__name__)
@@ -105,7 +111,7 @@ def fit_listing(
 def _shorten_entries(
     entries: Sequence[ListingEntry], fits: Callable[[Sequence[ListingEntry]], bool]
 ) -> list[ListingEntry]:
-    """Entries that fit: descriptions shortened evenly, or dropped, or entries left out from the end."""
+    """Return entries that fit: with shorter descriptions, or without any, or fewer of them."""
     bare = [(name, "", location) for name, _, location in entries]
     length = _find_max_length(entries, fits) if fits(bare) else 0
     if length >= _MIN_DESCRIPTION:
@@ -114,13 +120,14 @@ def _shorten_entries(
 
 
 def _find_max_length(entries: Sequence[ListingEntry], fits: Callable[[Sequence[ListingEntry]], bool]) -> int:
-    """The largest length that every description may have."""
+    """Return the largest length that every description may have."""
     longest = max((len(description) for _, description, _ in entries), default=0)
     return _bisect(longest, lambda length: fits([_shorten_entry(entry, length) for entry in entries]))
 
 
-def _bisect(most: int, fits: Callable[[int], bool]) -> int:
-    low, high = 0, most
+def _bisect(limit: int, fits: Callable[[int], bool]) -> int:
+    """Return the largest number from 0 to ``limit`` that fits, where every smaller one fits too."""
+    low, high = 0, limit
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fits(middle) else (low, middle - 1)
@@ -139,13 +146,13 @@ def _make_report(
 ) -> tuple[str, BudgetReport]:
     text = render(shown)
     changed = [new[0] for old, new in zip(entries, shown, strict=False) if old != new]
-    bare = {name for name, description, _ in shown if not description}
+    without_description = {name for name, description, _ in shown if not description}
     report = BudgetReport(
         text,
         budget,
         tuple(name for name, _, _ in shown),
-        tuple(name for name in changed if name not in bare),
-        tuple(name for name in changed if name in bare),
+        tuple(name for name in changed if name not in without_description),
+        tuple(name for name in changed if name in without_description),
         tuple(name for name, _, _ in entries[len(shown) :]),
     )
     return text, report

@@ -1,4 +1,4 @@
-"""The selectors: all of them, those with a tag, those that fit the words; and one after the other."""
+"""Selectors: what narrows the skills that are shown for a query, by tag, by words, or one after the other."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ if TYPE_CHECKING:
     from prowess.skills.skill import Skill
 
 DEFAULT_LIMIT = 20
+"""How many skills ``LexicalSelector`` shows unless it is told otherwise."""
 
 
 class Selector(Protocol):
     """Chooses which of the candidates are worth showing for a query, by name; may be asynchronous.
 
-    With ``strict = True`` it is a filter: it is asked without a query too, and an empty answer means nothing. Otherwise
-    it only narrows: its failure, or an empty answer, shows everything.
+    With ``strict = True`` it is a filter: it is asked without a query too, and after an empty answer nothing is shown.
+    Otherwise it only narrows: when it fails or answers with nothing, everything is shown.
     """
 
     def select(self, query: str, candidates: Sequence[Skill]) -> Iterable[str] | Awaitable[Iterable[str]]:
-        """The names to show."""
+        """Return the names to show."""
         ...
 
 
@@ -34,7 +35,7 @@ class ModelDrivenSelector:
     strict = False
 
     def select(self, query: str, candidates: Sequence[Skill]) -> list[str]:  # noqa: ARG002 - the protocol's signature
-        """Every name."""
+        """Return every name."""
         return [skill.name for skill in candidates]
 
 
@@ -47,7 +48,7 @@ class TagSelector:
         self.tags = tuple(dict.fromkeys(tag.strip() for tag in check_texts(tags, "tags") if tag.strip()))
 
     def select(self, query: str, candidates: Sequence[Skill]) -> list[str]:  # noqa: ARG002 - the protocol's signature
-        """The names of those that share a tag; none without tags."""
+        """Return the names of the skills that have one of the tags; none when the selector has no tags."""
         wanted = set(self.tags)
         return [skill.name for skill in candidates if wanted.intersection(tags_of(skill))]
 
@@ -63,11 +64,11 @@ class LexicalSelector:
         self._last_catalog: tuple[tuple[Skill, ...], Catalog] | None = None
 
     def select(self, query: str, candidates: Sequence[Skill]) -> list[str]:
-        """At most ``limit`` names, best first."""
+        """Return at most ``limit`` names, the best first."""
         return [hit.name for hit in self._catalog_for(tuple(candidates)).search(query, self.limit)]
 
     def _catalog_for(self, candidates: tuple[Skill, ...]) -> Catalog:
-        """A catalogue of the candidates, so that its index serves the next query over the same ones."""
+        """Return a catalogue of the candidates; its search index is kept for the next query over these candidates."""
         last = self._last_catalog
         if last is None or last[0] != candidates:
             last = self._last_catalog = (candidates, Catalog(candidates))
@@ -83,7 +84,7 @@ class SelectorChain:
         self.selectors = selectors
 
     def select(self, query: str, candidates: Sequence[Skill]) -> list[str]:
-        """The names that are left at the end; a session asks the parts themselves."""
-        from prowess.select.ask_selector import ask_selector  # noqa: PLC0415 - choosing knows the chain
+        """Return the names that are left at the end; a session asks the selectors of the chain one by one."""
+        from prowess.select.ask_selector import ask_selector  # noqa: PLC0415 - ask_selector imports this module
 
         return [skill.name for skill in ask_selector(self, query, candidates)]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
-from threading import Lock
-from typing import TYPE_CHECKING, Protocol, overload
+from _thread import allocate_lock  # not from threading, which a scan does without
 
 from prowess.arguments import check_name, check_text, raise_bad_argument, show_path_argument
 from prowess.errors import (
@@ -19,37 +17,28 @@ from prowess.errors import (
 )
 from prowess.model import Explanation, Place, Shadowed
 from prowess.names import SKILL_FILE
-from prowess.skills.catalog_issues import find_catalog_issues
-from prowess.skills.duplicates import (
-    check_server_labels,
-    explain_winner,
-    find_identical_copies,
-    is_same_file,
-    may_be_identical,
-)
-from prowess.skills.explanation import explain_skill, is_about
-from prowess.skills.source_list import load_sources
+from prowess.on_demand import OnDemand
+from prowess.records import replace
+
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Literal, Self
+    from typing import Literal, Self, overload
 
     from prowess.limits import Bound
-    from prowess.model import OnDuplicate
-    from prowess.skills.instructions import LoadedSkill, OnBadBytes
+    from prowess.literals import OnBadBytes, OnDuplicate
+    from prowess.skills import catalog_issues, duplicates, explanation, source_list
+    from prowess.skills.instructions import LoadedSkill
     from prowess.skills.search import SearchHit, SearchIndex
     from prowess.skills.skill import Skill
+    from prowess.skills.skill_source import SkillSource
+else:
+    catalog_issues, duplicates = OnDemand("prowess.skills.catalog_issues"), OnDemand("prowess.skills.duplicates")
+    explanation, source_list = OnDemand("prowess.skills.explanation"), OnDemand("prowess.skills.source_list")
 
 _NOT_PICKLED = frozenset(("__weakref__", "_index", "_lock"))
 """Slots that another process makes anew: neither a lock nor a database in memory can be pickled."""
-
-
-class SkillSource(Protocol):
-    """A place that skills come from: anything with a ``load`` that gives a ``Catalog``."""
-
-    def load(self) -> Catalog:
-        """The skills that the source has now."""
-        ...
 
 
 class Catalog:
@@ -91,7 +80,7 @@ class Catalog:
         self._skills: tuple[Skill, ...] | None = None
         self._issues: tuple[Issue, ...] | None = None
         self._index: SearchIndex[Skill] | None = None
-        self._lock = Lock()
+        self._lock = allocate_lock()
         self._maybe_identical: dict[str, Skill] = {}
         shadowed: list[Shadowed] = []
         by_name = self._by_name
@@ -111,12 +100,12 @@ class Catalog:
         self, first: Skill, second: Skill, on_duplicate: OnDuplicate, shadowed: list[Shadowed]
     ) -> None:
         """Keep one of two skills of one name, and note the other in ``shadowed``; raises ``DuplicateSkillError``."""
-        check_server_labels(first, second)
-        if is_same_file(first, second):  # one skill found twice, perhaps under two names for its folder
+        duplicates.check_server_labels(first, second)
+        if duplicates.is_same_file(first, second):  # one skill found twice, perhaps under two names for its folder
             self._by_name[first.name] = first if on_duplicate == "first" else second
             return
         if on_duplicate == "error":
-            if may_be_identical(first, second) and find_identical_copies(
+            if duplicates.may_be_identical(first, second) and duplicates.find_identical_copies(
                 {first.name: first}, {second.location: second}
             ):
                 return
@@ -124,11 +113,10 @@ class Catalog:
             raise DuplicateSkillError(message, second.location)
         winner, loser = (first, second) if on_duplicate == "first" else (second, first)
         self._by_name[winner.name] = winner
-        if may_be_identical(winner, loser):  # hashed when somebody asks for ``shadowed``, and not before
+        if duplicates.may_be_identical(winner, loser):  # hashed when somebody asks for ``shadowed``, and not before
             self._maybe_identical[loser.location] = loser
-        shadowed.append(
-            Shadowed(loser.name, loser.location, winner.location, explain_winner(winner, loser, on_duplicate))
-        )
+        reason = duplicates.explain_winner(winner, loser, on_duplicate)
+        shadowed.append(Shadowed(loser.name, loser.location, winner.location, reason))
 
     # -- copied ------------------------------------------------------------------------------------------------------
 
@@ -149,7 +137,7 @@ class Catalog:
         for slot, value in state.items():
             setattr(self, slot, value)
         self._index = None
-        self._lock = Lock()
+        self._lock = allocate_lock()
 
     @classmethod
     def from_sources(cls, sources: Iterable[SkillSource], on_duplicate: OnDuplicate = "first") -> Catalog:
@@ -158,7 +146,7 @@ class Catalog:
         A ``SourceError`` names the source that caused it by its place in the list. Two MCP servers of one label are
         such an error: what is known of the skills of one would be taken for the other's.
         """
-        catalogs = load_sources(sources)
+        catalogs = source_list.load_sources(sources)
         skills = _share_preload(skill for catalog in catalogs for skill in catalog.skills)
         return cls._join(skills, catalogs, on_duplicate)
 
@@ -298,13 +286,15 @@ class Catalog:
         """The skill and its instructions, read from its file now."""
         return self[name].load()
 
-    @overload
-    def load_body(
-        self, name: str, *, errors: Literal["strict", "replace"] = "strict", max_bytes: Bound = ...
-    ) -> str: ...
+    if TYPE_CHECKING:
 
-    @overload
-    def load_body(self, name: str, *, errors: Literal["bytes"], max_bytes: Bound = ...) -> bytes: ...
+        @overload
+        def load_body(
+            self, name: str, *, errors: Literal["strict", "replace"] = "strict", max_bytes: Bound = ...
+        ) -> str: ...
+
+        @overload
+        def load_body(self, name: str, *, errors: Literal["bytes"], max_bytes: Bound = ...) -> bytes: ...
 
     def load_body(self, name: str, *, errors: OnBadBytes = "strict", max_bytes: Bound = ...) -> str | bytes:
         """Everything after the frontmatter, byte for byte; the keywords are those of ``Skill.read_body``."""
@@ -338,7 +328,7 @@ class Catalog:
         Files are compared when this is first asked for: nothing is hashed to load skills.
         """
         if self._maybe_identical:
-            identical = find_identical_copies(self._by_name, self._maybe_identical)
+            identical = duplicates.find_identical_copies(self._by_name, self._maybe_identical)
             self._shadowed = tuple(lost for lost in self._shadowed if lost.location not in identical)
             self._maybe_identical = {}
         return self._shadowed
@@ -350,7 +340,7 @@ class Catalog:
         Checks that listing does not need are made when this is first asked for.
         """
         if self._issues is None:
-            issues = (*self._scan_issues, *find_catalog_issues(self.skills, self.shadowed))
+            issues = (*self._scan_issues, *catalog_issues.find_catalog_issues(self.skills, self.shadowed))
             self._issues = tuple(sorted(issues, key=lambda issue: (issue.path, issue.line, issue.code)))
         return self._issues
 
@@ -374,11 +364,12 @@ class Catalog:
         skill = self.get(name)
         name = name if skill is None else skill.name
         lost = tuple(s for s in self.shadowed if s.name == name)
-        about = tuple(i for i in self.issues if is_about(i, name, skill, lost))
+        about = tuple(i for i in self.issues if explanation.is_about(i, name, skill, lost))
         if skill is None:
             reasons = (UnknownSkillError(name, self._by_name).message,)
             return Explanation(name, None, visible=False, reasons=reasons, issues=about, places=self._places)
-        return Explanation(name, skill.location, skill.model_invocable, explain_skill(skill), lost, about, self._places)
+        why = explanation.explain_skill(skill)
+        return Explanation(name, skill.location, skill.model_invocable, why, lost, about, self._places)
 
 
 def _share_preload(skills: Iterable[Skill]) -> list[Skill]:

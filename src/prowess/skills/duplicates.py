@@ -8,7 +8,7 @@ from prowess.errors import SkillError, SourceError
 from prowess.model import SkillScope
 
 if TYPE_CHECKING:
-    from prowess.model import OnDuplicate
+    from prowess.literals import OnDuplicate
     from prowess.skills.skill import Skill
 
 

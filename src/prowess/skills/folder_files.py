@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from prowess.errors import ResourceError
 from prowess.files.read import OpenFile, read_if_same
 from prowess.names import split_resource_path
-from prowess.skills import resources
-from prowess.skills.instructions import LoadedSkill, extract_instructions, read_body_offset, unreadable_error
+from prowess.on_demand import OnDemand
 from prowess.skills.skill_files import SkillFiles
+
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from prowess.files.read import Identity
     from prowess.model import FileList, Resources
+    from prowess.skills import instructions, resources
+    from prowess.skills.instructions import LoadedSkill
     from prowess.skills.skill import Skill
+else:
+    instructions, resources = OnDemand("prowess.skills.instructions"), OnDemand("prowess.skills.resources")
 
 
 class FolderFiles(SkillFiles):
@@ -27,7 +30,7 @@ class FolderFiles(SkillFiles):
     def load(self, skill: Skill) -> LoadedSkill:
         data, identity = self._read_skill_file(skill, skill.limits.max_body_bytes)
         fresh = skill.with_file(data, identity)
-        return LoadedSkill(fresh, extract_instructions(skill, data, fresh.body_offset))
+        return instructions.LoadedSkill(fresh, instructions.extract_instructions(skill, data, fresh.body_offset))
 
     def _read_skill_file(self, skill: Skill, limit: int) -> tuple[bytes, Identity]:
         """The whole SKILL.md and its identity; ``limit``: how many bytes its body may have."""
@@ -42,7 +45,7 @@ class FolderFiles(SkillFiles):
             with _open_skill_file(skill) as file:
                 return file.read_all(skill.limits.max_frontmatter_bytes + limit), file.identity
         except ResourceError as error:
-            raise unreadable_error(skill, error, limit) from None
+            raise instructions.unreadable_error(skill, error, limit) from None
 
     def _read_body_bytes(self, skill: Skill, limit: int) -> tuple[bytes, int]:
         known, offset = skill.identity, skill.body_offset
@@ -53,10 +56,10 @@ class FolderFiles(SkillFiles):
                 return body, offset
         try:
             with _open_skill_file(skill) as file:
-                offset = offset if known == file.identity else read_body_offset(skill, file)
+                offset = offset if known == file.identity else instructions.read_body_offset(skill, file)
                 return file.read_all(limit, offset), offset
         except ResourceError as error:
-            raise unreadable_error(skill, error, limit) from None
+            raise instructions.unreadable_error(skill, error, limit) from None
 
     # -- all files ---------------------------------------------------------------------------------------------------
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from prowess.errors import SkillValidationError
 from prowess.limits import MAX_DESCRIPTION_LENGTH
-from prowess.spec.allowed_tools import parse_plain_tools
-from prowess.spec.frontmatter.fields import build_frontmatter
+from prowess.on_demand import OnDemand
 from prowess.spec.frontmatter.plain_yaml import parse_plain_yaml
-from prowess.spec.invocation import is_model_invocable, is_user_invocable
+
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from prowess.errors import Issue
     from prowess.model import Value
+    from prowess.spec import allowed_tools, invocation
+    from prowess.spec.frontmatter import fields
     from prowess.spec.frontmatter.fields import Frontmatter
+else:
+    allowed_tools, invocation = OnDemand("prowess.spec.allowed_tools"), OnDemand("prowess.spec.invocation")
+    fields = OnDemand("prowess.spec.frontmatter.fields")
 
 # Printable ASCII on one line with a letter or a digit at its beginning: neither blank, nor hidden, nor a structure.
 _TEXT = rb"[\"']?[A-Za-z0-9][ -~]{0,%d}\n"
@@ -117,7 +121,7 @@ class SkillHead:
         """The tools that it asks for, one text each (``allowed-tools``)."""
         # Fast path: each activation asks for the tools, and mostly for no other field, so the head is not parsed.
         if self._front is None:
-            tools = parse_plain_tools(self._raw)
+            tools = allowed_tools.parse_plain_tools(self._raw)
             if tools is not None:
                 return tools
         return self.frontmatter.allowed_tools
@@ -172,10 +176,10 @@ class SkillHead:
     @property
     def user_invocable(self) -> bool:
         """Whether people may call it by name."""
-        # Fast path: every spelling of the key has these letters, and most heads do not have the key.
-        if self._front is None and b"nvo" not in self._raw:
+        # Fast path of `prowess list`: every spelling of the key holds one of these two, and "invoice" does not.
+        if self._front is None and b"nvoc" not in self._raw and b"nvok" not in self._raw:
             return True
-        return is_user_invocable(self.frontmatter)
+        return invocation.is_user_invocable(self.frontmatter)
 
     @property
     def model_invocable(self) -> bool:
@@ -183,7 +187,7 @@ class SkillHead:
         # Fast path, as in ``user_invocable``: the key is disable-model-invocation.
         if self._front is None and b"nvoca" not in self._raw:
             return True
-        return is_model_invocable(self.frontmatter)
+        return invocation.is_model_invocable(self.frontmatter)
 
     @property
     def repairs(self) -> tuple[Issue, ...]:
@@ -197,4 +201,4 @@ def _parse_front(raw: bytes) -> Frontmatter:
     if parsed is None:  # pragma: no cover - a test compares what the matcher and the reader accept
         raise SkillValidationError("the head was understood at first and is not now")
     values, lines = parsed
-    return build_frontmatter(values, {key: line + 2 for key, line in lines.items()}, raw)
+    return fields.build_frontmatter(values, {key: line + 2 for key, line in lines.items()}, raw)

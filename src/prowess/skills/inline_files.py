@@ -10,7 +10,7 @@ from prowess.skills.instructions import LoadedSkill, strip_body
 from prowess.skills.skill_files import SkillFiles
 
 if TYPE_CHECKING:
-    from prowess.skills.instructions import OnBadBytes
+    from prowess.literals import OnBadBytes
     from prowess.skills.skill import Skill
 
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
-
 from prowess.errors import ResourceError, ResourceTooLargeError, SkillLoadError, SkillValidationError
+from prowess.records import dataclass, replace
 from prowess.spec.document import read_document
 from prowess.spec.frontmatter.parse import find_body_offset, needs_more_bytes
+
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from prowess.files.read import OpenFile
     from prowess.skills.skill import Skill
     from prowess.spec.document import Document
-
-OnBadBytes: TypeAlias = Literal["strict", "replace", "bytes"]
-"""What becomes of a body that is not UTF-8: an error, U+FFFD for each bad byte, or the bytes as they are."""
 
 
 @dataclass(frozen=True, slots=True)

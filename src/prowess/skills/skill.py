@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, overload
 
 from prowess.arguments import check_text
 from prowess.errors import EmptySkillBodyError, ResourceNotFoundError, SkillError, SourceError
 from prowess.limits import resolve_bound
+from prowess.on_demand import OnDemand
 from prowess.skills.folder_files import FolderFiles
 from prowess.skills.head import SkillHead
-from prowess.skills.inline_files import InlineFiles
-from prowess.skills.instructions import parse_document
 from prowess.skills.location import LocatedHead, SkillLocation
-from prowess.skills.resources import with_suggestions
 from prowess.spec.frontmatter.fast_match import MAX_HEAD_BYTES, match_head
 from prowess.spec.frontmatter.plain_yaml import can_skip_limit_checks
-from prowess.spec.render import render_skill_xml
-from prowess.spec.rules import field_issues
+
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from typing import Any, Literal, Self
+    from typing import Any, Literal, Self, overload
 
     from prowess.errors import Issue
     from prowess.files.read import Identity
     from prowess.limits import Bound
+    from prowess.literals import OnBadBytes
     from prowess.model import FileList, Resources, SkillScope
-    from prowess.skills.instructions import LoadedSkill, OnBadBytes
+    from prowess.skills import inline_files, instructions, resources
+    from prowess.skills.instructions import LoadedSkill
     from prowess.skills.skill_files import SkillFiles
+    from prowess.spec import render, rules
     from prowess.spec.document import Document
     from prowess.spec.frontmatter.fast_match import HeadMatch
     from prowess.spec.frontmatter.fields import Frontmatter
+else:
+    instructions, resources = OnDemand("prowess.skills.instructions"), OnDemand("prowess.skills.resources")
+    inline_files = OnDemand("prowess.skills.inline_files")
+    render, rules = OnDemand("prowess.spec.render"), OnDemand("prowess.spec.rules")
 
 _ALL_SLOTS = (*SkillHead.__slots__, *LocatedHead.__slots__)
 
@@ -58,7 +62,7 @@ class Skill(LocatedHead):
         self._raw = b""
         self._name = frontmatter.name
         self._description = frontmatter.description.strip()
-        files = FolderFiles() if base else InlineFiles(body or "")
+        files = FolderFiles() if base else inline_files.InlineFiles(body or "")
         self._location = SkillLocation(base, file, scope, origin="directory" if base else "inline", files=files)
         self._rel = ""
         self._identity = None
@@ -105,7 +109,7 @@ class Skill(LocatedHead):
         if self._issues is None:
             folder, issues = self.folder_name, []
             if not self.is_surely_faultless(folder):
-                issues = field_issues(self.frontmatter, mode="lenient", folder=folder, path=self.location)
+                issues = rules.field_issues(self.frontmatter, mode="lenient", folder=folder, path=self.location)
             self._issues = tuple(issues)
         return self._issues
 
@@ -155,7 +159,7 @@ class Skill(LocatedHead):
         if match is not None and match[2] == self._raw:  # the head is as it was, and only the rest of the file changed
             same = identity == self._identity and match[3] == self._offset
             return self if same else self._copy(_offset=match[3], _identity=identity)
-        document = parse_document(self, data)
+        document = instructions.parse_document(self, data)
         return self._copy(_offset=document.body_offset, _identity=identity, **_head_slots(document.front))
 
     def with_fetched_head(self, front: Frontmatter, offset: int, issues: tuple[Issue, ...], files: SkillFiles) -> Skill:
@@ -173,13 +177,15 @@ class Skill(LocatedHead):
 
     # -- what it holds -----------------------------------------------------------------------------------------------
 
-    @overload
-    def read_body(
-        self, *, strip: bool = False, errors: Literal["strict", "replace"] = "strict", max_bytes: Bound = ...
-    ) -> str: ...
+    if TYPE_CHECKING:
 
-    @overload
-    def read_body(self, *, strip: bool = False, errors: Literal["bytes"], max_bytes: Bound = ...) -> bytes: ...
+        @overload
+        def read_body(
+            self, *, strip: bool = False, errors: Literal["strict", "replace"] = "strict", max_bytes: Bound = ...
+        ) -> str: ...
+
+        @overload
+        def read_body(self, *, strip: bool = False, errors: Literal["bytes"], max_bytes: Bound = ...) -> bytes: ...
 
     def read_body(self, *, strip: bool = False, errors: OnBadBytes = "strict", max_bytes: Bound = ...) -> str | bytes:
         """Everything after the closing ``---`` line, byte for byte; the file is read anew at each call.
@@ -260,7 +266,7 @@ class Skill(LocatedHead):
     def _with_suggestions(self, error: ResourceNotFoundError, path: str) -> ResourceNotFoundError:
         """The error with the files that may have been meant, as far as they are known without fetching anything."""
         try:
-            return with_suggestions(error, path, self.readable_paths())
+            return resources.with_suggestions(error, path, self.readable_paths())
         except SkillError:  # a folder that cannot be listed
             return error
 
@@ -289,7 +295,7 @@ class Skill(LocatedHead):
 
     def to_xml(self) -> str:
         """Its entry in an XML listing, with its location; each field is escaped and on one line."""
-        return render_skill_xml(self)
+        return render.render_skill_xml(self)
 
 
 def _head_slots(front: Frontmatter) -> dict[str, object]:

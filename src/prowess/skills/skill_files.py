@@ -9,16 +9,19 @@ skills in folders share one ``FolderFiles``, and a scan of thousands of skills m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from prowess.errors import ResourceChangedError, ResourceError
-from prowess.skills.instructions import decode_body, too_large_body_error, unreadable_error
-from prowess.skills.resources import check_size, decode_text, decode_within
+from prowess.on_demand import OnDemand
+
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from prowess.literals import OnBadBytes
     from prowess.model import FileList, Resources
-    from prowess.skills.instructions import LoadedSkill, OnBadBytes
+    from prowess.skills import instructions, resources
+    from prowess.skills.instructions import LoadedSkill
     from prowess.skills.skill import Skill
+else:
+    instructions, resources = OnDemand("prowess.skills.instructions"), OnDemand("prowess.skills.resources")
 
 
 class SkillFiles:
@@ -64,10 +67,10 @@ class SkillFiles:
         """Everything after the closing ``---`` line, at most ``limit`` bytes; as text unless ``errors`` is "bytes"."""
         data, offset = self._read_body_bytes(skill, limit)
         if len(data) > limit:
-            raise too_large_body_error(skill, limit)
+            raise instructions.too_large_body_error(skill, limit)
         if errors == "bytes":
             return data
-        return data.decode("utf-8", "replace") if errors == "replace" else decode_body(skill, data, offset)
+        return data.decode("utf-8", "replace") if errors == "replace" else instructions.decode_body(skill, data, offset)
 
     def _read_body_bytes(self, skill: Skill, limit: int) -> tuple[bytes, int]:
         """The bytes of the body, and the byte of the file at which it begins."""
@@ -80,11 +83,12 @@ class SkillFiles:
         """
         name, limits = skill.file_name, skill.limits
         try:
-            return decode_text(skill.read_bytes(name, limits.max_frontmatter_bytes + limits.max_body_bytes), name)
+            data = skill.read_bytes(name, limits.max_frontmatter_bytes + limits.max_body_bytes)
+            return resources.decode_text(data, name)
         except ResourceChangedError:
             raise  # a caller must be able to tell a file that is not what was listed or locked from one that is gone
         except ResourceError as error:
-            raise unreadable_error(skill, error, limits.max_body_bytes) from None
+            raise instructions.unreadable_error(skill, error, limits.max_body_bytes) from None
 
     # -- all files ---------------------------------------------------------------------------------------------------
 
@@ -110,11 +114,11 @@ class SkillFiles:
 
     def read_text(self, skill: Skill, path: str, limit: int, *, truncate: bool) -> str:
         """The text of a file of at most ``limit`` bytes; of a larger one its beginning if ``truncate``, else raises."""
-        return decode_within(self._read_whole(skill, path), path, limit, truncate=truncate)
+        return resources.decode_within(self._read_whole(skill, path), path, limit, truncate=truncate)
 
     def read_bytes(self, skill: Skill, path: str, limit: int) -> bytes:
         """The bytes of a file; raises ``ResourceTooLargeError`` for more than ``limit``."""
-        return check_size(self._read_whole(skill, path), path, limit)
+        return resources.check_size(self._read_whole(skill, path), path, limit)
 
     def _read_whole(self, skill: Skill, path: str) -> bytes:
         """The bytes of a whole file, whatever the caller's bound: they are checked, or fetched, as a whole."""

@@ -11,7 +11,8 @@ from prowess.errors import SourceError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from prowess.skills.catalog import Catalog, SkillSource
+    from prowess.skills.catalog import Catalog
+    from prowess.skills.skill_source import SkillSource
 
 
 def load_sources(sources: Iterable[SkillSource]) -> list[Catalog]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from prowess.arguments import as_optional_absolute, check_instance, check_number, check_texts, raise_bad_argument
 from prowess.discovery.scan import check_options
-from prowess.discovery.walk import MAX_DEPTH, SKIP_PREFIXES
+from prowess.discovery.scan_rules import MAX_DEPTH, SKIP_PREFIXES
 from prowess.errors import ResourceError, SourceError
 from prowess.files.read import OpenFile
 from prowess.limits import DEFAULT_LIMITS, Limits
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Literal
 
-    from prowess.model import Mode
-    from prowess.skills.catalog import SkillSource
+    from prowess.literals import Mode
+    from prowess.skills.skill_source import SkillSource
 
 _TRUE_WORDS = frozenset(("true", "yes", "on", "1"))
 _FALSE_WORDS = frozenset(("false", "no", "off", "0", ""))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from prowess.fetch.cached_fetcher import Download
     from prowess.limits import Limits
-    from prowess.model import OnDuplicate
+    from prowess.literals import OnDuplicate
     from prowess.skills.skill import Skill
     from prowess.sources.site_files import SiteFiles
     from prowess.sources.site_index import SiteEntry, SiteIndex

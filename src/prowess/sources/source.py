@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from prowess.discovery.scan import OnIssue
     from prowess.limits import Limits
-    from prowess.model import Mode, OnDuplicate, SkillScope
+    from prowess.literals import Mode, OnDuplicate
+    from prowess.model import SkillScope
     from prowess.sources.installed import InstalledSource
     from prowess.sources.mcp.approvals import Approvals
     from prowess.sources.mcp.source import McpSource

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
-
 from prowess.errors import Issue, SkillLoadError, SourceError, as_load_error
 from prowess.limits import DEFAULT_LIMITS, Limits
-from prowess.spec.frontmatter.parse import ParsedHead, parse_head
-from prowess.spec.rules import field_issues, is_usable_name
+from prowess.on_demand import OnDemand
+from prowess.records import NamedTuple, replace
+
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from prowess.model import Mode
+    from prowess.literals import Mode
+    from prowess.spec import rules
+    from prowess.spec.frontmatter import parse
     from prowess.spec.frontmatter.fields import Frontmatter
+    from prowess.spec.frontmatter.parse import ParsedHead
+else:
+    parse, rules = OnDemand("prowess.spec.frontmatter.parse"), OnDemand("prowess.spec.rules")
 
 
 def check_mode(mode: str) -> None:
@@ -55,14 +59,14 @@ def read_document(
     """
     is_lenient = policy.mode == "lenient"
     try:
-        parsed = parse_head(head, whole=whole, lenient=is_lenient, repair=policy.repairs, limits=policy.limits)
+        parsed = parse.parse_head(head, whole=whole, lenient=is_lenient, repair=policy.repairs, limits=policy.limits)
     except SkillLoadError as error:
         raise type(error)([replace(issue, path=path) for issue in error.issues], path) from None
     expected = folder if check_dir else None
     issues = [replace(issue, path=path) for issue in parsed.issues]
-    issues += field_issues(parsed.front, mode=policy.mode, folder=expected, path=path)
+    issues += rules.field_issues(parsed.front, mode=policy.mode, folder=expected, path=path)
     front = parsed.front
-    if policy.mode == "lenient" and not is_usable_name(front.name):
+    if policy.mode == "lenient" and not rules.is_usable_name(front.name):
         front, issues = _choose_name(front, issues, policy, folder, path)
     if any(issue.severity == "error" for issue in issues):
         raise as_load_error((issue for issue in issues if issue.severity == "error"), path)
@@ -76,10 +80,10 @@ def find_strict_issues(
 
     Raises ``SkillLoadError`` where nothing can be read.
     """
-    parsed = parse_head(head, whole=whole, lenient=True, repair=True, limits=limits)
+    parsed = parse.parse_head(head, whole=whole, lenient=True, repair=True, limits=limits)
     # Strict mode would stop at what lenient mode mended. Read leniently, a head shows all of its faults at once.
     issues = [replace(issue, path=path, severity="error") for issue in parsed.issues]
-    return parsed, [*issues, *field_issues(parsed.front, mode="strict", folder=folder, path=path)]
+    return parsed, [*issues, *rules.field_issues(parsed.front, mode="strict", folder=folder, path=path)]
 
 
 def _replace_colons(
@@ -94,7 +98,7 @@ def _replace_colons(
     others = [i for i in issues if i.field != "name" or (i.code == "name-mismatch" and name != folder)]
     mended = front.renamed(name)
     # The new name may break the rule for other reasons (capitals, blanks), which the colon hid.
-    still_bad = [i for i in field_issues(mended, mode="lenient", folder=None, path=path) if i.code == "bad-name"]
+    still_bad = [i for i in rules.field_issues(mended, mode="lenient", folder=None, path=path) if i.code == "bad-name"]
     return mended, [*others, *still_bad, Issue("repaired-name-colon", "name", message, path, line, "warning")]
 
 
@@ -108,12 +112,12 @@ def _choose_name(
     if ("name", "wrong-type") in {(i.field, i.code) for i in issues}:  # an error already, and no text to mend
         return front, issues
     mended = front.name.replace(":", "-")
-    if policy.repair and mended.strip("-") and is_usable_name(mended):
+    if policy.repair and mended.strip("-") and rules.is_usable_name(mended):
         return _replace_colons(front, mended, issues, folder, path)
     is_missing = not front.name.strip()
     line = front.lines.get("name") or min(front.lines.values(), default=1)
     others = [i for i in issues if i.field != "name"]
-    if folder is not None and is_usable_name(folder) and (policy.repair or not is_missing):
+    if folder is not None and rules.is_usable_name(folder) and (policy.repair or not is_missing):
         code, fault = ("repaired-name", "missing") if is_missing else ("bad-name", "not usable")
         message = f"is {fault}; the folder's, {folder!r}, is used"
         return front.renamed(folder), [*others, Issue(code, "name", message, path, line, "warning")]

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from prowess.errors import Issue
 from prowess.limits import MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH
 from prowess.names import is_device_name
+from prowess.records import replace
 from prowess.spec.hidden_characters import find_hidden_points, has_hidden
+
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prowess.model import Mode
+    from prowess.literals import Mode
     from prowess.spec.frontmatter.fields import Frontmatter
 
 _KEBAB = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")

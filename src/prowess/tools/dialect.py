@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from prowess.model import DialectName
+    from prowess.literals import DialectName
     from prowess.runtime.activation import Activation
     from prowess.tools.definitions import ToolDefinition, ToolResult
     from prowess.tools.view import View

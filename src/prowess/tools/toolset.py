@@ -26,7 +26,7 @@ from prowess.tools.sub_agents import SubAgents
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from prowess.model import DialectName
+    from prowess.literals import DialectName
     from prowess.runtime.acting.scripts import Scripts
     from prowess.runtime.acting.trust_request import TrustRequest
     from prowess.runtime.fork import ForkRunner

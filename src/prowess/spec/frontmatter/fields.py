@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from prowess.errors import Issue, as_load_error
+from prowess.records import dataclass, field, replace
 from prowess.spec.allowed_tools import parse_allowed_tools
 from prowess.spec.rules import field_issues
+
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

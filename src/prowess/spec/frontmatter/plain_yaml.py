@@ -1,24 +1,27 @@
-"""The plain subset of YAML, read without a YAML parser: what nearly every real head is written in.
+"""The plain subset of YAML, in which nearly every real head is written, read without a YAML parser.
 
-``key: value`` lines, quoted values, wrapped and block text, lists and mappings by indentation. Whatever is not surely
-in the subset is left to PyYAML (``None``), so the two paths can only agree; the tests compare them on real heads and
-on generated text.
+The subset has ``key: value`` lines, quoted values, wrapped and block text, and lists and mappings by indentation. A
+text that is not surely in it is left to PyYAML. The two must agree on every text that the subset has:
+tests/spec/frontmatter/test_fast_paths.py compares them on real heads and on generated text.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from prowess.limits import Limits
     from prowess.model import Value
 
-MAX_PLAIN_CHARS = 4096  # so short a text stays within every bound on events and lengths
-MAX_PLAIN_DEPTH = 8  # real heads stay below it; deeper ones are PyYAML's, and judged by Limits
+MAX_PLAIN_CHARS = 4096  # A text as short as this stays within every bound on events and lengths.
+MAX_PLAIN_DEPTH = 8  # Real heads stay below it. Deeper ones are left to PyYAML, where ``Limits`` bound them.
 
 
 def can_skip_limit_checks(limits: Limits) -> bool:
-    """Whether whatever is plain keeps these limits, so that they need not be looked at."""
+    """Whether the limits are at least as large as anything that the plain reader accepts.
+
+    A plain head then needs no check of its sizes.
+    """
     return (
         limits.max_frontmatter_bytes >= 4 * MAX_PLAIN_CHARS
         and limits.max_yaml_depth >= MAX_PLAIN_DEPTH
@@ -28,9 +31,9 @@ def can_skip_limit_checks(limits: Limits) -> bool:
 
 
 def parse_plain_yaml(text: str) -> tuple[dict[str, Value], dict[str, int]] | None:
-    """What ``parse_yaml`` gives, or ``None`` where the text is not surely in the plain subset."""
+    """Return what ``parse_yaml`` returns; ``None`` when the text is not surely in the plain subset."""
     if len(text) > MAX_PLAIN_CHARS:
         return None
-    from prowess.spec.frontmatter.plain_reader import read_plain_yaml  # noqa: PLC0415 - its patterns take a while to compile
+    from prowess.spec.frontmatter.plain_reader import read_plain_yaml  # noqa: PLC0415 - its patterns take 4 ms to compile (bench row "import and first scan")
 
     return read_plain_yaml(text, MAX_PLAIN_DEPTH)

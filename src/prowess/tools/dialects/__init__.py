@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, get_args
 
-from prowess.model import DialectName
+from prowess.literals import DialectName
 
 if TYPE_CHECKING:
     from prowess.tools.dialect import Dialect

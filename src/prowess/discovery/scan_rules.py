@@ -1,0 +1,46 @@
+"""The options of one scan, and what follows from them."""
+
+from __future__ import annotations
+
+from prowess.names import SKILL_FILE
+from prowess.records import NamedTuple
+from prowess.spec.document import LoadPolicy
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+SKIP_PREFIXES = (".", "_", "node_modules")
+MAX_DEPTH = 6
+
+
+class ScanRules(NamedTuple):
+    """The options of one scan."""
+
+    policy: LoadPolicy = LoadPolicy()
+    missing: Literal["ignore", "error"] = "ignore"
+    max_depth: int | None = MAX_DEPTH
+    nested: bool = False
+    skip_prefixes: tuple[str, ...] = SKIP_PREFIXES
+    filename: str = SKILL_FILE
+    follow_links: bool = False
+    invalid: Literal["load", "skip"] = "load"
+    """What becomes of a file that breaks a rule of the specification and could be used nevertheless."""
+
+    @property
+    def head_policy(self) -> LoadPolicy:
+        """The policy by which heads are judged; nothing is overlooked or mended when invalid files are skipped."""
+        if self.invalid == "load":
+            return self.policy
+        return LoadPolicy("strict", repair=False, limits=self.policy.limits)
+
+    @property
+    def check_dir(self) -> bool:
+        """Whether a name must be that of its folder: always, unless a lenient scan skips invalid files."""
+        return self.invalid == "load" or self.policy.mode == "strict"
+
+    @property
+    def raises(self) -> bool:
+        """Whether the first bad file ends the scan."""
+        return self.policy.mode == "strict" and self.invalid == "load"

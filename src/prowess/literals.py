@@ -1,0 +1,18 @@
+"""The texts that parameters and fields accept, as types.
+
+They stand apart because making them loads ``typing``, which a scan does without: other modules import them for type
+checkers alone.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+Severity: TypeAlias = Literal["error", "warning", "info"]
+OnBadBytes: TypeAlias = Literal["strict", "replace", "bytes"]
+"""What becomes of a body that is not UTF-8: an error, U+FFFD for each bad byte, or the bytes as they are."""
+Mode: TypeAlias = Literal["strict", "lenient"]
+OnDuplicate: TypeAlias = Literal["first", "last", "error"]
+DialectName: TypeAlias = Literal["load_skill", "skill__activate", "read_skill", "skill_load", "use_skill", "prowess"]
+OpenMethod: TypeAlias = Literal["openat2", "components", "portable"]
+"""How a file is opened so that no link on the way to it is followed."""
