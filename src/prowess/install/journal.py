@@ -254,7 +254,7 @@ class ScopeJournal:
             write_new_file(staged, (EMPTY_LOCK_TEXT if text is None else text).encode(), mode=0o644, durable=True)
 
     def _replace_lock(self, journal: Journal) -> None:
-        """Rename the staged lock file to its place; without any install left there is none to rename, and it goes."""
+        """Rename the staged lock file to its place. A lock file that records no install does not stay."""
         if journal.lock is None:
             return
         folder = self._scope.lock_folder
