@@ -88,7 +88,7 @@ def test_every_limit_is_documented_with_its_value() -> None:
 def takes_limits(thing: object) -> bool:
     """Return whether a class or a function has the parameter ``limits``."""
     call = thing.__init__ if inspect.isclass(thing) else thing
-    return inspect.isroutine(call) and "limits" in inspect.signature(call).parameters
+    return (inspect.isfunction(call) or inspect.ismethod(call)) and "limits" in inspect.signature(call).parameters
 
 
 def test_the_page_about_limits_names_every_call_that_takes_them() -> None:
