@@ -3,37 +3,37 @@
 ::
 
     SkillError
-    ├── SkillValidationError            a skill that cannot be used; also: a file that cannot be read
-    │   ├── SkillLoadError              carries every issue of the file
-    │   │   └── InvalidFrontmatterError also: without a name or a description
+    ├── SkillValidationError            a skill that cannot be used, or a file that cannot be read
+    │   ├── SkillLoadError              has every issue of the file
+    │   │   └── InvalidFrontmatterError also if the name or the description is missing
     │   │       ├── NoFrontmatterError
     │   │       └── UnterminatedFrontmatterError
     │   └── EmptySkillBodyError
     ├── UnknownSkillError               also a KeyError
-    ├── DuplicateSkillError             on_duplicate="error"
+    ├── DuplicateSkillError             two skills have one name, with on_duplicate="error"
     ├── ResourceError
     │   ├── PathTraversalError
     │   ├── ResourceNotFoundError       also a FileNotFoundError
     │   ├── ResourceTooLargeError
     │   ├── BinaryResourceError
-    │   └── ResourceChangedError        changed while it was read
-    ├── MaxActiveError
-    ├── SkillFilteredError
-    ├── SkillNotActiveError
-    ├── NotTrustedError                 something of a skill would run that nobody has granted
-    ├── SandboxError                    a program cannot be run, or not as safely as was asked for
+    │   └── ResourceChangedError        a file changed while it was read
+    ├── MaxActiveError                  too many skills are active
+    ├── SkillFilteredError              a filter hides the skill
+    ├── SkillNotActiveError             the skill is not active
+    ├── NotTrustedError                 nobody has granted what a skill would run
+    ├── SandboxError                    a program cannot run, or not as safely as was asked for
     ├── SourceError                     also a ValueError
-    ├── FetchError                      what another machine did not give, or gave otherwise than it should
-    └── InstallError                    something that could not be installed, updated, removed or proven
-        ├── BadReferenceError           also a ValueError: text that names no source
+    ├── FetchError                      another machine did not send something, or sent something wrong
+    └── InstallError                    something could not be installed, updated, removed or verified
+        ├── BadReferenceError           also a ValueError: a text does not name a source
         ├── AlreadyInstalledError
         ├── NotInstalledError
         ├── NameTakenError              the name belongs to a skill from another source
-        ├── LocalEditsError             an update would overwrite what someone changed by hand
-        ├── LockMismatchError           what is there is not what the lock file says
+        ├── LocalEditsError             an update would overwrite what somebody changed by hand
+        ├── LockMismatchError           the disk is not what the lock file says
         ├── BusyError                   another process is changing the same skills
         ├── GitError
-        └── UnsafeTreeError             files that no skill may hold
+        └── UnsafeTreeError             a skill contains files that are not allowed
 
 Every error has a kebab-case ``code``, says what is wrong and where, and hints at the remedy.
 """

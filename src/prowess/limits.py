@@ -73,219 +73,219 @@ class Limits:
     """
 
     head_step: int = 4 * KIB
-    """Bytes read at a time while looking for the end of the frontmatter: one page holds nearly every real head."""
+    """Bytes that are read at a time to find the end of the frontmatter. One page holds nearly every real head."""
 
     max_frontmatter_bytes: int = 64 * KIB
-    """The furthest that the head of a file is read; the largest real frontmatter is below 4 KiB."""
+    """How far the head of a file is read. The largest real frontmatter is smaller than 4 KiB."""
 
     max_yaml_depth: int = 16
-    """Nesting of YAML collections; real files stay below 6."""
+    """How deep YAML collections may be nested. Real files stay below 6."""
 
     max_yaml_events: int = 4_000
-    """YAML events in one frontmatter: bounds the work before anything is built."""
+    """YAML events in one frontmatter. This bounds the work before any value is built."""
 
     max_scalar_chars: int = 64 * KIB
-    """One YAML value, in characters."""
+    """Characters in one YAML value."""
 
     max_body_bytes: int = MIB
-    """Instructions that are loaded into a conversation; a larger body could not fit a context window."""
+    """The instructions that are loaded into a conversation. A larger body would not fit into a context window."""
 
     max_resource_bytes: int = 64 * KIB
-    """What ``read_resource`` returns unless the caller names another bound."""
+    """What ``read_resource`` returns at most, unless the caller sets another bound."""
 
     max_file_bytes: int = 10 * MIB
-    """What ``read_bytes`` returns unless the caller names another bound."""
+    """What ``read_bytes`` returns at most, unless the caller sets another bound."""
 
     max_digest_bytes: int = 256 * MIB
-    """All files of one skill together, when it is hashed."""
+    """The size of all files of one skill together when it is hashed."""
 
     max_files_per_skill: int = 2_000
-    """Files listed or hashed in one skill."""
+    """Files of one skill that are listed or hashed."""
 
     max_entries_per_skill: int = 20_000
-    """Directory entries looked at while listing one skill, files or not."""
+    """Files, folders and other entries that are looked at while one skill is listed."""
 
     max_depth_per_skill: int = 16
-    """Folders below a skill's folder that a listing enters."""
+    """How many levels of folders below a skill's folder are listed."""
 
     max_dirs_per_root: int = 200_000
-    """Folders looked at below one scanned root."""
+    """Folders that are looked at below one scanned root."""
 
     max_noted_folders: int = 100
-    """Folders, skipped by their names, that are reported one by one; for the rest of a root the number is reported."""
+    """Folders of one root, skipped by name, that get an issue each. One more issue counts the rest."""
 
     max_entries_per_folder: int = 250_000
     """Entries of one folder that discovery looks at, files included."""
 
     max_scan_depth: int = 64
-    """Folders below a scanned root that are entered even with ``max_depth=None``."""
+    """How many levels below a root are scanned even with ``max_depth=None``."""
 
     max_scan_seconds: float = 60.0
-    """Time for one scan, checked between entries; a call that blocks inside the kernel cannot be interrupted."""
+    """Time for one scan. It is checked between entries: a call that blocks inside the kernel cannot be interrupted."""
 
     max_commands: int = 32
     """Commands in the instructions of one skill."""
 
     max_command_seconds: float = 10.0
-    """Time for one command: instructions wait for it."""
+    """Time for one command. The instructions wait for it."""
 
     max_command_output_bytes: int = 64 * KIB
-    """What one command may print, on each of its two streams: it becomes part of a context window."""
+    """What one command may print on each of its two streams. The output becomes part of a context window."""
 
     max_script_seconds: float = 60.0
-    """Time for one script: a model waits for it."""
+    """Time for one script. A model waits for it."""
 
     max_script_output_bytes: int = 64 * KIB
-    """What one script may print, on each of its two streams."""
+    """What one script may print on each of its two streams."""
 
     max_script_input_bytes: int = MIB
-    """What a script is given on its standard input."""
+    """What a script may be given on its standard input."""
 
     max_script_memory_bytes: int = 1024 * MIB
-    """Memory of a script and everything that it starts, looked at several times a second (Linux)."""
+    """Memory of a script and of everything that it starts, checked several times a second (Linux)."""
 
     max_script_processes: int = 64
-    """Processes of a script at one time, looked at several times a second (Linux)."""
+    """Processes of a script at one time, checked several times a second (Linux)."""
 
     max_script_disk_bytes: int = 256 * MIB
-    """What a script may write into its folders, and into any one file."""
+    """What a script may write into its folders together, and into any single file."""
 
     max_script_files: int = 10_000
-    """Files and folders that a script may make."""
+    """Files and folders that a script may create."""
 
     max_fork_seconds: float = 600.0
-    """Time for a sub-agent that is a process."""
+    """Time for a sub-agent that runs as a process."""
 
     max_fork_output_bytes: int = 256 * KIB
     """What a sub-agent may answer."""
 
     max_listings: int = 64
-    """Prompts, and lists of tools, that are kept for one catalogue: each is about as large as the prompt."""
+    """Prompts and lists of tools that are kept for one catalogue. Each is about as large as the prompt."""
 
     max_parallel_reads: int = 16
-    """Calls of models that are answered at one time in this process, all conversations together (``acall``)."""
+    """Calls of models that this process answers at one time, in all conversations together (``acall``)."""
 
     max_waiting_reads: int = 10_000
-    """Calls that wait for their turn, which costs no thread; further ones are refused as ``busy``."""
+    """Calls that wait for their turn, which costs no thread. Further calls are refused with ``busy``."""
 
     max_parallel_scripts: int = 4
-    """Scripts, and skills with commands, that run at one time in this process; what waits is not timed yet."""
+    """Scripts, and skills with commands, that run at one time in this process. Waiting does not count as run time."""
 
     max_parallel_forks: int = 16
-    """Sub-agents that run at one time in threads of this process; asynchronous runners need none."""
+    """Sub-agents that run at one time in threads of this process. Asynchronous runners need no thread."""
 
     max_waiting_scripts: int = 64
-    """Scripts and sub-agents that wait for a place, each with a thread; further ones are refused as ``busy``."""
+    """Scripts and sub-agents that wait for their turn, each with a thread. Further ones are refused with ``busy``."""
 
     max_download_bytes: int = 16 * MIB
-    """One file or archive that is fetched, after decoding; skills with pictures and fonts stay below 10 MiB."""
+    """One fetched file or archive, after decoding. Skills with pictures and fonts stay below 10 MiB."""
 
     max_index_bytes: int = 4 * MIB
-    """The index of a site, after decoding: ten thousand entries fit."""
+    """The index of a site, after decoding. Ten thousand entries fit."""
 
     max_index_entries: int = 10_000
-    """Skills that one index may announce."""
+    """Skills that one index may list."""
 
     max_indexes: int = 64
-    """Indexes that one search asks: a project may name them, and each may take its time."""
+    """Indexes that one search may ask. A project may name them, and each may be slow."""
 
     max_redirects: int = 5
-    """Redirects that one request follows; more is a loop or a maze."""
+    """Redirects that one request follows. More of them are a loop or a mistake."""
 
     fetch_idle_seconds: float = 30.0
-    """How long a server may say nothing."""
+    """How long a server may send nothing."""
 
     fetch_total_seconds: float = 300.0
-    """How long one fetch may take, redirects included, even while bytes keep coming."""
+    """How long one fetch may take, with its redirects, even if bytes keep arriving."""
 
     default_cache_seconds: int = 3_600
-    """How long a fetched file is fresh when the server does not say."""
+    """How long a fetched file is fresh if the server does not say."""
 
     max_cache_seconds: int = 604_800
-    """The longest freshness that a server may ask for, so that its mistakes end within a week."""
+    """How long a fetched file is fresh at most, whatever the server says. A server's mistake ends within a week."""
 
     max_kept_commits: int = 8
-    """Commits of one repository whose files are kept in the cache: the installed one, and those of a few updates."""
+    """Commits of one repository whose files stay in the cache: the installed one, and those of a few updates."""
 
     max_stale_seconds: int = 2_592_000
-    """How old a copy may be that stands in for a site that is away, or that gives older news: 30 days."""
+    """How old a copy may be that is used when a site cannot be reached or offers an older state: 30 days."""
 
     max_replaced_marks: int = 1_000
-    """Replaced states (of an index, its entries, a file) that are remembered for one URL, so that none comes back."""
+    """Replaced states of an index, its entries or a file that are remembered for one URL, so that none comes back."""
 
     max_unpacked_bytes: int = 64 * MIB
-    """Everything that comes out of one archive, counted as it comes out, whatever its headers claim."""
+    """Everything that one archive unpacks to. The real bytes are counted, not what the headers claim."""
 
     max_archive_entries: int = 2_000
-    """Files and folders in one archive: as many files as a skill may have."""
+    """Files and folders in one archive: as many as a skill may have files."""
 
     max_archive_ratio: int = 100
-    """How often its own size an archive may unpack to, beyond the first mebibyte; text packs five to ten times."""
+    """How many times its own size an archive may unpack to, after the first MiB. Text unpacks to five to ten times."""
 
     max_compared_skills: int = 1_000
-    """Skills of a collection that are compared with each other: every pair is looked at."""
+    """Skills that are compared with each other. Every pair is compared."""
     watch_seconds: float = 1.0
-    """How often a server looks for changes where the system does not tell of them."""
+    """How often a server looks for changes where the operating system does not report them."""
 
     max_served_files: int = 512
-    """Files of a skill that is served over MCP: the protocol's own bound, beyond which hosts need not load."""
+    """Files of a skill that is served over MCP. The protocol sets this bound; hosts need not load more."""
 
     max_served_bytes: int = 16 * MIB
-    """The bytes of all files of a skill that is served over MCP: also a bound of the protocol."""
+    """The size of all files of a skill that is served over MCP. The protocol sets this bound too."""
 
     max_page_entries: int = 100
     """Entries in one page of a listing over MCP."""
 
     max_subscribed_uris: int = 1_000
-    """Files to whose changes one client may subscribe, in one request."""
+    """Files whose changes one client may subscribe to in one request."""
 
     max_large_reads: int = 2
-    """Files of more than 256 KiB that a server reads at one time: others are answered in between."""
+    """Files of more than 256 KiB that a server reads at one time. It answers other requests in between."""
 
     max_awaited_entries: int = 1_500
-    """Files and folders that a served library may have so that the first answer always waits for its listing."""
+    """Files and folders up to which the first answer of a server always waits for the listing."""
 
     max_handshake_seconds: float = 0.5
-    """How long a first answer waits for the listing of a larger library (at most a tenth of the start)."""
+    """How long the first answer waits for the listing of a larger library (at most a tenth of the start)."""
 
     max_http_body_bytes: int = 4 * MIB
-    """One request to a server: questions are small, and only answers may be large."""
+    """One request to a server. Requests are small; only answers may be large."""
 
     max_http_header_bytes: int = 64 * KIB
-    """The headers of one request, all together."""
+    """The headers of one request together."""
 
     max_http_header_seconds: float = 10.0
-    """How long a client may take to send its headers, say nothing between two requests, or take none of its answer."""
+    """How long a client may take to send its headers, be silent between two requests, or not read its answer."""
 
     max_http_body_seconds: float = 30.0
     """How long a client may take to send one request."""
 
     max_http_connections: int = 512
-    """Connections that are open at one time; for a further one, that which was idle for longest is closed."""
+    """Connections that are open at one time. A new one beyond this closes the one that was idle longest."""
 
     max_http_waiting_bytes: int = 16 * MIB
-    """What all requests may hold while they come in, beyond 64 KiB of each; further ones are refused as busy."""
+    """What all incoming requests together may hold, beyond 64 KiB of each. Further ones are told to try again."""
 
     max_http_unsent_bytes: int = 64 * MIB
-    """What all answers together may hold that nobody takes; beyond it those that wait for longest are given up."""
+    """What all unread answers together may hold. Beyond this, the answers that wait longest are dropped."""
 
     max_http_streams: int = 64
-    """Answers that stay open to tell of changes, at one time."""
+    """Answers that stay open at one time to report changes."""
 
     max_http_sessions: int = 256
-    """Sessions of clients of the older protocol, at one time; for a further one, the longest idle session ends."""
+    """Sessions of clients of the older protocol. A new one beyond this ends the one that was idle longest."""
 
     max_http_session_seconds: float = 900.0
     """How long a session of the older protocol lives without a request."""
 
     max_http_requests: int = 1_000
-    """Requests of one address that are answered in one second."""
+    """Requests from one address that are answered in one second."""
 
     max_http_wrong_tokens: int = 10
-    """Wrong tokens of one address that are only refused; after each further one it must wait, twice as long."""
+    """Wrong tokens from one address that are only refused. After each further one the address waits twice as long."""
 
     max_http_token_wait_seconds: float = 300.0
-    """The longest wait after wrong tokens; an address that is quiet for as long begins anew."""
+    """The longest such wait. An address that sends nothing for this long starts again."""
 
     max_mcp_connect_seconds: float = 10.0
     """How long an MCP server may take to start and to answer the first time."""
@@ -294,52 +294,49 @@ class Limits:
     """How long one request to an MCP server may take."""
 
     max_mcp_list_seconds: float = 10.0
-    """How long a listing may take in all, from connecting to the last page: a catalogue waits for no server longer."""
+    """How long a whole listing may take, from connecting to the last page. A catalogue waits no longer."""
 
     max_mcp_message_bytes: int = 24 * MIB
-    """The bytes that an MCP server may send for one request: the largest file of a skill, in base64, and more.
-
-    Each value in it counts as 32 bytes more, since that is what small values take once they are parsed.
-    """
+    """What an MCP server may send for one request: the largest file of a skill, in base64, with room to spare."""
 
     max_mcp_list_bytes: int = 32 * MIB
-    """The bytes that an MCP server may send for one listing, counted as above: ten thousand ordinary entries fit."""
+    """What an MCP server may send for one listing. Ten thousand ordinary entries fit."""
 
     max_mcp_skills: int = 10_000
-    """Skills that an MCP server may list, and pages on which it may list them."""
+    """Skills that an MCP server may list, and pages that its listing may have."""
 
     max_mcp_kept_bytes: int = 16 * MIB
-    """The bytes of files of an MCP server that are kept in memory, by their digests."""
+    """Files of an MCP server that are kept in memory, by their digests."""
 
     max_listed_names: int = MAX_LISTED_NAMES
     """Names that an error message lists."""
 
     max_install_files: int = 10_000
-    """Files of one tree that is installed; a repository with more is installed in parts, by naming its skills."""
+    """Files that are installed from one source. Install a larger repository in parts, by naming its skills."""
 
     max_install_bytes: int = 64 * MIB
-    """All files of a tree that is installed together; they are held in memory meanwhile."""
+    """All files that are installed together. They are in memory meanwhile."""
 
     max_tree_entries: int = 200_000
-    """Entries of a repository's folders that are looked at for skills."""
+    """Entries in the folders of a repository that are searched for skills."""
 
     max_fetch_bytes: int = 256 * MIB
     """What git may write to the disk, or print, for one repository."""
 
     max_fetch_seconds: float = 300.0
-    """Time for one call of git: a server that answers slowly for ever is not waited for."""
+    """Time for one call of git. Prowess does not wait for ever for a slow server."""
 
     max_idle_seconds: float = 60.0
-    """Time in which a call of git must show some progress."""
+    """Time within which a call of git must make progress."""
 
     max_lock_seconds: float = 60.0
     """Time to wait for another process that changes the same skills."""
 
     keep_replaced_seconds: float = 60.0
-    """Time for which a replaced tree is kept, since another process may be in the middle of reading it."""
+    """How long a replaced folder is kept, because another process may be reading it."""
 
     max_diff_lines: int = 4_000
-    """Lines, before and after together, that one update compares line by line: that costs the square of them."""
+    """Lines, before and after together, that one update compares line by line. The cost grows with their square."""
 
     max_lock_bytes: int = 16 * MIB
     """The largest lock file, manifest or journal that is read."""

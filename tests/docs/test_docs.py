@@ -85,6 +85,26 @@ def test_every_limit_is_documented_with_its_value() -> None:
         assert f"| `{name}` | {getattr(limits, name):,} |" in page, name
 
 
+def takes_limits(thing: object) -> bool:
+    """Return whether a class or a function has the parameter ``limits``."""
+    call = thing.__init__ if inspect.isclass(thing) else thing
+    return (inspect.isfunction(call) or inspect.ismethod(call)) and "limits" in inspect.signature(call).parameters
+
+
+def test_the_page_about_limits_names_every_call_that_takes_them() -> None:
+    page = (ROOT / "docs" / "reference" / "limits.md").read_text(encoding="utf-8")
+    public = {name: getattr(prowess, name) for name in prowess.__all__}
+    named = {
+        f"{name}.{method}": getattr(kind, method)
+        for name, kind in public.items()
+        if inspect.isclass(kind)
+        for method in vars(kind)
+        if not method.startswith("_")
+    }
+    calls = {name for name, thing in {**public, **named}.items() if takes_limits(thing)}
+    assert {name for name in calls if f"`{name}`" not in page} == set()
+
+
 def test_every_code_is_documented_with_its_remedy() -> None:
     page = (ROOT / "docs" / "reference" / "errors.md").read_text(encoding="utf-8").replace("\\|", "|")
     for code, hint in HINTS.items():

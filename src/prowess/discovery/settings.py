@@ -47,26 +47,26 @@ class SettingSpec(NamedTuple):
 
 
 SETTINGS = (
-    SettingSpec("agents", "names", (), "further agents whose folders count"),
-    SettingSpec("folders", "folders", (), "folders to look in instead of the standard places"),
+    SettingSpec("agents", "names", (), "agents whose folders are searched too"),
+    SettingSpec("folders", "folders", (), "folders to search instead of the standard places"),
     SettingSpec("project", "yes-or-no", default=True, about="whether the project's own skills count"),
-    SettingSpec("indexes", "names", (), "sites and repositories that 'find' asks for skills"),
-    SettingSpec("filter", "text", "", "a pattern over the paths of skills; others are not shown to models"),
+    SettingSpec("indexes", "names", (), "sites and repositories in which 'prowess find' searches"),
+    SettingSpec("filter", "text", "", "a pattern for the paths of skills; models see only the skills that match"),
     SettingSpec(
-        "dialect", "text", "prowess", "the names and shapes of the tools that models see", choices=DIALECT_NAMES
+        "dialect", "text", "prowess", "the names, schemas and texts of the tools that models see", choices=DIALECT_NAMES
     ),
     SettingSpec(
         "style",
         "text",
         "",
-        "how a listing is written, if not as the dialect does",
+        "the format of a listing, instead of the dialect's own",
         choices=("", "xml", "markdown", "text", "json"),
     ),
-    SettingSpec("budget", "count", None, "tokens that a listing may cost"),
-    SettingSpec("selector", "text", "lexical", "what picks skills for a query", choices=("lexical", "all")),
-    SettingSpec("top", "count", 1, "how far ahead a skill must be for a query to count as found"),
-    SettingSpec("min", "share", 1.0, "the share of queries that must come out right"),
-    SettingSpec("strict", "yes-or-no", default=False, about="whether warnings count as failures"),
+    SettingSpec("budget", "count", None, "how many tokens a listing may cost"),
+    SettingSpec("selector", "text", "lexical", "what chooses the skills that fit a query", choices=("lexical", "all")),
+    SettingSpec("top", "count", 1, "how many of the first skills that the selector picks count as found"),
+    SettingSpec("min", "share", 1.0, "the share of queries of 'prowess eval' that must come out right"),
+    SettingSpec("strict", "yes-or-no", default=False, about="whether 'prowess check' fails on warnings too"),
     SettingSpec(
         "verify",
         "yes-or-no",
