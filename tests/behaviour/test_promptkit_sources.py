@@ -1,4 +1,4 @@
-"""S1, where skills come from: folders and inline text in order, mounts, preloading."""
+"""Where the skills of PromptKit (S1) come from: folders and inline text in order, mounts, preloading."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""S0, the one tool that loads a skill, and the block that tells of it: the dialect ``load_skill``."""
+"""The tool of the Go package ``skill`` (S0) that loads a skill, and its prompt block: the dialect ``load_skill``."""
 
 from collections.abc import Callable
 from pathlib import Path

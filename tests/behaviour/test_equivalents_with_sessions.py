@@ -1,4 +1,4 @@
-"""Catalogues, sessions and tools: the few lines by which a host has what another system does there."""
+"""The lines of code that give the behaviour of another system in catalogues, sessions and tools."""
 
 import html
 import json

@@ -1,4 +1,4 @@
-"""S0, the catalogue: names, order, bodies on demand."""
+"""How the Go package ``skill`` (S0) keeps its catalogue: names, order, and bodies that are read on demand."""
 
 import os
 from collections.abc import Callable

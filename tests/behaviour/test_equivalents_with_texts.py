@@ -1,4 +1,4 @@
-"""Texts: the few lines by which a host reads a file as another system does, where Prowess reads it otherwise."""
+"""The lines of code that read a SKILL.md as another system reads it."""
 
 import io
 import re

@@ -1,4 +1,4 @@
-"""S1, the three tools of a session: the dialect ``skill__activate``."""
+"""The three tools of PromptKit (S1): the dialect ``skill__activate``."""
 
 import json
 from collections.abc import Callable

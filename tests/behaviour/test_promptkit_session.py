@@ -1,4 +1,4 @@
-"""S1, one conversation: activation, tools, filters, the index and its selectors."""
+"""One conversation with PromptKit (S1): activation, tools, filters, the index and its selectors."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""S2, skills that a site publishes: the older index, prefetching, paths, limits, the cache."""
+"""How docker-agent (S2) loads skills from a web site: the older index, prefetching, paths, limits and the cache."""
 
 import os
 import socket

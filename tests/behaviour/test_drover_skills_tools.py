@@ -1,4 +1,4 @@
-"""S3, loading a skill and reading its files under a list of allowed ones: the dialect ``skill_load``."""
+"""How @drover/skills (S3) loads a skill and reads the files that it allows: the dialect ``skill_load``."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""S2, the text of a SKILL.md."""
+"""How docker-agent (S2) reads a SKILL.md."""
 
 from collections.abc import Callable
 from pathlib import Path

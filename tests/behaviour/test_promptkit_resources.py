@@ -1,4 +1,4 @@
-"""S1, reading the files of a skill."""
+"""How PromptKit (S1) reads the files of a skill."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""S3, the text of a SKILL.md."""
+"""How @drover/skills (S3) reads a SKILL.md."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""S4, one skill: its text, its body, its files, its entry in a listing, its errors."""
+"""One skill in llm_agents_from_scratch (S4): its text, its body, its files, its entry in a listing, its errors."""
 
 import io
 from collections.abc import Callable

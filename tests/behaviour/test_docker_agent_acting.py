@@ -1,4 +1,4 @@
-"""S2, content that acts: commands in instructions, and skills that run as a sub-agent."""
+"""Content that acts in docker-agent (S2): commands in instructions, and skills that run as a sub-agent."""
 
 import asyncio
 from collections.abc import Callable

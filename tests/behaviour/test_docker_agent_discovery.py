@@ -1,4 +1,4 @@
-"""S2, which folders are looked in and which copy wins."""
+"""Which folders docker-agent (S2) looks in, and which copy of a skill wins."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""S4, the user's and the project's skills."""
+"""How llm_agents_from_scratch (S4) finds the user's and the project's skills."""
 
 from collections.abc import Callable
 from pathlib import Path

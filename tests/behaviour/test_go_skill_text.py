@@ -1,4 +1,4 @@
-"""S0, the text of a SKILL.md: where the frontmatter is, what it says, what validation finds."""
+"""How the Go package ``skill`` (S0) reads a SKILL.md: where the frontmatter is, what it says, what validation finds."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""S3, scanning and the registry."""
+"""How @drover/skills (S3) scans folders and keeps its registry."""
 
 from collections.abc import Callable
 from pathlib import Path

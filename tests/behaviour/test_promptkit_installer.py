@@ -1,4 +1,4 @@
-"""S1, the installer: references, where things go, what is copied, what is listed and removed."""
+"""The installer of PromptKit (S1): references, folders, what it copies, what it lists and what it removes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""S1, the text of a SKILL.md."""
+"""How PromptKit (S1) reads a SKILL.md."""
 
 from collections.abc import Callable
 from pathlib import Path

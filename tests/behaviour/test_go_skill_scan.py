@@ -1,4 +1,4 @@
-"""S0, scanning a folder."""
+"""How the Go package ``skill`` (S0) scans a folder."""
 
 import subprocess
 import sys

@@ -1,4 +1,7 @@
-"""S2, the tools that read skills and their files: the dialect ``read_skill``; inline skills; slash commands."""
+"""The tools of docker-agent (S2) that read skills and their files, inline skills and slash commands.
+
+The dialect is ``read_skill``.
+"""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""S4, the tool that activates a skill, its block, explicit activation: the dialect ``use_skill``."""
+"""The tool of llm_agents_from_scratch (S4) that activates a skill, its prompt block, and activation by the user.
+
+The dialect is ``use_skill``.
+"""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""S3, the supporting files of a skill."""
+"""The supporting files of a skill in @drover/skills (S3)."""
 
 from collections.abc import Callable
 from pathlib import Path

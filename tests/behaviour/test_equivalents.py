@@ -1,4 +1,4 @@
-"""Where Prowess differs, the few lines that give what the other system does: each is tried here."""
+"""The lines of code that give the behaviour of another system where Prowess behaves differently by default."""
 
 import io
 import os
