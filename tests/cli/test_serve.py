@@ -20,7 +20,7 @@ import pytest
 from mcp import Client
 
 import prowess
-from tests.hostile.web import Served, request
+from tests.hostile.http_servers import Served, request
 from tests.nursery import Forked, nursery_of
 from tests.talking import Talk, put, skill_md
 

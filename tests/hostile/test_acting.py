@@ -14,6 +14,7 @@ import sys
 import tempfile
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from tests.hostile.conftest import Children
-    from tests.hostile.standing import Library
+    from tests.hostile.invariants import Library
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the commands and scripts of these cases are for POSIX")
 
@@ -66,16 +67,16 @@ class Stage:
         return prowess.Session(catalog, trust=trust, base_dir=self.work, **options)
 
     @contextmanager
-    def unchanged(self) -> Iterator[None]:
+    def assert_unchanged(self) -> Iterator[None]:
         """Nothing changes in the library, in the working folder or outside; no folder and no process is left."""
-        with self.library.unchanged():
+        with self.library.assert_unchanged():
             yield
         assert list(self.temporary.iterdir()) == []
 
     def run(self, script: str, *args: str, kind: sandbox.Kind = "none", **options: Any) -> prowess.ScriptResult:  # noqa: ANN401
         """A script of the granted skill; the marker is in nothing that it says."""
         skill = prowess.scan(self.library.root)["evil"]
-        with self.unchanged():
+        with self.assert_unchanged():
             result = prowess.Scripts(sandbox=kind, **options).run(skill, script, args, trust=self.trust)
         assert MARKER not in result.stdout + result.stderr
         return result
@@ -156,7 +157,7 @@ def test_commands_of_a_skill_that_nobody_granted_stay_text(stage: Stage, body: s
         "never": prowess.Trust(path, policy="never"),
         "refused": prowess.Trust(path, ask=no),
     }[trust]
-    with stage.unchanged():
+    with stage.assert_unchanged():
         session = stage.session(given)
         found = list(texts(session))
         activation = stage.session(given).activate("evil")
@@ -174,7 +175,7 @@ def test_commands_of_an_inline_skill_stay_text_whoever_says_yes(stage: Stage, bo
     for preload in (False, True):
         source = prowess.Source.inline("evil", "Does it.", body, preload=preload)
         catalog = prowess.Catalog.from_sources([source, prowess.Source.directory(stage.library.root)])
-        with stage.unchanged():
+        with stage.assert_unchanged():
             session = prowess.Session(catalog, trust=always, base_dir=stage.work)
             found = list(texts(session))
             activation = session.activate("evil")
@@ -187,7 +188,7 @@ def test_commands_outside_of_the_instructions_stay_text_even_when_granted(stage:
     fields = 'context: fork\ncompatibility: "!`touch pwned`"\nmetadata:\n  k: "!`touch pwned`"\n'
     skill = stage.write("Read x.", fields, "'Does !`touch pwned` it.'", notes__md=COMMANDS[1], a__md=COMMANDS[0])
     stage.trust.grant(skill)
-    with stage.unchanged():
+    with stage.assert_unchanged():
         session = stage.session(stage.trust)
         toolset = prowess.Toolset(session)
         found = [*texts(session), session.index(), session.read_resource("evil", "scripts/a.md")]
@@ -203,7 +204,7 @@ def test_reading_a_body_never_runs_anything(stage: Stage) -> None:
     """Case 117: the library's own calls give the text as it is, granted or not."""
     skill = stage.granted(COMMANDS[0])
     catalog = prowess.scan(stage.library.root)
-    with stage.unchanged():
+    with stage.assert_unchanged():
         found = [skill.read_body(), catalog.load_body("evil"), catalog.load("evil").instructions]
     assert all(COMMANDS[0] in text for text in found)
 
@@ -248,11 +249,11 @@ def test_a_grant_is_for_one_state_of_the_skill(stage: Stage, edit: Callable[[Pat
     """Case 118: runs while every byte is what was granted, and not after any edit; the old state runs again."""
     stage.granted("Now !`echo ran` it. Done.", a__md="a")
     kept = shutil.copytree(stage.library.evil, stage.work.parent / "kept")
-    with stage.unchanged():
+    with stage.assert_unchanged():
         activation = stage.session(stage.trust).activate("evil")
     assert (activation.instructions, activation.issues) == ("Now ran it. Done.", ())
     edit(stage.library.evil)
-    with stage.unchanged():
+    with stage.assert_unchanged():
         activation = stage.session(stage.trust).activate("evil")
     assert "!`" in activation.instructions
     assert [issue.code for issue in activation.issues] == ["commands-not-run"]
@@ -276,7 +277,7 @@ def test_after_an_edit_a_person_is_asked_again_with_what_would_run(stage: Stage,
         assert stage.session(trust).activate("evil").instructions == "Now ran it. Done."
     assert [request.commands for request in asked] == [("echo ran",)]
     edit(stage.library.evil)
-    with stage.unchanged():
+    with stage.assert_unchanged():
         activation = stage.session(trust).activate("evil")
     assert "!`" in activation.instructions
     assert asked[1].digest != asked[0].digest
@@ -315,7 +316,7 @@ SAID = "!`touch pwned3`; touch pwned4 $(touch pwned5) `touch pwned6` && touch pw
 def test_what_a_command_prints_is_data(stage: Stage) -> None:
     """Case 119: commands and placeholders in it mean nothing; it cannot close what surrounds it."""
     stage.granted('Got !`cat "$SKILL_DIR/scripts/out"` so.', "context: fork\n", out=PRINTED)
-    with stage.unchanged():
+    with stage.assert_unchanged():
         found = list(texts(stage.session(stage.trust)))
     carrying = [text for text in found if "touch pwned2" in text]
     assert len(carrying) >= 5
@@ -328,7 +329,7 @@ def test_what_a_command_prints_is_data(stage: Stage) -> None:
 def test_what_a_command_prints_is_not_looked_at_in_pieces(stage: Stage) -> None:
     """Case 119: two outputs, or an output and the author's text, do not make a command together."""
     stage.granted("Got !`printf '!'`!`printf '\\140touch pwned2\\140'`. !`printf '!'`\\`touch pwned2`.")
-    with stage.unchanged():
+    with stage.assert_unchanged():
         text = stage.session(stage.trust).activate("evil").instructions
     assert "Got !`touch pwned2`." in text
 
@@ -340,7 +341,7 @@ def test_what_a_command_prints_is_not_looked_at_in_pieces(stage: Stage) -> None:
 def test_what_a_person_says_is_data_to_a_command(stage: Stage, command: str) -> None:
     """Case 119: it reaches the command as a value, never as a part of its text."""
     stage.granted(f"Got !`{command}` for $ARGUMENTS.")
-    with stage.unchanged():
+    with stage.assert_unchanged():
         text = stage.session(stage.trust).expand(f"/evil {SAID}")
     assert "touch" in text
     assert SAID in text
@@ -370,7 +371,7 @@ def test_the_limits_of_a_command_are_ten_seconds_and_64_kib() -> None:
 def test_a_command_that_does_not_end_is_ended(stage: Stage, command: str) -> None:
     """Case 120: at its timeout, with a marker in its place and an issue."""
     stage.granted(f"Now !`{command}` it, then !`echo on`.")
-    with stage.unchanged():
+    with stage.assert_unchanged():
         activation = stage.session(stage.trust, limits=QUICK).activate("evil")
     assert "timed out after 0.4s" in activation.instructions
     assert activation.instructions.endswith("it, then on.")
@@ -385,7 +386,7 @@ def test_output_without_end_is_cut(stage: Stage, child: Children, command: str) 
         """
 trust = prowess.Trust(args[0])
 session = prowess.Session(prowess.scan(library.root), trust=trust, base_dir=args[1])
-with library.unchanged():
+with library.assert_unchanged():
     text = session.activate("evil").instructions
 cut = "cut at 65536 bytes" in text or "more than 65536 bytes on its error stream" in text
 result = [len(text), cut, "Now " in text and text.endswith(" it.")]
@@ -416,7 +417,7 @@ result = [len(text), cut, "Now " in text and text.endswith(" it.")]
 def test_there_is_nobody_to_ask(stage: Stage, command: str, said: str) -> None:
     """Case 120: no input, no terminal to ask for a password on."""
     stage.granted(f"Now !`{command}` it.")
-    with stage.unchanged():
+    with stage.assert_unchanged():
         assert said in stage.session(stage.trust).activate("evil").instructions
 
 
@@ -554,7 +555,7 @@ def secrets(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_command_sees_an_allow_list_of_the_environment(stage: Stage) -> None:
     """Case 122: none of the host's secrets, and nothing that would run something else first."""
     stage.granted("!`env`")
-    with stage.unchanged():
+    with stage.assert_unchanged():
         text = stage.session(stage.trust).activate("evil").instructions
     names = {line.partition("=")[0] for line in text.splitlines()}
     assert MARKER not in text
@@ -610,7 +611,7 @@ def test_a_script_outside_of_the_skill_is_refused(stage: Stage, path: str) -> No
     stage.library.put("outside.sh", OUTSIDE).chmod(0o755)
     skill = stage.granted("Do it.", a__sh="echo ran")
     scripts = prowess.Scripts(sandbox="none", folder=stage.work)
-    stage.library.refused(lambda: scripts.run(skill, path, trust=stage.trust), "path-escape")
+    stage.library.assert_refused(lambda: scripts.run(skill, path, trust=stage.trust), "path-escape")
     assert list(stage.temporary.iterdir()) == []
 
 
@@ -622,9 +623,10 @@ def test_a_script_that_is_a_link_is_refused(stage: Stage, target: str) -> None:
     (stage.library.evil / "scripts/link.sh").symlink_to(target)
     scripts = prowess.Scripts(sandbox="none", folder=stage.work)
     for path in ("scripts/link.sh", "scripts/a.sh"):
-        error = stage.library.refused(lambda path=path: scripts.run(skill, path, trust=stage.trust), "link-in-skill")  # type: ignore[misc]
+        run = partial(scripts.run, skill, path, trust=stage.trust)
+        error = stage.library.assert_refused(run, "link-in-skill")
         assert error.path == skill.location
-    stage.library.refused(lambda: stage.trust.grant(skill), "link-in-skill")
+    stage.library.assert_refused(lambda: stage.trust.grant(skill), "link-in-skill")
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
@@ -634,7 +636,7 @@ def test_a_script_that_is_no_file_is_refused(stage: Stage, make: Callable[[Path]
     make(stage.library.evil / "scripts/odd.sh")
     yes_to_all = prowess.Trust(stage.trust.path, ask=yes)
     scripts = prowess.Scripts(sandbox="none", folder=stage.work)
-    stage.library.refused(lambda: scripts.run(skill, "scripts/odd.sh", trust=yes_to_all))
+    stage.library.assert_refused(lambda: scripts.run(skill, "scripts/odd.sh", trust=yes_to_all))
 
 
 @pytest.mark.parametrize(
@@ -659,7 +661,7 @@ def test_a_first_line_that_names_no_known_program_is_refused(stage: Stage, conte
     skill = stage.granted("Do it.", a__sh=content.replace(b"EVIL", str(evil).encode()))
     scripts = prowess.Scripts(sandbox="none", folder=stage.work)
     run = lambda: scripts.run(skill, "scripts/a.sh", trust=stage.trust)  # noqa: E731
-    error = stage.library.refused(run, "unknown-interpreter")
+    error = stage.library.assert_refused(run, "unknown-interpreter")
     assert "scripts/a.sh" in error.message
 
 

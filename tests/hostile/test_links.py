@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from prowess.files.contained_open import OpenMethod
     from tests.hostile.conftest import Children
-    from tests.hostile.standing import Library
+    from tests.hostile.invariants import Library
 
 VALID = "---\nname: evil\ndescription: d\n---\nBody.\n"
 
@@ -26,7 +26,9 @@ def link(at: Path, to: Path, *, relative: bool = False) -> None:
 # -- in a skill --------------------------------------------------------------------------------------------------------
 
 
-def test_a_link_to_a_file_is_neither_listed_nor_read(library: Library, child: Children, way: OpenMethod) -> None:
+def test_a_link_to_a_file_is_neither_listed_nor_read(
+    library: Library, child: Children, open_method: OpenMethod
+) -> None:
     """Case 51: links to a secret outside, absolute and relative, beside SKILL.md and in a folder of the skill."""
     library.write(VALID)
     library.put("evil/references/a.md", "fine\n")
@@ -37,14 +39,15 @@ def test_a_link_to_a_file_is_neither_listed_nor_read(library: Library, child: Ch
         """
 skill = library.scan()["evil"]
 leaks = [f"{folder}leak{n}.md" for folder in ("", "references/") for n in (0, 1)]
-codes = [library.refused(lambda: read(path)).code for path in leaks for read in (skill.read_resource, skill.read_bytes)]
+readers = (skill.read_resource, skill.read_bytes)
+codes = [library.assert_refused(lambda: read(path)).code for path in leaks for read in readers]
 files, resources = skill.files(), skill.resources()
 named = {i.field for i in (*files.issues, *resources.issues) if i.code == "link-in-skill"}
-digest = library.refused(skill.digest).code
+digest = library.assert_refused(skill.digest).code
 result = [list(files), list(resources.paths), codes, sorted(named), digest]
 """,
         library,
-        way=way,
+        open_method=open_method,
     )
     leaks = ["leak0.md", "leak1.md", "references/leak0.md", "references/leak1.md"]
     files = ["SKILL.md", "references/a.md"]
@@ -59,10 +62,10 @@ def test_a_link_to_a_file_of_the_same_skill_is_not_followed_either(library: Libr
     link(library.evil / "references/b.md", library.evil / "references/a.md", relative=True)
     skill = library.scan()["evil"]
     assert skill.files() == ("SKILL.md", "references/a.md")
-    library.refused(lambda: skill.read_resource("references/b.md"), "path-escape")
+    library.assert_refused(lambda: skill.read_resource("references/b.md"), "path-escape")
 
 
-def test_a_link_to_a_folder_is_not_entered(library: Library, child: Children, way: OpenMethod) -> None:
+def test_a_link_to_a_folder_is_not_entered(library: Library, child: Children, open_method: OpenMethod) -> None:
     """Case 52: a folder of the skill that leads outside is not listed, and nothing is read through it."""
     library.write(VALID)
     link(library.evil / "references/o", library.outside / "sub")
@@ -71,11 +74,12 @@ def test_a_link_to_a_folder_is_not_entered(library: Library, child: Children, wa
         """
 skill = library.scan()["evil"]
 paths = ("references/o/s.md", "scripts/secret.md", "scripts/sub/s.md", "references/o", "scripts")
-codes = [library.refused(lambda: read(path)).code for path in paths for read in (skill.read_resource, skill.read_bytes)]
+readers = (skill.read_resource, skill.read_bytes)
+codes = [library.assert_refused(lambda: read(path)).code for path in paths for read in readers]
 result = [list(skill.files()), list(skill.resources().paths), codes]
 """,
         library,
-        way=way,
+        open_method=open_method,
     )
     assert outcome.result == [["SKILL.md"], [], ["path-escape"] * 10]
     assert not [path for path in outcome.read if path.startswith(str(library.outside))]
@@ -94,7 +98,7 @@ def test_the_twin_reads_through_links(library: Library, naive: ModuleType) -> No
 # -- in place of a skill -----------------------------------------------------------------------------------------------
 
 
-def test_a_skill_file_that_is_a_link_is_rejected(library: Library, child: Children, way: OpenMethod) -> None:
+def test_a_skill_file_that_is_a_link_is_rejected(library: Library, child: Children, open_method: OpenMethod) -> None:
     """Case 54: to the outside, to a good skill, to nothing, to itself; absolute and relative; one issue for each."""
     targets = ("outside/SKILL.md", "library/good/SKILL.md", "nowhere", "library/evil3/SKILL.md")
     for number, target in enumerate(targets):
@@ -103,16 +107,16 @@ def test_a_skill_file_that_is_a_link_is_rejected(library: Library, child: Childr
     outcome = child.answer(
         """
 result = [[i.code, i.path] for i in library.scan().issues]
-with library.unchanged():
-    standing.refusal(lambda: prowess.scan(library.root, mode="strict"), "link-refused")
+with library.assert_unchanged():
+    invariants.catch_refusal(lambda: prowess.scan(library.root, mode="strict"), "link-refused")
     for folder in sorted(library.root.glob("evil*")):
-        for mode in standing.MODES:
-            standing.refusal(lambda: prowess.read_metadata(folder / "SKILL.md", mode=mode), "path-escape")
-            standing.refusal(lambda: prowess.parse_skill_file(folder, mode=mode), "path-escape")
+        for mode in invariants.MODES:
+            invariants.catch_refusal(lambda: prowess.read_metadata(folder / "SKILL.md", mode=mode), "path-escape")
+            invariants.catch_refusal(lambda: prowess.parse_skill_file(folder, mode=mode), "path-escape")
         assert [i.code for i in prowess.validate(folder)] == ["path-escape"]
 """,
         library,
-        way=way,
+        open_method=open_method,
     )
     paths = sorted(str(folder / "SKILL.md") for folder in library.root.glob("evil*"))
     assert len(paths) == 8
@@ -120,7 +124,9 @@ with library.unchanged():
     assert not [path for path in outcome.read if path.startswith(str(library.outside))]
 
 
-def test_a_skill_folder_that_is_a_link_outward_is_rejected(library: Library, child: Children, way: OpenMethod) -> None:
+def test_a_skill_folder_that_is_a_link_outward_is_rejected(
+    library: Library, child: Children, open_method: OpenMethod
+) -> None:
     """Case 55: absolute, relative, through another link, to a folder of skills and to the system's folders."""
     link(library.evil, library.outside)
     link(library.root / "evil1", library.outside, relative=True)
@@ -138,7 +144,7 @@ os.unlink(library.root / "evil5")
 result = [list(catalog.names), [[i.code, os.path.basename(i.path)] for i in catalog.issues]]
 """,
         library,
-        way=way,
+        open_method=open_method,
     )
     names, issues = outcome.result
     assert names == ["good"]
@@ -176,10 +182,10 @@ def test_a_developer_may_ask_for_links_to_be_followed(library: Library) -> None:
     (library.outside / "SKILL.md").write_text(VALID, encoding="utf-8")
     link(library.evil, library.outside)
     link(library.outside / "leak.md", library.base / "library/good/SKILL.md")
-    with library.unchanged():
+    with library.assert_unchanged():
         catalog = prowess.scan(library.root, follow_links=True)
     assert catalog.names == ("evil", "good")
-    library.refused(lambda: catalog["evil"].read_resource("leak.md"), "path-escape")
+    library.assert_refused(lambda: catalog["evil"].read_resource("leak.md"), "path-escape")
     assert library.scan().names == ("good",)
 
 

@@ -14,7 +14,7 @@ import prowess
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from tests.hostile.standing import Library, Style
+    from tests.hostile.invariants import Library, Style
 
 STYLES: tuple[Style, ...] = ("xml", "markdown", "text", "json")
 
@@ -169,7 +169,7 @@ def test_hidden_text_is_no_part_of_a_name(library: Library, kind: str) -> None:
     """Case 39: strict mode refuses such a name; lenient mode takes the folder's."""
     name = f"ev{HIDDEN[kind]}il"
     library.write(f"---\nname: '{name}'\ndescription: d\n---\nBody.\n")
-    library.rejected("bad-name", mode="strict", head=False)
+    library.assert_rejected("bad-name", mode="strict", head=False)
     assert library.scan().names == ("evil", "good")
 
 

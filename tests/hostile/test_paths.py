@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
     from prowess.files.contained_open import OpenMethod
     from tests.hostile.conftest import Children
-    from tests.hostile.standing import Library
+    from tests.hostile.invariants import Library
 
 READ_ALL = """
 skill = library.scan()["evil"]
 readers = (skill.read_resource, skill.read_bytes, lambda path: prowess.scan(library.root).read_resource("evil", path))
 result = {}
-with library.unchanged():
+with library.assert_unchanged():
     for path in json.loads(args[0]):
-        result[path] = sorted({standing.refusal(lambda: read(path)).code for read in readers})
+        result[path] = sorted({invariants.catch_refusal(lambda: read(path)).code for read in readers})
 """
 
 CLIMBING = [
@@ -70,30 +70,30 @@ def prepare(library: Library) -> None:
     library.put("evil/references/a.md", "fine\n")
 
 
-def test_a_path_that_climbs_out_is_refused(library: Library, child: Children, way: OpenMethod) -> None:
+def test_a_path_that_climbs_out_is_refused(library: Library, child: Children, open_method: OpenMethod) -> None:
     """Case 45: every path with ``..`` in it is refused, also one that would come back."""
     prepare(library)
-    outcome = child.answer(READ_ALL, library, json.dumps(CLIMBING), way=way)
+    outcome = child.answer(READ_ALL, library, json.dumps(CLIMBING), open_method=open_method)
     assert outcome.result == {path: ["path-escape"] for path in CLIMBING}
 
 
-def test_a_path_that_is_not_relative_is_refused(library: Library, child: Children, way: OpenMethod) -> None:
+def test_a_path_that_is_not_relative_is_refused(library: Library, child: Children, open_method: OpenMethod) -> None:
     """Case 46: absolute paths, home folders and addresses, also when they name a file of the skill itself."""
     prepare(library)
     paths = [*ABSOLUTE, str(library.evil / "references/a.md"), str(library.outside / "secret.md")]
-    outcome = child.answer(READ_ALL, library, json.dumps(paths), way=way)
+    outcome = child.answer(READ_ALL, library, json.dumps(paths), open_method=open_method)
     assert outcome.result == {path: ["path-escape"] for path in paths}
 
 
 def test_a_path_that_means_something_else_on_windows_is_refused_everywhere(
-    library: Library, child: Children, way: OpenMethod
+    library: Library, child: Children, open_method: OpenMethod
 ) -> None:
     """Case 47: drives, shares, backslashes, streams, devices, names that end in a dot or a blank; the files exist."""
     prepare(library)
     for name in FOREIGN:
         library.put(f"evil/{name}", "a file by that very name\n")
     deeper = [f"references/{name}" for name in FOREIGN]
-    outcome = child.answer(READ_ALL, library, json.dumps(FOREIGN + deeper), way=way)
+    outcome = child.answer(READ_ALL, library, json.dumps(FOREIGN + deeper), open_method=open_method)
     assert outcome.result == {path: ["path-escape"] for path in FOREIGN + deeper}
 
 
@@ -105,17 +105,17 @@ OUTWARD = [
 
 
 @pytest.mark.parametrize("parts", OUTWARD)
-def test_no_way_of_opening_steps_outward(library: Library, way: OpenMethod, parts: tuple[str, ...]) -> None:
+def test_no_way_of_opening_steps_outward(library: Library, open_method: OpenMethod, parts: tuple[str, ...]) -> None:
     """Cases 45, 46: below the check of the path, each way of opening keeps within the folder by itself."""
-    if way == "openat2" and best_open_method() != way:
+    if open_method == "openat2" and best_open_method() != open_method:
         pytest.skip("this kernel has no openat2")
     prepare(library)
     named = tuple(part.replace("OUTSIDE", str(library.outside)) for part in parts)
-    with library.unchanged(), pytest.raises((OSError, prowess.SkillError)):
-        os.close(open_beneath(str(library.evil), named, way=way))
+    with library.assert_unchanged(), pytest.raises((OSError, prowess.SkillError)):
+        os.close(open_beneath(str(library.evil), named, way=open_method))
 
 
-def test_an_ordinary_path_is_read(library: Library, child: Children, way: OpenMethod) -> None:
+def test_an_ordinary_path_is_read(library: Library, child: Children, open_method: OpenMethod) -> None:
     """Cases 45, 46, 47: what is refused above is refused for its form; these forms are fine."""
     prepare(library)
     library.put("evil/references/sub/ä b.md", "fine\n")
@@ -133,7 +133,7 @@ def test_an_ordinary_path_is_read(library: Library, child: Children, way: OpenMe
         "result = [library.scan()['evil'].read_resource(path) for path in json.loads(args[0])]",
         library,
         json.dumps(paths),
-        way=way,
+        open_method=open_method,
     )
     assert outcome.result == ["fine\n"] * len(paths)
 
@@ -161,8 +161,8 @@ def test_a_control_character_in_a_path_is_refused(library: Library, path: str) -
     """Case 49: NUL would end the path for the system; the error is typed, not a ValueError of the interpreter."""
     prepare(library)
     skill = library.scan()["evil"]
-    library.refused(lambda: skill.read_resource(path), "path-escape")
-    library.refused(lambda: skill.read_bytes(path), "path-escape")
+    library.assert_refused(lambda: skill.read_resource(path), "path-escape")
+    library.assert_refused(lambda: skill.read_bytes(path), "path-escape")
 
 
 @pytest.mark.parametrize("path", HALVES)
@@ -170,8 +170,8 @@ def test_half_a_character_in_a_path_is_a_typed_error(library: Library, path: str
     """Case 49: what no file can be named is refused or not found, and not a UnicodeEncodeError (a ValueError)."""
     prepare(library)
     skill = library.scan()["evil"]
-    library.refused(lambda: skill.read_resource(path))
-    library.refused(lambda: skill.read_bytes(path))
+    library.assert_refused(lambda: skill.read_resource(path))
+    library.assert_refused(lambda: skill.read_bytes(path))
 
 
 @pytest.mark.parametrize("path", ["", "/".join(["a"] * 5_000), "a" * 300, "a/" * 2_000 + "b"])
@@ -179,7 +179,7 @@ def test_a_path_that_is_empty_or_too_long_is_a_typed_error(library: Library, pat
     """Case 49: the system's own limits on names do not surface as its errors."""
     prepare(library)
     skill = library.scan()["evil"]
-    error = library.refused(lambda: skill.read_resource(path), "path-escape", "not-found")
+    error = library.assert_refused(lambda: skill.read_resource(path), "path-escape", "not-found")
     assert len(str(error)) < 10_000
 
 

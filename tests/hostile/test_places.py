@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from prowess.files.contained_open import OpenMethod
     from tests.hostile.conftest import Children
-    from tests.hostile.standing import Library
+    from tests.hostile.invariants import Library
 
 VALID = "---\nname: evil\ndescription: d\n---\nBody.\n"
 
@@ -51,7 +51,7 @@ def nobody(open_library: Library, child: Children) -> bool:
 
 
 def test_a_skill_file_that_may_not_be_read_is_rejected_alone(
-    open_library: Library, child: Children, way: OpenMethod, nobody: bool
+    open_library: Library, child: Children, open_method: OpenMethod, nobody: bool
 ) -> None:
     """Case 71: the issue names the file and says that permission was denied."""
     path = open_library.write(VALID)
@@ -61,14 +61,14 @@ def test_a_skill_file_that_may_not_be_read_is_rejected_alone(
 catalog = library.scan()
 path = library.evil / "SKILL.md"
 result = [[i.code, i.path, i.message] for i in catalog.issues]
-with library.unchanged():
-    standing.refusal(lambda: prowess.read_metadata(path), "unreadable")
-    standing.refusal(lambda: prowess.parse_skill_file(path), "unreadable")
-    standing.refusal(lambda: prowess.scan(library.root, mode="strict"), "unreadable")
+with library.assert_unchanged():
+    invariants.catch_refusal(lambda: prowess.read_metadata(path), "unreadable")
+    invariants.catch_refusal(lambda: prowess.parse_skill_file(path), "unreadable")
+    invariants.catch_refusal(lambda: prowess.scan(library.root, mode="strict"), "unreadable")
 assert [i.code for i in prowess.validate(path)] == ["unreadable"]
 """,
         open_library,
-        way=way,
+        open_method=open_method,
         nobody=nobody,
     )
     [(code, where, message)] = outcome.result
@@ -85,7 +85,7 @@ def test_the_twin_is_stopped_by_a_file_that_may_not_be_read(
 
 
 def test_folders_that_may_not_be_read_leave_the_others(
-    open_library: Library, child: Children, way: OpenMethod, nobody: bool
+    open_library: Library, child: Children, open_method: OpenMethod, nobody: bool
 ) -> None:
     """Case 72: a closed folder in a root, a closed root, a root that is missing and one that is a file."""
     open_library.write(VALID, folder="closed/evil")
@@ -98,15 +98,15 @@ def test_folders_that_may_not_be_read_leave_the_others(
     outcome = child.answer(
         """
 roots = [library.base / name for name in ("locked", "missing", "a-file", "library", "other")]
-with library.unchanged():
+with library.assert_unchanged():
     catalog = prowess.scan(*roots)
     library.check(catalog)
     for root in roots[1:3]:
-        standing.refusal(lambda: prowess.scan(root, missing="error"))
+        invariants.catch_refusal(lambda: prowess.scan(root, missing="error"))
 result = [list(catalog.names), [[i.code, os.path.relpath(i.path, library.base)] for i in catalog.issues]]
 """,
         open_library,
-        way=way,
+        open_method=open_method,
         nobody=nobody,
     )
     names, issues = outcome.result
@@ -119,7 +119,7 @@ result = [list(catalog.names), [[i.code, os.path.relpath(i.path, library.base)] 
 
 
 def test_a_folder_of_a_skill_that_may_not_be_read_is_reported(
-    open_library: Library, child: Children, way: OpenMethod, nobody: bool
+    open_library: Library, child: Children, open_method: OpenMethod, nobody: bool
 ) -> None:
     """Case 72: the rest of the skill is listed, the listing is not called complete, and there is no digest."""
     open_library.write(VALID)
@@ -130,13 +130,13 @@ def test_a_folder_of_a_skill_that_may_not_be_read_is_reported(
         """
 skill = library.scan()["evil"]
 files, resources = skill.files(), skill.resources()
-library.refused(skill.digest, "unreadable-directory")
-library.refused(lambda: skill.read_resource("references/a.md"), "unreadable")
+library.assert_refused(skill.digest, "unreadable-directory")
+library.assert_refused(lambda: skill.read_resource("references/a.md"), "unreadable")
 result = [list(files), files.complete, list(resources.paths)]
 result += [[[i.code, i.field] for i in listing.issues] for listing in (files, resources)]
 """,
         open_library,
-        way=way,
+        open_method=open_method,
         nobody=nobody,
     )
     issues = [["unreadable-directory", "references"]]
@@ -175,7 +175,7 @@ catalog = prowess.scan(library.base / "sick-root", library.root)
 library.check(catalog)
 issues = [[i.code, os.path.relpath(i.path, library.base), i.message] for i in catalog.issues]
 files = catalog["evil"].files()
-standing.refusal(catalog["evil"].digest, "unreadable-directory")
+invariants.catch_refusal(catalog["evil"].digest, "unreadable-directory")
 result = [list(catalog.names), issues, list(files), files.complete, [[i.code, i.field] for i in files.issues]]
 """,
         library,
@@ -348,7 +348,7 @@ def test_the_first_root_wins_and_the_loser_is_named(library: Library) -> None:
     """Case 76: project, user and plugin folders with one name; the issue has both paths."""
     roots = [library.base / name for name in ("project", "user", "plugin")]
     paths = [write(root / "pdf/SKILL.md", skill("pdf", root.name)) for root in roots]
-    with library.unchanged():
+    with library.assert_unchanged():
         catalog = prowess.scan(*roots, library.root)
     library.check(catalog)
     assert catalog["pdf"].description == "project"
@@ -364,7 +364,7 @@ def test_other_precedence_is_the_callers_to_choose(library: Library) -> None:
     for root in roots:
         write(root / "pdf/SKILL.md", skill("pdf", root.name))
     assert prowess.scan(*roots, on_duplicate="last")["pdf"].description == "two"
-    error = library.refused(lambda: prowess.scan(*roots, on_duplicate="error"), "duplicate-name")
+    error = library.assert_refused(lambda: prowess.scan(*roots, on_duplicate="error"), "duplicate-name")
     assert str(roots[0]) in error.message
     assert str(roots[1]) in error.message
 
@@ -375,7 +375,7 @@ def test_a_project_that_shadows_the_users_skill_is_reported(library: Library) ->
     (project / ".git").mkdir(parents=True)
     mine = write(home / ".agents/skills/pdf/SKILL.md", skill("pdf", "mine"))
     theirs = write(project / ".claude/skills/pdf/SKILL.md", skill("pdf", "theirs"))
-    with library.unchanged():
+    with library.assert_unchanged():
         catalog = prowess.discover(project, home)
         assert catalog["pdf"].description == "theirs"
         [issue] = catalog.issues

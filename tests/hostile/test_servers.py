@@ -22,8 +22,8 @@ import pytest
 
 import prowess
 from bench.soak import HAS_PROC, handles_of, soak
-from tests.hostile.standing import MARKER, Library, skill_text
-from tests.hostile.web import Reply, Served, read_reply, request, served
+from tests.hostile.http_servers import Reply, Served, read_reply, request, served
+from tests.hostile.invariants import MARKER, Library, skill_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +63,7 @@ def good(server: Served) -> bool:
 @pytest.mark.parametrize("way", WAYS_OUT)
 def test_no_address_leads_out_of_a_skill(server: Served, base: Library, way: str) -> None:
     """Case 48: decoded exactly once, then the rules for paths; what was encoded twice is a name that is not there."""
-    with base.unchanged():
+    with base.assert_unchanged():
         for method in ("resources/read", "skills/get", "resources/directory/read"):
             for skill in ("evil", "evil/.."):
                 reply = server.ask(method, uri=f"skill://{skill}/{way}")

@@ -17,7 +17,7 @@ import prowess
 from tests.command_lines import fork_command, run_command
 
 if TYPE_CHECKING:
-    from tests.hostile.standing import Library
+    from tests.hostile.invariants import Library
 
 # Clears the screen, sets a title, rings, hides text in a link, C1 CSI, overwrites the line, turns the text around.
 EVIL = "\x1b[2J\x1b]0;owned\x07\x1b]8;;http://x\x1b\\click\x1b]8;;\x1b\\\x9b31m\rgone\x00\x7f\u202e"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 import prowess
-from tests.hostile.web import SECONDS, request, served
+from tests.hostile.http_servers import SECONDS, request, served
 from tests.isolation import NOT_TESTED
 from tests.serving import certificate
 from tests.talking import put, skill_md

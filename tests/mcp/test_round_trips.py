@@ -22,7 +22,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 import prowess
 from bench.environments import NotInstalledError, cache_folder, python_with
-from tests.hostile.web import served
+from tests.hostile.http_servers import served
 from tests.isolation import NOT_TESTED
 from tests.talking import EXTENSION, Talk, put
 

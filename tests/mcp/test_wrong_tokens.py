@@ -12,14 +12,14 @@ import pytest
 
 from prowess import Limits
 from prowess.mcp.http.guard import RequestGuard, WrongTokens, make_access
-from tests.hostile.web import served
+from tests.hostile.http_servers import served
 from tests.talking import put, skill_md
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, MutableMapping
     from pathlib import Path
 
-    from tests.hostile.web import Reply, Served
+    from tests.hostile.http_servers import Reply, Served
 
 TOKEN = "a-long-random-token-0123456789"  # noqa: S105 - of the tests
 GUESSES = 300

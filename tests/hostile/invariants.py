@@ -1,9 +1,10 @@
-"""The layout of a hostile case and what must hold in every one of them, in the test process and in its children.
+"""The folders of a hostile case, and the invariants that must hold in every case.
 
-A library holds one good skill and one folder for the case; a secret with a marker lies outside. Whatever the case,
-the good skill stays listed and readable, the marker appears in nothing that the engine says, no file is created,
-changed or deleted, every failure is a typed error or an issue that names the path and the rule, and no process is
-left behind.
+A library holds one good skill and one folder for the case. A secret with a marker lies outside the library. In every
+case the good skill stays listed and readable, Prowess never shows the marker, no file is created, changed or deleted,
+every failure is a typed error or an issue that names the path and the rule, and no process is left behind.
+
+Both the tests and the child processes that they start import this module.
 """
 
 from __future__ import annotations
@@ -32,12 +33,15 @@ _MOST = 5_000  # entries in a snapshot: enough for every case that is not about 
 
 
 def skill_text(name: str, description: str = "Does what it says.", body: str = "Do it.\n") -> str:
-    """A SKILL.md that nothing is wrong with."""
+    """Return the text of a valid SKILL.md."""
     return f"---\nname: {name}\ndescription: {description}\n---\n{body}"
 
 
 class Library:
-    """``library/`` with ``good/`` and room for ``evil/``; ``outside/`` with the secret."""
+    """The folder ``library/`` with the good skill in ``good/``, and the folder ``outside/`` with the secret.
+
+    A test writes its hostile skill into ``library/evil/``.
+    """
 
     def __init__(self, base: Path) -> None:
         self.base = base
@@ -45,7 +49,7 @@ class Library:
         self.outside = base / "outside"
 
     def build(self) -> Library:
-        """Write the folders that every case begins with."""
+        """Write the folders that every case begins with, and return the library."""
         self.put("good/SKILL.md", skill_text("good", body="Do good.\n"))
         self.put("good/references/a.md", "a good reference\n")
         for name in ("secret.md", "sub/s.md"):
@@ -57,89 +61,98 @@ class Library:
 
     @property
     def evil(self) -> Path:
-        """The folder of the case."""
+        """The folder of the hostile skill."""
         return self.root / "evil"
 
     def put(self, path: str, content: str | bytes) -> Path:
-        """Write a file below the library."""
+        """Write a file below the library and return its path."""
         where = self.root / path
         where.parent.mkdir(parents=True, exist_ok=True)
         where.write_bytes(content.encode() if isinstance(content, str) else content)
         return where
 
     def write(self, content: str | bytes, folder: str = "evil") -> Path:
-        """Write the SKILL.md of the case."""
+        """Write the SKILL.md of the hostile skill and return its path."""
         return self.put(f"{folder}/SKILL.md", content)
 
-    # -- what must hold ------------------------------------------------------------------------------------------
+    # -- invariants ----------------------------------------------------------------------------------------------
 
     def scan(self, *more: Path, mode: Mode = "lenient", nested: bool = False, repair: bool = True) -> prowess.Catalog:
-        """The catalogue of the library (and of ``more``), after the standing assertions."""
-        with self.unchanged():
+        """Return the catalogue of the library and of the folders ``more`` after checking the invariants."""
+        with self.assert_unchanged():
             catalog = prowess.scan(self.root, *more, mode=mode, nested=nested, repair=repair)
             self.check(catalog)
         return catalog
 
     def check(self, catalog: prowess.Catalog) -> None:
-        """The good skill is listed and readable; the secret is nowhere; every issue says where and which rule."""
+        """Assert that the good skill is readable, the secret is not shown, and each issue has a code and a path."""
         assert "good" in catalog.names
         assert catalog.load("good").instructions == "Do good."
         assert catalog.read_resource("good", "references/a.md") == "a good reference\n"
-        assert MARKER not in said(catalog)
+        assert MARKER not in text_of(catalog)
         for issue in catalog.issues:
             assert issue.code, issue
             assert issue.message, issue
             assert issue.path, issue
 
-    def refused(self, call: Callable[[], object], *codes: str) -> prowess.SkillError:
-        """The typed error with which ``call`` fails; nothing changes."""
-        with self.unchanged():
-            return refusal(call, *codes)
+    def assert_refused(self, call: Callable[[], object], *codes: str) -> prowess.SkillError:
+        """Assert that ``call`` raises a typed error and changes no file, and return the error.
 
-    def rejected(self, *codes: str, folder: str = "evil", mode: Mode | None = None, head: bool = True) -> prowess.Issue:
-        """The issue with which the SKILL.md of the case is left out, whichever way it is asked for.
+        The error has one of ``codes``, if any are given.
+        """
+        with self.assert_unchanged():
+            return catch_refusal(call, *codes)
 
-        ``mode``: only that mode rejects it. ``head``: the frontmatter itself is at fault, not one of its fields.
+    def assert_rejected(
+        self, *codes: str, folder: str = "evil", mode: Mode | None = None, head: bool = True
+    ) -> prowess.Issue:
+        """Assert that every function that reads the hostile SKILL.md refuses it, and return the issue of a scan.
+
+        ``mode``: only that mode refuses it; by default both do. ``head``: the frontmatter itself is at fault, so that
+        ``parse_frontmatter`` refuses it too; otherwise one of its fields is.
         """
         path = self.root / folder / "SKILL.md"
         modes = MODES if mode is None else (mode,)
-        with self.unchanged():
+        with self.assert_unchanged():
             for each in modes:
-                self._rejected_as_file(path, each, codes)
+                self._assert_file_rejected(path, each, codes)
             if head:
-                refusal(lambda: prowess.parse_frontmatter(io.BytesIO(path.read_bytes())), *codes)
-            return self._rejected_in_catalog(path, codes) if "lenient" in modes else self._validated(path, codes)
+                catch_refusal(lambda: prowess.parse_frontmatter(io.BytesIO(path.read_bytes())), *codes)
+            return self._find_rejection(path, codes) if "lenient" in modes else self._assert_invalid(path, codes)
 
-    def _rejected_as_file(self, path: Path, mode: Mode, codes: tuple[str, ...]) -> None:
-        refusal(lambda: prowess.read_metadata(path, mode=mode), *codes)
-        refusal(lambda: prowess.parse_skill(path.read_bytes(), path, mode=mode), *codes)
-        refusal(lambda: prowess.parse_skill_file(path, mode=mode), *codes, "too-large")
+    def _assert_file_rejected(self, path: Path, mode: Mode, codes: tuple[str, ...]) -> None:
+        catch_refusal(lambda: prowess.read_metadata(path, mode=mode), *codes)
+        catch_refusal(lambda: prowess.parse_skill(path.read_bytes(), path, mode=mode), *codes)
+        catch_refusal(lambda: prowess.parse_skill_file(path, mode=mode), *codes, "too-large")
         if mode == "strict":
-            error = refusal(lambda: prowess.scan(self.root, mode="strict"), *codes)
+            error = catch_refusal(lambda: prowess.scan(self.root, mode="strict"), *codes)
             assert error.path == str(path)
-        self._validated(path, codes)
+        self._assert_invalid(path, codes)
 
-    def _rejected_in_catalog(self, path: Path, codes: tuple[str, ...]) -> prowess.Issue:
+    def _find_rejection(self, path: Path, codes: tuple[str, ...]) -> prowess.Issue:
         catalog = self.scan()
         assert path not in [skill.path for skill in catalog]
-        return found(catalog.issues, path, *codes)
+        return find_error(catalog.issues, path, *codes)
 
-    def _validated(self, path: Path, codes: tuple[str, ...]) -> prowess.Issue:
+    def _assert_invalid(self, path: Path, codes: tuple[str, ...]) -> prowess.Issue:
         issues = prowess.validate(path.parent)
         assert MARKER not in "\n".join(map(str, issues))
-        return found(issues, path, *codes, "too-large")
+        return find_error(issues, path, *codes, "too-large")
 
     @contextmanager
-    def unchanged(self) -> Iterator[None]:
-        """Nothing in the library or outside it is created, changed or deleted, and no process is left."""
-        before, running = snapshot(self.base), children()
+    def assert_unchanged(self) -> Iterator[None]:
+        """Assert that the block creates, changes and deletes no file and leaves no process behind."""
+        before, running = snapshot(self.base), child_processes()
         yield
         assert snapshot(self.base) == before
-        assert children() == running
+        assert child_processes() == running
 
 
-def refusal(call: Callable[[], object], *codes: str) -> prowess.SkillError:
-    """The typed error with which ``call`` fails: with one of ``codes`` if any are given, and without the secret."""
+def catch_refusal(call: Callable[[], object], *codes: str) -> prowess.SkillError:
+    """Return the typed error that ``call`` raises.
+
+    Assert that it has one of ``codes``, if any are given, and does not show the secret.
+    """
     error = _raised_by(call)
     words = "\n".join((str(error), repr(error), error.message, error.path, error.hint))
     assert MARKER not in words
@@ -150,22 +163,22 @@ def refusal(call: Callable[[], object], *codes: str) -> prowess.SkillError:
 
 def _raised_by(call: Callable[[], object]) -> prowess.SkillError:
     try:
-        given = call()
+        returned = call()
     except prowess.SkillError as error:
         return error
-    raise AssertionError(f"not refused: {given!r:.200}")
+    raise AssertionError(f"not refused: {returned!r:.200}")
 
 
-def found(issues: tuple[prowess.Issue, ...], path: Path, *codes: str) -> prowess.Issue:
-    """The error about ``path`` with one of ``codes``."""
+def find_error(issues: tuple[prowess.Issue, ...], path: Path, *codes: str) -> prowess.Issue:
+    """Return the first issue about ``path`` that is an error and has one of ``codes``."""
     about = [issue for issue in issues if issue.path == str(path) and issue.severity == "error"]
     fitting = [issue for issue in about if issue.code in codes]
     assert fitting, f"no {codes} for {path} among {[str(issue) for issue in issues]}"
     return fitting[0]
 
 
-def said(catalog: prowess.Catalog) -> str:
-    """Everything that a catalogue tells of its skills without reading their bodies."""
+def text_of(catalog: prowess.Catalog) -> str:
+    """Return all text that a catalogue gives about its skills without reading their bodies."""
     words = [prowess.render_catalog(catalog, style=style) for style in STYLES]
     words += [f"{issue} {issue.hint}" for issue in catalog.issues]
     words += [f"{skill!r} {skill.to_dict()} {skill.to_xml()} {catalog.explain(skill.name)}" for skill in catalog]
@@ -174,7 +187,7 @@ def said(catalog: prowess.Catalog) -> str:
 
 
 def snapshot(base: Path) -> dict[str, object]:
-    """What lies below ``base``: kinds, modes, sizes, times, links, and the content of small files."""
+    """Return the mode, size, times and link target of everything below ``base``, and the content of small files."""
     seen: dict[str, object] = {}
     waiting = [str(base)]
     while waiting and len(seen) < _MOST:
@@ -207,10 +220,10 @@ def _content(path: str, info: os.stat_result) -> bytes | str:
         return b""
 
 
-def children() -> frozenset[str]:
-    """The processes that this one has started and that are still there; none where the system does not say."""
-    found: set[str] = set()
+def child_processes() -> frozenset[str]:
+    """Return the ids of the running children of this process, or nothing where the system has no ``/proc``."""
+    pids: set[str] = set()
     for task in Path("/proc/self/task").glob("*/children"):
         with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
-            found.update(task.read_text(encoding="ascii").split())
-    return frozenset(found)
+            pids.update(task.read_text(encoding="ascii").split())
+    return frozenset(pids)

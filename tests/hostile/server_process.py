@@ -1,4 +1,4 @@
-"""What the process of a server does; the program of a nursery, which has imported the SDK already."""
+"""The program of a server process. A fork server runs it, which has imported the SDK already."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ if TYPE_CHECKING:
 
 
 def prepare() -> Callable[..., None]:
-    """Import what a server on HTTP needs."""
+    """Import what an HTTP server needs, and return the function that serves."""
     for name in ("prowess.mcp.serve", "prowess.mcp.server", "prowess.mcp.http.app", "uvicorn"):
         importlib.import_module(name)
     return serve_folder
 
 
 def serve_folder(root: Path, bind: str, access: dict[str, Any], handles: int, limits: dict[str, float]) -> None:
-    """Serve until a signal comes; the address is printed.
+    """Print the address, and serve the folder until a signal comes.
 
-    ``access`` are further options of the server: who may ask. ``handles``: how many it may have open (0: as many).
+    ``access``: further options of the server, which say who may ask. ``handles``: how many files and connections the
+    process may have open, or 0 for the limit of the system.
     """
     if handles:
         import resource  # noqa: PLC0415 - POSIX only

@@ -1,7 +1,7 @@
-"""What a child process does: limits first, then the code of the case, then what it cost, as JSON.
+"""The program of a child process: it sets limits, runs the code of a case, and prints the outcome as JSON.
 
-The program of a nursery. The code sees ``library``, ``prowess``, ``naive``, ``standing`` and ``args``, and leaves its
-answer in ``result``.
+A fork server runs it. The code sees ``library``, ``prowess``, ``naive``, ``invariants`` and ``args``, and stores its
+answer in ``result``. The outcome includes what the code cost.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def use_way(way: str | None) -> None:
 
 
 class Meter:
-    """Bytes that went through ``os.read`` and its kin, by file; folders that were listed; files that were opened."""
+    """Counts the bytes that ``os.read`` and ``os.pread`` return, by file, and the folders that are listed."""
 
     def __init__(self) -> None:
         self.read: dict[str, int] = {}
@@ -65,7 +65,7 @@ def _name_of(fd: int) -> str:
 
 
 def memory(field: str) -> int:
-    """A figure of this process in bytes: ``VmRSS`` now, ``VmHWM`` at its peak, ``VmSize`` of addresses."""
+    """Return a figure of this process in bytes: ``VmRSS`` now, ``VmHWM`` at its peak, ``VmSize`` of addresses."""
     for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
         if line.startswith(f"{field}:"):
             return int(line.split()[1]) * 1024
@@ -73,7 +73,7 @@ def memory(field: str) -> int:
 
 
 def limit_memory(mib: int) -> None:
-    """Let this process grow by so much and no more; the hard limit stays, so that it can be lifted again."""
+    """Let this process grow by at most ``mib`` MiB. The hard limit stays, so that ``lift_limits`` can undo this."""
     import resource  # noqa: PLC0415 - POSIX only
 
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
@@ -88,7 +88,7 @@ def lift_limits() -> None:
 
 
 def drop_privileges() -> None:
-    """Become nobody, whom permissions bind."""
+    """Become a user whom file permissions bind, unlike root."""
     os.setgroups([])
     os.setgid(NOBODY)
     os.setuid(NOBODY)
@@ -103,7 +103,7 @@ def has_children() -> bool:
 
 
 def run(code: str, names: dict[str, Any]) -> dict[str, object]:
-    """The answer of the code, or what it raised."""
+    """Run the code, and return its result or what it raised."""
     try:
         exec(compile(code, "<case>", "exec"), names)  # noqa: S102 - the tests write it
     except BaseException as error:  # noqa: BLE001 - a twin may fail in any way
@@ -118,7 +118,7 @@ def prepare(way: str) -> Callable[..., None]:
     meter = Meter()
     meter.watch()
     names: dict[str, Any] = {name: importlib.import_module(name) for name in ("json", "os", "sys", "prowess")}
-    names |= {"naive": importlib.import_module("naive"), "standing": importlib.import_module("standing")}
+    names |= {"naive": importlib.import_module("naive"), "invariants": importlib.import_module("invariants")}
     names["meter"] = meter
     names["prowess"].parse_skill(_PLAIN_WARM_UP)  # what is imported only when it is needed
     best = importlib.import_module("prowess.files.contained_open").best_open_method()
@@ -135,9 +135,9 @@ def prepare(way: str) -> Callable[..., None]:
 
 
 def answer_case(options: dict[str, Any], code: str, names: dict[str, Any]) -> None:
-    """Limit this process, run the code, and print what came of it and what that cost."""
+    """Limit this process, run the code, and print the outcome and what it cost."""
     meter: Meter = names["meter"]
-    names["library"] = names["standing"].Library(Path(options["base"]))
+    names["library"] = names["invariants"].Library(Path(options["base"]))
     if options["nobody"]:
         drop_privileges()
     if options["memory"]:

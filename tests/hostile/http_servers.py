@@ -1,4 +1,4 @@
-"""Servers in processes of their own for the cases on HTTP, and requests to them byte by byte."""
+"""HTTP servers of Prowess in processes of their own, and requests to them byte by byte."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 
 
 class Reply(NamedTuple):
-    """The status of an answer, its headers as text, and its body; 0 when the connection was just closed."""
+    """The status of an answer, its headers as text, and its body. The status is 0 when the server just hung up."""
 
     status: int
     head: str = ""
@@ -31,7 +31,7 @@ class Reply(NamedTuple):
 
 
 class Served(NamedTuple):
-    """A server that runs."""
+    """A running server."""
 
     host: str
     port: int
@@ -45,14 +45,14 @@ class Served(NamedTuple):
         return socket.create_connection((self.host, self.port), timeout=SECONDS)
 
     def raw(self, data: bytes) -> Reply:
-        """What comes back for these very bytes."""
+        """Send exactly these bytes, and return the reply."""
         with self.connect() as connection:
             with suppress(BrokenPipeError, ConnectionResetError):  # it has answered already, and hung up
                 connection.sendall(data)
             return read_reply(connection)
 
     def post(self, body: bytes, *headers: str, host: str = "", version: str = "2026-07-28", length: int = -1) -> Reply:
-        """A request as a client sends it, but for what the case changes."""
+        """Send a POST request as a client does, except for what the arguments change, and return the reply."""
         own = [
             f"Host: {host or self.name}",
             "Accept: application/json, text/event-stream",
@@ -65,12 +65,12 @@ class Served(NamedTuple):
         return self.raw(rows.encode("latin-1") + body)
 
     def ask(self, method: str, *headers: str, **params: Any) -> Reply:  # noqa: ANN401 - the method's own
-        """A whole request of the protocol."""
+        """Send a valid request of the protocol, and return the reply."""
         extra = [f"Mcp-Name: {params[key]}" for key in ("uri",) if method == "resources/read" and key in params]
         return self.post(request(method, **params), f"Mcp-Method: {method}", *extra, *headers)
 
     def memory(self) -> int:
-        """KiB in use."""
+        """Return how many KiB of memory the server uses."""
         rows = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii").splitlines()
         return next(int(row.split()[1]) for row in rows if row.startswith("VmRSS"))
 
@@ -85,7 +85,7 @@ def request(method: str, **params: Any) -> bytes:  # noqa: ANN401
 
 
 def read_reply(connection: socket.socket) -> Reply:
-    """One answer, read to its announced end."""
+    """Read one answer up to the length that it announces."""
     data = b""
     try:
         while b"\r\n\r\n" not in data:
@@ -114,10 +114,10 @@ def served(
     handles: int = 0,
     **limits: float,
 ) -> Iterator[Served]:
-    """A server of that folder, which ends with the block. ``handles``: how many it may have open."""
+    """Serve a folder until the block ends. ``handles``: how many files and connections the server may have open."""
     reading, writing = os.pipe()
     with os.fdopen(reading, encoding="ascii") as printed, Path(os.devnull).open("r+b") as nothing:
-        process = nursery_of(HERE / "server_inside.py").fork(
+        process = nursery_of(HERE / "server_process.py").fork(
             str(root),
             bind,
             {"token": token, "hosts": hosts},
