@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import prowess
-from tests.serving import NEW, OLD, RawSite, Site, skill_md
+from tests.web_sites import NEW, OLD, RawSite, Site, skill_md
 
 Load = Callable[..., prowess.Catalog]
 PDF = skill_md("pdf", body="First.\n")

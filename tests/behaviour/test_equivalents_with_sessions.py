@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import prowess
-from tests.serving import OLD, Site, skill_md
+from tests.web_sites import OLD, Site, skill_md
 
 Put = Callable[..., Path]
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import prowess
+from tests.fork_server import fork_server_for
 from tests.hostile.installer_case import InstallerCase
 from tests.hostile.invariants import Library
-from tests.nursery import nursery_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,9 +116,9 @@ class Children:
         user without privileges.
         """
         options = {"base": str(library.base), "memory": memory, "nobody": nobody}
-        nursery = nursery_of(HERE / "case_process.py", open_method or "", env=tuple((env or {}).items()))
+        fork_server = fork_server_for(HERE / "case_process.py", open_method or "", env=tuple((env or {}).items()))
         try:
-            done = nursery.run(options, code, *args, given=stdin, seconds=kill_after)
+            done = fork_server.run(options, code, *args, given=stdin, seconds=kill_after)
         except TimeoutError:
             return Outcome(killed=True)
         if done.returncode < 0:

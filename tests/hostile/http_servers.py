@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tests.nursery import nursery_of
+from tests.fork_server import fork_server_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -117,7 +117,7 @@ def served(
     """Serve a folder until the block ends. ``handles``: how many files and connections the server may have open."""
     reading, writing = os.pipe()
     with os.fdopen(reading, encoding="ascii") as printed, Path(os.devnull).open("r+b") as nothing:
-        process = nursery_of(HERE / "server_process.py").fork(
+        process = fork_server_for(HERE / "server_process.py").fork(
             str(root),
             bind,
             {"token": token, "hosts": hosts},

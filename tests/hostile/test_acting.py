@@ -961,13 +961,13 @@ def test_a_sandboxed_script_cannot_reach_other_processes_or_mount(stage: Stage, 
 def run_restricted(
     code: str, library: Library, *words: str, ordinary: bool = False, refuse: tuple[str, ...] = ()
 ) -> Any:  # noqa: ANN401 - what the code prints as JSON
-    """What code answers in a host that may do less than this process: see ``tests/restricted.py``."""
+    """What code answers in a host that may do less than this process: see ``tests/restricted_host.py``."""
     for name in ("python", "home", "temporary"):
         (library.base / name).mkdir(exist_ok=True)
         (library.base / name).chmod(0o777)
     options = json.dumps({"ordinary": str(library.base / "python") if ordinary else "", "refuse": refuse})
     own = {"HOME": str(library.base / "home"), "TMPDIR": str(library.base / "temporary")}
-    program = str(Path(__file__).parent.parent / "restricted.py")
+    program = str(Path(__file__).parent.parent / "restricted_host.py")
     argv = [sys.executable, program, options, code, str(library.root), *words]
     done = subprocess.run(argv, capture_output=True, encoding="utf-8", timeout=60, check=False, env=os.environ | own)
     if done.stderr.startswith("unavailable"):

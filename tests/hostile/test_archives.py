@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from tests.hostile.conftest import Children, Remote
     from tests.hostile.invariants import Library
-    from tests.serving import Site
+    from tests.web_sites import Site
 
 MIB = 1 << 20
 

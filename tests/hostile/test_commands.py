@@ -20,7 +20,7 @@ import pytest
 
 import prowess
 from prowess.cli.command_table import COMMANDS
-from tests.command_lines import fork_command, run_command
+from tests.cli_processes import fork_command, run_command
 from tests.repositories import Repository
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import pytest
 
 import prowess
 from prowess.install.lookalikes import name_skeleton
-from tests.nursery import nursery_of
+from tests.fork_server import fork_server_for
 from tests.repositories import skill_text
 
 if TYPE_CHECKING:
@@ -393,7 +393,7 @@ def test_a_naive_remove_follows_the_name(library: Library, naive_installer: Modu
 
 def run(program: str, *arguments: object) -> list[object]:
     """What one of the programs of the matrices answers."""
-    done = nursery_of(INSTALL / program).run(*arguments, seconds=600)
+    done = fork_server_for(INSTALL / program).run(*arguments, seconds=600)
     assert done.returncode == 0, done.stderr
     answer: list[object] = json.loads(done.stdout)
     return answer

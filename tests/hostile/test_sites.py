@@ -13,7 +13,7 @@ import pytest
 
 import prowess
 from prowess.fetch.cache import sha256_hex as plain_sha256
-from tests.serving import NEW, OLD, Names, RawSite, Site, certificate, sha256, skill_md
+from tests.web_sites import NEW, OLD, Names, RawSite, Site, certificate, sha256, skill_md
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from tests.command_lines import fork_command, run_command
+from tests.cli_processes import fork_command, run_command
 
 if TYPE_CHECKING:
     from tests.hostile.invariants import Library

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.nursery import nursery_of
+from tests.fork_server import fork_server_for
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that begin at once")
 
@@ -20,6 +20,6 @@ ROUNDS = (1, 50)
 @pytest.mark.parametrize("scenario", ["same", "versions", "remove", "list"])
 def test_sixteen_processes_at_once(tmp_path: Path, scenario: str, full: bool) -> None:
     """The same skill, different versions, install against remove, install against list."""
-    done = nursery_of(Path(__file__).parent / "crowd.py").run(str(tmp_path), scenario, ROUNDS[full], seconds=1800)
+    done = fork_server_for(Path(__file__).parent / "crowd.py").run(str(tmp_path), scenario, ROUNDS[full], seconds=1800)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == []

@@ -18,9 +18,9 @@ import pytest
 
 import prowess
 from tests.hostile.http_servers import SECONDS, request, served
-from tests.isolation import NOT_TESTED
-from tests.serving import certificate
-from tests.talking import put, skill_md
+from tests.mcp_peers import put, skill_md
+from tests.sandbox_support import NOT_TESTED
+from tests.web_sites import certificate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,12 +13,12 @@ from prowess.errors import HINTS
 from prowess.mcp.http.app import make_guarded_app
 from prowess.mcp.http.bind import check_token, parse_bind, parse_host_names, parse_origins, token_in
 from prowess.mcp.http.guard import make_access
-from tests.talking import put, skill_md, talk, talking
+from tests.mcp_peers import put, skill_md, talk, talking
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.talking import Talk
+    from tests.mcp_peers import Talk
 
 LIMITS = prowess.Limits(watch_seconds=0.05)
 SECONDS = 30

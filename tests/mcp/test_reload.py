@@ -13,14 +13,14 @@ from mcp.client.subscriptions import PromptsListChanged, ResourcesListChanged, R
 import prowess
 from prowess.mcp.live_catalog import LiveCatalog, SkillLoader
 from prowess.mcp.options import ServeOptions
-from tests.talking import offered, put, skill_md, talking
+from tests.mcp_peers import offered, put, skill_md, talking
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from prowess.discovery.file_changes import WatchMethod
     from prowess.mcp.served_skills import ServedSkills
-    from tests.talking import Talk
+    from tests.mcp_peers import Talk
 
 NOTICES: list[WatchMethod] = ["watchfiles", "stat"]
 SECONDS = 30

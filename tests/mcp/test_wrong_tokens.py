@@ -13,7 +13,7 @@ import pytest
 from prowess import Limits
 from prowess.mcp.http.guard import RequestGuard, WrongTokens, make_access
 from tests.hostile.http_servers import served
-from tests.talking import put, skill_md
+from tests.mcp_peers import put, skill_md
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, MutableMapping

@@ -1,7 +1,7 @@
-"""Command lines as processes of their own, in files, pipes or on a terminal, without the cost of starting Python.
+"""Processes that run the command line ``prowess``, forked instead of started, so that they cost little.
 
-As the program of a nursery, this file runs the command line that is asked for. Where the start itself is tested, or
-what a command imports, a test starts Python.
+Their streams are files, pipes or a terminal. A fork server runs this file as its program. A test of the start of the
+program, or of what a command imports, starts Python instead.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from subprocess import CompletedProcess
     from typing import IO
 
-    from tests.nursery import Forked
+    from tests.fork_server import ForkedProcess
 
 SECONDS = 60
 
@@ -33,21 +33,22 @@ def fork_command(
     stderr: IO[Any] | int,
     env: Mapping[str, str] | None = None,
     terminal: int | None = None,
-) -> Forked:
-    """A process that runs ``prowess`` with these words, in our environment with ``env`` added, and our working folder.
+) -> ForkedProcess:
+    """Fork a process that runs ``prowess`` with these words, and return the process.
 
-    ``terminal``: the number of the stream that is the terminal of its session.
+    It has our working folder and our environment with ``env`` added. ``terminal``: the number of the stream that is the
+    terminal of its session.
     """
-    from tests.nursery import nursery_of  # noqa: PLC0415 - the nursery itself runs this file
+    from tests.fork_server import fork_server_for  # noqa: PLC0415 - the fork server itself runs this file
 
-    nursery = nursery_of(Path(__file__))
-    return nursery.fork(list(words), dict(env or {}), terminal, stdin=stdin, stdout=stdout, stderr=stderr)
+    fork_server = fork_server_for(Path(__file__))
+    return fork_server.fork(list(words), dict(env or {}), terminal, stdin=stdin, stdout=stdout, stderr=stderr)
 
 
 def run_command(
     words: Sequence[str], *, given: str = "", env: Mapping[str, str] | None = None
 ) -> CompletedProcess[bytes]:
-    """What ``prowess`` with these words printed into files, and its status, with ``given`` as its input."""
+    """Run ``prowess`` with these words and with ``given`` as its input, and return its status and its output."""
     import subprocess  # noqa: PLC0415 - a fresh command has not imported it
 
     with TemporaryFile() as stdin, TemporaryFile() as stdout, TemporaryFile() as stderr:
@@ -63,11 +64,11 @@ def run_command(
         return subprocess.CompletedProcess(words, status, stdout.read(), stderr.read())
 
 
-# -- in the nursery ----------------------------------------------------------------------------------------------------
+# -- in the fork server ------------------------------------------------------------------------------------------------
 
 
 def prepare() -> Callable[..., None]:
-    """Import what most commands import."""
+    """Import what most commands import, and return the function that runs a command line."""
     for name in (
         *("prowess", "prowess.cli.main", "prowess.cli.commands.install", "prowess.cli.commands.trust"),
         *(
@@ -95,7 +96,7 @@ def run_line(words: list[str], env: dict[str, str], terminal: int | None) -> Non
 
 
 def _open_streams() -> None:
-    """Make the standard streams anew, as Python does when it starts: those of the nursery were made for others."""
+    """Open the standard streams as Python does when it starts, since those of the fork server belong to it."""
     for number, (name, mode, errors) in enumerate(
         (("stdin", "r", "strict"), ("stdout", "w", "strict"), ("stderr", "w", "backslashreplace"))
     ):

@@ -1,8 +1,8 @@
-"""The main program of a host that may do less than the one that runs the tests: ``restricted.py OPTIONS CODE WORD…``.
+"""A program that runs code with fewer rights than the tests have: ``restricted_host.py OPTIONS CODE WORD…``.
 
-``OPTIONS`` is JSON. ``ordinary``: a folder; the code is run by a user without privileges, by a Python that is mounted
-there where the one of the tests lies in somebody's home folder. ``refuse``: system calls that fail with EPERM, as they
-do in most containers. The code is then run by a new process of the same Python.
+``OPTIONS`` is JSON. ``ordinary`` is a folder: the code runs as a user without privileges. Where the Python of the tests
+lies in a home folder, which that user may not enter, it is mounted at this folder. ``refuse`` is a list of system calls
+that fail with EPERM, as they do in most containers. The code then runs in a new process of the same Python.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 4096, 16384, 1 << 18
 
 
 def mount_python(folder: str) -> str:
-    """The path of a Python that everybody may run: in a mount namespace of this process."""
+    """Mount this Python at ``folder``, for this process only, and return the path of its program."""
     libc = ctypes.CDLL(None, use_errno=True)
     private = libc.unshare(CLONE_NEWNS) or libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None)
     if private or libc.mount(sys.base_prefix.encode(), folder.encode(), None, MS_BIND, None):

@@ -1,4 +1,7 @@
-"""Both ends of MCP for tests: a client that asks our server anything, and a server that answers as it is told to."""
+"""The other end of an MCP connection in tests.
+
+``Talk`` is a client that sends any request to our server. ``Plan`` is a server that answers our client as a test says.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +32,12 @@ SCRIPT = Path(__file__).parent / "mcp" / "scripted_server.py"
 
 
 def skill_md(name: str, description: str = "Does it.", body: str = "Do it.\n", fields: str = "") -> bytes:
-    """A SKILL.md that nothing is wrong with."""
+    """Return the bytes of a valid SKILL.md."""
     return f"---\nname: {name}\ndescription: {description}\n{fields}---\n{body}".encode()
 
 
 def put(root: Path, path: str, content: str | bytes) -> Path:
-    """Write a file below a folder."""
+    """Write a file below a folder, and return its path."""
     where = root / path
     where.parent.mkdir(parents=True, exist_ok=True)
     where.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -45,23 +48,23 @@ def sha256(data: bytes) -> str:
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
-# -- asking our server -------------------------------------------------------------------------------------------------
+# -- a client for our server -------------------------------------------------------------------------------------------
 
 
 class Talk:
-    """A connection to our server by the official SDK's client."""
+    """A connection to our server, made with the client of the official SDK."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
 
     async def ask(self, method: str, **params: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever the method takes
-        """The answer, as it came."""
+        """Send a request, and return the answer as it came."""
         request = types.Request[dict[str, Any], str](method=method, params=params)
         answer: dict[str, Any] = await self.client.session.send_request(request, ANYTHING)
         return answer
 
     async def refusal(self, method: str, **params: Any) -> int:  # noqa: ANN401
-        """The code of the error that a request is answered with."""
+        """Send a request that the server must refuse, and return the code of the error."""
         try:
             await self.ask(method, **params)
         except MCPError as error:
@@ -69,7 +72,7 @@ class Talk:
         raise AssertionError(f"{method} was answered")
 
     async def all_skills(self) -> list[dict[str, Any]]:
-        """Every entry, page by page."""
+        """Return every entry of the listing, from all pages."""
         found: list[dict[str, Any]] = []
         params: dict[str, Any] = {}
         while True:
@@ -81,7 +84,7 @@ class Talk:
 
 
 async def offered(connection: Talk) -> dict[str, list[str]]:
-    """The names of the skills behind each way to them."""
+    """Return the names of the skills that the server offers as skills, resources, prompts and tools."""
     resources = (await connection.ask("resources/list"))["resources"]
     prompts = (await connection.ask("prompts/list"))["prompts"]
     tools = (await connection.ask("tools/list"))["tools"]
@@ -96,19 +99,19 @@ async def offered(connection: Talk) -> dict[str, list[str]]:
 
 
 def everywhere(*names: str) -> dict[str, list[str]]:
-    """What is offered when these skills are, behind each way."""
+    """Return what ``offered`` returns when exactly these skills are offered in every way."""
     return {way: sorted(names) for way in ("skills", "resources", "prompts", "tools")}
 
 
 @asynccontextmanager
 async def talking(server: Server, mode: str = "auto", **options: Any) -> AsyncIterator[Talk]:  # noqa: ANN401
-    """A client in the same process; ``mode="legacy"``: of the older protocol."""
+    """Connect a client in this process. With ``mode="legacy"`` it speaks the older protocol."""
     async with Client(server.lowlevel, mode=mode, extensions=[advertise(EXTENSION)], cache=None, **options) as client:
         yield Talk(client)
 
 
 def talk(server: Server, words: Callable[[Talk], Coroutine[Any, Any, Any]], mode: str = "auto") -> Any:  # noqa: ANN401
-    """What ``words`` gives, said to a server."""
+    """Connect to a server, and return what the coroutine function ``words`` returns for the connection."""
 
     async def whole() -> Any:  # noqa: ANN401
         async with talking(server, mode) as connection:
@@ -121,21 +124,21 @@ def talk(server: Server, words: Callable[[Talk], Coroutine[Any, Any, Any]], mode
 
 
 def entry_of(name: str, files: Mapping[str, bytes], fields: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The right entry for these files."""
+    """Return the correct entry for a skill with these files."""
     rows = [{"uri": f"skill://{name}/{p}", "digest": sha256(d), "size": len(d)} for p, d in files.items()]
     front = {"name": name, "description": "Does it.", **(fields or {})}
     return {"uri": f"skill://{name}/SKILL.md", "frontmatter": front, "resources": rows}
 
 
 def contents_of(uri: str, data: bytes) -> dict[str, Any]:
-    """The answer to a read of text."""
+    """Return the answer to a read of a text file."""
     row = {"uri": uri, "mimeType": "text/plain", "text": data.decode()}
     return {"resultType": "complete", "contents": [row], "ttlMs": 0, "cacheScope": "private"}
 
 
 @dataclass
 class Plan:
-    """What the scripted server answers, by method; a program and a log of what it was asked."""
+    """A server that answers as the fields say, and logs its requests. The program is ``mcp/scripted_server.py``."""
 
     folder: Path
     extension: bool = True
@@ -149,7 +152,7 @@ class Plan:
     start: dict[str, Any] = field(default_factory=dict)
 
     def add(self, name: str, files: Mapping[str, bytes] | None = None, **fields: Any) -> dict[str, Any]:  # noqa: ANN401
-        """A skill that is served as it should be; its entry, to be changed as a case wants it."""
+        """Add a skill that is served correctly, and return its entry, which a test may change."""
         files = files or {"SKILL.md": skill_md(name)}
         entry = entry_of(name, files, fields)
         self.skills.append(entry)
@@ -158,7 +161,7 @@ class Plan:
         return entry
 
     def command(self) -> list[str]:
-        """What starts the server as it is planned now."""
+        """Write the plan to a file, and return the command that starts the server with it."""
         keys = ("extension", "skills", "reads", "gets", "listing", "reading", "start")
         plan = self.folder / "plan.json"
         plan.write_text(json.dumps({key: getattr(self, key) for key in keys}), encoding="utf-8")
@@ -169,7 +172,7 @@ class Plan:
         return self.folder / "asked.jsonl"
 
     def asked(self) -> list[tuple[str, str]]:
-        """Every request so far: its method, and the address in it."""
+        """Return the method and the URI of every request so far."""
         if not self.log.exists():
             return []
         rows = [json.loads(row) for row in self.log.read_text(encoding="utf-8").splitlines()]

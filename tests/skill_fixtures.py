@@ -1,4 +1,4 @@
-"""A way to write a skill in one line."""
+"""A fixture that writes a skill in one line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def put(tmp_path: Path) -> Callable[..., Path]:
-    """Write a SKILL.md below ``tmp_path`` and get its folder; the name is the folder's unless rows say otherwise."""
+    """A function that writes a SKILL.md into a folder below ``tmp_path`` and returns the folder.
+
+    The name of the skill is the name of the folder unless ``rows`` give other frontmatter.
+    """
 
     def write(folder: str, rows: str | None = None, body: str = "Do it.\n", *, file: str = "SKILL.md") -> Path:
         path = tmp_path / folder / file

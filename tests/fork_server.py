@@ -1,11 +1,12 @@
-"""Processes of tests without the cost of starting Python: one that has imported what they need forks for each.
+"""A fork server: a process that has imported what tests need, and forks a new process for each request.
 
-To start Python, import the engine and load YAML takes a quarter of a second of the processor, a server for MCP five
-times as long; a fork of a process that has done so takes milliseconds. What is forked is a process of its own all the
-same, with its own memory, environment, limits and standard streams.
+To start Python, import Prowess and load YAML takes a quarter of a second of processor time. An MCP server takes five
+times as long. A fork of a process that has imported these takes milliseconds. The forked process has its own memory,
+environment, limits and standard streams.
 
-As a program, ``nursery.py PROGRAM ARGUMENTS…`` calls ``prepare(*arguments)`` of that file, which imports what is needed
-and returns a function; each request is answered by that function in a new process. Needs ``os.fork``.
+``fork_server.py PROGRAM ARGUMENTS…`` loads the file PROGRAM and calls its function ``prepare(*arguments)``, which
+imports what is needed and returns a function. For each request that function is called in a new process. The system
+must have ``os.fork``.
 """
 
 from __future__ import annotations
@@ -34,24 +35,24 @@ MOST_BYTES = 1 << 17
 SECONDS = 60.0
 NO_DISK_WAITS = "--no-disk-waits"
 
-_nursery_options: list[str] = []
+_server_options: list[str] = []
 
 
 def skip_disk_waits() -> None:
-    """Have this process, and what nurseries fork for it, go on without waiting until the disk holds what was written.
+    """Make ``os.fsync`` return at once, in this process and in those that fork servers fork for it.
 
-    That is most of the time of an install, and shows only after a power cut, which no test brings about. Programs that
-    are started, and the whole run with ``--full``, wait.
+    Waiting for the disk takes most of the time of an install, and only a power cut shows the difference. Programs that
+    tests start, and a run with ``--full``, do wait.
     """
-    _nursery_options[:] = [NO_DISK_WAITS]
-    os.fsync = os.fstat  # type: ignore[assignment]  # which refuses a descriptor that is not open, too
+    _server_options[:] = [NO_DISK_WAITS]
+    os.fsync = os.fstat  # type: ignore[assignment]  # fstat also refuses a descriptor that is not open
 
 
-# -- in the test -------------------------------------------------------------------------------------------------------
+# -- in the test process------------------------------------------------------------------------------------------------
 
 
-class Forked:
-    """A process that a nursery forked."""
+class ForkedProcess:
+    """A process that a fork server has forked."""
 
     def __init__(self, report: socket.socket) -> None:
         self._report = report
@@ -59,8 +60,11 @@ class Forked:
         self.pid = int(report.recv(MOST_BYTES))
 
     def wait(self, seconds: float = SECONDS) -> int:
-        """Its exit status, negative for a signal, as ``subprocess`` has it; ``TimeoutError`` after ``seconds``."""
-        from tests.costs import count_elsewhere  # noqa: PLC0415 - the nursery itself has no pytest
+        """Wait for the process to end and return its exit status, which is negative for a signal.
+
+        Raises ``TimeoutError`` after ``seconds``.
+        """
+        from tests.cost_plugin import count_elsewhere  # noqa: PLC0415 - the fork server itself has no pytest
 
         self._report.settimeout(seconds)
         status, spent = json.loads(self._report.recv(MOST_BYTES))
@@ -70,22 +74,22 @@ class Forked:
         return int(status)
 
     def kill(self) -> None:
-        """End it at once where it still runs."""
+        """Kill the process if it still runs."""
         if not self.is_over:
             self.end(signal.SIGKILL)
 
     def end(self, number: int = signal.SIGTERM) -> int:
-        """Its exit status after it got this signal."""
+        """Send a signal to the process, wait for its end, and return its exit status."""
         os.kill(self.pid, number)
         return self.wait()
 
 
-class Nursery:
-    """A process that has imported what a program needs, and forks when asked to."""
+class ForkServer:
+    """A process that has imported what a program needs, and forks on request."""
 
     def __init__(self, program: Path, *arguments: str, env: tuple[tuple[str, str], ...] = ()) -> None:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        command = [sys.executable, __file__, *_nursery_options, str(program), *arguments]
+        command = [sys.executable, __file__, *_server_options, str(program), *arguments]
         self._process = subprocess.Popen(command, stdin=theirs.fileno(), env={**os.environ, **dict(env)})
         self._env = env
         theirs.close()
@@ -101,17 +105,23 @@ class Nursery:
         stdin: IO[Any] | int,
         stdout: IO[Any] | int,
         stderr: IO[Any] | int,
-    ) -> Forked:
-        """A new process that answers ``arguments``, with these streams, our environment and our working folder."""
+    ) -> ForkedProcess:
+        """Fork a process that calls the function of the program with ``arguments``, and return the process.
+
+        It has these standard streams, and the environment and the working folder of the test.
+        """
         report, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         request = json.dumps([arguments, {**os.environ, **dict(self._env)}, str(Path.cwd())]).encode()
         files = [theirs.fileno(), *(one if isinstance(one, int) else one.fileno() for one in (stdin, stdout, stderr))]
         socket.send_fds(self._control, [request], files)
         theirs.close()
-        return Forked(report)
+        return ForkedProcess(report)
 
     def run(self, *arguments: Any, given: str = "", seconds: float = SECONDS) -> subprocess.CompletedProcess[str]:  # noqa: ANN401 - what JSON holds
-        """What a new process printed, with ``given`` as its input; after ``seconds`` it is killed: ``TimeoutError``."""
+        """Fork a process with ``given`` as its input, wait for its end, and return its status and its output.
+
+        After ``seconds`` the process is killed, and ``TimeoutError`` is raised.
+        """
         with TemporaryFile() as stdin, TemporaryFile() as stdout, TemporaryFile() as stderr:
             stdin.write(given.encode())
             stdin.seek(0)
@@ -127,24 +137,24 @@ class Nursery:
 
 
 @cache
-def nursery_of(program: Path, *arguments: str, env: tuple[tuple[str, str], ...] = ()) -> Nursery:
-    """The nursery of a program, one for all tests of this process.
+def fork_server_for(program: Path, *arguments: str, env: tuple[tuple[str, str], ...] = ()) -> ForkServer:
+    """Return the fork server of a program. All tests of this process share it.
 
-    ``env``: what is added to its environment. That of a forked process can be changed, but what the system tells of it
-    (``/proc/self/environ``) is what the nursery was started with.
+    ``env`` is added to its environment. A forked process can change its environment, but ``/proc/self/environ`` keeps
+    showing the one that the fork server was started with.
     """
     if not hasattr(os, "fork"):
-        import pytest  # noqa: PLC0415 - the nursery itself has no pytest
+        import pytest  # noqa: PLC0415 - the fork server itself has no pytest
 
         pytest.skip("NOT TESTED: needs processes that are forked")
-    return Nursery(program, *arguments, env=env)
+    return ForkServer(program, *arguments, env=env)
 
 
-# -- in the nursery ----------------------------------------------------------------------------------------------------
+# -- in the fork server ------------------------------------------------------------------------------------------------
 
 
 def _prepare(program: str, arguments: list[str]) -> Answer:
-    sys.path[0] = str(Path(program).parent)  # as if it had been started; in place of the folder of this file
+    sys.path[0] = str(Path(program).parent)  # as if the program had been started by itself
     spec = importlib.util.spec_from_file_location("program", program)
     assert spec is not None
     assert spec.loader is not None
@@ -155,7 +165,7 @@ def _prepare(program: str, arguments: list[str]) -> Answer:
 
 
 def _fork_for_requests(answer: Answer) -> None:
-    """Fork for each request, until whoever asks is gone."""
+    """Fork a process for each request, until the test process closes its end of the socket."""
     control = socket.socket(fileno=0)
     while True:
         request, files, _, _ = socket.recv_fds(control, MOST_BYTES, 4)
@@ -178,7 +188,7 @@ def _reap() -> None:
 
 
 def _supervise(request: list[Any], files: list[int], answer: Answer) -> NoReturn:
-    """Between the nursery and the process, so that somebody waits for it and can tell what it cost."""
+    """Fork the process of a request, wait for it, and report its exit status and its processor time."""
     report, *streams = files
     pid = os.fork()
     if pid == 0:
@@ -188,8 +198,8 @@ def _supervise(request: list[Any], files: list[int], answer: Answer) -> NoReturn
         os.close(one)
     os.write(report, str(pid).encode())
     _, status, usage = os.wait4(pid, 0)
-    told = [os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime]
-    os.write(report, json.dumps(told).encode())
+    outcome = [os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime]
+    os.write(report, json.dumps(outcome).encode())
     os._exit(0)
 
 
@@ -207,7 +217,7 @@ def _answer(request: list[Any], streams: list[int], answer: Answer) -> NoReturn:
         status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
-    except BaseException:  # noqa: BLE001 - as a program of its own: the error is printed, and it ends
+    except BaseException:  # noqa: BLE001 - a program prints any error and ends
         traceback.print_exc()
     sys.stdout.flush()
     sys.stderr.flush()

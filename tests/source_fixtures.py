@@ -1,4 +1,4 @@
-"""Fixtures for sources and fetching: a skill written in one line, a site on loopback, and git's own servers."""
+"""Fixtures for tests of sources and fetching: a function that writes a skill, a cache, a web site and git servers."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,14 +8,14 @@ import pytest
 
 import prowess
 from tests.git_servers import daemon, http
-from tests.serving import Site
+from tests.web_sites import Site
 
 Load = Callable[..., prowess.Catalog]
 
 
 @pytest.fixture
 def put(tmp_path: Path) -> Callable[..., Path]:
-    """Write a SKILL.md below ``tmp_path`` and get its path; the name is the folder's."""
+    """A function that writes a SKILL.md into a folder below ``tmp_path`` and returns its path."""
 
     def write(folder: str, *, body: str = "Do it.\n") -> Path:
         path = tmp_path / folder / "SKILL.md"
@@ -28,23 +28,23 @@ def put(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def cache(tmp_path: Path) -> Path:
-    """A folder for copies, which is made when it is needed."""
+    """The folder of the cache, which does not exist yet."""
     return tmp_path / "cache"
 
 
 @pytest.fixture
 def load(site: Site, cache: Path) -> Load:
-    """What the site publishes, asked over plain http on loopback, which these tests allow by name."""
+    """A function that loads the skills of the site over plain http on loopback, which is allowed here explicitly."""
 
-    def loaded(base: str = "", **options: Any) -> prowess.Catalog:  # noqa: ANN401 - those of Source.url
+    def load_site(base: str = "", **options: Any) -> prowess.Catalog:  # noqa: ANN401 - those of Source.url
         usual: dict[str, Any] = {"allow_http": True, "allow_private": True, "cache_dir": cache}
         return prowess.Source.url(base or site.url, **(usual | options)).load()
 
-    return loaded
+    return load_site
 
 
 @pytest.fixture
 def servers(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """The addresses, by scheme, under which the repositories in the test's folder can be had."""
+    """The addresses, by scheme, of servers for the repositories in the folder of the test."""
     with daemon(tmp_path) as git, http(tmp_path) as web:
         yield {"git": git, "http": web.address}

@@ -1,6 +1,6 @@
-"""What each test costs: processor time with that of its children, and processes started.
+"""A pytest plugin that measures what each test costs: processor time, with that of its children, and processes started.
 
-Neither depends on how busy the machine is, so that they tell over months whether the ordinary run stays short.
+Neither depends on how busy the machine is, so they show over months whether the ordinary run stays short.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 MOST_PROCESSES = 60
 """How many processes one test of the ordinary run may start itself."""
-DEAREST = 10
+MOST_EXPENSIVE = 10
+"""How many files the summary lists."""
 _PROCESS_EVENTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn"}
 
 
@@ -25,12 +26,12 @@ _elsewhere = [0.0]
 
 
 def count_elsewhere(seconds: float) -> None:
-    """Count processor time that the system does not count as ours: of a process that another one waits for."""
+    """Add processor time of a process that another process waits for. The system does not count it as ours."""
     _elsewhere[0] += seconds
 
 
-class Costs:
-    """A plugin that measures every test, fails one that starts too many processes, and prints the dearest files.
+class CostPlugin:
+    """Measures every test, fails one that starts too many processes, and prints the most expensive files.
 
     The cost travels with the report of a test, so that it arrives from the workers of pytest-xdist too.
     """
@@ -57,13 +58,13 @@ class Costs:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """After each phase: what it cost, since the phase before."""
+        """Add to the report of each phase what the phase cost."""
         report = yield
         after = self._measure_total()
         seconds, processes = after[0] - self.before[0], after[1] - self.before[1]
         self.before = after
         report.user_properties.append(("cost", [seconds, processes]))
-        # What is set up for many tests may need more, and is paid once.
+        # A fixture that many tests share may start more processes, since it is set up once.
         if self.is_bounded and report.when == "call" and report.passed and processes > MOST_PROCESSES:
             report.outcome = "failed"
             report.longrepr = (
@@ -82,5 +83,5 @@ class Costs:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         seconds, processes = self.seconds_of_file.total(), self.processes_of_file.total()
         terminalreporter.section(f"{seconds:.0f} s of processor time, {processes:.0f} processes started by tests")
-        for file, spent in self.seconds_of_file.most_common(DEAREST):
+        for file, spent in self.seconds_of_file.most_common(MOST_EXPENSIVE):
             terminalreporter.line(f"{spent:6.1f} s {self.processes_of_file[file]:6} processes  {file}")

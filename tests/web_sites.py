@@ -1,7 +1,7 @@
-"""A real web server on loopback for tests: it gives what a test tells it to, and remembers what it was asked.
+"""Web servers on loopback for tests. They record what clients ask for.
 
-Two kinds: ``Site`` answers requests by a table of paths, with or without TLS; ``RawSite`` writes the very bytes that a
-test gives it, whatever they are, so it can lie about lengths, stall, or never end.
+``Site`` answers requests from a table of paths, with or without TLS. ``RawSite`` sends exactly the bytes that a test
+gives it, so it can lie about lengths, stall, or never end.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NEW, OLD = "/.well-known/agent-skills", "/.well-known/skills"
 
 
 def skill_md(name: str, description: str = "Does it.", body: str = "Do it.\n", fields: str = "") -> bytes:
-    """A SKILL.md that nothing is wrong with."""
+    """Return the bytes of a valid SKILL.md."""
     return f"---\nname: {name}\ndescription: {description}\n{fields}---\n{body}".encode()
 
 
@@ -36,7 +36,7 @@ def sha256(data: bytes) -> str:
 
 @dataclass
 class Reply:
-    """What a path is answered with."""
+    """The answer to requests for one path."""
 
     body: bytes = b""
     status: int = 200
@@ -45,7 +45,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a request was."""
+    """The path and the headers of one request."""
 
     path: str
     headers: Mapping[str, str]
@@ -56,7 +56,7 @@ class _Server(ThreadingHTTPServer):
     block_on_close = False
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Clients hang up on hostile servers: that is what is tested."""
+        """Print nothing: clients are expected to hang up on hostile servers."""
 
 
 class _Server6(_Server):
@@ -64,7 +64,7 @@ class _Server6(_Server):
 
 
 class Site:
-    """A site whose answers are a table; use it as a context manager."""
+    """A web site that answers from a table of paths. It runs inside its ``with`` block."""
 
     def __init__(self, *, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> None:
         self.replies: dict[str, Reply | Callable[[Asked], Reply]] = {}
@@ -95,7 +95,7 @@ class Site:
                 self.wfile.write(reply.body)
 
             def log_message(self, *_: object) -> None:
-                """Say nothing."""
+                """Print nothing."""
 
         return Handler
 
@@ -107,7 +107,7 @@ class Site:
         self.stop()
 
     def stop(self) -> None:
-        """Be away from now on."""
+        """Stop the server."""
         self._server.shutdown()
         self._server.server_close()
 
@@ -118,40 +118,40 @@ class Site:
 
     @property
     def paths(self) -> list[str]:
-        """The paths that were asked for, in order."""
+        """The paths of all requests, in order."""
         return [asked.path for asked in self.asked]
 
     def put(self, path: str, body: bytes, status: int = 200, /, **headers: str) -> str:
-        """Answer a path with these bytes from now on; its URL."""
+        """Answer requests for a path with these bytes from now on, and return its URL."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         self.replies[path] = Reply(body, status, named)
         return f"{self.url}{path}"
 
     def index(self, *entries: object, **headers: str) -> None:
-        """Publish an index of the newer kind."""
+        """Publish an index in the newer format."""
         body = json.dumps({"$schema": SCHEMA, "skills": entries}).encode()
         self.put(f"{NEW}/index.json", body, **headers)
 
     def old_index(self, *entries: object, **headers: str) -> None:
-        """Publish an index of the older kind."""
+        """Publish an index in the older format."""
         self.put(f"{OLD}/index.json", json.dumps({"skills": entries}).encode(), **headers)
 
     def entry(self, name: str, artifact: bytes, kind: str = "skill-md", **fields: object) -> dict[str, object]:
-        """An entry of the newer kind whose artifact is published."""
+        """Publish an artifact, and return its entry for an index in the newer format."""
         path = f"{NEW}/{name}/SKILL.md" if kind == "skill-md" else f"{NEW}/{name}.archive"
         self.put(path, artifact)
         entry = {"name": name, "type": kind, "description": "Does it.", "url": path, "digest": sha256(artifact)}
         return entry | fields
 
     def old_entry(self, name: str, files: dict[str, bytes], **fields: object) -> dict[str, object]:
-        """An entry of the older kind whose files are published."""
+        """Publish files, and return their entry for an index in the older format."""
         for path, content in files.items():
             self.put(f"{OLD}/{name}/{path}", content)
         return {"name": name, "description": "Does it.", "files": list(files)} | fields
 
 
 class RawSite:
-    """A server that answers every connection by a function of the socket; use it as a context manager."""
+    """A server that calls a function with the socket of each connection. It runs inside its ``with`` block."""
 
     def __init__(self, answer: Callable[[socket.socket, bytes], None]) -> None:
         self._answer = answer
@@ -193,7 +193,7 @@ class RawSite:
 
 
 def certificate(folder: Path, *names: str) -> tuple[Path, ssl.SSLContext]:
-    """A fresh certificate for these names and its server's context; the certificate is its own authority."""
+    """Make a self-signed certificate for these names, and return its path and a TLS context for a server."""
     key, cert = folder / "key.pem", folder / "cert.pem"
     alternatives = ",".join(f"IP:{name}" if name[0].isdigit() else f"DNS:{name}" for name in names)
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=prowess tests"]
@@ -205,7 +205,7 @@ def certificate(folder: Path, *names: str) -> tuple[Path, ssl.SSLContext]:
 
 
 class Names:
-    """A name service for tests in front of the system's: each name has a list of answers, given in turn."""
+    """A name service for tests: each name has a list of answers, given in turn. The system answers for others."""
 
     def __init__(self, answers: Mapping[str, list[str]]) -> None:
         self._answers = {name: list(found) for name, found in answers.items()}
@@ -213,7 +213,7 @@ class Names:
         self.asked: list[str] = []
 
     def getaddrinfo(self, host: Any, port: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - the system's
-        """The next answer for a name that is known here (the last one stays), else what the system says."""
+        """Return the next answer for a known name, or what the system says. The last answer is given for ever."""
         found = self._answers.get(host)
         if found is None:
             return self._system(host, port, *args, **options)
