@@ -15,7 +15,7 @@ Put = Callable[..., Path]
 
 
 def test_a_scan_lists_every_name_of_the_widest_rule(put: Put, tmp_path: Path) -> None:
-    """S0-13: lenient mode, the default of scan, keeps the names as they are written; strict mode refuses the first."""
+    """S0-13: lenient mode, the default of scan, keeps names as they are written. Strict mode refuses the first one."""
     names = ["_", "-a", "a-", "a--b", "a_b"]
     for name in names:
         put(f"skills/{name}", name=f'"{name}"')
@@ -33,7 +33,7 @@ def test_a_scan_lists_every_name_of_the_widest_rule(put: Put, tmp_path: Path) ->
 def test_a_host_may_let_a_variable_and_a_setting_name_the_folder(
     variable: str, setting: str, names: list[str], put: Put, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """S0-35: two lines of the host: the variable, the setting, the folder of the working folder; a dash is nothing."""
+    """S0-35: the host asks the variable, then the setting, then uses its own folder. A dash stands for no folder."""
     put("kit/of-kit")
     put("other/of-other")
     monkeypatch.chdir(put(".fizeau/skills/of-work").parents[3])
@@ -46,7 +46,7 @@ def test_a_host_may_let_a_variable_and_a_setting_name_the_folder(
 
 @pytest.mark.parametrize("path", ["refs/deep/../d", "refs/none/../d", "./refs/../refs//d"])
 def test_a_host_may_clean_a_path_before_it_is_read(path: str, put: Put, tmp_path: Path) -> None:
-    """S1-27, S3-24: posixpath.normpath takes out dots that stay inside; those that lead out stay refused."""
+    """S1-27, S3-24: posixpath.normpath removes dots that stay inside. Prowess still refuses dots that lead out."""
     folder = put("pdf").parent
     (folder / "refs").mkdir()
     (folder / "refs/d").write_bytes(b"text\n")
@@ -59,7 +59,10 @@ def test_a_host_may_clean_a_path_before_it_is_read(path: str, put: Put, tmp_path
 
 
 def test_a_host_may_follow_a_link_that_stays_inside(put: Put, tmp_path: Path) -> None:
-    """S1-29: it resolves the path and compares it with the folder; Prowess itself counts no link as a file."""
+    """S1-29: the host resolves the path and compares it with the folder.
+
+    Prowess itself does not count a link as a file.
+    """
     folder = put("pdf").parent
     (folder / "d").write_bytes(b"text\n")
     (folder / "link").symlink_to("d")
@@ -76,7 +79,7 @@ def test_a_host_may_follow_a_link_that_stays_inside(put: Put, tmp_path: Path) ->
 
 
 def test_text_in_another_encoding_is_read_with_replacements_by_the_host(put: Put, tmp_path: Path) -> None:
-    """S3-24: as that system reads it."""
+    """S3-24: the host decodes the bytes and replaces what is not UTF-8."""
     (put("pdf").parent / "latin").write_bytes("Grüße\n".encode("latin-1"))
     skill = prowess.scan(tmp_path)["pdf"]
     with pytest.raises(prowess.BinaryResourceError):
@@ -85,7 +88,7 @@ def test_text_in_another_encoding_is_read_with_replacements_by_the_host(put: Put
 
 
 def test_links_of_installers_are_followed_and_others_are_issues(put: Put, tmp_path: Path) -> None:
-    """S1-16: a folder inside the scanned root is entered by its link too, each skill once; one outside is not."""
+    """S1-16: a link to a folder inside the scanned root is followed, and each skill is listed once. Others are not."""
     put("skills/real/pdf")
     put("outside/csv")
     (tmp_path / "skills/inner").symlink_to("real")
@@ -96,7 +99,7 @@ def test_links_of_installers_are_followed_and_others_are_issues(put: Put, tmp_pa
 
 
 def test_the_exact_file_name_is_what_strict_mode_asks_for(put: Put, tmp_path: Path) -> None:
-    """S1-16: another case is a skill with a warning in lenient mode and none in strict mode."""
+    """S1-16: a file name in another case gives a skill with a warning in lenient mode, and no skill in strict mode."""
     put("pdf", file="skill.md")
     lenient = prowess.scan(tmp_path)
     assert (lenient.names, [issue.code for issue in lenient.issues]) == (("pdf",), ["filename-case"])
@@ -104,7 +107,7 @@ def test_the_exact_file_name_is_what_strict_mode_asks_for(put: Put, tmp_path: Pa
 
 
 def test_a_search_ends_at_sixty_four_levels_unless_the_limits_say_more(put: Put, tmp_path: Path) -> None:
-    """S0-26, S1-16: with an issue, so that nobody takes the search for complete."""
+    """S0-26, S1-16: an issue says where the search ended, so that nobody takes it for complete."""
     put("/".join("d" * 70) + "/pdf")
     shallow = prowess.scan(tmp_path, max_depth=None)
     assert (shallow.names, [issue.code for issue in shallow.issues]) == ((), ["too-deep"])
@@ -112,7 +115,7 @@ def test_a_search_ends_at_sixty_four_levels_unless_the_limits_say_more(put: Put,
 
 
 def test_the_folders_of_the_other_product_are_given_to_the_installer(put: Put, home: Path, tmp_path: Path) -> None:
-    """S1-58: an install that it made is listed, resolved and a source."""
+    """S1-58: Prowess lists, resolves and loads an install of that product."""
     put("work/.promptkit/skills/acme/pdf", name="pdf")
     put("home/.config/promptkit/skills/acme/csv", name="csv")
     user, project = home / ".config/promptkit/skills", tmp_path / "work/.promptkit/skills"
@@ -139,14 +142,14 @@ def test_an_installer_serves_the_project_around_the_working_folder(
 
 
 def test_names_that_no_reference_can_have_are_not_listed(tmp_path: Path) -> None:
-    """S1-66: hidden folders and such with blanks are left out, because nothing could resolve or remove them."""
+    """S1-66: hidden folders and names with blanks are left out, because nothing could resolve or remove them."""
     for path in ("user/acme/pdf", "user/.hidden/x", "user/acme/.hidden", "user/a b/x"):
         (tmp_path / path).mkdir(parents=True)
     assert [one.full_name for one in prowess.Installer(tmp_path / "user", tmp_path / "none").list()] == ["acme/pdf"]
 
 
 def test_activations_are_counted_and_ordered_from_the_results(put: Put, tmp_path: Path) -> None:
-    """S1-68: what its three checks ask of a conversation; a repeated call counts again, a refused one does not."""
+    """S1-68: a list of names answers the three checks. A repeated call counts again, and a refused one does not."""
     for name in ("ant", "bee", "cat"):
         put(name)
     toolset = prowess.Toolset(prowess.Session(prowess.scan(tmp_path)), "skill__activate")
@@ -160,7 +163,7 @@ def test_activations_are_counted_and_ordered_from_the_results(put: Put, tmp_path
 
 
 def test_activations_are_events_in_every_dialect(put: Put, tmp_path: Path) -> None:
-    """S1-68: an event tells of the first activation of a skill, whichever tool or program asked for it."""
+    """S1-68: an event reports the first activation of a skill, whichever tool or program asked for it."""
     put("ant")
     put("bee")
     catalog = prowess.scan(tmp_path)
@@ -179,7 +182,7 @@ def test_activations_are_events_in_every_dialect(put: Put, tmp_path: Path) -> No
 def test_the_places_of_another_order_are_named_from_strongest_to_weakest(
     ours: str | None, theirs: str, put: Put, home: Path, tmp_path: Path
 ) -> None:
-    """S2-2: scan takes them in that order; discover prefers the nearest folder and asks no other agent's."""
+    """S2-2: scan takes the places in that order. discover prefers the nearest folder and asks no other agent's."""
     (tmp_path / "repo/.git").mkdir(parents=True)
     put("repo/sub/README/x")
     put(f"{theirs}/pdf", description="Theirs.")
@@ -196,7 +199,7 @@ def test_the_places_of_another_order_are_named_from_strongest_to_weakest(
 def test_a_kit_folder_replaces_everything_where_the_host_says_so(
     put: Put, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """S2-4: the host reads the variable; the command line has one of its own, PROWESS_FOLDERS."""
+    """S2-4: the host reads the variable. The command line has a variable of its own, PROWESS_FOLDERS."""
     put("home/.agents/skills/mine")
     put("kit/skills/group/theirs")
     put("kit/skills/group/theirs/inner")
@@ -209,7 +212,7 @@ def test_a_kit_folder_replaces_everything_where_the_host_says_so(
 
 
 def test_one_variable_moves_one_place(put: Put, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """S2-4: as it does for the program that it belongs to; the other places stay."""
+    """S2-4: the variable of a program moves the place of that program, and the other places stay."""
     put("home/.agents/skills/mine")
     put("home/.claude/skills/old")
     put("moved/skills/new")
@@ -219,7 +222,7 @@ def test_one_variable_moves_one_place(put: Put, home: Path, tmp_path: Path, monk
 
 
 def test_a_list_of_names_is_what_a_toolset_allows(put: Put, tmp_path: Path) -> None:
-    """S2-9: in the order of the catalogue, inline skills included; an unknown name is told, [] is nothing, None all."""
+    """S2-9: the order is that of the catalogue. An unknown name is an error, [] allows nothing, and None everything."""
     for name in ("ant", "bee"):
         put(name)
     catalog = prowess.scan(tmp_path) | prowess.Source.inline("cat", "Purrs.", "Purr.").load()
@@ -236,7 +239,7 @@ def test_a_list_of_names_is_what_a_toolset_allows(put: Put, tmp_path: Path) -> N
 
 
 def test_a_backslash_or_a_colon_is_refused_as_a_path(put: Put, tmp_path: Path) -> None:
-    """S2-28: on every platform; a missing file is told with those that there are."""
+    """S2-28: every platform refuses them. The error for a missing file lists the files that exist."""
     (put("pdf").parent / "a.md").touch()
     toolset = prowess.Toolset(prowess.Session(prowess.scan(tmp_path)), "read_skill")
 
@@ -248,7 +251,7 @@ def test_a_backslash_or_a_colon_is_refused_as_a_path(put: Put, tmp_path: Path) -
 
 
 def test_a_host_writes_any_other_block_from_the_candidates(put: Put, tmp_path: Path) -> None:
-    """S2-30: the fields are there as they were written, for a host that wants them unescaped."""
+    """S2-30: the candidates have the fields as they were written, for a host that wants them unescaped."""
     put("pdf", description='"Reads <b> & fills."')
     session = prowess.Session(prowess.scan(tmp_path))
     block = "".join(f"<skill>{skill.name}: {skill.description}</skill>" for skill in session.candidates())
@@ -257,7 +260,7 @@ def test_a_host_writes_any_other_block_from_the_candidates(put: Put, tmp_path: P
 
 
 def test_a_fork_may_be_told_in_the_hosts_own_words() -> None:
-    """S2-41: what is prepared has every part; the message of Prowess adds that only the last answer is read."""
+    """S2-41: a prepared fork has every part. The message of Prowess adds that only the last answer is read."""
     prepared = prowess.PreparedFork("audit", "Look.", "Audit it.")
     ours = prowess.fork_system_message(prepared, ["/x/y"])
     assert '"audit"' in ours
@@ -268,7 +271,7 @@ def test_a_fork_may_be_told_in_the_hosts_own_words() -> None:
 
 
 def test_a_call_may_have_blanks_before_it_and_any_blank_after_the_name(put: Put, tmp_path: Path) -> None:
-    """S2-43: a chat box adds them; theirs takes a slash at the first byte and one space."""
+    """S2-43: a chat box adds such blanks. That system wants the slash at the first byte, and one space."""
     put("pdf")
     session = prowess.Session(prowess.scan(tmp_path))
     for message in ("/pdf fill it", " /pdf fill it", "/pdf\nfill it", "$pdf fill it"):
@@ -279,7 +282,7 @@ def test_a_call_may_have_blanks_before_it_and_any_blank_after_the_name(put: Put,
 def test_only_two_folders_are_looked_in_when_they_are_the_sources(
     put: Put, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """S4-2: each with its scope; discover looks in more places, and up to the root of the repository."""
+    """S4-2: each folder has its scope. discover looks in more places, and up to the root of the repository."""
     (tmp_path / "work/.git").mkdir(parents=True)
     put("work/.agents/skills/above")
     put("work/sub/.agents/skills/pdf")
@@ -294,7 +297,7 @@ def test_only_two_folders_are_looked_in_when_they_are_the_sources(
 
 
 def test_a_stripped_body_keeps_its_line_ends_and_instructions_have_line_feeds(put: Put, tmp_path: Path) -> None:
-    """S1-6, S1-23, S4-6: a body is the file's own text; what is loaded for a model has one kind of line end."""
+    """S1-6, S1-23, S4-6: a body is the text of the file. What is loaded for a model has line feeds only."""
     put("pdf", text=b"---\r\nname: pdf\r\ndescription: d\r\n---\r\n\r\nOne.\r\nTwo.\r\n")
     catalog = prowess.scan(tmp_path)
     assert catalog["pdf"].read_body(strip=True) == "One.\r\nTwo."
@@ -303,13 +306,13 @@ def test_a_stripped_body_keeps_its_line_ends_and_instructions_have_line_feeds(pu
 
 
 def test_blanks_after_the_closing_dashes_are_allowed_everywhere() -> None:
-    """S1-4: nobody who looks at the file sees them."""
+    """S1-4: a person who looks at the file does not see the blanks."""
     parsed = prowess.parse_skill("---\nname: pdf\ndescription: d\n--- \t\nBody.\n", check_dir=False)
     assert parsed.body == "Body."
 
 
 def test_a_number_in_a_list_of_tools_is_its_text() -> None:
-    """S3-9: like every scalar; an empty entry is a violation, and an empty text is no list at all."""
+    """S3-9: every scalar is its text. An empty entry is a violation, and an empty text counts as no list."""
     text = "---\nname: pdf\ndescription: d\nallowed-tools: {}\n---\nBody.\n"
     mixed = prowess.parse_skill(text.format("[Read, 5, '']"), check_dir=False, mode="lenient")
     assert (mixed.skill.allowed_tools, [issue.code for issue in mixed.issues]) == (("Read", "5"), ["wrong-type"])
@@ -319,7 +322,7 @@ def test_a_number_in_a_list_of_tools_is_its_text() -> None:
 
 
 def test_a_list_with_a_name_that_no_skill_has_is_refused_when_the_toolset_is_made(put: Put, tmp_path: Path) -> None:
-    """S3-27: unless the names that exist are picked first, as a host of that system may."""
+    """S3-27: a host that wants to ignore such a name picks the names that exist first."""
     put("pdf")
     catalog = prowess.scan(tmp_path)
     wanted = ["pdf", "nope"]
@@ -330,7 +333,7 @@ def test_a_list_with_a_name_that_no_skill_has_is_refused_when_the_toolset_is_mad
 
 
 def test_a_file_that_is_no_text_cannot_be_read_by_the_tool(put: Put, tmp_path: Path) -> None:
-    """S3-30: the reason is that of every file that cannot be read; theirs inlines it with replacement characters."""
+    """S3-30: the result is that of any file that cannot be read. That system replaces the bytes that are not text."""
     folder = put("pdf").parent / "assets"
     folder.mkdir()
     (folder / "a.bin").write_bytes(b"\xff\x00")
@@ -340,7 +343,7 @@ def test_a_file_that_is_no_text_cannot_be_read_by_the_tool(put: Put, tmp_path: P
 
 
 def test_what_lies_flat_in_a_place_is_seen_with_hidden_folders_and_links(put: Put, tmp_path: Path) -> None:
-    """S4-10: one level, every folder, every link; a host asks the disk which folders hold no skill."""
+    """S4-10: the scan sees one level, every folder and every link. A host asks the disk which folders hold no skill."""
     root = tmp_path / "work/.agents/skills"
     put("work/.agents/skills/.dot")
     put("work/.agents/skills/group/deep")
@@ -355,7 +358,10 @@ def test_what_lies_flat_in_a_place_is_seen_with_hidden_folders_and_links(put: Pu
 
 
 def test_the_later_place_and_the_later_folder_win_when_that_is_asked_for(put: Put, tmp_path: Path) -> None:
-    """S4-11: the user's first, the project's last; the copies that lost are named, the order is by name."""
+    """S4-11: the project's place comes last and wins.
+
+    ``catalog.shadowed`` has the copies that lost, and the catalogue is in order of names.
+    """
     put("user/pdf", description="Of the user.")
     put("project/a", name="pdf", description="Of a.")
     put("project/b", name="pdf", description="Of b.")
@@ -365,7 +371,7 @@ def test_the_later_place_and_the_later_folder_win_when_that_is_asked_for(put: Pu
 
 
 def test_arguments_that_are_null_are_no_object(put: Put, tmp_path: Path) -> None:
-    """S0-33: every other mistake is told in the words and the order of that system."""
+    """S0-33: every other mistake is reported in the words and the order of that system."""
     put("pdf")
     toolset = prowess.Toolset(prowess.Session(prowess.scan(tmp_path)), "load_skill")
     assert toolset.call("load_skill", "null").content.startswith("load_skill: invalid params: ")
@@ -373,7 +379,7 @@ def test_arguments_that_are_null_are_no_object(put: Put, tmp_path: Path) -> None
 
 
 def test_only_hidden_folders_are_left_out_when_no_other_beginning_is_given(put: Put, tmp_path: Path) -> None:
-    """S2-5: skip_prefixes=("."), since by default an underscore and node_modules are left out too."""
+    """S2-5: skip_prefixes=(".") does this. By default an underscore and node_modules are left out too."""
     for folder in ("_draft", ".hidden", "ok"):
         put(folder)
     assert prowess.scan(tmp_path, max_depth=1).names == ("ok",)
@@ -381,7 +387,7 @@ def test_only_hidden_folders_are_left_out_when_no_other_beginning_is_given(put: 
 
 
 def test_a_line_end_of_windows_at_the_end_of_output_is_one(put: Put, tmp_path: Path) -> None:
-    """S2-34: theirs keeps the carriage return; other blanks stay in both."""
+    """S2-34: that system keeps the carriage return. Both keep other blanks."""
     put("pdf", body="A!`printf 'a \\r\\n\\n'`B\n")
     catalog = prowess.scan(tmp_path)
     trust = prowess.Trust(tmp_path / "trust.json")
@@ -390,7 +396,7 @@ def test_a_line_end_of_windows_at_the_end_of_output_is_one(put: Put, tmp_path: P
 
 
 def test_a_blank_license_is_kept_as_empty_text() -> None:
-    """S3-11: with its warning; a list or a mapping in its place is left out."""
+    """S3-11: a warning reports it. A list or a mapping in its place is left out."""
     text = "---\nname: pdf\ndescription: d\nlicense: {}\n---\nBody.\n"
     blank = prowess.parse_skill(text.format("' '"), check_dir=False, mode="lenient")
     assert ((blank.skill.license or "").strip(), [issue.code for issue in blank.issues]) == ("", ["blank-field"])
@@ -399,7 +405,7 @@ def test_a_blank_license_is_kept_as_empty_text() -> None:
 
 
 def test_a_skill_without_instructions_is_an_empty_element() -> None:
-    """S4-17: theirs raises; a host that wants that asks for the stripped body."""
+    """S4-17: that system raises an error. A host that wants one calls read_body(strip=True)."""
     skill = prowess.Skill(prowess.Frontmatter(name="pdf", description="d"), body=" ")
     toolset = prowess.Toolset(prowess.Session(prowess.Catalog([skill])), "use_skill")
     result = toolset.call("from_scratch__use_skill", {"name": "pdf"})
@@ -409,7 +415,7 @@ def test_a_skill_without_instructions_is_an_empty_element() -> None:
 
 
 def test_an_entry_has_no_blanks_where_its_description_is_cut() -> None:
-    """S3-31: theirs keeps one that stands at the two hundredth place."""
+    """S3-31: that system keeps a blank that is the two hundredth character."""
     skill = prowess.Skill(prowess.Frontmatter(name="pdf", description="w " * 300), body="x")
     prompt = prowess.Toolset(prowess.Session(prowess.Catalog([skill])), "skill_load").prompt()
     assert prompt.endswith("- pdf: " + ("w " * 100).strip())
@@ -421,7 +427,10 @@ def test_what_looks_like_a_command_is_text_where_a_system_knows_none(
     put: Put,
     tmp_path: Path,
 ) -> None:
-    """S0-34, S1-31, S3-28, S4-16: as it is written, granted or not; instructions that are trimmed have line feeds."""
+    """S0-34, S1-31, S3-28, S4-16: the text stays as it is written, granted or not.
+
+    Trimmed instructions have line feeds.
+    """
     put("skills/pdf", body="Say !`echo hi`.\r\nTwice.\n")
     catalog = prowess.scan(tmp_path / "skills")
     trust = prowess.Trust(tmp_path / "trust.json")
@@ -440,7 +449,7 @@ def test_what_looks_like_a_command_is_text_where_a_system_knows_none(
 
 
 def test_a_host_has_empty_fields_and_the_first_violation_where_it_wants_them() -> None:
-    """S0-7, S0-12: from the error, which has every violation in the order of the name, then the description."""
+    """S0-7, S0-12: the host takes them from the error, which lists the violations of the name before the others."""
     front = prowess.Frontmatter()
     try:
         front, offset = prowess.parse_frontmatter(io.BytesIO(b"# Title\n"))
@@ -453,7 +462,7 @@ def test_a_host_has_empty_fields_and_the_first_violation_where_it_wants_them() -
 
 
 def test_lengths_in_other_units_are_counted_by_the_host() -> None:
-    """S0-14, S1-7, S3-6: bytes, or UTF-16 units, of a text whose characters keep to the limit."""
+    """S0-14, S1-7, S3-6: a text within the limit of characters can have more bytes or UTF-16 units."""
     skill = prowess.parse_skill(f"---\nname: pdf\ndescription: {'😀' * 1000}\n---\nBody.\n", check_dir=False).skill
     assert len(skill.description) == 1000 <= prowess.MAX_DESCRIPTION_LENGTH
     assert len(skill.description.encode()) == 4000 > prowess.MAX_DESCRIPTION_LENGTH
@@ -461,7 +470,7 @@ def test_lengths_in_other_units_are_counted_by_the_host() -> None:
 
 
 def test_an_absolute_path_is_made_relative_by_the_host(put: Put, tmp_path: Path) -> None:
-    """S1-28: the file of the skill with that path, or none."""
+    """S1-28: the host finds the file of the skill that has this path, or none."""
     (put("pdf").parent / "d").write_bytes(b"text\n")
     skill = prowess.scan(tmp_path)["pdf"]
     assert skill.read_bytes("/d".lstrip("/")) == b"text\n"
@@ -470,7 +479,7 @@ def test_an_absolute_path_is_made_relative_by_the_host(put: Put, tmp_path: Path)
 
 
 def test_a_pattern_that_is_no_literal_folder_matches_one_place(put: Put, tmp_path: Path) -> None:
-    """S1-39: a set of one character makes a pattern of it."""
+    """S1-39: a set of one character turns a literal folder into a pattern."""
     put("skills/billing", name="billing")
     put("skills/billing/refund")
     catalog = prowess.scan(tmp_path / "skills", nested=True)
@@ -480,7 +489,7 @@ def test_a_pattern_that_is_no_literal_folder_matches_one_place(put: Put, tmp_pat
 
 
 def test_an_index_of_everything_is_that_of_a_session_without_filters(put: Put, tmp_path: Path) -> None:
-    """S1-45: sessions are cheap, and share their listings."""
+    """S1-45: a host makes another session without filters. Sessions are cheap and share their listings."""
     put("pdf")
     session = prowess.Session(prowess.scan(tmp_path), filter="none")
     assert session.index() == "No skills available."
@@ -488,7 +497,7 @@ def test_an_index_of_everything_is_that_of_a_session_without_filters(put: Put, t
 
 
 def test_every_folder_below_the_home_folder_is_named_by_the_host(put: Put, home: Path) -> None:
-    """S2-3: the later generation's walk, nearest first, past the root of the repository."""
+    """S2-3: the host lists the folders up to the home folder, nearest first, past the root of the repository."""
     put("home/work/.agents/skills/above")
     put("home/work/repo/.agents/skills/mine")
     repo = home / "work/repo"
@@ -499,7 +508,7 @@ def test_every_folder_below_the_home_folder_is_named_by_the_host(put: Put, home:
 
 
 def test_without_a_repository_a_project_of_prowess_bounds_the_walk(put: Put, home: Path) -> None:
-    """S2-3: its lock file, its manifest or its installs say where it begins; without them it is the working folder."""
+    """S2-3: a lock file, a manifest or installs mark its root. Without them the working folder is the root."""
     put("home/work/.agents/skills/above")
     put("home/work/sub/.agents/skills/mine")
     assert prowess.discover(cwd=home / "work/sub", home=home).names == ("mine",)
@@ -508,7 +517,7 @@ def test_without_a_repository_a_project_of_prowess_bounds_the_walk(put: Put, hom
 
 
 def test_the_order_of_discovery_is_that_of_the_paths(put: Put, tmp_path: Path) -> None:
-    """S3-20, S3-22: a host sorts by them; of a name the first wins in both."""
+    """S3-20, S3-22: a host sorts the skills by their paths. Both systems keep the first skill of a name."""
     for folder, name in (("a", "zebra"), ("b", "ant"), ("c", "zebra")):
         put(folder, name=name)
     catalog = prowess.scan(tmp_path)
@@ -518,7 +527,7 @@ def test_the_order_of_discovery_is_that_of_the_paths(put: Put, tmp_path: Path) -
 
 
 def test_folders_among_the_resources_are_listed_by_the_host(put: Put, tmp_path: Path) -> None:
-    """S3-23: they lie in skill.dir."""
+    """S3-23: the host lists the folders of skill.dir."""
     folder = put("pdf").parent / "scripts"
     (folder / "lib").mkdir(parents=True)
     (folder / "a.py").touch()
@@ -529,7 +538,7 @@ def test_folders_among_the_resources_are_listed_by_the_host(put: Put, tmp_path: 
 
 
 def test_a_location_without_links_is_the_resolved_path(put: Put, tmp_path: Path) -> None:
-    """S4-1: skill.path.resolve()."""
+    """S4-1: skill.path.resolve() gives it."""
     real = put("real/pdf")
     (tmp_path / "root").symlink_to("real")
     skill = prowess.scan(tmp_path / "root")["pdf"]
@@ -538,7 +547,7 @@ def test_a_location_without_links_is_the_resolved_path(put: Put, tmp_path: Path)
 
 
 def test_skills_without_instructions_are_left_out_by_their_issue(put: Put, tmp_path: Path) -> None:
-    """S4-7: a catalogue of the others is made in a line."""
+    """S4-7: a host makes a catalogue of the others in one line."""
     put("empty", body=" \n")
     put("pdf")
     catalog = prowess.scan(tmp_path)
@@ -547,7 +556,7 @@ def test_skills_without_instructions_are_left_out_by_their_issue(put: Put, tmp_p
 
 
 def test_hidden_resources_are_among_all_files(put: Put, tmp_path: Path) -> None:
-    """S4-12: files() has them, at every depth."""
+    """S4-12: files() lists hidden files at every depth."""
     folder = put("pdf").parent / "scripts"
     folder.mkdir()
     (folder / ".env").touch()
@@ -557,7 +566,7 @@ def test_hidden_resources_are_among_all_files(put: Put, tmp_path: Path) -> None:
 
 
 def test_an_inline_skill_loads_as_an_equal_object_every_time() -> None:
-    """S1-20: it cannot be changed, so that it does not matter whose it is; blanks in a name are refused."""
+    """S1-20: the object cannot be changed, so sharing it would make no difference. Blanks in a name are refused."""
     catalog = prowess.Source.inline("greet", "Greets.", "Say hello.").load()
     assert catalog.load("greet") == catalog.load("greet")
     for name in ("two words", "a/b", "x" * 65):
@@ -566,7 +575,7 @@ def test_an_inline_skill_loads_as_an_equal_object_every_time() -> None:
 
 
 def test_a_name_that_cannot_be_used_gives_way_to_the_folders(put: Put, tmp_path: Path) -> None:
-    """S2-13: one that is too long, or leads elsewhere in a path; every other loads as it is written."""
+    """S2-13: this holds for a name that is too long or is a path. Every other name loads as it is written."""
     for folder, name in (("long", "y" * 65), ("leads", "a/b"), ("blank", "two words"), ("case", "Upper")):
         put(folder, name=name)
     catalog = prowess.scan(tmp_path)
@@ -575,7 +584,7 @@ def test_a_name_that_cannot_be_used_gives_way_to_the_folders(put: Put, tmp_path:
 
 
 def test_issues_become_python_warnings_where_a_host_wants_them(put: Put, tmp_path: Path) -> None:
-    """S4-19: one function, given to the scan, with a class of the host's own for each code that it tells apart."""
+    """S4-19: the host gives the scan a function that maps codes to its own classes of warnings."""
 
     class NameMismatchWarning(UserWarning):
         pass
@@ -593,7 +602,7 @@ def test_issues_become_python_warnings_where_a_host_wants_them(put: Put, tmp_pat
 
 
 def test_a_body_that_no_model_could_take_is_an_error_result(put: Put, tmp_path: Path) -> None:
-    """S0-34, S4-6: bytes that are no text, or more than the limit, which a caller raises or lifts."""
+    """S0-34, S4-6: bytes that are not text give one, and so do more bytes than the limit, which a caller may raise."""
     long = "x" * ((1 << 20) + 1)
     put("long", body=long)
     put("latin", text=b"---\nname: latin\ndescription: d\n---\nGr\xfc\xdfe\n")
@@ -609,7 +618,7 @@ def test_a_body_that_no_model_could_take_is_an_error_result(put: Put, tmp_path: 
 
 
 def test_a_fork_and_a_call_fill_placeholders_that_a_host_can_keep(put: Put, tmp_path: Path) -> None:
-    """S2-38, S2-43: with the task or the request; read_text and read_body give the text as it is written."""
+    """S2-38, S2-43: the task or the request fills them. read_text and read_body give the text as it is written."""
     put("audit", fields="context: fork\n", body="Audit $ARGUMENTS.\n")
     put("pdf", body="Fill $ARGUMENTS.\n")
     session = prowess.Session(prowess.scan(tmp_path))
@@ -622,7 +631,7 @@ def test_a_fork_and_a_call_fill_placeholders_that_a_host_can_keep(put: Put, tmp_
 
 
 def test_yamls_types_tell_what_other_readers_refuse_or_convert() -> None:
-    """S0-10, S3-7, S3-8, S4-4: a number, a boolean and null where text belongs, as YAML reads them."""
+    """S0-10, S3-7, S3-8, S4-4: typed() gives a number, a boolean or null where YAML reads one in place of text."""
     text = "---\nname: 123\ndescription: yes\nlicense: null\nmetadata:\n  version: 1.10\n  left-out: null\n---\nBody.\n"
     parsed = prowess.parse_skill(text, check_dir=False)
     front = parsed.skill.frontmatter

@@ -16,7 +16,7 @@ Put = Callable[..., Path]
 
 
 def test_a_catalogue_that_may_be_none_is_followed_by_an_empty_one(put: Put, tmp_path: Path) -> None:
-    """S0-19: ``catalog or Catalog()`` has every method; a list made of it can be changed."""
+    """S0-19: ``catalog or Catalog()`` has every method. A host may change a list of its skills."""
     put("pdf")
     for catalog, names in ((None, []), (prowess.scan(tmp_path), ["pdf"])):
         skills = list(catalog or prowess.Catalog())
@@ -25,7 +25,7 @@ def test_a_catalogue_that_may_be_none_is_followed_by_an_empty_one(put: Put, tmp_
 
 
 def test_a_body_may_be_cut_where_it_began_at_the_scan(put: Put, tmp_path: Path) -> None:
-    """S0-22: by the host, from the offset that a skill keeps."""
+    """S0-22: the host cuts at the offset that a skill keeps."""
     path = put("pdf")
     skill = prowess.scan(tmp_path)["pdf"]
     path.write_bytes(path.read_bytes().replace(b"Does", b"Really does"))
@@ -34,7 +34,7 @@ def test_a_body_may_be_cut_where_it_began_at_the_scan(put: Put, tmp_path: Path) 
 
 
 def test_names_that_only_one_system_accepts_are_kept_by_its_own_rule(put: Put, tmp_path: Path) -> None:
-    """S0-13, S0-28: of a lenient scan; invalid="skip" leaves them out with all that the specification refuses."""
+    """S0-13, S0-28: a host filters a lenient scan. invalid="skip" leaves out all that the specification refuses."""
     for name in ("my_skill", "a--b", "Upper"):
         put(name)
     put("long", description="d" * 2000)
@@ -46,7 +46,7 @@ def test_names_that_only_one_system_accepts_are_kept_by_its_own_rule(put: Put, t
 
 
 def test_the_warning_about_the_case_of_a_file_name_has_a_code(put: Put, tmp_path: Path) -> None:
-    """S0-27: by which a host leaves it out."""
+    """S0-27: a host leaves the warning out by its code."""
     put("pdf", file="Skill.MD")
     catalog = prowess.scan(tmp_path)
     assert catalog.names == ("pdf",)
@@ -54,7 +54,7 @@ def test_the_warning_about_the_case_of_a_file_name_has_a_code(put: Put, tmp_path
 
 
 def test_a_linked_file_is_parsed_where_it_really_is(put: Put, tmp_path: Path) -> None:
-    """S0-29, S3-19: by a host that resolves the link, and so says that it wants what is behind it."""
+    """S0-29, S3-19: a host that resolves the link says by this that it wants the file behind it."""
     target = put("elsewhere/pdf")
     (tmp_path / "skills/pdf").mkdir(parents=True)
     (tmp_path / "skills/pdf/SKILL.md").symlink_to(target)
@@ -66,7 +66,7 @@ def test_a_linked_file_is_parsed_where_it_really_is(put: Put, tmp_path: Path) ->
 
 
 def test_a_root_that_is_a_link_may_be_left_out(put: Put, tmp_path: Path) -> None:
-    """S0-29: before it is scanned."""
+    """S0-29: the host leaves the root out before the scan."""
     put("skills/pdf")
     (tmp_path / "link").symlink_to("skills")
     assert prowess.scan(tmp_path / "link").names == ("pdf",)
@@ -74,7 +74,7 @@ def test_a_root_that_is_a_link_may_be_left_out(put: Put, tmp_path: Path) -> None
 
 
 def test_arguments_may_be_parsed_by_the_host(put: Put, tmp_path: Path) -> None:
-    """S0-33: then null can be an object without a name."""
+    """S0-33: the host may then take null for an object without a name."""
     put("pdf")
     toolset = prowess.Toolset(prowess.Session(prowess.scan(tmp_path)), "load_skill")
     result = toolset.call("load_skill", json.loads("null") or {})
@@ -82,7 +82,7 @@ def test_arguments_may_be_parsed_by_the_host(put: Put, tmp_path: Path) -> None:
 
 
 def test_a_host_writes_descriptions_as_they_are(put: Put, tmp_path: Path) -> None:
-    """S0-36, S1-44, S3-31: from the candidates; a listing of Prowess has them on one line."""
+    """S0-36, S1-44, S3-31: a host takes them from the candidates. A listing of Prowess puts each on one line."""
     put("pdf", description='"Line.\\n- csv: Not there."')
     session = prowess.Session(prowess.scan(tmp_path))
     assert "- pdf: Line. - csv: Not there." in session.index()
@@ -91,7 +91,7 @@ def test_a_host_writes_descriptions_as_they_are(put: Put, tmp_path: Path) -> Non
 
 
 def test_a_mount_that_is_refused_has_words_of_the_hosts_own(tmp_path: Path) -> None:
-    """S1-17: around one error class; the message begins with the index."""
+    """S1-17: the host catches one class of errors and writes its own message, which begins with the index."""
     sources = [prowess.Source.directory(tmp_path), prowess.Source.directory(tmp_path, mount_as="a*")]
     with pytest.raises(prowess.SourceError, match=r"^sources\[1\]: ") as caught:
         prowess.Catalog.from_sources(sources)
@@ -99,7 +99,7 @@ def test_a_mount_that_is_refused_has_words_of_the_hosts_own(tmp_path: Path) -> N
 
 
 def test_a_host_that_keeps_an_activation_has_it_whatever_is_filtered_later(put: Put, tmp_path: Path) -> None:
-    """S1-32, S1-40: and the error of the filter is a class, so that the words are the host's."""
+    """S1-32, S1-40: a filter raises an error of its own class, so that a host can choose the words."""
     put("pdf")
     session = prowess.Session(prowess.scan(tmp_path))
     kept = {"pdf": session.activate("pdf")}
@@ -110,7 +110,7 @@ def test_a_host_that_keeps_an_activation_has_it_whatever_is_filtered_later(put: 
 
 
 def test_tools_may_be_compared_as_texts(put: Put, tmp_path: Path) -> None:
-    """S1-35: by the host, repeats kept, patterns nothing but text."""
+    """S1-35: the host compares them as text. It keeps repeats, and a pattern is only text."""
     put("pdf", fields="allowed-tools: [Read, Read, 'Bash(git:*)']\n")
     catalog = prowess.scan(tmp_path)
     declared = ["Read", "Bash"]
@@ -122,7 +122,7 @@ def test_tools_may_be_compared_as_texts(put: Put, tmp_path: Path) -> None:
 def test_a_pattern_of_theirs_is_written_without_what_only_prowess_reads(
     theirs: str, ours: str, put: Put, tmp_path: Path
 ) -> None:
-    """S1-38: two stars are one there, and a mark at the head of a set is a character of it."""
+    """S1-38: in that system two stars mean one, and a mark at the beginning of a set is one of its characters."""
     put("a/b/pdf")
     session = prowess.Session(prowess.scan(tmp_path), base_dir=tmp_path)
 
@@ -134,7 +134,7 @@ def test_a_pattern_of_theirs_is_written_without_what_only_prowess_reads(
 
 
 def test_a_selector_that_is_not_strict_only_narrows_what_a_query_finds(put: Put, tmp_path: Path) -> None:
-    """S1-46, S1-47, S1-48: a subclass that says so; without a selector nothing is asked."""
+    """S1-46, S1-47, S1-48: a subclass sets strict to False. Without a selector nothing is asked."""
 
     class Tagged(prowess.TagSelector):
         strict = False
@@ -153,7 +153,7 @@ def test_a_selector_that_is_not_strict_only_narrows_what_a_query_finds(put: Put,
 
 
 def test_preloaded_skills_may_be_taken_from_the_limit(put: Put, tmp_path: Path) -> None:
-    """S1-49: by the host, as long as something is left: nought is no limit."""
+    """S1-49: the host subtracts them, as long as the result is not zero, which means no limit."""
     put("pdf")
     put("csv")
     catalog = prowess.scan(tmp_path) | prowess.Source.inline("greet", "Greets.", "Hi.", preload=True).load()
@@ -165,7 +165,7 @@ def test_preloaded_skills_may_be_taken_from_the_limit(put: Put, tmp_path: Path) 
 
 
 def test_an_error_result_may_be_raised(put: Put, tmp_path: Path) -> None:
-    """S1-53: by whoever calls the toolset; its words begin as theirs."""
+    """S1-53: the caller of the toolset raises it. The message begins with the words of that system."""
     put("pdf")
     toolset = prowess.Toolset(prowess.Session(prowess.scan(tmp_path)), "skill__activate")
     result = toolset.call(prowess.SKILL_ACTIVATE_TOOL, "{")
@@ -174,7 +174,7 @@ def test_an_error_result_may_be_raised(put: Put, tmp_path: Path) -> None:
 
 
 def test_a_folder_that_a_host_copied_is_resolved_and_listed(tmp_path: Path) -> None:
-    """S1-59, S1-61, S1-62, S1-66: with its history and what its links lead to, and without a SKILL.md."""
+    """S1-59, S1-61, S1-62, S1-66: the copy may have a history, files in place of links, and no SKILL.md."""
     folder = tmp_path / "notes"
     (folder / ".git").mkdir(parents=True)
     (folder / "a.txt").write_text("a", encoding="utf-8")
@@ -193,7 +193,7 @@ def test_a_folder_that_a_host_copied_is_resolved_and_listed(tmp_path: Path) -> N
 
 
 def test_words_and_addresses_are_told_apart_by_the_host(put: Put, home: Path) -> None:
-    """S2-1: places of folders and of the web in one list, the rest ignored."""
+    """S2-1: the host sorts one list into folders and web addresses, and ignores the rest."""
     put("home/.agents/skills/pdf")
     with Site() as site:
         site.old_index(site.old_entry("web", {"SKILL.md": skill_md("web")}))
@@ -208,7 +208,7 @@ def test_words_and_addresses_are_told_apart_by_the_host(put: Put, home: Path) ->
 
 
 def test_an_inline_skill_may_be_kept_from_naming_tools_or_a_name_twice() -> None:
-    """S2-10: the first by a line of the host, the second by on_duplicate."""
+    """S2-10: a line of the host does the first, and on_duplicate does the second."""
     greet = prowess.Source.inline("greet", "Greets.", "Hi.", allowed_tools=["Read"])
     (skill,) = greet.load()
     assert (skill.allowed_tools, skill.is_fork) == (("Read",), False)
@@ -218,7 +218,7 @@ def test_an_inline_skill_may_be_kept_from_naming_tools_or_a_name_twice() -> None
 
 @pytest.mark.parametrize(("most", "asked"), [(prowess.Limits().max_cache_seconds, 1), (0, 2)])
 def test_an_index_may_be_asked_for_every_time(most: int, asked: int, tmp_path: Path) -> None:
-    """S2-20, S2-21: Limits(max_cache_seconds=0), whatever its server says."""
+    """S2-20, S2-21: Limits(max_cache_seconds=0) does this, whatever the server says."""
     with Site() as site:
         site.old_index(site.old_entry("pdf", {"SKILL.md": skill_md("pdf")}), Cache_Control="max-age=600")
         for _ in range(2):
@@ -233,7 +233,10 @@ def test_an_index_may_be_asked_for_every_time(most: int, asked: int, tmp_path: P
 
 
 def test_a_toolset_without_a_runner_never_forks(put: Put, tmp_path: Path) -> None:
-    """S2-22, S2-23, S2-24: whichever skills ask for it; a host also leaves out a tool, or puts them in a category."""
+    """S2-22, S2-23, S2-24: it does not matter which skills ask for it.
+
+    A host may leave out a tool or add categories.
+    """
     (put("pdf", fields="context: fork\n").parent / "form.txt").write_text("x", encoding="utf-8")
     toolset = prowess.Toolset(prowess.Session(prowess.scan(tmp_path)), "read_skill")
     assert [tool.name for tool in toolset.tools()] == ["read_skill", "read_skill_file"]
@@ -242,7 +245,7 @@ def test_a_toolset_without_a_runner_never_forks(put: Put, tmp_path: Path) -> Non
 
 
 def test_a_list_of_the_hosts_own_keeps_repeats(put: Put, tmp_path: Path) -> None:
-    """S2-29: and its first skill of a name is found by a line."""
+    """S2-29: a line of the host finds the first skill of a name."""
     put("a/pdf")
     put("b/pdf")
     skills = [*prowess.scan(tmp_path / "b"), *prowess.scan(tmp_path / "a")]
@@ -252,7 +255,7 @@ def test_a_list_of_the_hosts_own_keeps_repeats(put: Put, tmp_path: Path) -> None
 
 
 def test_every_local_skill_may_run_its_commands_where_a_host_says_yes_to_all(put: Put, tmp_path: Path) -> None:
-    """S2-31, S2-32: Trust(ask=lambda request: True); a fence with a word after its mark stays text."""
+    """S2-31, S2-32: Trust(ask=lambda request: True) does this. A fence with a word after its mark stays text."""
     put("skills/pdf", body="!`echo hi`\n```! sh\necho no\n```\n")
     catalog = prowess.scan(tmp_path / "skills")
     trust = prowess.Trust(tmp_path / "trust.json", ask=lambda _: True)
@@ -260,7 +263,7 @@ def test_every_local_skill_may_run_its_commands_where_a_host_says_yes_to_all(put
 
 
 def test_a_host_writes_the_message_of_a_fork_itself(put: Put, tmp_path: Path) -> None:
-    """S2-39, S2-40: from the content, which is as it was read, cut wherever the host cuts it."""
+    """S2-39, S2-40: the host takes the content as it was read, and cuts it where it wants."""
     put("pdf", fields="context: fork\n", body="Say </skill>.\n")
     toolset = prowess.Toolset(prowess.Session(prowess.scan(tmp_path)), "read_skill", fork="host")
     prepared = toolset.prepare_fork("pdf", "")
@@ -271,7 +274,7 @@ def test_a_host_writes_the_message_of_a_fork_itself(put: Put, tmp_path: Path) ->
 
 
 def test_roots_that_are_no_folders_may_be_left_out(put: Put, tmp_path: Path) -> None:
-    """S3-15: before they are scanned; then nothing is told of them. An empty text stands for no root at all."""
+    """S3-15: a host leaves them out before the scan, and no issue reports them. An empty text is no root."""
     notes = put("skills/pdf").with_name("notes.txt")
     notes.touch()
     roots = [notes, tmp_path / "none", tmp_path / "skills"]
@@ -283,7 +286,7 @@ def test_roots_that_are_no_folders_may_be_left_out(put: Put, tmp_path: Path) -> 
 
 
 def test_a_name_that_is_too_long_is_kept_by_a_host_that_makes_the_skill(put: Put) -> None:
-    """S4-5: from the fields; the description of a skill is whole, and only listings cut it."""
+    """S4-5: the host makes it from the fields. Only listings cut a description."""
     path = put("pdf", name="a" * 70, description="d" * 2000)
     assert prowess.scan(path.parent).names == ("pdf",)
     with path.open("rb") as stream:
@@ -293,7 +296,7 @@ def test_a_name_that_is_too_long_is_kept_by_a_host_that_makes_the_skill(put: Put
 
 
 def test_an_issue_may_end_a_scan(put: Put, tmp_path: Path) -> None:
-    """S4-8: what on_issue raises is raised."""
+    """S4-8: the scan raises what on_issue raises."""
     put("pdf", text=b"---\nname: pdf\ndescription: \xff\n---\n")
 
     def refuse(issue: prowess.Issue) -> None:
@@ -305,7 +308,7 @@ def test_an_issue_may_end_a_scan(put: Put, tmp_path: Path) -> None:
 
 
 def test_what_was_escaped_can_be_taken_back(put: Put, tmp_path: Path) -> None:
-    """S4-13, S4-14, S4-16: html.unescape, by a host that trusts its skills."""
+    """S4-13, S4-14, S4-16: a host that trusts its skills calls html.unescape."""
     put("pdf", description="a <b> & c", body="Say </skill_content>.\n")
     session = prowess.Session(prowess.scan(tmp_path))
     toolset = prowess.Toolset(session, "use_skill")
@@ -321,7 +324,7 @@ def test_what_was_escaped_can_be_taken_back(put: Put, tmp_path: Path) -> None:
 
 
 def test_a_hidden_skill_is_shown_where_a_host_makes_it_anew(put: Put, tmp_path: Path) -> None:
-    """S4-20: of the two fields that are listed, so that nothing else of its head counts."""
+    """S4-20: the host makes a skill of the two fields that are listed, so that no other field counts."""
     path = put("pdf", fields="disable-model-invocation: true\n")
     hidden = prowess.scan(tmp_path)["pdf"]
     front = prowess.Frontmatter(name=hidden.name, description=hidden.description)

@@ -22,14 +22,14 @@ def parse(text: str) -> prowess.ParsedSkill:
 
 @pytest.mark.parametrize("before", ["\ufeff", "\n", "\n\n"])
 def test_a_host_may_insist_on_the_first_byte(before: str) -> None:
-    """S0-2, S3-1: what stands before the dashes is seen in the text itself."""
+    """S0-2, S3-1: the text itself shows what stands before the dashes."""
     assert PLAIN.startswith("---\n")
     assert parse(before + PLAIN).skill.name == "pdf"
     assert not (before + PLAIN).startswith("---\n")
 
 
 def test_blanks_after_the_closing_dashes_stand_before_the_body(put: Put) -> None:
-    """S0-5, S1-4: the head as it is in the file ends with exactly three dashes, or it does not."""
+    """S0-5, S1-4: the host checks whether the bytes before the body end with exactly three dashes."""
     exact, loose = put("exact/pdf", text=PLAIN), put("loose/pdf", text=HEAD + "--- \nBody.\n")
     for path, is_exact in ((exact, True), (loose, False)):
         skill = prowess.parse_skill_file(path).skill
@@ -37,7 +37,7 @@ def test_blanks_after_the_closing_dashes_stand_before_the_body(put: Put) -> None
 
 
 def test_the_offset_alone_will_do(put: Put) -> None:
-    """S0-8: for a program that reads the file again from there, as it had to."""
+    """S0-8: a program can read the file again from the offset."""
     path = put("pdf")
     with path.open("rb") as stream:
         _, offset = prowess.parse_frontmatter(stream)
@@ -54,7 +54,7 @@ def test_the_offset_alone_will_do(put: Put) -> None:
     ],
 )
 def test_a_host_gives_each_error_of_a_text_its_own_words(text: str, told: str) -> None:
-    """S0-11, S1-5: one table from classes to messages, the narrower classes first."""
+    """S0-11, S1-5: the host has one table from classes to messages, with narrower classes first."""
     words = {
         prowess.NoFrontmatterError: "skill: no frontmatter",
         prowess.UnterminatedFrontmatterError: "skill: unterminated frontmatter",
@@ -76,7 +76,7 @@ def test_a_host_gives_each_error_of_a_text_its_own_words(text: str, told: str) -
     ],
 )
 def test_a_host_gives_each_violation_its_own_words(name: str, description: str, told: str) -> None:
-    """S0-15, S1-8, S3-12: a table from codes to messages, and the first issue where only one is wanted."""
+    """S0-15, S1-8, S3-12: a table maps codes to messages. A host that wants only one takes the first issue."""
     words = {
         "missing-name": "skill name is required",
         "bad-name": "invalid skill name",
@@ -89,7 +89,7 @@ def test_a_host_gives_each_violation_its_own_words(name: str, description: str, 
 
 
 def test_a_skill_with_a_blank_description_is_made_of_its_parts(put: Put) -> None:
-    """S0-16: reading fields judges nothing, and a catalogue takes what the host made of them."""
+    """S0-16: parse_frontmatter checks nothing, and a catalogue takes the skill that the host makes of the fields."""
     path = put("folder", name="pdf", description="' '")
     assert prowess.scan(path.parent).names == ()
     with path.open("rb") as stream:
@@ -99,7 +99,7 @@ def test_a_skill_with_a_blank_description_is_made_of_its_parts(put: Put) -> None
 
 
 def test_a_text_may_be_stripped_before_it_is_parsed() -> None:
-    """S1-2: then the dashes may be indented, as there; a byte order mark is no blank and can be refused."""
+    """S1-2: the dashes may then be indented. A byte order mark is not a blank, and the host can refuse it."""
     text = f" \n  {PLAIN}"
     with pytest.raises(prowess.NoFrontmatterError):
         parse(text)
@@ -108,7 +108,7 @@ def test_a_text_may_be_stripped_before_it_is_parsed() -> None:
 
 
 def test_text_after_the_opening_dashes_may_get_a_line_of_its_own() -> None:
-    """S1-3: then it is YAML, as there."""
+    """S1-3: that system takes this text for YAML, and so does Prowess once it has its own line."""
     text = PLAIN.replace("---\n", "---", 1)
     with pytest.raises(prowess.NoFrontmatterError):
         parse(text)
@@ -116,7 +116,7 @@ def test_text_after_the_opening_dashes_may_get_a_line_of_its_own() -> None:
 
 
 def test_the_line_ends_of_a_file_stay_in_its_stripped_body(put: Put, tmp_path: Path) -> None:
-    """S1-6, S1-23, S1-31: read_body(strip=True), where the instructions have line feeds."""
+    """S1-6, S1-23, S1-31: read_body(strip=True) keeps the line ends. Instructions have line feeds."""
     put("pdf", body="\r\nOne.\r\nTwo.\r\n")
     catalog = prowess.scan(tmp_path)
     assert catalog["pdf"].read_body(strip=True) == "One.\r\nTwo."
@@ -125,7 +125,7 @@ def test_the_line_ends_of_a_file_stay_in_its_stripped_body(put: Put, tmp_path: P
 
 @pytest.mark.parametrize(("written", "is_list"), [("Read Bash", False), ("[Read, Bash]", True), ("[Read, 7]", True)])
 def test_the_types_of_yaml_tell_a_list_of_tools_from_a_text(written: str, is_list: bool) -> None:
-    """S1-9, S3-9: for a host that refuses a text, or items that are none."""
+    """S1-9, S3-9: typed() lets a host refuse one text in place of a list, or items that are not text."""
     skill = parse(f"{HEAD}allowed-tools: {written}\n---\nBody.\n").skill
     tools = skill.frontmatter.typed()["allowed-tools"]
     assert isinstance(tools, list) == is_list
@@ -134,7 +134,7 @@ def test_the_types_of_yaml_tell_a_list_of_tools_from_a_text(written: str, is_lis
 
 
 def test_a_whole_file_is_parsed_where_its_metadata_are_not_enough(put: Put) -> None:
-    """S1-10: parse_skill_file reads the body as well, and refuses one that is no text."""
+    """S1-10: parse_skill_file reads the body too, and refuses a body that is not text."""
     path = put("pdf", text=PLAIN.encode() + b"\xff\n")
     assert prowess.read_metadata(path).name == "pdf"
     with pytest.raises(prowess.SkillLoadError):
@@ -142,7 +142,7 @@ def test_a_whole_file_is_parsed_where_its_metadata_are_not_enough(put: Put) -> N
 
 
 def test_other_line_ends_are_made_line_feeds_by_the_host() -> None:
-    """S2-11: both of Windows and of old Macs, before the text is parsed."""
+    """S2-11: the host replaces CRLF and single carriage returns before the text is parsed."""
     text = PLAIN.replace("\n", "\r")
     with pytest.raises(prowess.NoFrontmatterError):
         parse(text)
@@ -150,7 +150,7 @@ def test_other_line_ends_are_made_line_feeds_by_the_host() -> None:
 
 
 def test_the_lines_of_the_frontmatter_are_there_as_they_were_written() -> None:
-    """S2-12: for a host that reads them one by one, comments and folding marks in the values."""
+    """S2-12: a host can read them one by one, with comments and folding marks in the values."""
     front = parse("---\nname: pdf\ndescription: >\n  Folded.\nlicense: MIT # see\n---\n").skill.frontmatter
     assert (front.description.strip(), front.license) == ("Folded.", "MIT")
     lines = front.raw.decode().splitlines()
@@ -162,7 +162,7 @@ def test_the_lines_of_the_frontmatter_are_there_as_they_were_written() -> None:
 
 
 def test_what_follows_the_closing_dashes_may_get_a_line_of_its_own() -> None:
-    """S3-2: then it begins the body, as there."""
+    """S3-2: that system lets this text begin the body, and so does Prowess once it has its own line."""
     text = PLAIN.replace("---\nBody", "---Body")
     with pytest.raises(prowess.UnterminatedFrontmatterError):
         parse(text)
@@ -172,14 +172,14 @@ def test_what_follows_the_closing_dashes_may_get_a_line_of_its_own() -> None:
 @pytest.mark.parametrize("text", ["Body.\n", "---\na: [\n---\n", "---\n- a\n---\n"])
 @pytest.mark.parametrize("mode", ["strict", "lenient"])
 def test_both_modes_raise_where_nothing_is_repaired(text: str, mode: Mode) -> None:
-    """S3-4: repair=False; the field of the whole file is empty, which "or" turns into another word."""
+    """S3-4: repair=False does this. The field of the whole file is empty, and "or" gives another word for it."""
     with pytest.raises(prowess.InvalidFrontmatterError) as caught:
         prowess.parse_skill(text, mode=mode, repair=False)
     assert [issue.field or "_" for issue in caught.value.issues] == ["_"]
 
 
 def test_what_stands_before_the_first_dashes_may_be_cut_off() -> None:
-    """S4-3: an introduction is then ignored, as there; dashes in a value are text."""
+    """S4-3: an introduction is then ignored, as in that system. Dashes in a value are text."""
     text = f"Introduction.\n{PLAIN}".replace("one thing", "one --- thing")
     with pytest.raises(prowess.NoFrontmatterError):
         parse(text)

@@ -126,7 +126,7 @@ def gzip_bomb(mebibytes: int) -> bytes:
 def test_a_bomb_is_refused_by_what_really_comes_out(
     library: Library, child: Children, tmp_path: Path, kind: str
 ) -> None:
-    """Case 91: gibibytes, lies about them, entries over each other, too many, archives in archives: all refused."""
+    """Case 91: huge, lying, overlapping, too many and nested entries are all refused."""
     path = tmp_path / "bomb"
     path.write_bytes(BOMBS[kind]())
     outcome = child.answer(

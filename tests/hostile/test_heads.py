@@ -48,7 +48,7 @@ def test_frontmatter_that_never_closes_is_refused_after_the_head(library: Librar
 
 @pytest.mark.parametrize("mode", ["strict", "lenient"])
 def test_every_reader_of_a_head_stops_at_the_limit(library: Library, child: Children, mode: Mode) -> None:
-    """Case 18: the same for one file by its path, for a stream, and for validation."""
+    """Case 18: this holds for a file by its path, for a stream and for validation."""
     path = library.write("---\nname: evil\n")
     sparse(path, 5 * GIB)
     outcome = child.answer(
@@ -104,7 +104,7 @@ result = [list(catalog.names), codes, read, library.assert_refused(lambda: catal
 
 @pytest.mark.parametrize("text", ["---\nname: evil\n", "---\nname: evil\ndescription: d\n---\nBody.\n"])
 def test_the_twin_runs_out_of_memory_on_an_endless_file(library: Library, child: Children, text: str) -> None:
-    """Twin of cases 18, 19: it wants the whole file."""
+    """Twin of cases 18, 19: it reads the whole file."""
     sparse(library.write(text), 5 * GIB)
     assert child(TWIN, library, memory=256).raised == "MemoryError"
 

@@ -42,7 +42,7 @@ LOOK_ALIKES = ("p\u0430ypal", "\uff50\uff44\uff46", "\ufb01le", "\u0130stanbul",
 
 @pytest.mark.parametrize("name", LOOK_ALIKES)
 def test_a_name_that_is_not_plain_ascii_is_not_installed(case: InstallerCase, name: str) -> None:
-    """Case 31: as the name of a skill, of a folder, in a reference."""
+    """Case 31: this holds for the name of a skill, for the name of a folder and for a reference."""
     folder = source(case, "evil", skill_text(name))
     case.assert_refused(lambda: case.installer.install_local(folder, project=True), "bad-name")
     case.assert_refused(lambda: case.installer.install(f"@acme/{name}", project=True), "bad-reference")
@@ -50,7 +50,7 @@ def test_a_name_that_is_not_plain_ascii_is_not_installed(case: InstallerCase, na
 
 
 def test_among_other_skills_such_a_name_is_not_linked(case: InstallerCase) -> None:
-    """Case 31: the good ones are; it is said."""
+    """Case 31: the other skills are linked, and an issue reports this one."""
     repo = case.repository("many", skill=False)
     repo.skill("skills/fine")
     repo.skill("skills/odd", "p\u0430ypal")
@@ -62,7 +62,7 @@ def test_among_other_skills_such_a_name_is_not_linked(case: InstallerCase) -> No
 
 
 def test_a_name_that_looks_like_an_installed_one_is_pointed_out(case: InstallerCase) -> None:
-    """Case 31: by look or by one letter."""
+    """Case 31: the two names look alike or differ in one letter."""
     for name in ("g00d", "goood"):
         with case.assert_unharmed():
             case.installer.install_local(source(case, name), project=True)
@@ -71,7 +71,7 @@ def test_a_name_that_looks_like_an_installed_one_is_pointed_out(case: InstallerC
 
 
 def test_a_naive_comparison_sees_two_names(naive: ModuleType) -> None:
-    """Twin of case 31: they are different texts, and look alike."""
+    """Twin of case 31: the two names are different texts, and look alike."""
     fake = naive.frontmatter(skill_text("p\u0430ypal"))["name"]
     assert fake != "paypal"
     assert name_skeleton(fake) == name_skeleton("paypal")
@@ -81,7 +81,7 @@ def test_a_naive_comparison_sees_two_names(naive: ModuleType) -> None:
 
 
 def test_a_link_within_the_skill_refuses_the_install(case: InstallerCase) -> None:
-    """Case 53: it stays in its tree, and is a link all the same; of a folder and of a repository."""
+    """Case 53: a link is refused even where it stays inside the skill, in a folder and in a repository."""
     folder = source(case)
     (folder / "references").mkdir()
     (folder / "references" / "a.md").write_text("a", encoding="utf-8")
@@ -98,7 +98,7 @@ def test_a_link_within_the_skill_refuses_the_install(case: InstallerCase) -> Non
 
 
 def test_a_naive_copy_follows_links(library: Library, naive_installer: ModuleType) -> None:
-    """Twin of case 53: what was a link is a file, and nobody knows."""
+    """Twin of case 53: the link has become a file, and nobody is told."""
     library.write(skill_text("evil"))
     library.put("evil/references/a.md", "a\n")
     (library.evil / "references" / "b.md").symlink_to("a.md")
@@ -107,7 +107,7 @@ def test_a_naive_copy_follows_links(library: Library, naive_installer: ModuleTyp
 
 
 def test_another_name_of_somebody_elses_file_is_not_read(open_library: Library, child: Children) -> None:
-    """Case 56: a file with two names whose owner is not the folder's: no read, no copy."""
+    """Case 56: a hard link is neither read nor copied where the file and the folder have different owners."""
     if os.geteuid() != 0:
         pytest.skip("needs files of two owners")
     open_library.write(skill_text("evil"))
@@ -131,7 +131,7 @@ result = [codes, skill.read_resource("references/a.md")]
 
 
 def test_another_name_of_ones_own_file_is_pointed_out_and_copied(case: InstallerCase) -> None:
-    """Case 56: people link their own files; what is installed has one name."""
+    """Case 56: people make hard links to their own files. The installed copy is a file of its own."""
     folder = source(case)
     own = case.base / "own.md"
     own.write_text("mine", encoding="utf-8")
@@ -144,7 +144,7 @@ def test_another_name_of_ones_own_file_is_pointed_out_and_copied(case: Installer
 
 
 def test_a_naive_read_of_another_name_reads_the_secret(library: Library, naive: ModuleType) -> None:
-    """Twin of case 56: it is a regular file below the folder."""
+    """Twin of case 56: a hard link is a regular file below the folder, so the secret is read."""
     library.write(skill_text("evil"))
     os.link(library.outside / "secret.md", library.evil / "hl.md")
     assert "TOPSECRET-MARKER" in naive.checked_read(library.evil, "hl.md")
@@ -201,7 +201,7 @@ ODD = {
 def test_a_folder_with_what_no_skill_may_hold_is_not_copied(
     case: InstallerCase, invariants: ModuleType, how: str
 ) -> None:
-    """Case 94: links that lead out, a pipe, a socket, a huge file, too much; the source stays as it is."""
+    """Case 94: the install is refused, and the source stays as it is."""
     folder = source(case)
     make, code = ODD[how]
     make(folder, case)
@@ -213,7 +213,7 @@ def test_a_folder_with_what_no_skill_may_hold_is_not_copied(
 
 
 def test_a_folder_with_a_file_that_may_not_be_read_is_not_copied(open_library: Library, child: Children) -> None:
-    """Case 94: by somebody whom permissions bind."""
+    """Case 94: the test runs as a user whom permissions bind."""
     open_library.write(skill_text("evil"))
     open_library.put("evil/closed.md", "TOPSECRET-MARKER").chmod(0)
     into = open_library.base / "installed"
@@ -232,7 +232,7 @@ result = [library.assert_refused(lambda: installer.install_local(library.evil)).
 
 
 def test_a_naive_copy_copies_secrets(library: Library, naive_installer: ModuleType) -> None:
-    """Twin of case 94: through the link."""
+    """Twin of case 94: it copies the secret through the link."""
     library.write(skill_text("evil"))
     (library.evil / "leak.md").symlink_to(library.outside / "secret.md")
     copied = naive_installer.install(library.evil, library.base / "copies", "evil")
@@ -244,7 +244,7 @@ def test_a_naive_copy_copies_secrets(library: Library, naive_installer: ModuleTy
 
 @pytest.mark.parametrize("name", ["{victim}", "../../victim", "notes", "..", "con"])
 def test_what_a_skill_calls_itself_leads_nowhere(case: InstallerCase, name: str) -> None:
-    """Case 96: neither a folder of that path, nor one of that name where temporary files are made, is touched."""
+    """Case 96: a folder at that path, or of that name among the temporary files, is not touched."""
     victims = (case.base / "victim", Path(tempfile.gettempdir()) / "notes")
     for victim in victims:
         victim.mkdir()
@@ -269,7 +269,7 @@ def test_what_a_skill_calls_itself_leads_nowhere(case: InstallerCase, name: str)
 def test_a_naive_install_deletes_what_the_name_says(
     library: Library, naive: ModuleType, naive_installer: ModuleType
 ) -> None:
-    """Twin of case 96: the victim is gone."""
+    """Twin of case 96: the folder that the name leads to is gone."""
     victim = library.base / "victim"
     victim.mkdir()
     (victim / "kept").write_text("kept", encoding="utf-8")
@@ -282,14 +282,14 @@ def test_a_naive_install_deletes_what_the_name_says(
     "name", ["..", ".", "/", "", "a/../b", "@../..", "@./.", "@/", "@local/..", "@local/../x", "@a/b/c", "~"]
 )
 def test_removing_takes_names_only(case: InstallerCase, name: str) -> None:
-    """Case 97: as text, and as a reference that a program put together."""
+    """Case 97: this holds for text, and for a reference that a program made."""
     case.assert_refused(lambda: case.installer.remove(name), "bad-reference", "not-installed")
     org, _, rest = name.lstrip("@").partition("/")
     case.assert_refused(lambda: case.installer.remove(prowess.SkillRef(org, rest)), "bad-reference", "not-installed")
 
 
 def test_of_a_link_only_the_link_is_removed(case: InstallerCase) -> None:
-    """Case 97: the place of an install, its org, its link: what they lead to stays."""
+    """Case 97: the folder of an install, of its organisation or of its agent may be a link. Its target stays."""
     base = case.project / ".prowess" / "skills"
     (base / "local" / "linked").symlink_to(case.library.outside)
     with case.assert_unharmed():
@@ -312,7 +312,7 @@ HOSTILE_LOCKS = {
 
 @pytest.mark.parametrize("how", HOSTILE_LOCKS)
 def test_a_lock_file_of_somebody_else_leads_nowhere(case: InstallerCase, how: str) -> None:
-    """Case 97: a project that was cloned brings its lock file; what it names is a plain name in a known folder."""
+    """Case 97: a cloned project brings its lock file. Prowess accepts only plain names in known folders from it."""
     victim = case.base / "victim"
     for path in (victim, case.project / "src" / "victim"):
         path.mkdir(parents=True)
@@ -336,7 +336,7 @@ def test_a_lock_file_of_somebody_else_leads_nowhere(case: InstallerCase, how: st
 
 @pytest.mark.parametrize("how", ["move", "link", "not json", "link to a journal", "store"])
 def test_a_journal_of_somebody_else_leads_nowhere(case: InstallerCase, how: str) -> None:
-    """Case 97: nor does a journal that came with a project, or a store that is a link."""
+    """Case 97: a journal that came with a project, or a store that is a link, leads nowhere."""
     victim = case.base / "victim"
     victim.mkdir()
     (victim / "kept").write_text("kept", encoding="utf-8")
@@ -380,7 +380,7 @@ def test_a_folder_of_a_project_that_is_a_link_out_of_it_is_not_written_to(case: 
 
 
 def test_a_naive_remove_follows_the_name(library: Library, naive_installer: ModuleType) -> None:
-    """Twin of case 97: the neighbours are gone."""
+    """Twin of case 97: the folders around it are gone."""
     base = library.base / "skills"
     (base / "org").mkdir(parents=True)
     (base / "other" / "kept").mkdir(parents=True)
@@ -402,7 +402,7 @@ def run(program: str, *arguments: object) -> list[object]:
 @pytest.mark.sampled(0.3, always={"update"})
 @pytest.mark.parametrize("operation", ["install", "update", "remove"])
 def test_a_process_that_dies_in_the_middle_leaves_the_old_or_the_new(library: Library, operation: str) -> None:
-    """Case 98: right before and after the moments that matter; every call of all is the matrix of tests/install."""
+    """Case 98: the process dies before and after the calls that matter most. tests/install tries every call."""
     (points,) = run("dying.py", str(library.base / "dying"), [["points", operation]])
     assert isinstance(points, list)
     names = [name for name, _ in points]
@@ -413,7 +413,7 @@ def test_a_process_that_dies_in_the_middle_leaves_the_old_or_the_new(library: Li
 
 
 def test_a_naive_update_that_dies_in_the_middle_has_lost_the_old(library: Library, naive_installer: ModuleType) -> None:
-    """Twin of case 98: and has half of the new."""
+    """Twin of case 98: a part of the new version is there."""
     dest = library.base / "copies" / "good"
     shutil.copytree(library.root / "good", dest)
     steps = naive_installer.install_in_steps(library.root / "good", dest)
@@ -436,7 +436,7 @@ MOMENTS = (
 @pytest.mark.sampled(0.2, always={"ENOSPC"})
 @pytest.mark.parametrize("code", ["ENOSPC", "EDQUOT", "EIO", "EACCES", "EROFS", "EMFILE"])
 def test_a_full_or_broken_disk_is_a_typed_error_and_the_old_stays(library: Library, code: str) -> None:
-    """Case 99: at moments that matter; every call of all is the matrix of tests/install."""
+    """Case 99: the calls that matter most fail. tests/install tries every call."""
     (made,) = run("dying.py", str(library.base / "dying"), [["moments", "update"]])
     assert isinstance(made, list)
     request = [
@@ -449,7 +449,7 @@ def test_a_full_or_broken_disk_is_a_typed_error_and_the_old_stays(library: Libra
 
 
 def test_a_naive_update_on_a_full_disk_has_lost_the_old(library: Library, naive_installer: ModuleType) -> None:
-    """Twin of case 99: the disk is full after the first file."""
+    """Twin of case 99: the disk is full after the first file, and the old version is gone."""
     dest = library.base / "copies" / "good"
     shutil.copytree(library.root / "good", dest)
     steps = naive_installer.install_in_steps(library.root / "good", dest)
@@ -463,7 +463,7 @@ def test_a_naive_update_on_a_full_disk_has_lost_the_old(library: Library, naive_
 @pytest.mark.sampled(0.3, always={"list"})
 @pytest.mark.parametrize("scenario", ["same", "versions", "list"])
 def test_many_processes_at_once_end_with_one_whole_version(library: Library, scenario: str) -> None:
-    """Case 100: sixteen install, four of them read; more rounds in tests/install."""
+    """Case 100: sixteen processes install or read. tests/install runs more rounds."""
     assert run("crowd.py", str(library.base / "crowd"), scenario, 1) == []
 
 
@@ -482,7 +482,7 @@ def test_naive_processes_see_each_others_halves(library: Library, naive_installe
 
 
 def test_local_edits_are_not_overwritten(case: InstallerCase) -> None:
-    """Case 102: an update refuses; forced, it keeps a backup."""
+    """Case 102: an update is refused. With force it keeps a backup."""
     folder = source(case, "mine")
     path = case.installer.install_local(folder, project=True)
     (path / "SKILL.md").write_text("edited", encoding="utf-8")
@@ -497,7 +497,7 @@ def test_local_edits_are_not_overwritten(case: InstallerCase) -> None:
 
 
 def test_a_naive_update_overwrites_edits(library: Library, naive_installer: ModuleType) -> None:
-    """Twin of case 102: they are gone."""
+    """Twin of case 102: the edits are gone."""
     installed = naive_installer.install(library.root / "good", library.base / "copies", "good")
     (installed / "SKILL.md").write_text("edited", encoding="utf-8")
     naive_installer.install(library.root / "good", library.base / "copies", "good")
@@ -505,7 +505,7 @@ def test_a_naive_update_overwrites_edits(library: Library, naive_installer: Modu
 
 
 def test_a_name_of_another_source_is_taken_only_on_request(case: InstallerCase) -> None:
-    """Case 103: the same place, and the same skill from another place; both origins are said."""
+    """Case 103: the message shows both origins."""
     other = source(case, "good", skill_text("good", "Evil.\n"))
     error = case.assert_refused(lambda: case.installer.install_local(other, project=True), "name-taken")
     assert "library/good" in error.message
@@ -520,7 +520,7 @@ def test_a_name_of_another_source_is_taken_only_on_request(case: InstallerCase) 
 
 @pytest.mark.parametrize("name", ["good-", "goo", "gooood", "g00d", "anthropic-good"])
 def test_a_name_that_resembles_an_installed_one_is_pointed_out(case: InstallerCase, name: str) -> None:
-    """Case 103: by one letter, by look, by a vendor's word; a longer way off it is another name."""
+    """Case 103: the names differ in one letter, look alike, or share a vendor's word. Other names are fine."""
     if name == "good-":  # agents would find it under the very same name
         folder = source(case, "source", skill_text(name))
         case.assert_refused(lambda: case.installer.install_local(folder, project=True), "name-taken")
@@ -532,7 +532,7 @@ def test_a_name_that_resembles_an_installed_one_is_pointed_out(case: InstallerCa
 
 
 def test_a_naive_install_replaces_another_source(library: Library, naive_installer: ModuleType) -> None:
-    """Twin of case 103: without a word."""
+    """Twin of case 103: it replaces the skill without a word."""
     library.write(skill_text("good", "Evil.\n"))
     naive_installer.install(library.root / "good", library.base / "copies", "good")
     installed = naive_installer.install(library.evil, library.base / "copies", "good")
@@ -558,7 +558,7 @@ def test_one_changed_byte_is_found_and_refused(case: InstallerCase, name: str) -
 
 
 def test_a_naive_load_takes_changed_bytes(library: Library, naive: ModuleType) -> None:
-    """Twin of case 105: as if nothing were."""
+    """Twin of case 105: it loads the changed file as if nothing had happened."""
     path = library.root / "good" / "SKILL.md"
     path.write_text(path.read_text(encoding="utf-8").replace("Do good.", "Do evil."), encoding="utf-8")
     assert "Do evil." in naive.scan(library.root)["good"]["text"]

@@ -99,7 +99,7 @@ def test_the_twin_reads_through_links(library: Library, naive: ModuleType) -> No
 
 
 def test_a_skill_file_that_is_a_link_is_rejected(library: Library, child: Children, open_method: OpenMethod) -> None:
-    """Case 54: to the outside, to a good skill, to nothing, to itself; absolute and relative; one issue for each."""
+    """Case 54: each link gives one issue, wherever it leads."""
     targets = ("outside/SKILL.md", "library/good/SKILL.md", "nowhere", "library/evil3/SKILL.md")
     for number, target in enumerate(targets):
         link(library.root / f"evil{number}/SKILL.md", library.base / target)
@@ -127,7 +127,7 @@ with library.assert_unchanged():
 def test_a_skill_folder_that_is_a_link_outward_is_rejected(
     library: Library, child: Children, open_method: OpenMethod
 ) -> None:
-    """Case 55: absolute, relative, through another link, to a folder of skills and to the system's folders."""
+    """Case 55: links of every kind to folders outside the scanned roots are refused."""
     link(library.evil, library.outside)
     link(library.root / "evil1", library.outside, relative=True)
     link(library.base / "hop", library.outside)
@@ -154,7 +154,7 @@ result = [list(catalog.names), [[i.code, os.path.basename(i.path)] for i in cata
 
 
 def test_a_link_to_a_skill_in_a_scanned_root_is_followed_once(library: Library) -> None:
-    """Case 55: installers link from folder to folder; the skill appears once, under the name of its own."""
+    """Case 55: installers make such links. The skill appears once, under its own name."""
     library.write(VALID, folder="store/evil")
     link(library.evil, library.root / "store/evil", relative=True)
     link(library.root / "evil1", library.root / "store/evil")
@@ -165,7 +165,7 @@ def test_a_link_to_a_skill_in_a_scanned_root_is_followed_once(library: Library) 
 
 
 def test_a_link_into_the_project_is_followed(library: Library) -> None:
-    """Case 55: a folder of skills inside a git repository may link to another part of it, and not further."""
+    """Case 55: a folder of skills in a git repository may link to another part of that repository only."""
     project = library.base / "project"
     (project / ".git").mkdir(parents=True)
     (project / "packages/linked").mkdir(parents=True)
@@ -190,7 +190,7 @@ def test_a_developer_may_ask_for_links_to_be_followed(library: Library) -> None:
 
 
 def test_links_that_go_round_in_circles_end(library: Library) -> None:
-    """Case 55: a link to itself, to the folder around it, and two that lead to each other."""
+    """Case 55: links to themselves, to the folder around them and to each other are no problem."""
     link(library.root / "self", library.root / "self")
     link(library.root / "up", library.root)
     link(library.root / "one", library.root / "two")

@@ -35,7 +35,7 @@ def prepare(library: Library) -> None:
 def test_a_file_that_became_a_link_since_the_listing_is_refused(
     library: Library, child: Children, open_method: OpenMethod
 ) -> None:
-    """Case 62: the listing shows a file, the read meets a link; the body and the whole skill likewise."""
+    """Case 62: the listing shows a file, and the read meets a link. This holds for the body and the whole skill too."""
     prepare(library)
     outcome = child.answer(
         """
@@ -57,7 +57,7 @@ result = [library.assert_refused(call).code for call in calls]
 def test_a_folder_that_became_a_link_since_the_listing_is_refused(
     library: Library, child: Children, open_method: OpenMethod
 ) -> None:
-    """Case 63: a folder of the skill, then the skill's own folder, lead outside when they are read."""
+    """Case 63: a folder of the skill, or the folder of the skill itself, leads outside when it is read."""
     prepare(library)
     outcome = child.answer(
         """
@@ -141,7 +141,7 @@ result = [code, [i.code for i in skill.files().issues]]
 
 
 def test_the_twin_leaks_when_a_folder_is_swapped_after_its_check(library: Library, child: Children) -> None:
-    """Twin of cases 62, 63: resolved and checked, then opened by its path: the secret."""
+    """Twin of cases 62, 63: it checks the resolved path and then opens it, and reads the secret."""
     prepare(library)
     outcome = child(
         SWAP_WHEN_OPENED
@@ -261,7 +261,7 @@ def test_a_file_that_flips_all_the_time_never_leaks(library: Library, child: Chi
 def test_a_folder_that_flips_all_the_time_never_leaks(
     library: Library, child: Children, open_method: OpenMethod
 ) -> None:
-    """Case 63: the same with the folder around the file; the portable way does not promise this."""
+    """Case 63: the folder around the file flips. The portable method does not promise to withstand this."""
     prepare(library)
     with flipping(FLIP_FOLDER, library.evil / "references", library.outside / "sub"):
         outcome = child.answer(READ_ON, library, "1.5", open_method=open_method)

@@ -40,7 +40,7 @@ OPTIONS = (
 
 @pytest.mark.parametrize("address", OPTIONS)
 def test_an_address_that_is_an_option_is_refused(case: InstallerCase, address: str) -> None:
-    """Case 78: as text, and as a source that a program put together."""
+    """Case 78: this holds for text, and for a source that a program made."""
     case.assert_refused(lambda: case.installer.install(address, project=True), "bad-reference", "bad-scheme")
     case.assert_refused(
         lambda: case.installer.install(prowess.SourceSpec("git", address, "acme", "pdf"), project=True),
@@ -67,13 +67,13 @@ SCHEMES = (
 
 @pytest.mark.parametrize("address", SCHEMES)
 def test_a_scheme_that_is_not_on_the_list_is_refused(case: InstallerCase, address: str) -> None:
-    """Case 79: before git is asked."""
+    """Case 79: the address is refused before git is started."""
     for given in (address, prowess.SourceSpec("git", address, "acme", "pdf")):
         case.assert_install_refused(given, "bad-scheme", "bad-reference")
 
 
 def test_a_path_is_a_repository_only_when_the_caller_named_a_path(case: InstallerCase) -> None:
-    """Case 79: what is only called an address never leads into this machine."""
+    """Case 79: an address never leads to a folder of this machine."""
     private = case.repository("private")
     case.assert_install_refused(prowess.SourceSpec("folder", str(private.path), "acme", "pdf"), "bad-reference")
     for address in (f"file://{private.path}", str(private.path), f"ext::git-upload-pack {private.path}"):
@@ -123,7 +123,7 @@ VERSIONS = (
 
 @pytest.mark.parametrize("version", VERSIONS, ids=lambda text: text[:12])
 def test_a_version_that_git_could_misunderstand_is_refused(case: InstallerCase, version: str) -> None:
-    """Case 80: in a reference, after an address, in a source, in an update."""
+    """Case 80: this holds in a reference, after an address, in a source and in an update."""
     repo = case.repository("pdf")
     for given in (
         f"@acme/pdf@{version}",
@@ -161,7 +161,7 @@ def with_submodule(guarded_base: Path, url: str) -> Repository:
 
 @pytest.mark.parametrize("url", ["file:///etc", "ext::sh -c touch% pwned", "https://127.0.0.1:9/x", "../private"])
 def test_submodules_are_never_fetched(case: InstallerCase, url: str) -> None:
-    """Case 82: outside of a skill one is left out; inside, the skill is refused."""
+    """Case 82: a submodule beside a skill is left out. A skill that holds one is refused."""
     repo = with_submodule(case.base, url)
     with case.assert_unharmed():
         path = case.installer.install(repo.address, project=True)
@@ -225,7 +225,7 @@ def with_attributes(base: Path) -> Repository:
 
 
 def test_nothing_runs_whatever_the_settings_say(case: InstallerCase, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Case 83: hooks, monitors, filters, pointers, templates, includes: the bytes are those of the objects."""
+    """Case 83: hooks, monitors, filters, templates and includes do not run. The bytes are those of the objects."""
     repo = with_attributes(case.base)
     for name, value in config_that_runs(case.base).items():
         monkeypatch.setenv(name, value)
@@ -236,7 +236,7 @@ def test_nothing_runs_whatever_the_settings_say(case: InstallerCase, monkeypatch
 
 
 def test_a_naive_clone_runs_hooks_and_filters(library: Library, naive_installer: ModuleType) -> None:
-    """Twin of case 83: both leave their marks."""
+    """Twin of case 83: the hook and the filter both run."""
     repo = with_attributes(library.base)
     env = config_that_runs(library.base)
     with pytest.raises(RuntimeError):  # the pointer's program does not speak the protocol of such programs
@@ -300,7 +300,7 @@ WRONG = (
 
 @pytest.mark.parametrize("wrong", WRONG)
 def test_entries_that_no_skill_may_hold_refuse_it(case: InstallerCase, wrong: str) -> None:
-    """Case 84: links, modules, odd names, names that are one where case does not count."""
+    """Case 84: links, submodules, odd names and names that differ in case only are refused."""
     repo = Repository(case.base / "repositories" / "evil")
     repo.commit_tree(repo.tree(*entries(repo, case.library.outside / "secret.md")[wrong]))
     error = case.assert_refused(lambda: case.installer.install(repo.address, project=True))
@@ -312,7 +312,7 @@ def test_entries_that_no_skill_may_hold_refuse_it(case: InstallerCase, wrong: st
 
 
 def test_a_skill_that_is_a_link_is_not_found(case: InstallerCase) -> None:
-    """Case 84: the file that says what a skill is, is a link to a secret."""
+    """Case 84: SKILL.md is a link to a secret."""
     repo = Repository(case.base / "repositories" / "evil")
     made = entries(repo, case.library.outside / "SKILL.md")["link in place of the skill"]
     repo.commit_tree(repo.tree(*made))
@@ -322,7 +322,7 @@ def test_a_skill_that_is_a_link_is_not_found(case: InstallerCase) -> None:
 
 
 def test_a_naive_clone_writes_links(library: Library, naive_installer: ModuleType) -> None:
-    """Twin of case 84: and whoever reads the skill's file reads the secret."""
+    """Twin of case 84: whoever reads the file of the skill reads the secret."""
     repo = Repository(library.base / "evil-repo")
     (repo.path / "leak.md").symlink_to(library.outside / "secret.md")
     repo.skill("")
@@ -375,14 +375,14 @@ def huge(base: Path, kind: str) -> Repository:
 def test_a_repository_with_too_much_is_refused_within_bounds(
     case: InstallerCase, kind: str, codes: tuple[str, ...]
 ) -> None:
-    """Case 85: one large file, many bytes, bytes that grow when they are unpacked, many files; nothing is left."""
+    """Case 85: one large file, many bytes or many files end the fetch, and nothing is left."""
     repo = huge(case.base, kind)
     installer = case.make(limits=SMALL)
     case.assert_refused(lambda: installer.install(repo.address, project=True), *codes)
 
 
 def test_a_long_history_is_not_fetched(case: InstallerCase) -> None:
-    """Case 85: ten megabytes of history, and a bound of three."""
+    """Case 85: the repository has ten megabytes of history, and the limit is three."""
     repo = huge(case.base, "history")
     with case.assert_unharmed():
         case.make(limits=SMALL).install(repo.address, project=True)
@@ -432,7 +432,7 @@ def silent_server(*, drip: bool = False) -> Iterator[str]:
 
 @pytest.mark.parametrize("scheme", ["http", "git"])
 def test_a_server_that_never_answers_is_not_waited_for(case: InstallerCase, scheme: str) -> None:
-    """Case 86: idle, then a typed error; no process is left."""
+    """Case 86: the fetch ends with a typed error after the idle time, and no process is left."""
     impatient = prowess.Limits(max_idle_seconds=1.0, max_fetch_seconds=30.0)
     with silent_server() as host:
         installer = case.make(schemes=(scheme,), limits=impatient)
@@ -441,7 +441,7 @@ def test_a_server_that_never_answers_is_not_waited_for(case: InstallerCase, sche
 
 
 def test_a_server_that_answers_byte_by_byte_is_not_waited_for_either(case: InstallerCase) -> None:
-    """Case 86: there is a bound on the whole."""
+    """Case 86: there is a limit on the total time."""
     impatient = prowess.Limits(max_idle_seconds=30.0, max_fetch_seconds=2.0)
     with silent_server(drip=True) as host:
         installer = case.make(schemes=("git",), limits=impatient)
@@ -449,7 +449,7 @@ def test_a_server_that_answers_byte_by_byte_is_not_waited_for_either(case: Insta
 
 
 def test_a_server_that_wants_a_password_gets_no_prompt(case: InstallerCase, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Case 86: not on the terminal, not by a program that asks."""
+    """Case 86: nobody is asked, neither on the terminal nor by a program."""
     asked = case.base / "pwned-asked"
     program = case.base / "ask"
     program.write_text(f"#!/bin/sh\ntouch {asked}\necho secret\n", encoding="utf-8")
@@ -503,7 +503,7 @@ SSH_ADDRESSES = (
 def test_an_ssh_host_that_is_not_known_is_refused_without_a_question(
     case: InstallerCase, ssh: Path, monkeypatch: pytest.MonkeyPatch, address: str, operands: list[str]
 ) -> None:
-    """Case 86: ssh is told not to ask and not to trust, gets one host and one command, and its refusal is said."""
+    """Case 86: Prowess tells ssh not to ask and not to trust new hosts, and reports the refusal of ssh."""
     for name in ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "GITHUB_TOKEN"):
         monkeypatch.setenv(name, MARKED)
     error = case.assert_refused(lambda: case.installer.install(address, project=True), "git-failed")
@@ -526,7 +526,7 @@ def test_what_ssh_would_take_for_an_option_does_not_reach_it(case: InstallerCase
 
 
 def test_the_real_ssh_understands_what_it_is_told(case: InstallerCase, ssh: Path, tmp_path: Path) -> None:
-    """Case 86: it asks nothing and trusts no new host, though its own settings say that it may."""
+    """Case 86: ssh asks nothing and trusts no new host, although its own settings allow that."""
     beyond = os.environ["PATH"].partition(os.pathsep)[2]
     real = shutil.which("ssh", path=beyond)
     if real is None:
@@ -548,7 +548,7 @@ def test_a_naive_clone_has_ssh_ask(library: Library, naive_installer: ModuleType
 
 
 def test_a_naive_clone_waits(library: Library, naive_installer: ModuleType) -> None:
-    """Twin of case 86: until somebody kills it."""
+    """Twin of case 86: it waits until somebody kills it."""
     with silent_server() as host, pytest.raises(subprocess.TimeoutExpired):
         naive_installer.clone(f"git://{host}/x.git", library.base / "dest", timeout=2)
 
@@ -561,7 +561,7 @@ TOKENS = ("GITHUB_TOKEN", "GH_TOKEN", "GITLAB_TOKEN", "GIT_TOKEN")
 def test_a_token_of_the_environment_goes_to_no_server_and_into_no_process(
     case: InstallerCase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Case 87: not in a header, an argument, a file, the environment of git, or an error."""
+    """Case 87: it is in no header, argument, file, environment of git or error."""
     for name in TOKENS:
         monkeypatch.setenv(name, MARKED)
     case.repository("evil")
@@ -584,7 +584,7 @@ def test_a_token_of_the_environment_goes_to_no_server_and_into_no_process(
 def test_credentials_come_from_the_users_helper_and_stay_out_of_sight(
     case: InstallerCase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Case 87: the helper is asked for the host; what it says goes to that host, and nowhere else."""
+    """Case 87: the helper is asked for the host, and its answer goes to that host only."""
     home = case.base / "nobody"
     home.mkdir(exist_ok=True)
     helper = f'!f() {{ test "$1" = get && printf "username=me\\npassword={MARKED}\\n"; }}; f'
@@ -624,7 +624,7 @@ def test_a_naive_address_gives_the_token_to_any_host(library: Library, naive_ins
 
 @pytest.mark.parametrize("address", [f"https://u:{MARKED}@127.0.0.1:9/x.git", f"https://{MARKED}@127.0.0.1:9/x.git"])
 def test_an_address_with_a_secret_is_refused_and_not_repeated(case: InstallerCase, address: str) -> None:
-    """Case 88: whoever gives it, as text or as a source, which cannot even be made."""
+    """Case 88: this holds for text, and a source with such an address cannot even be made."""
     with pytest.raises(prowess.BadReferenceError) as caught:
         prowess.SourceSpec("git", address, "acme", "pdf")
     for error in (case.assert_install_refused(address, "secret-in-address"), caught.value):
@@ -641,7 +641,7 @@ def test_what_git_says_is_cleaned_of_secrets_and_escapes() -> None:
 
 
 def test_a_naive_error_repeats_the_password(library: Library, naive_installer: ModuleType) -> None:
-    """Twin of case 88: in full."""
+    """Twin of case 88: the message holds the password in full."""
     with pytest.raises(RuntimeError, match="hunter2"):
         naive_installer.clone("http://u:hunter2@127.0.0.1:9/x.git", library.base / "dest")
 
@@ -687,7 +687,7 @@ def test_other_content_under_the_locked_commit_is_refused_with_both_hashes(case:
 
 
 def test_a_naive_sync_takes_what_the_branch_has_now(library: Library, naive_installer: ModuleType) -> None:
-    """Twin of case 89: other bytes than were asked for, without a word."""
+    """Twin of case 89: it installs other bytes than were locked, without a word."""
     repo = Repository(library.base / "moving")
     repo.skill("")
     repo.commit()

@@ -66,7 +66,7 @@ def test_the_twin_reads_whatever_lies_in_its_cache(library: Library, naive: Modu
 def test_a_digest_that_is_no_sha256_refuses_the_entry(
     library: Library, site: Site, remote: Remote, digest: str
 ) -> None:
-    """Case 114: weaker digests, none, and what is no digest."""
+    """Case 114: the digest is weaker, missing or not a digest."""
     site.index(site.entry("evil", EVIL, digest=digest))
     catalog = remote(site.url)
     assert catalog.names == ("good",)
@@ -184,7 +184,7 @@ LOADING = 32 * MIB  # what the HTTP client itself takes
 def test_an_index_that_is_too_much_is_refused_within_bounds(
     library: Library, site: Site, child: Children, cache: Path, kind: str
 ) -> None:
-    """Case 108: too large, too many, too deep: an issue, in bounded memory and without a bare error."""
+    """Case 108: an index that is too large, too long or too deep is an issue, within bounded memory."""
     body, code = LARGE_INDEXES[kind]
     site.put(f"{NEW}/index.json", body)
     outcome = child.answer(ASK, library, site.url, str(cache), memory=384)
@@ -195,7 +195,7 @@ def test_an_index_that_is_too_much_is_refused_within_bounds(
 
 @pytest.mark.parametrize("kind", SMALL_INDEXES)
 def test_an_index_that_makes_no_sense_is_an_issue(site: Site, remote: Remote, kind: str) -> None:
-    """Case 108: not JSON, or JSON that readers understand differently."""
+    """Case 108: the index is not JSON, or JSON that readers understand differently."""
     body, code = SMALL_INDEXES[kind]
     site.put(f"{NEW}/index.json", body)
     catalog = remote(site.url)
@@ -339,7 +339,7 @@ def test_a_redirect_to_a_private_machine_is_refused_even_by_its_name(
     "target", ["https://other.invalid/", "//other.invalid/", "http://127.0.0.2/", "file:///etc/passwd", "/loop"]
 )
 def test_a_redirect_that_leads_elsewhere_or_nowhere_is_refused(site: Site, remote: Remote, target: str) -> None:
-    """Case 110: another origin, no web address, a loop."""
+    """Case 110: the redirect leads to another origin, to another scheme or in a circle."""
     site.put(f"{NEW}/index.json", b"", 302, Location=target)
     site.put("/loop", b"", 302, Location="/loop")
     catalog = remote(site.url)
@@ -429,7 +429,7 @@ def unframed(connection: socket.socket, _: bytes) -> None:
 def test_a_body_that_does_not_come_whole_is_an_error_and_is_not_kept(
     remote: Remote, answer: Callable[[socket.socket, bytes], None], code: str
 ) -> None:
-    """Case 112: silence, a stall, a trickle, a body that is cut, one without an end: an error, and no copy."""
+    """Case 112: a body that stalls, trickles, is cut or never ends is an error, and no copy is kept."""
     with RawSite(answer) as raw:
         catalog = remote(raw.url, limits=QUICK)
     assert codes(catalog) == [code]
@@ -437,7 +437,7 @@ def test_a_body_that_does_not_come_whole_is_an_error_and_is_not_kept(
 
 
 def test_the_waiting_times_are_those_of_the_promise() -> None:
-    """Case 112: half a minute of silence, five minutes in all."""
+    """Case 112: the limits are half a minute of silence and five minutes in all."""
     limits = prowess.Limits()
     assert (limits.fetch_idle_seconds, limits.fetch_total_seconds) == (30.0, 300.0)
 

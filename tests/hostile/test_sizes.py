@@ -83,7 +83,7 @@ result = [[error.message for error in errors], len(cut), cut[:5], cut.splitlines
 
 
 def test_the_twin_runs_out_of_memory_on_a_huge_resource(library: Library, child: Children) -> None:
-    """Twin of case 65: it wants the whole file."""
+    """Twin of case 65: it reads the whole file."""
     library.write(VALID)
     os.truncate(library.put("evil/references/huge.md", ""), GIB)
     assert child("naive.read(library.evil, 'references/huge.md')", library, memory=256).raised == "MemoryError"
@@ -136,7 +136,7 @@ def test_too_many_files_beside_a_skill_file_are_listed_up_to_the_limit(library: 
 
 
 def test_a_skill_with_too_many_folders_is_listed_up_to_the_limit(library: Library, child: Children, full: bool) -> None:
-    """Case 68: folders without files cost as much as files do, so they end the listing as well."""
+    """Case 68: folders without files cost as much as files, so they count too."""
     library.write(VALID)
     (library.evil / "references").mkdir()
     child.answer(MAKE_FOLDERS, library, "references", "200000" if full else "20500", kill_after=120)
@@ -263,7 +263,7 @@ result = [list(files), files.complete, [i.code for i in files.issues], [i.code f
 
 @pytest.mark.parametrize("depth", ["6", "None", "10000"])
 def test_a_very_deep_tree_below_a_root_ends_at_the_limit(deep: Library, child: Children, depth: str) -> None:
-    """Case 69: the same below a scanned root; a limit that ends the walk is an error, the caller's depth is not."""
+    """Case 69: a limit that ends the walk is an error. The depth that a caller asks for is not."""
     outcome = child.answer(
         f"""
 catalog = prowess.scan(library.root, max_depth={depth})

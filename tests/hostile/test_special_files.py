@@ -160,7 +160,7 @@ def test_the_twin_reads_devices_and_the_environment(library: Library, child: Chi
 
 
 def test_a_skill_file_that_is_a_folder_is_rejected(library: Library, child: Children, open_method: OpenMethod) -> None:
-    """Case 60: SKILL.md as a folder, with files in it."""
+    """Case 60: SKILL.md is a folder with files in it."""
     folder(library.evil / "SKILL.md")
     outcome = child.answer(
         """
@@ -193,7 +193,7 @@ result = [library.assert_refused(lambda: read(path)).code for path in paths for 
 
 
 def test_the_twin_fails_on_a_folder_with_a_bare_error(library: Library, naive: ModuleType) -> None:
-    """Twin of case 60: the system's error, and no word about the skill."""
+    """Twin of case 60: it raises the error of the system, which does not name the skill."""
     folder(library.evil / "references")
     with pytest.raises(IsADirectoryError):
         naive.read(library.evil, "references")

@@ -283,7 +283,7 @@ def test_a_key_below_metadata_that_is_written_twice_is_refused(library: Library,
 
 
 def test_mending_does_not_choose_between_two_values(library: Library) -> None:
-    """Case 13: the same where another line has to be mended first."""
+    """Case 13: a repeated key is refused even where another line has to be repaired first."""
     library.write(head("license: a: b", "description: benign", "description: hostile"))
     library.assert_rejected("yaml-duplicate-key", "yaml-syntax")
 
