@@ -48,15 +48,15 @@ def at(repo: Repository, ref: str = "") -> prowess.SourceSpec:
         ("@acme/pdf@feature/x", ("acme", "pdf", "feature/x")),
     ],
 )
-def test_references_are_read(text: str, parts: tuple[str, str, str]) -> None:
-    """S1-55: org, name, and what follows the last @."""
+def test_a_reference_has_an_organisation_a_name_and_a_version(text: str, parts: tuple[str, str, str]) -> None:
+    """S1-55: the version is what follows the last @."""
     ref = prowess.SkillRef.parse(text)
     assert (ref.org, ref.name, ref.version) == parts
 
 
 @pytest.mark.parametrize("text", ["acme/pdf", "@acme", "@acme/", "@/pdf", "@acme/pdf@", "@acme/a/b", ""])
-def test_what_is_no_reference(text: str) -> None:
-    """S1-55: an error, which is a ValueError too."""
+def test_text_that_is_not_a_reference_is_an_error(text: str) -> None:
+    """S1-55: the error is a ValueError too."""
     with pytest.raises(prowess.BadReferenceError):
         prowess.SkillRef.parse(text)
 
@@ -64,14 +64,14 @@ def test_what_is_no_reference(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["@../x", "@acme/..", "@acme/.", "@acme/-x", "@acme/a\\b", "@acme/a@b@c", "@acme/x@-b"]
 )
-def test_characters_that_could_lead_elsewhere(text: str) -> None:
-    """S1-55: refused before any path is made."""
+def test_a_reference_with_characters_of_paths_is_refused(text: str) -> None:
+    """S1-55: it is refused before any path is made."""
     with pytest.raises(prowess.BadReferenceError):
         prowess.SkillRef.parse(text)
 
 
-def test_each_mistake_has_its_own_message() -> None:
-    """S1-56: four of them."""
+def test_each_mistake_in_a_reference_has_its_own_message() -> None:
+    """S1-56: four mistakes have four messages."""
     said = {}
     for text in ("acme/pdf", "@acme/pdf@", "@acme", "@acme/a/b"):
         with pytest.raises(prowess.BadReferenceError) as caught:
@@ -84,8 +84,8 @@ def test_each_mistake_has_its_own_message() -> None:
     assert "must not contain /" in said["@acme/a/b"]
 
 
-def test_the_full_name_and_the_address() -> None:
-    """S1-56: without .git."""
+def test_a_reference_gives_the_full_name_and_the_address() -> None:
+    """S1-56: the address does not end in .git."""
     ref = prowess.SkillRef.parse("@acme/pdf@v1")
     assert (ref.full_name, ref.git_url) == ("acme/pdf", "https://github.com/acme/pdf")
 
@@ -94,13 +94,13 @@ def test_the_full_name_and_the_address() -> None:
     ("text", "local"),
     [("./x", True), ("../x", True), ("/x", True), (".", False), ("..", False), ("~/x", False), ("a/b", False)],
 )
-def test_local_paths(text: str, local: bool) -> None:
-    """S1-57: by the beginning only."""
+def test_a_local_path_is_known_by_its_beginning(text: str, local: bool) -> None:
+    """S1-57: nothing else of the text counts."""
     assert prowess.is_local_path(text) is local
 
 
-def test_the_two_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """S1-58: by the environment, and by the working folder."""
+def test_the_user_and_the_project_have_a_default_folder_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S1-58: the environment gives the first, and the working folder the second."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -120,10 +120,10 @@ def test_a_repository_goes_to_org_and_name(installer: prowess.Installer, repo: R
 
 
 @pytest.mark.parametrize("kind", ["folder", "file", "link"])
-def test_what_is_there_is_not_touched(
+def test_an_install_does_not_touch_what_is_already_there(
     installer: prowess.Installer, repo: Repository, tmp_path: Path, kind: str
 ) -> None:
-    """S1-59: of any kind."""
+    """S1-59: this holds for a file, a folder and a link."""
     place = tmp_path / "user" / "acme" / "pdf"
     place.parent.mkdir(parents=True)
     if kind == "folder":
@@ -139,7 +139,7 @@ def test_what_is_there_is_not_touched(
 
 
 def test_a_repository_without_a_skill_leaves_nothing(installer: prowess.Installer, tmp_path: Path) -> None:
-    """S1-59: and says so."""
+    """S1-59: the error says that there is no skill."""
     empty = Repository(tmp_path / "repos" / "empty")
     empty.write("README.md", "x")
     empty.commit()
@@ -149,16 +149,20 @@ def test_a_repository_without_a_skill_leaves_nothing(installer: prowess.Installe
     assert installer.list() == ()
 
 
-def test_a_folder_of_ones_own(installer: prowess.Installer, repo: Repository, tmp_path: Path) -> None:
-    """S1-60: a second time is an error."""
+def test_a_repository_may_be_installed_into_a_given_folder(
+    installer: prowess.Installer, repo: Repository, tmp_path: Path
+) -> None:
+    """S1-60: a second install into that folder is an error."""
     assert installer.install_into(at(repo), tmp_path / "mine") == tmp_path / "mine" / "pdf"
     with pytest.raises(prowess.AlreadyInstalledError) as caught:
         installer.install_into(at(repo), tmp_path / "mine")
     assert f"already exists at {tmp_path / 'mine' / 'pdf'}" in caught.value.message
 
 
-def test_a_local_folder(installer: prowess.Installer, put: Put, tmp_path: Path) -> None:
-    """S1-61: for the project, for the user, into a folder."""
+def test_a_local_folder_is_copied_for_the_project_or_the_user_or_into_a_given_folder(
+    installer: prowess.Installer, put: Put, tmp_path: Path
+) -> None:
+    """S1-61: the skill lies under ``local`` unless a folder is given."""
     source = put("src/notes").parent
     assert installer.install_local(source, project=True) == tmp_path / "project" / "local" / "notes"
     assert installer.install_local(source) == tmp_path / "user" / "local" / "notes"
@@ -166,8 +170,10 @@ def test_a_local_folder(installer: prowess.Installer, put: Put, tmp_path: Path) 
     assert installer.resolve("@local/notes") == tmp_path / "project" / "local" / "notes"
 
 
-def test_a_local_source_that_is_none(installer: prowess.Installer, put: Put, tmp_path: Path) -> None:
-    """S1-61: a file, nothing, a folder without a skill."""
+def test_a_local_source_that_is_not_a_folder_with_a_skill_is_an_error(
+    installer: prowess.Installer, put: Put, tmp_path: Path
+) -> None:
+    """S1-61: the source is a file, does not exist, or has no skill."""
     file = put("src/notes")
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "x").write_text("x", encoding="utf-8")
@@ -180,8 +186,8 @@ def test_a_local_source_that_is_none(installer: prowess.Installer, put: Put, tmp
     assert installer.list() == ()
 
 
-def test_what_a_copy_holds(installer: prowess.Installer, put: Put) -> None:
-    """S1-62: everything but the history."""
+def test_a_copy_holds_every_file_but_the_history(installer: prowess.Installer, put: Put) -> None:
+    """S1-62: the folder ``.git`` is not copied."""
     source = put("src/notes").parent
     (source / ".hidden").write_text("x", encoding="utf-8")
     (source / "run.sh").write_text("x", encoding="utf-8")
@@ -194,8 +200,8 @@ def test_what_a_copy_holds(installer: prowess.Installer, put: Put) -> None:
 
 
 @pytest.mark.parametrize("target", ["SKILL.md", "..", "/etc/hostname", "nowhere"])
-def test_a_link_refuses_the_copy(installer: prowess.Installer, put: Put, target: str) -> None:
-    """S1-62: wherever it leads."""
+def test_a_folder_with_a_link_is_not_copied(installer: prowess.Installer, put: Put, target: str) -> None:
+    """S1-62: it does not matter where the link leads."""
     source = put("src/notes").parent
     (source / "link").symlink_to(target)
     with pytest.raises(prowess.UnsafeTreeError) as caught:
@@ -248,8 +254,8 @@ def test_every_kind_of_version_works_with_real_git(installer: prowess.Installer,
     assert (path / "nested" / "deep" / "pdf" / "SKILL.md").read_text(encoding="utf-8") == skill_text("pdf")
 
 
-def test_resolving_and_removing(installer: prowess.Installer, repo: Repository) -> None:
-    """S1-65: the project's first; the org's folder stays."""
+def test_the_projects_install_is_resolved_and_removed_first(installer: prowess.Installer, repo: Repository) -> None:
+    """S1-65: the folder of the organisation stays."""
     user, project = installer.install(at(repo)), installer.install(at(repo), project=True)
     assert installer.resolve("@acme/pdf@v9") == project
     installer.remove("@acme/pdf@v9")
@@ -261,8 +267,10 @@ def test_resolving_and_removing(installer: prowess.Installer, repo: Repository) 
     assert "skill acme/pdf is not installed" in caught.value.message
 
 
-def test_a_place_that_is_a_link(installer: prowess.Installer, tmp_path: Path) -> None:
-    """S1-65: resolves; and only the link is removed."""
+def test_an_install_that_is_a_link_resolves_and_only_the_link_is_removed(
+    installer: prowess.Installer, tmp_path: Path
+) -> None:
+    """S1-65: the target of the link stays."""
     target = tmp_path / "elsewhere"
     target.mkdir()
     (target / "kept").write_text("x", encoding="utf-8")
@@ -275,8 +283,8 @@ def test_a_place_that_is_a_link(installer: prowess.Installer, tmp_path: Path) ->
     assert (target / "kept").is_file()
 
 
-def test_the_list(installer: prowess.Installer, tmp_path: Path) -> None:
-    """S1-66: by location, then by name."""
+def test_installs_are_listed_by_location_and_then_by_name(installer: prowess.Installer, tmp_path: Path) -> None:
+    """S1-66: installs of the project come before those of the user."""
     assert installer.list() == ()
     for path in ("user/b/x", "user/a/y", "project/z/z", "project/a/a/inner"):
         (tmp_path / path).mkdir(parents=True)
@@ -292,8 +300,8 @@ def test_the_list(installer: prowess.Installer, tmp_path: Path) -> None:
     ]
 
 
-def test_git_can_be_replaced(tmp_path: Path) -> None:
-    """S1-67: by a function, or by an object with a method of that name."""
+def test_a_host_may_replace_git(tmp_path: Path) -> None:
+    """S1-67: it gives a function, or an object with a method of that name."""
 
     def refuse(args: Sequence[str], cwd: str, env: Mapping[str, str]) -> bytes:
         raise prowess.GitError(f"asked for {args[0]} in {os.path.isdir(cwd)} with {len(env) > 0}")  # noqa: PTH112

@@ -1,4 +1,4 @@
-"""Commands and scripts: nothing runs that a person has not granted, and what runs does no more than it may."""
+"""Commands and scripts: nothing runs that a person has not granted, and what runs stays within its limits."""
 
 from __future__ import annotations
 

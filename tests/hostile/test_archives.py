@@ -1,4 +1,4 @@
-"""Archives that write elsewhere, hold what is no file, or are far larger than they look."""
+"""Archives that write elsewhere, hold special files, or are far larger than they look."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Every command with a hostile skill, source, file, folder or argument: as text, as data, on a terminal."""
+"""Every command of the command line with a hostile skill, source, file, folder or argument.
+
+The output is checked as text, as JSON and on a terminal.
+"""
 
 from __future__ import annotations
 

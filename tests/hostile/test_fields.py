@@ -1,4 +1,4 @@
-"""Names that are paths, fields without end, and keys that ask for power."""
+"""Hostile fields: names that are paths, fields without end, and keys that ask for power."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Heads that never end, are no text, or are no frontmatter."""
+"""Hostile beginnings of a SKILL.md: frontmatter that never ends, is not text, or is missing."""
 
 from __future__ import annotations
 

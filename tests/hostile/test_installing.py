@@ -1,4 +1,4 @@
-"""Names, folders and moments that mean harm to whoever installs, updates or removes."""
+"""Attacks on installing, updating and removing: hostile names, folders, lock files and moments."""
 
 from __future__ import annotations
 

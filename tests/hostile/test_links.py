@@ -1,4 +1,4 @@
-"""Links, in a skill and in place of one."""
+"""Symbolic links in a skill and in place of a skill."""
 
 from __future__ import annotations
 

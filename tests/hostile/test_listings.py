@@ -1,4 +1,4 @@
-"""Text that would end its entry, begin another, or hide in it."""
+"""Text in a field that tries to end its entry in a listing, to add another entry, or to hide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths that lead out of a skill, here or on another platform."""
+"""Paths that lead out of a skill, on this platform or on another one."""
 
 from __future__ import annotations
 

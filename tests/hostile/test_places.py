@@ -1,4 +1,4 @@
-"""Folders that cannot be read, names that collide, skills inside skills, the same name in several places."""
+"""Folders that cannot be read, names that collide, skills inside skills, and one name in several places."""
 
 from __future__ import annotations
 

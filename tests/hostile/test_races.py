@@ -1,4 +1,4 @@
-"""Files and folders that are swapped while they are looked at."""
+"""Files and folders that are swapped while Prowess reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses, versions and repositories that mean harm, and servers that do."""
+"""Hostile addresses, versions, repositories and git servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers under attack: addresses that lead out, pages that reach in, requests that never end, and long days."""
+"""Attacks on our servers: URIs that lead out, web pages that reach in, requests without end, and long runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sites that lie, stall, never end, or lead elsewhere."""
+"""Web sites that lie, stall, never end, or lead elsewhere."""
 
 from __future__ import annotations
 

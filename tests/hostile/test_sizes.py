@@ -1,4 +1,4 @@
-"""Too many bytes, too many files, too many folders, too many skills."""
+"""Too many bytes, files, folders or skills."""
 
 from __future__ import annotations
 

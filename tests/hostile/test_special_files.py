@@ -1,4 +1,4 @@
-"""What looks like a file and is none: pipes, sockets, devices, folders."""
+"""Pipes, sockets, devices and folders in place of files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Control characters in whatever a skill, a file name or git says: shown as what they are, on every way out."""
+"""Control characters in a skill, in a file name or in a message of git are always shown escaped."""
 
 from __future__ import annotations
 
