@@ -147,9 +147,9 @@ def test_a_naive_checkout_takes_an_option_for_a_version(library: Library, naive_
 # -- what a repository holds -------------------------------------------------------------------------------------------
 
 
-def with_submodule(guarded_base: Path, url: str) -> Repository:
+def with_submodule(base: Path, url: str) -> Repository:
     """A repository with a skill, and a submodule that leads to ``url``."""
-    repo = Repository(guarded_base / "repositories" / "sub")
+    repo = Repository(base / "repositories" / "sub")
     repo.skill("skills/sub")
     repo.write(".gitmodules", f'[submodule "x"]\n\tpath = modules/x\n\turl = {url}\n\tupdate = !touch pwned\n')
     repo.commit()
