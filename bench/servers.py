@@ -33,7 +33,7 @@ _META = {
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
-class Costs(NamedTuple):
+class CostPlugin(NamedTuple):
     """What one run cost, in seconds of the processor and of the clock, and in KiB."""
 
     start: float
@@ -99,7 +99,7 @@ def started(command: tuple[str, ...]) -> Iterator[Talk]:
         process.kill()
 
 
-def run(command: tuple[str, ...], count: int) -> Costs:
+def run(command: tuple[str, ...], count: int) -> CostPlugin:
     """One run of the whole conversation, with a server that starts for it."""
     began = time.monotonic()
     with started(command) as talk:
@@ -112,7 +112,7 @@ def run(command: tuple[str, ...], count: int) -> Costs:
         uris = [entry["uri"] for entry in entries]
         get = _each(talk, "skills/get", uris)
         read = _each(talk, "resources/read", uris)
-        return Costs(start, first, listing, get, read, talk.memory())
+        return CostPlugin(start, first, listing, get, read, talk.memory())
 
 
 def _each(talk: Talk, method: str, uris: list[str]) -> float:
@@ -129,8 +129,8 @@ class Compared(NamedTuple):
     """The best of several runs of both."""
 
     version: str
-    ours: dict[int, Costs]
-    theirs: dict[int, Costs]
+    ours: dict[int, CostPlugin]
+    theirs: dict[int, CostPlugin]
 
 
 def compare(roots: dict[int, Path], rounds: int) -> Compared | str:
@@ -141,8 +141,8 @@ def compare(roots: dict[int, Path], rounds: int) -> Compared | str:
         python = python_with("fastmcp")
     except NotInstalledError as error:
         return str(error)
-    ours: dict[int, list[Costs]] = {size: [] for size in roots}
-    theirs: dict[int, list[Costs]] = {size: [] for size in roots}
+    ours: dict[int, list[CostPlugin]] = {size: [] for size in roots}
+    theirs: dict[int, list[CostPlugin]] = {size: [] for size in roots}
     for _ in range(rounds):
         for size, root in roots.items():
             ours[size].append(run((sys.executable, "-m", "prowess", "serve", str(root)), size))
@@ -224,5 +224,5 @@ def _http(place: str, method: str, *headers: str, **params: Any) -> bytes:  # no
     return "\r\n".join(["POST /mcp HTTP/1.1", *rows, "", body]).encode()
 
 
-def _best(costs: list[Costs]) -> Costs:
-    return Costs(*(min(values) for values in zip(*costs, strict=True)))
+def _best(costs: list[CostPlugin]) -> CostPlugin:
+    return CostPlugin(*(min(values) for values in zip(*costs, strict=True)))

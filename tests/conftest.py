@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from tests.costs import Costs
-from tests.isolation import NOT_TESTED, require_sandbox
-from tests.nursery import skip_disk_waits
+from tests.cost_plugin import CostPlugin
+from tests.fork_server import skip_disk_waits
+from tests.sandbox_support import NOT_TESTED, require_sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from pathlib import Path
 
-    from tests.serving import Site
+    from tests.web_sites import Site
 
 SEED_VARIABLE = "PROWESS_TEST_SEED"
 REAL_HEADS = 3_000
@@ -48,7 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("full" if config.getoption("full") else "default")
     if not config.getoption("full"):
         skip_disk_waits()
-    config.pluginmanager.register(Costs(is_bounded=not config.getoption("full")), "costs")
+    config.pluginmanager.register(CostPlugin(is_bounded=not config.getoption("full")), "costs")
     # A shell has what it starts in the background ignore interrupts, and that is inherited by what tests interrupt.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -159,7 +159,7 @@ def plain_network(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def site(plain_network: None) -> Iterator[Site]:  # noqa: ARG001 - a fixture for its effect
     """A site on loopback that publishes nothing yet."""
-    from tests import serving  # noqa: PLC0415 - few tests need one
+    from tests import web_sites  # noqa: PLC0415 - few tests need one
 
-    with serving.Site() as running:
+    with web_sites.Site() as running:
         yield running

@@ -1,4 +1,4 @@
-"""git's own servers on this machine: its daemon, and its HTTP program behind a small server."""
+"""Git servers on this machine: git's own daemon, and git's HTTP program behind a small web server."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 
 LARGE = 50_000
-"""More bytes than any answer has that brings no file."""
+"""More bytes than any answer without files has."""
 
 
 def free_port() -> int:
-    """A port that was free a moment ago."""
+    """Return a port that was free a moment ago."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    """Return once something listens; fail when the process has ended."""
+    """Return once the port accepts connections. Fails when the process has ended."""
     while process.poll() is None:
         with socket.socket() as probe:
             probe.settimeout(0.2)
@@ -43,7 +43,7 @@ def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def daemon(root: Path) -> Iterator[str]:
-    """The address of a git daemon that serves every repository below ``root``."""
+    """Run a git daemon for every repository below ``root`` until the block ends, and yield its address."""
     port = free_port()
     options = ("--export-all", f"--base-path={root}", "--reuseaddr", "--listen=127.0.0.1", f"--port={port}")
     process = subprocess.Popen(
@@ -58,7 +58,7 @@ def daemon(root: Path) -> Iterator[str]:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Hands each request to ``git http-backend``; what was asked is kept in ``server.seen``."""
+    """Hands each request to ``git http-backend``, and records it in ``server.seen``."""
 
     server: HttpServer
 
@@ -122,7 +122,7 @@ def _unzipped(body: bytes, encoding: str) -> bytes:
 
 
 def demand_password(handler: Handler) -> bool:
-    """Answer a request that brings no password with the question for one; whether that was so."""
+    """Answer a request without a password with status 401, and return whether the request had none."""
     if handler.headers.get("Authorization"):
         return False
     handler.send_response(401)
@@ -133,7 +133,7 @@ def demand_password(handler: Handler) -> bool:
 
 
 class HttpServer(ThreadingHTTPServer):
-    """A server that knows which repositories it serves."""
+    """A web server for the repositories below ``root``, which records requests and answers."""
 
     daemon_threads = True
 
@@ -147,15 +147,15 @@ class HttpServer(ThreadingHTTPServer):
         self.root = root
         self.before = before
         self.midway: Callable[[], object] | None = None
-        """Called when half of a large answer has been sent."""
+        """A function that is called when half of a large answer has been sent."""
         self.seen: list[tuple[str, dict[str, str]]] = []
         self.sent: list[tuple[str, int]] = []
-        """The path and the bytes of each answer of git's."""
+        """The path and the number of bytes of each answer of git."""
         self.fetches = 0
-        """How often objects were asked for, by the second version of git's protocol."""
+        """How many requests asked for objects, in version 2 of git's protocol."""
 
     def shutdown_request(self, request: socket.socket | tuple[bytes, socket.socket]) -> None:
-        """Say goodbye in TLS too: some clients take a connection that merely ends for an attack."""
+        """Close TLS properly: some clients take a connection that merely ends for an attack."""
         if isinstance(request, ssl.SSLSocket):
             with suppress(OSError, ValueError):
                 request.settimeout(5)
@@ -163,14 +163,14 @@ class HttpServer(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def forget(self) -> None:
-        """Begin to count anew what is asked and sent."""
+        """Clear the record of requests and answers."""
         self.seen.clear()
         self.sent.clear()
         self.fetches = 0
 
     @property
     def bytes_sent(self) -> int:
-        """How many bytes git has answered since the count began."""
+        """How many bytes git has sent since the record was cleared."""
         return sum(count for _, count in self.sent)
 
     @property
@@ -186,7 +186,10 @@ class HttpServer(ThreadingHTTPServer):
 def http(
     root: Path, before: Callable[[Handler], bool] | None = None, *, tls: ssl.SSLContext | None = None
 ) -> Iterator[HttpServer]:
-    """An HTTP server for every repository below ``root``; ``before`` may answer a request itself."""
+    """Run a web server for every repository below ``root`` until the block ends, and yield it.
+
+    ``before`` sees each request first. It returns true where it has answered the request itself.
+    """
     server = HttpServer(root, before, tls=tls)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()

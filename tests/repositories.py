@@ -1,4 +1,4 @@
-"""Real git repositories for tests, made with git itself: nothing of the machine's configuration counts."""
+"""Git repositories for tests. Git itself makes them, and the machine's own configuration of git does not count."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ CONFIGURATION = """\
 
 
 def skill_text(name: str, body: str = "Do it.\n", description: str = "Does what it says.", fields: str = "") -> str:
-    """A SKILL.md that nothing is wrong with."""
+    """Return the text of a valid SKILL.md."""
     return f"---\nname: {name}\ndescription: {description}\n{fields}---\n{body}"
 
 
 class Repository:
-    """A repository with a working tree, and the plumbing for those that no working tree could hold."""
+    """A repository with a working tree, and methods that write objects which no working tree could hold."""
 
     def __init__(self, path: Path, *options: str) -> None:
         self.path = path
@@ -46,7 +46,7 @@ class Repository:
             self.git("init", "--quiet", "--initial-branch=main", *options, ".")
             self.git("config", "uploadpack.allowAnySHA1InWant", "true")
             return
-        # What git makes of an empty folder, without the two processes of it: most repositories of tests are as small.
+        # What ``git init`` and ``git config`` would write. Most tests need no more, and this saves two processes.
         for folder in ("objects", "refs/heads", "refs/tags"):
             (path / ".git" / folder).mkdir(parents=True)
         (path / ".git" / "HEAD").write_text("ref: refs/heads/main\n", encoding="ascii")
@@ -54,11 +54,11 @@ class Repository:
 
     @property
     def address(self) -> str:
-        """What a user types to name it as a repository of this machine, at the default branch."""
+        """The address that a user types for this repository at its default branch."""
         return f"file://{self.path}"
 
     def git(self, *args: str, stdin: str | bytes | None = None) -> str:
-        """What git prints."""
+        """Run git in the working tree, and return what it prints."""
         data = stdin.encode() if isinstance(stdin, str) else stdin
         env = {**os.environ, **ENV}
         done = subprocess.run(["git", *args], cwd=self.path, env=env, input=data, capture_output=True, check=False)
@@ -66,7 +66,7 @@ class Repository:
         return done.stdout.decode("utf-8", "replace").strip()
 
     def write(self, path: str, content: str | bytes, *, executable: bool = False) -> Path:
-        """Write a file of the working tree."""
+        """Write a file of the working tree, and return its path."""
         where = self.path / path
         where.parent.mkdir(parents=True, exist_ok=True)
         where.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -74,12 +74,12 @@ class Repository:
         return where
 
     def skill(self, folder: str, name: str | None = None, body: str = "Do it.\n", fields: str = "") -> Path:
-        """Write a skill in a folder (``""``: on top)."""
+        """Write a skill into a folder, or into the root for ``""``, and return the path of its SKILL.md."""
         called = name or folder.rpartition("/")[2] or self.path.name
         return self.write(f"{folder}/SKILL.md" if folder else "SKILL.md", skill_text(called, body, fields=fields))
 
     def commit(self, message: str = "change", *, tag: str = "") -> str:
-        """Record everything; the commit's id."""
+        """Commit every file, and return the id of the commit."""
         self.git("add", "--all", "--force")
         self.git("commit", "--quiet", "--allow-empty", "--message", message)
         head = self.path / ".git" / "refs/heads/main"
@@ -89,12 +89,12 @@ class Repository:
         return made
 
     def _is_elsewhere(self) -> bool:
-        """Whether the working tree is not on the main branch, or the repository not in a folder beside it."""
+        """Return whether the working tree is on another branch than main, or ``.git`` is not a folder in it."""
         head = self.path / ".git" / "HEAD"
         return not head.is_file() or head.read_text(encoding="ascii") != "ref: refs/heads/main\n"
 
     def add_empty_commits(self, count: int) -> None:
-        """Put commits that change nothing on top of the main branch, by one process for all of them."""
+        """Add commits that change nothing to the main branch. One process makes them all."""
         rows = [f"commit refs/heads/main\ncommitter a <a@example.com> {at} +0000\ndata 1\nx\n" for at in range(count)]
         if rows:
             rows[0] += "from refs/heads/main^0\n"
@@ -103,11 +103,11 @@ class Repository:
     # -- what git itself would not make ------------------------------------------------------------------------------
 
     def blob(self, content: str | bytes) -> str:
-        """An object with these bytes."""
+        """Write a blob with these bytes, and return its id."""
         return self.git("hash-object", "-w", "--stdin", "-t", "blob", "--literally", stdin=content)
 
     def tree(self, *entries: tuple[str, str, str]) -> str:
-        """A folder of (mode, name, object), whatever they are."""
+        """Write a tree of entries (mode, name, object), valid or not, and return its id."""
         raw = b"".join(
             f"{mode} {name}".encode("utf-8", "surrogateescape") + b"\0" + bytes.fromhex(oid)
             for mode, name, oid in entries
@@ -115,7 +115,7 @@ class Repository:
         return self.git("hash-object", "-w", "--stdin", "-t", "tree", "--literally", stdin=raw)
 
     def commit_tree(self, tree: str) -> str:
-        """Have the branch be a commit with exactly this tree."""
+        """Set the main branch to a commit with exactly this tree, and return the id of the commit."""
         commit = self.git("commit-tree", "-m", "made by hand", tree)
         self.git("update-ref", "refs/heads/main", commit)
         return commit

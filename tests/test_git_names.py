@@ -20,15 +20,15 @@ from prowess.fetch.archive.unpack import unpack, unpack_tree
 from prowess.names import find_git_repository, is_git_name, split_relative_path
 from prowess.sources.mcp.entry import parse_entry
 from tests.fetch.packing import FILES, tarred, zipped
+from tests.mcp_peers import entry_of, skill_md, talk
 from tests.repositories import ENV, Repository, skill_text
-from tests.talking import entry_of, skill_md, talk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.serving import Site
-    from tests.talking import Talk
+    from tests.mcp_peers import Talk
+    from tests.web_sites import Site
 
 PLAIN = (".git", ".GIT", ".Git")
 DISGUISED = (

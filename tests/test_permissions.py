@@ -16,7 +16,7 @@ from tests.repositories import Repository, skill_text
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.serving import Site
+    from tests.web_sites import Site
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
 

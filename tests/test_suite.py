@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.costs import MOST_PROCESSES
+from tests.cost_plugin import MOST_PROCESSES
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = f"""

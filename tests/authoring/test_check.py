@@ -12,7 +12,7 @@ import pytest
 
 import prowess
 from prowess.authoring.fix import unquoted_issues
-from tests.command_lines import run_command
+from tests.cli_processes import run_command
 
 BROKEN = Path(__file__).resolve().parents[2] / "examples" / "broken"
 

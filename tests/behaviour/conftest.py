@@ -1,4 +1,4 @@
-"""What the behaviour tests share: a way to write a skill in a line, and a home folder."""
+"""Fixtures of the behaviour tests: a function that writes a skill in one line, and a home folder."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +8,10 @@ import pytest
 
 @pytest.fixture
 def put(tmp_path: Path) -> Callable[..., Path]:
-    """Write a SKILL.md below ``tmp_path`` and get its path; the name is the folder's unless another is given."""
+    """A function that writes a SKILL.md below ``tmp_path`` and returns its path.
+
+    The name of the skill is the name of the folder unless another name is given.
+    """
 
     def write(
         folder: str,
@@ -33,7 +36,7 @@ def put(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home folder of the test's own, with no variable that moves a place of skills."""
+    """A home folder for one test. No environment variable moves a folder of skills elsewhere."""
     folder = tmp_path / "home"
     folder.mkdir()
     for variable in ("HOME", "USERPROFILE"):

@@ -1,4 +1,4 @@
-"""The manifest and the tests say the same: every behaviour is stated, and every test belongs to one."""
+"""The manifest and the tests agree: every behaviour has an entry, and every test belongs to an entry."""
 
 import ast
 import re
@@ -8,13 +8,16 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-REQUIRED = {
-    "S0": [*range(1, 37)],
-    "S1": [*range(1, 69)],
-    "S2": [*range(1, 44)],
-    "S3": [*range(1, 32)],
-    "S4": [*range(1, 21)],
+SYSTEMS = {
+    "S0": "go_skill",
+    "S1": "promptkit",
+    "S2": "docker_agent",
+    "S3": "drover_skills",
+    "S4": "llm_agents_from_scratch",
 }
+"""Each system's label in the manifest, and its name in the names of the test files."""
+BEHAVIOURS = {"go_skill": 36, "promptkit": 68, "docker_agent": 43, "drover_skills": 31, "llm_agents_from_scratch": 20}
+"""How many behaviours of each system the manifest must state. They are numbered from 1."""
 KEYS = {"says", "how", "difference", "tests"}
 NUMBERS = re.compile(r"(S\d-\d+(?:, S\d-\d+)*): \S")
 
@@ -23,12 +26,13 @@ Entry = dict[str, str | list[str]]
 
 @pytest.fixture(scope="module")
 def manifest() -> dict[str, Entry]:
+    """The entries of the manifest by number, such as ``S0-1``."""
     return tomllib.loads((HERE / "manifest.toml").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
-def written() -> dict[str, str]:
-    """Every test of this folder but those of the manifest, as ``file::function``, with its docstring."""
+def docstrings() -> dict[str, str]:
+    """The docstring of every test in this folder, by ``file::function``. The tests of this file are left out."""
     return {
         f"{path.name}::{node.name}": ast.get_docstring(node) or ""
         for path in sorted(HERE.glob("test_*.py"))
@@ -39,27 +43,29 @@ def written() -> dict[str, str]:
 
 
 def numbers_of(docstring: str) -> list[str]:
+    """Return the numbers of behaviours that a docstring begins with."""
     match = NUMBERS.match(docstring)
     return match[1].split(", ") if match else []
 
 
-def order(number: str) -> tuple[str, int]:
+def sort_key(number: str) -> tuple[str, int]:
+    """Return the system's label and the number of the behaviour, so that ``S0-10`` follows ``S0-9``."""
     system, _, behaviour = number.partition("-")
     return system, int(behaviour)
 
 
 def test_every_behaviour_is_stated(manifest: dict[str, Entry]) -> None:
-    required = {f"{system}-{number}" for system, numbers in REQUIRED.items() for number in numbers}
+    required = {f"{label}-{number}" for label, system in SYSTEMS.items() for number in range(1, BEHAVIOURS[system] + 1)}
     assert required - manifest.keys() == set()
 
 
 def test_behaviours_are_in_order(manifest: dict[str, Entry]) -> None:
-    assert list(manifest) == sorted(manifest, key=order)
+    assert list(manifest) == sorted(manifest, key=sort_key)
 
 
 def test_an_entry_has_its_own_line_of_words(manifest: dict[str, Entry]) -> None:
-    said = [entry.get("says") for entry in manifest.values()]
-    assert len(set(map(str, said))) == len(manifest)
+    statements = [entry.get("says") for entry in manifest.values()]
+    assert len(set(map(str, statements))) == len(manifest)
     texts = [entry.get(key, "-") for entry in manifest.values() for key in ("says", "how", "difference")]
     assert [text for text in texts if not isinstance(text, str) or not text.strip() or "\n" in text] == []
 
@@ -75,11 +81,22 @@ def test_a_difference_says_how_to_get_what_the_other_system_does(manifest: dict[
     assert [number for number, entry in manifest.items() if "difference" in entry and "how" not in entry] == []
 
 
-def test_every_test_begins_with_the_behaviours_it_shows(written: dict[str, str]) -> None:
-    assert [name for name, docstring in written.items() if not numbers_of(docstring)] == []
+def test_every_test_begins_with_the_behaviours_it_shows(docstrings: dict[str, str]) -> None:
+    assert [name for name, docstring in docstrings.items() if not numbers_of(docstring)] == []
 
 
-def test_manifest_and_tests_name_each_other(manifest: dict[str, Entry], written: dict[str, str]) -> None:
+def test_a_file_that_is_named_after_a_system_shows_behaviours_of_that_system(docstrings: dict[str, str]) -> None:
+    strays = [
+        name
+        for name, docstring in docstrings.items()
+        for label, system in SYSTEMS.items()
+        if name.startswith(f"test_{system}_")
+        and not any(number.startswith(f"{label}-") for number in numbers_of(docstring))
+    ]
+    assert strays == []
+
+
+def test_manifest_and_tests_name_each_other(manifest: dict[str, Entry], docstrings: dict[str, str]) -> None:
     stated = sorted((number, test) for number, entry in manifest.items() for test in entry.get("tests", []))
-    shown = sorted((number, test) for test, docstring in written.items() for number in numbers_of(docstring))
+    shown = sorted((number, test) for test, docstring in docstrings.items() for number in numbers_of(docstring))
     assert stated == shown

@@ -1,4 +1,4 @@
-"""Runs command lines in processes that have imported what a server needs; the program of a nursery."""
+"""Runs command lines in processes that have imported what a server needs; the program of a fork server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from tests.command_lines import run_line
+from tests.cli_processes import run_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable

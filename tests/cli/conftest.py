@@ -21,10 +21,10 @@ import pytest
 from click.testing import CliRunner
 
 from prowess.cli.main import root
-from tests.command_lines import fork_command, run_command
+from tests.cli_processes import fork_command, run_command
 
 if TYPE_CHECKING:
-    from tests.nursery import Forked
+    from tests.fork_server import ForkedProcess
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -95,7 +95,7 @@ class Terminal:
         added = {"TERM": "xterm-256color", **(env or {})}
         with TemporaryFile() as stderr, Path(os.devnull).open("rb") as nothing:
             stdin, errors = slave if typed else nothing.fileno(), slave if both else stderr.fileno()
-            process: subprocess.Popen[bytes] | Forked
+            process: subprocess.Popen[bytes] | ForkedProcess
             if program:
                 words, env = (sys.executable, *program, *words), {**os.environ, **added}
                 process = subprocess.Popen(words, env=env, stdin=stdin, stdout=slave, stderr=errors)

@@ -1,4 +1,4 @@
-"""The program of the interrupt matrix: it answers a folder, an operation, two numbers and a seed. Run by a nursery.
+"""The program of the interrupt matrix: it answers a folder, an operation, two numbers and a seed. Run by a fork server.
 
 A child of this process runs a command line of ``prowess`` through its entry point and gets SIGINT before or after a
 chosen call that changes the file system; this process then looks at how it ended and at what a reader would see, has
@@ -25,7 +25,7 @@ from prowess.files import syscalls
 from prowess.lockfile.read import read_lock
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from tests import command_lines
+from tests import cli_processes
 from tests.install.dying import LEFT, NEW, OLD, Counting, Tree
 from tests.repositories import Repository
 
@@ -320,7 +320,7 @@ def moments(base: Path, operation: str) -> list[tuple[int, str]]:
 
 def prepare() -> Callable[..., None]:
     """Import what the commands of the matrix need, before the forks."""
-    command_lines.prepare()
+    cli_processes.prepare()
     for name in ("adopt", "link", "remove", "sync", "unpack", "update", "verify"):
         importlib.import_module(f"prowess.cli.commands.{name}")
     return answer_request

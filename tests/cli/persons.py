@@ -11,7 +11,7 @@ import termios
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Literal, Self
 
-from tests.command_lines import SECONDS, fork_command
+from tests.cli_processes import SECONDS, fork_command
 
 if TYPE_CHECKING:
     from types import TracebackType

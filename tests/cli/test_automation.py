@@ -17,7 +17,7 @@ from filelock import FileLock
 
 from bench.environments import NotInstalledError, cache_folder, python_with
 from tests.cli.samples import installed
-from tests.isolation import NOT_TESTED
+from tests.sandbox_support import NOT_TESTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable

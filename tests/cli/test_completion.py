@@ -14,7 +14,7 @@ from click.shell_completion import BashComplete
 
 from prowess.cli.main import root
 from tests.cli.samples import installed
-from tests.command_lines import run_command
+from tests.cli_processes import run_command
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Command

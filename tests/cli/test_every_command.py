@@ -16,7 +16,7 @@ from prowess.cli.main import root
 from scripts.manual import render_json_manual, render_manual, with_agent_tables, with_setting_table
 from tests.cli.samples import SAMPLES, prepare, words_of
 from tests.cli.shapes import SCHEMA, problems
-from tests.isolation import require_sandbox
+from tests.sandbox_support import require_sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

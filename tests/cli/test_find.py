@@ -14,7 +14,7 @@ from prowess.fetch.git.process import GitProgram
 from prowess.lockfile.read import read_lock
 from tests.cli.test_reach import ALLOWED
 from tests.repositories import Repository, skill_text
-from tests.serving import SCHEMA, Site, skill_md
+from tests.web_sites import SCHEMA, Site, skill_md
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

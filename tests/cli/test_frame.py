@@ -19,7 +19,7 @@ from prowess.cli.main import BROKEN_PIPE, BUG, FAILED, USAGE, _run_to_status
 from prowess.cli.remedies import REMEDIES
 from prowess.errors import HINTS
 from tests.cli.samples import SAMPLES, prepare, words_of
-from tests.isolation import can_isolate, require_sandbox
+from tests.sandbox_support import can_isolate, require_sandbox
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Command, Process, Terminal

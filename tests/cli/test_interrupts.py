@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.samples import another, installed
-from tests.nursery import nursery_of
+from tests.fork_server import fork_server_for
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Command
@@ -41,8 +41,8 @@ def test_an_interrupt_at_any_call_loses_nothing(tmp_path: Path, operation: str, 
     most, again = SAMPLES[operation]
     if full:
         most, again = 0, min(again, 0)
-    nursery = nursery_of(Path(__file__).parent / "interrupting.py")
-    done = nursery.run(str(tmp_path), operation, most, again, seed, seconds=600)
+    fork_server = fork_server_for(Path(__file__).parent / "interrupting.py")
+    done = fork_server.run(str(tmp_path), operation, most, again, seed, seconds=600)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert answer["wrong"] == {}

@@ -13,7 +13,7 @@ import pytest
 from tests.fetch.packing import FILES, zipped
 from tests.git_servers import http
 from tests.repositories import Repository
-from tests.serving import Site, skill_md
+from tests.web_sites import Site, skill_md
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

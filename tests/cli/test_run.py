@@ -254,7 +254,7 @@ def test_the_demonstration_runs_a_script_in_the_sandbox(demonstration: str) -> N
 def test_the_demonstration_without_any_sandbox_says_why_nothing_runs(project: Path) -> None:
     """A host that refuses namespaces and Landlock: the want of a sandbox is not explained as a want of trust."""
     options = json.dumps({"ordinary": "", "refuse": ["mount", "unshare", "landlock_create_ruleset"]})
-    program = Path(__file__).parents[1] / "restricted.py"
+    program = Path(__file__).parents[1] / "restricted_host.py"
     code = "import sys; from prowess.cli.main import root; root.main(sys.argv[1:], prog_name='prowess')"
     done = subprocess.run(
         [sys.executable, program, options, code, "demo"], cwd=project, capture_output=True, text=True, check=True

@@ -20,9 +20,9 @@ import pytest
 from mcp import Client
 
 import prowess
-from tests.hostile.web import Served, request
-from tests.nursery import Forked, nursery_of
-from tests.talking import Talk, put, skill_md
+from tests.fork_server import ForkedProcess, fork_server_for
+from tests.hostile.http_servers import Served, request
+from tests.mcp_peers import Talk, put, skill_md
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
@@ -84,10 +84,10 @@ def test_a_check_that_finds_no_skills_does_not_say_that_every_one_is_served(comm
 def test_whoever_starts_it_at_a_terminal_is_told_that_it_waits_for_a_client(project: Path) -> None:
     """A person who tries the command would see nothing at all otherwise; a client's pipes are told nothing."""
     master, slave = pty.openpty()
-    nursery = nursery_of(Path(__file__).parent / "command_inside.py")
+    fork_server = fork_server_for(Path(__file__).parent / "command_inside.py")
     with TemporaryFile() as stdout, TemporaryFile() as stderr:
         words = ["serve", str(project / ".agents/skills")]
-        server = nursery.fork(words, {}, None, stdin=slave, stdout=stdout, stderr=stderr)
+        server = fork_server.fork(words, {}, None, stdin=slave, stdout=stdout, stderr=stderr)
         os.close(slave)
         os.write(master, b"\x04")  # the end of the input, as Ctrl-D gives it
         server.wait(SECONDS)
@@ -145,7 +145,7 @@ class Serving(NamedTuple):
     """A server on HTTP: its address, its process, and what it prints."""
 
     url: str
-    process: Forked
+    process: ForkedProcess
     out: TextIO
     err: TextIO
 
@@ -161,8 +161,8 @@ def serving(root: Path, *words: str, env: dict[str, str] | None = None) -> Itera
     command = ["serve", str(root), "--http", "127.0.0.1:0", *words]
     (read_out, out), (read_err, err) = os.pipe(), os.pipe()
     with os.fdopen(read_out) as printed, os.fdopen(read_err) as complaints, Path(os.devnull).open() as nothing:
-        nursery = nursery_of(Path(__file__).parent / "command_inside.py")
-        process = nursery.fork(command, env or {}, None, stdin=nothing, stdout=out, stderr=err)
+        fork_server = fork_server_for(Path(__file__).parent / "command_inside.py")
+        process = fork_server.fork(command, env or {}, None, stdin=nothing, stdout=out, stderr=err)
         os.close(out)
         os.close(err)
         try:
@@ -334,8 +334,8 @@ def test_it_ends_on_standard_input_when_it_is_told_to(notes: Path, ask: signal.S
     """Also while it waits for a client that says nothing."""
     (stdin, write), (read, stdout) = os.pipe(), os.pipe()
     with os.fdopen(write, "w") as asked, os.fdopen(read) as answers, TemporaryFile() as stderr:
-        nursery = nursery_of(Path(__file__).parent / "command_inside.py")
-        process = nursery.fork(["serve", str(notes)], {}, None, stdin=stdin, stdout=stdout, stderr=stderr)
+        fork_server = fork_server_for(Path(__file__).parent / "command_inside.py")
+        process = fork_server.fork(["serve", str(notes)], {}, None, stdin=stdin, stdout=stdout, stderr=stderr)
         os.close(stdin)
         os.close(stdout)
         asked.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')

@@ -11,8 +11,8 @@ import pytest
 
 from tests.cli.samples import SAMPLES, prepare, words_of
 from tests.cli.shapes import problems
-from tests.command_lines import fork_command
-from tests.isolation import require_sandbox
+from tests.cli_processes import fork_command
+from tests.sandbox_support import require_sandbox
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -28,7 +28,7 @@ from tests.clients.programs import (
     prepare_client,
     run_client,
 )
-from tests.isolation import NOT_TESTED
+from tests.sandbox_support import NOT_TESTED
 
 if TYPE_CHECKING:
     from tests.clients.fake_models import Move

@@ -1,9 +1,14 @@
-"""The tables of other systems' symbols: ``make manual`` writes them into ``docs`` from ``symbols.toml``.
+"""The tables of other systems' symbols. ``make manual`` writes them into ``docs`` from ``symbols.toml``.
 
-A check is an expression that is evaluated in a working folder with ``skills/``, ``broken/`` and ``acting/`` of the
-examples. ``catalog`` is ``prowess.scan("skills")``, ``skill`` its ``csv-report``, ``session`` a new session over it
-with ``tools=["Read"]``, ``toolset(dialect, **options)`` a toolset over another one; the other names are functions of
-``test_coming_from.py``.
+The check of a row is a Python expression. The tests evaluate it in a working folder with copies of ``skills/``,
+``broken/`` and ``acting/`` from ``examples/``. It may use these names:
+
+- ``catalog``: ``prowess.scan("skills")``
+- ``skill``: the skill ``csv-report`` of that catalogue
+- ``session``: a new session over that catalogue with ``tools=["Read"]``
+- ``toolset(dialect, **options)``: a toolset over another such session
+
+The other names that it may use are functions of ``test_coming_from.py``.
 """
 
 from __future__ import annotations
@@ -22,20 +27,20 @@ SYSTEMS = {
     "drover-skills": "@drover/skills",
     "llm-agents-from-scratch": "llm_agents_from_scratch",
 }
-"""Each system's key in ``symbols.toml`` and its name in the pages."""
+"""The key of each system in ``symbols.toml``, and its name in the pages."""
 _INTRODUCTION = """\
 # Symbols of other systems, checked
 
-{} symbols are documented by the five systems that [coming-from.md](../how-to/coming-from.md) is about. Each row has
-what Prowess has for it, and an expression that the tests evaluate and that must be true, in a folder with the skills of
-`examples/`: `catalog` is `prowess.scan("skills")`, `skill` its `csv-report`, `session` a new session with
-`tools=["Read"]`, `toolset(dialect)` a toolset over one. This page is made by `make manual`.
+The five systems of [coming-from.md](../how-to/coming-from.md) document {} symbols. Each row names the counterpart in
+Prowess, and a check: an expression that must be true. The tests evaluate it in a folder with the skills of `examples/`.
+There `catalog` is `prowess.scan("skills")`, `skill` is its skill `csv-report`, `session` is a new session with
+`tools=["Read"]`, and `toolset(dialect)` is a toolset over such a session. `make manual` writes this page.
 """
 _TABLE = re.compile(r"(<!-- symbols of ([a-z-]+) -->\n).*?(<!-- end of symbols -->)", re.DOTALL)
 
 
 class Symbol(NamedTuple):
-    """One symbol of another system, its counterpart as Markdown, and the check of that."""
+    """One symbol of another system, its counterpart in Prowess as Markdown, and the check of the counterpart."""
 
     system: str
     symbol: str
@@ -44,24 +49,24 @@ class Symbol(NamedTuple):
 
 
 def load_symbols() -> tuple[Symbol, ...]:
-    """Every row of ``symbols.toml``, in its order."""
+    """Return every row of ``symbols.toml``, in its order."""
     text = Path(__file__).with_name("symbols.toml").read_text(encoding="utf-8")
     return tuple(Symbol(system, **row) for system, rows in tomllib.loads(text).items() for row in rows)
 
 
 def write_table(system: str) -> str:
-    """The table from a system's symbols to those of Prowess."""
+    """Return the table of a system's symbols and their counterparts in Prowess, as Markdown."""
     rows = [_row(f"`{one.symbol}`", one.prowess) for one in load_symbols() if one.system == system]
     return "".join((_row(SYSTEMS[system], "Prowess"), "|---|---|\n", *rows))
 
 
 def fill_guide(text: str) -> str:
-    """The guide with every table made anew between its two comments."""
+    """Return the text of the guide with every table between its two comments written anew."""
     return _TABLE.sub(lambda match: match[1] + write_table(match[2]) + match[3], text)
 
 
 def write_page() -> str:
-    """The page of all symbols with their checks."""
+    """Return the page of all symbols with their checks, as Markdown."""
     symbols = load_symbols()
     parts = [_INTRODUCTION.format(len(symbols))]
     for system, name in SYSTEMS.items():

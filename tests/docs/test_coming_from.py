@@ -1,4 +1,4 @@
-"""What leads users of other systems over: every documented symbol has a row, and every row a check that holds."""
+"""The pages for users of other systems: each documented symbol has a row, and the check of each row is true."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SYMBOLS = load_symbols()
 
 
 class Picker:
-    """A selector of a host's own: the first of what there is."""
+    """A selector that a host wrote. It selects the first candidate."""
 
     strict = False
 
@@ -96,7 +96,7 @@ def test_the_counterpart_of_a_symbol_works(row: Symbol, world: dict[str, Any]) -
 
 
 def test_the_pages_are_what_the_data_says() -> None:
-    """``make manual`` writes them again."""
+    """``make manual`` writes the pages from the data."""
     assert PAGE.read_text(encoding="utf-8") == write_page()
     guide = GUIDE.read_text(encoding="utf-8")
     assert guide == fill_guide(guide)
@@ -104,7 +104,7 @@ def test_the_pages_are_what_the_data_says() -> None:
 
 
 def go_symbols(text: str) -> Iterator[str]:
-    """The constants, variables, types, functions, methods and fields of a page about a Go package."""
+    """Yield the constants, variables, types, functions, methods and fields of a page about a Go package."""
     for names in re.findall(r"^const (.*)$", text, re.MULTILINE):
         yield from re.findall(r"(\w+) =", names)
     yield from re.findall(r"^var (\w+) =", text, re.MULTILINE)
@@ -117,7 +117,7 @@ def go_symbols(text: str) -> Iterator[str]:
 
 
 def typescript_symbols(text: str) -> Iterator[str]:
-    """The interfaces, classes and functions of a page about a TypeScript package, with their fields and options."""
+    """Yield the interfaces, classes and functions of a page about a TypeScript package, with fields and options."""
     plain = re.sub(r"//.*", "", text)
     pieces = re.findall(r"^(?:interface|class) (\w+)[^{]*\{(.*?)^\}", plain, re.MULTILINE | re.DOTALL)
     for name, body in pieces:
@@ -132,7 +132,7 @@ def typescript_symbols(text: str) -> Iterator[str]:
 
 
 def python_symbols(text: str) -> Iterator[str]:
-    """The class of a page about a Python package, its members, and every type and constant that the page names."""
+    """Yield the class of a page about a Python package, its members, and each type and constant that it names."""
     for owner, body in re.findall(r"^class (\w+):\n(.*?)^\S", text, re.MULTILINE | re.DOTALL):
         yield owner
         members = re.findall(r"^    def (\w+)|self\.(\w+) = ", body, re.MULTILINE)
@@ -149,17 +149,18 @@ READERS: Mapping[str, Callable[[str], Iterable[str]]] = {
     "drover-skills": typescript_symbols,
     "llm-agents-from-scratch": python_symbols,
 }
-FOREIGN = {"OSError", "ValueError"}
+BUILT_IN = {"OSError", "ValueError"}
+"""Names of Python itself, which the pages mention too."""
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_documented_symbol_has_a_row_and_stands_in_the_guide(system: str, pytestconfig: pytest.Config) -> None:
-    """Read from the systems' own documentation, so that no symbol can be forgotten and none invented."""
-    seeds = sorted((pytestconfig.rootpath.parent / "shared" / "seeds").glob("*.txt"))
-    if len(seeds) != len(SYSTEMS):
+    """The symbols are read from the documentation of each system, so that none is forgotten and none is invented."""
+    documents = sorted((pytestconfig.rootpath.parent / "shared" / "seeds").glob("*.txt"))
+    if len(documents) != len(SYSTEMS):
         pytest.skip("NOT TESTED: whether every documented symbol has a row; the documents are not beside the checkout")
-    text = seeds[list(SYSTEMS).index(system)].read_text(encoding="utf-8")
-    documented = set(READERS[system](text)) - FOREIGN
+    text = documents[list(SYSTEMS).index(system)].read_text(encoding="utf-8")
+    documented = set(READERS[system](text)) - BUILT_IN
     assert documented == {row.symbol for row in SYMBOLS if row.system == system}
     guide = GUIDE.read_text(encoding="utf-8")
     section = guide.partition(f"<!-- symbols of {system} -->")[2].partition("<!-- end of symbols -->")[0]

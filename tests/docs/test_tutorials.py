@@ -9,7 +9,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.command_lines import run_command
+from tests.cli_processes import run_command
 
 if TYPE_CHECKING:
     import pytest

@@ -12,7 +12,7 @@ import pytest
 import prowess
 from prowess.fetch.cache import Cache, CacheRecord, default_cache_dir, sha256_hex
 from tests.fetch.packing import FILES, zipped
-from tests.serving import NEW, OLD, Asked, Reply, Site, skill_md
+from tests.web_sites import NEW, OLD, Asked, Reply, Site, skill_md
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ import pytest
 import prowess
 from prowess.fetch.client import Fetcher
 from prowess.fetch.url_policy import UrlPolicy
-from tests.serving import NEW, Asked, Names, RawSite, Reply, Site, certificate, skill_md
+from tests.web_sites import NEW, Asked, Names, RawSite, Reply, Site, certificate, skill_md
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,7 +1,7 @@
-"""The naive twins: what the guarded functions would be if nobody had thought of the cases.
+"""Naive code: the obvious way to do what Prowess does, without any protection.
 
-Each is the obvious code, as one finds it everywhere. The tests run them on the same cases and see them fail, which
-proves that the cases are real. Nothing here is used by the engine.
+Each hostile case has a twin, a test that runs this code on the attack and sees the attack succeed. That proves that the
+tests of Prowess can fail. Prowess uses nothing of this module.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def frontmatter(text: str, loader: Loader = yaml.SafeLoader) -> dict[str, Any]:
-    """A pattern that backtracks, then YAML with all its types, anchors and last-one-wins keys."""
+    """Return the fields by a pattern that backtracks, and by YAML with its types, anchors and repeated keys."""
     match = re.match(r"^---\s*\n(.*?)\n---\s*\n", text, re.DOTALL)
     if match is None:
         raise ValueError("no frontmatter")
@@ -37,14 +37,14 @@ def frontmatter(text: str, loader: Loader = yaml.SafeLoader) -> dict[str, Any]:
 
 
 def skill(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The whole file, whatever it is, and its fields as they come."""
+    """Return the fields and the text of a file, read whole, whatever it is."""
     with open(path, encoding="utf-8") as file:  # noqa: PTH123
         text = file.read()
     return {**frontmatter(text), "path": str(path), "text": text}
 
 
 def scan(*roots: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
-    """Every SKILL.md anywhere below, links followed; the last of a name wins; no error is expected."""
+    """Return every SKILL.md below the roots. Links are followed, the last of a name wins, no error is caught."""
     skills: dict[str, dict[str, Any]] = {}
     for root in roots:
         for folder, _, files in os.walk(root, followlinks=True):
@@ -56,20 +56,20 @@ def scan(*roots: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
 
 
 def render(skills: Iterable[dict[str, Any]], template: str = "Skills:\n{skills_list}") -> str:
-    """Fields pasted into markup, and the result into a template."""
+    """Return a listing with the fields pasted into markup unescaped, and the result into a template."""
     fields = [(skill["name"], skill["description"]) for skill in skills]
     entries = "".join(f"<skill><name>{n}</name><description>{d}</description></skill>\n" for n, d in fields)
     return template.replace("{skills_list}", f"<available_skills>\n{entries}</available_skills>")
 
 
 def read(folder: str | os.PathLike[str], path: str) -> str:
-    """Joined and opened."""
+    """Return the text of the file at the joined path, without any check."""
     with open(os.path.join(folder, path), encoding="utf-8") as file:  # noqa: PTH118, PTH123
         return file.read()
 
 
 def checked_read(folder: str | os.PathLike[str], path: str) -> str:
-    """Resolved, checked, and then opened: right until somebody swaps the file in between."""
+    """Return the text of a file after its resolved path was checked. A swap after the check is not noticed."""
     base = Path(folder).resolve()
     full = (base / path).resolve()
     if not full.is_relative_to(base):
@@ -78,21 +78,21 @@ def checked_read(folder: str | os.PathLike[str], path: str) -> str:
 
 
 def files(folder: str | os.PathLike[str]) -> list[str]:
-    """The whole tree by recursion."""
+    """Return every file of a tree by recursion, without limits."""
     listed: list[str] = []
-    with os.scandir(folder) as found:
-        for entry in found:
+    with os.scandir(folder) as entries:
+        for entry in entries:
             listed += files(entry.path) if entry.is_dir() else [entry.path]
     return listed
 
 
 def place(root: str | os.PathLike[str], values: dict[str, Any]) -> str:
-    """Where a skill of that name would be put."""
+    """Return the folder for a skill of that name, wherever the name leads."""
     return os.path.normpath(os.path.join(root, str(values["name"])))  # noqa: PTH118
 
 
 def unzip(data: bytes, folder: str | os.PathLike[str]) -> None:
-    """Every entry read whole and written where its name says; a link becomes one."""
+    """Write every entry of a zip archive where its name says. A link becomes a link."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for info in archive.infolist():
             path = Path(os.path.join(folder, info.filename))  # noqa: PTH118 - that is the point
@@ -104,13 +104,13 @@ def unzip(data: bytes, folder: str | os.PathLike[str]) -> None:
 
 
 def untar(data: bytes, folder: str | os.PathLike[str]) -> None:
-    """Everything that the archive holds, as it says."""
+    """Write everything that a tar archive holds, where and as it says."""
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
         archive.extractall(folder, filter="fully_trusted")  # noqa: S202 - that is the point
 
 
 def fetch(url: str, headers: dict[str, str] | None = None, most: int | None = None) -> bytes:
-    """Whatever the address gives, redirects followed, as much as comes or as is wanted."""
+    """Return what the address gives, redirects followed: everything, or silently cut after ``most`` bytes."""
     request = urllib.request.Request(url, headers=headers or {})  # noqa: S310 - any address, that is the point
     parts: list[bytes] = []
     with urllib.request.urlopen(request) as response:  # noqa: S310
@@ -122,7 +122,7 @@ def fetch(url: str, headers: dict[str, str] | None = None, most: int | None = No
 
 
 def checked_fetch(url: str) -> bytes:
-    """Resolved and checked, and then fetched: right until the name service changes its mind."""
+    """Return what the address gives after its host was checked. A later answer of the name service is not."""
     host = urlsplit(url).hostname
     if socket.getaddrinfo(host, 80)[0][4][0] in {"127.0.0.1", "::1"}:
         raise PermissionError(host)
@@ -130,13 +130,13 @@ def checked_fetch(url: str) -> bytes:
 
 
 def index(url: str) -> list[dict[str, Any]]:
-    """The entries of an index."""
+    """Return the entries of an index, of any size and depth."""
     skills: list[dict[str, Any]] = json.loads(fetch(url))["skills"]
     return skills
 
 
 def mirror(base: str, folder: str | os.PathLike[str]) -> None:
-    """Every file that an index lists, written under the name that it gives."""
+    """Write every file that an index lists under the name that the index gives."""
     for entry in index(f"{base}/.well-known/skills/index.json"):
         for file in entry["files"]:
             path = Path(os.path.join(folder, entry["name"], file))  # noqa: PTH118 - that is the point
@@ -145,7 +145,7 @@ def mirror(base: str, folder: str | os.PathLike[str]) -> None:
 
 
 def settings(host: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-    """The host's settings with whatever the skill asks for."""
+    """Return the settings of the host, overridden by the fields of the skill."""
     return {**host, **values}
 
 
@@ -153,21 +153,21 @@ _COMMAND = re.compile(r"!`([^`]+)`")
 
 
 def expand(text: str, cwd: str | os.PathLike[str], arguments: str = "") -> str:
-    """Arguments put in, then command after command until none is left: in a shell, with all that the host has."""
+    """Return the text with arguments inserted and every command run in a shell, until no command is left."""
     text = text.replace("$ARGUMENTS", arguments)
     while match := _COMMAND.search(text):
-        said = subprocess.run(match[1], shell=True, cwd=cwd, capture_output=True, encoding="utf-8", check=False)  # noqa: S602
-        text = text[: match.start()] + said.stdout + text[match.end() :]
+        done = subprocess.run(match[1], shell=True, cwd=cwd, capture_output=True, encoding="utf-8", check=False)  # noqa: S602
+        text = text[: match.start()] + done.stdout + text[match.end() :]
     return text
 
 
 def expand_trusted(path: str | os.PathLike[str], trusted: set[str], cwd: str | os.PathLike[str]) -> str:
-    """Trusted by where it lies, whatever it says today."""
+    """Run the commands of a file whose path is trusted, whatever the file says today."""
     text = Path(path).read_text(encoding="utf-8")
     return expand(text, cwd) if str(path) in trusted else text
 
 
 def run_script(folder: str | os.PathLike[str], path: str, *args: str, cwd: str | os.PathLike[str]) -> str:
-    """Joined and executed, by whatever its first line says."""
+    """Run the file at the joined path by the program that its first line names, and return its output."""
     command = [os.path.join(folder, path), *args]  # noqa: PTH118
     return subprocess.run(command, cwd=cwd, capture_output=True, encoding="utf-8", check=True).stdout

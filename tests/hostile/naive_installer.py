@@ -1,4 +1,4 @@
-"""The naive twins of installing: the obvious code, as one finds it everywhere. Nothing here is used by the engine."""
+"""Naive code for installing: the obvious way to do it, without any protection. Prowess uses nothing of this module."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def git(*args: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, timeout: float = 60) -> str:
-    """Git with whatever it is given, in the environment that there is."""
+    """Run git with any arguments in the environment of the test, and return what it prints."""
     done = subprocess.run(
         ["git", *args],
         cwd=cwd,
@@ -29,20 +29,20 @@ def git(*args: str, cwd: Path | None = None, env: Mapping[str, str] | None = Non
 
 
 def clone(url: str, dest: Path, *options: str, env: Mapping[str, str] | None = None, timeout: float = 60) -> Path:
-    """Cloned, with everything that checking out does."""
+    """Clone a repository and check it out, with hooks, filters and links."""
     git("clone", "--quiet", *options, url, str(dest), env=env, timeout=timeout)
     return dest
 
 
 def fetch(dest: Path, url: str, ref: str) -> str:
-    """A version fetched into a repository."""
+    """Fetch a version into a repository, and return what git prints."""
     dest.mkdir(exist_ok=True)
     git("init", "--quiet", cwd=dest)
     return git("fetch", url, ref, cwd=dest)
 
 
 def install(source: Path, base: Path, name: str) -> Path:
-    """Copied to where its name says; what was there is deleted first."""
+    """Copy a skill to where its name leads. What was there is deleted first."""
     dest = Path(os.path.join(base, name))  # noqa: PTH118 - the twin joins what it is given
     if dest.exists():
         shutil.rmtree(dest)
@@ -51,7 +51,7 @@ def install(source: Path, base: Path, name: str) -> Path:
 
 
 def install_in_steps(source: Path, dest: Path) -> Iterator[str]:
-    """The same, one file at a time."""
+    """Copy a skill one file at a time, and yield after each step. What was there is deleted first."""
     if dest.exists():
         shutil.rmtree(dest)
         yield "deleted"
@@ -66,10 +66,10 @@ def install_in_steps(source: Path, dest: Path) -> Iterator[str]:
 
 
 def remove(base: Path, name: str) -> None:
-    """Deleted, wherever the name leads."""
+    """Delete the folder that the name leads to."""
     shutil.rmtree(os.path.join(base, name))  # noqa: PTH118
 
 
 def with_token(url: str, token: str) -> str:
-    """The address with the token of the environment, whoever's host it is."""
+    """Return the address with the token in it, whichever host it names."""
     return url.replace("://", f"://x:{token}@")

@@ -1,4 +1,4 @@
-"""Commands and scripts: nothing runs that a person has not granted, and what runs does no more than it may."""
+"""Commands and scripts: nothing runs that a person has not granted, and what runs stays within its limits."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import sys
 import tempfile
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from tests.hostile.conftest import Children
-    from tests.hostile.standing import Library
+    from tests.hostile.invariants import Library
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the commands and scripts of these cases are for POSIX")
 
@@ -66,16 +67,16 @@ class Stage:
         return prowess.Session(catalog, trust=trust, base_dir=self.work, **options)
 
     @contextmanager
-    def unchanged(self) -> Iterator[None]:
+    def assert_unchanged(self) -> Iterator[None]:
         """Nothing changes in the library, in the working folder or outside; no folder and no process is left."""
-        with self.library.unchanged():
+        with self.library.assert_unchanged():
             yield
         assert list(self.temporary.iterdir()) == []
 
     def run(self, script: str, *args: str, kind: sandbox.Kind = "none", **options: Any) -> prowess.ScriptResult:  # noqa: ANN401
         """A script of the granted skill; the marker is in nothing that it says."""
         skill = prowess.scan(self.library.root)["evil"]
-        with self.unchanged():
+        with self.assert_unchanged():
             result = prowess.Scripts(sandbox=kind, **options).run(skill, script, args, trust=self.trust)
         assert MARKER not in result.stdout + result.stderr
         return result
@@ -145,7 +146,7 @@ COMMANDS = ["Now !`touch pwned` it.", "Now:\n\n```!\ntouch pwned\n```\n\nDone."]
 @pytest.mark.parametrize("body", COMMANDS, ids=["inline", "fenced"])
 @pytest.mark.parametrize("trust", ["nobody", "granted", "never", "refused"])
 def test_commands_of_a_skill_that_nobody_granted_stay_text(stage: Stage, body: str, trust: str) -> None:
-    """Case 117: without trust, without a grant, against a grant, and when who is asked says no."""
+    """Case 117: there is no trust, no grant, a policy against it, or the person who is asked says no."""
     skill = stage.write(body, "context: fork\n")
     if trust == "never":
         stage.trust.grant(skill)
@@ -156,7 +157,7 @@ def test_commands_of_a_skill_that_nobody_granted_stay_text(stage: Stage, body: s
         "never": prowess.Trust(path, policy="never"),
         "refused": prowess.Trust(path, ask=no),
     }[trust]
-    with stage.unchanged():
+    with stage.assert_unchanged():
         session = stage.session(given)
         found = list(texts(session))
         activation = stage.session(given).activate("evil")
@@ -169,12 +170,12 @@ def test_commands_of_a_skill_that_nobody_granted_stay_text(stage: Stage, body: s
 
 @pytest.mark.parametrize("body", COMMANDS, ids=["inline", "fenced"])
 def test_commands_of_an_inline_skill_stay_text_whoever_says_yes(stage: Stage, body: str) -> None:
-    """Case 117: text in a program has no digest that a person could have granted; preloaded or not."""
+    """Case 117: inline text has no digest that a person could have granted, preloaded or not."""
     always = prowess.Trust(stage.trust.path, ask=yes)
     for preload in (False, True):
         source = prowess.Source.inline("evil", "Does it.", body, preload=preload)
         catalog = prowess.Catalog.from_sources([source, prowess.Source.directory(stage.library.root)])
-        with stage.unchanged():
+        with stage.assert_unchanged():
             session = prowess.Session(catalog, trust=always, base_dir=stage.work)
             found = list(texts(session))
             activation = session.activate("evil")
@@ -183,11 +184,11 @@ def test_commands_of_an_inline_skill_stay_text_whoever_says_yes(stage: Stage, bo
 
 
 def test_commands_outside_of_the_instructions_stay_text_even_when_granted(stage: Stage) -> None:
-    """Case 117: description, frontmatter and files are no instructions."""
+    """Case 117: a description, other frontmatter and files are not instructions."""
     fields = 'context: fork\ncompatibility: "!`touch pwned`"\nmetadata:\n  k: "!`touch pwned`"\n'
     skill = stage.write("Read x.", fields, "'Does !`touch pwned` it.'", notes__md=COMMANDS[1], a__md=COMMANDS[0])
     stage.trust.grant(skill)
-    with stage.unchanged():
+    with stage.assert_unchanged():
         session = stage.session(stage.trust)
         toolset = prowess.Toolset(session)
         found = [*texts(session), session.index(), session.read_resource("evil", "scripts/a.md")]
@@ -200,16 +201,16 @@ def test_commands_outside_of_the_instructions_stay_text_even_when_granted(stage:
 
 
 def test_reading_a_body_never_runs_anything(stage: Stage) -> None:
-    """Case 117: the library's own calls give the text as it is, granted or not."""
+    """Case 117: functions that read a body give the text as it is, granted or not."""
     skill = stage.granted(COMMANDS[0])
     catalog = prowess.scan(stage.library.root)
-    with stage.unchanged():
+    with stage.assert_unchanged():
         found = [skill.read_body(), catalog.load_body("evil"), catalog.load("evil").instructions]
     assert all(COMMANDS[0] in text for text in found)
 
 
 def test_the_twin_runs_the_commands_of_any_text(stage: Stage, naive: ModuleType) -> None:
-    """Twin of case 117: expanded on load, whoever wrote it."""
+    """Twin of case 117: it runs the commands of a text when it loads the text, whoever wrote it."""
     stage.write(COMMANDS[0])
     naive.expand(naive.skill(stage.library.evil / "SKILL.md")["text"], stage.work)
     assert (stage.work / "pwned").exists()
@@ -245,14 +246,14 @@ EDITS = [edit_body, edit_command, edit_file, add_file, change_mode]
 
 @pytest.mark.parametrize("edit", EDITS)
 def test_a_grant_is_for_one_state_of_the_skill(stage: Stage, edit: Callable[[Path], None]) -> None:
-    """Case 118: runs while every byte is what was granted, and not after any edit; the old state runs again."""
+    """Case 118: commands run while every byte is what was granted, and not after an edit. The old state runs again."""
     stage.granted("Now !`echo ran` it. Done.", a__md="a")
     kept = shutil.copytree(stage.library.evil, stage.work.parent / "kept")
-    with stage.unchanged():
+    with stage.assert_unchanged():
         activation = stage.session(stage.trust).activate("evil")
     assert (activation.instructions, activation.issues) == ("Now ran it. Done.", ())
     edit(stage.library.evil)
-    with stage.unchanged():
+    with stage.assert_unchanged():
         activation = stage.session(stage.trust).activate("evil")
     assert "!`" in activation.instructions
     assert [issue.code for issue in activation.issues] == ["commands-not-run"]
@@ -263,7 +264,7 @@ def test_a_grant_is_for_one_state_of_the_skill(stage: Stage, edit: Callable[[Pat
 
 @pytest.mark.parametrize("edit", EDITS)
 def test_after_an_edit_a_person_is_asked_again_with_what_would_run(stage: Stage, edit: Callable[[Path], None]) -> None:
-    """Case 118: always is for the state that was shown."""
+    """Case 118: the answer "always" is for the state that was shown."""
     stage.write("Now !`echo ran` it. Done.", a__md="a")
     asked: list[prowess.TrustRequest] = []
 
@@ -276,7 +277,7 @@ def test_after_an_edit_a_person_is_asked_again_with_what_would_run(stage: Stage,
         assert stage.session(trust).activate("evil").instructions == "Now ran it. Done."
     assert [request.commands for request in asked] == [("echo ran",)]
     edit(stage.library.evil)
-    with stage.unchanged():
+    with stage.assert_unchanged():
         activation = stage.session(trust).activate("evil")
     assert "!`" in activation.instructions
     assert asked[1].digest != asked[0].digest
@@ -284,7 +285,7 @@ def test_after_an_edit_a_person_is_asked_again_with_what_would_run(stage: Stage,
 
 
 def test_a_swap_between_the_question_and_the_run_changes_nothing(stage: Stage) -> None:
-    """Case 118: the commands that run, and the files that they read, are those that were shown."""
+    """Case 118: the commands that run, and the files that they read, are those that a person was shown."""
     stage.write('Now !`cat "$SKILL_DIR/scripts/a.md"` it.', a__md="shown")
 
     def ask(_request: prowess.TrustRequest) -> bool:
@@ -298,7 +299,7 @@ def test_a_swap_between_the_question_and_the_run_changes_nothing(stage: Stage) -
 
 
 def test_the_twin_trusts_a_place_and_runs_what_lies_there_today(stage: Stage, naive: ModuleType) -> None:
-    """Twin of case 118: trusted once by its path, edited later."""
+    """Twin of case 118: it trusts a path, and the file is edited later."""
     stage.write("Now !`echo ran` it. Done.")
     path = stage.library.evil / "SKILL.md"
     edit_command(stage.library.evil)
@@ -313,9 +314,9 @@ SAID = "!`touch pwned3`; touch pwned4 $(touch pwned5) `touch pwned6` && touch pw
 
 
 def test_what_a_command_prints_is_data(stage: Stage) -> None:
-    """Case 119: commands and placeholders in it mean nothing; it cannot close what surrounds it."""
+    """Case 119: commands and placeholders in output mean nothing, and output cannot close the element around it."""
     stage.granted('Got !`cat "$SKILL_DIR/scripts/out"` so.', "context: fork\n", out=PRINTED)
-    with stage.unchanged():
+    with stage.assert_unchanged():
         found = list(texts(stage.session(stage.trust)))
     carrying = [text for text in found if "touch pwned2" in text]
     assert len(carrying) >= 5
@@ -328,7 +329,7 @@ def test_what_a_command_prints_is_data(stage: Stage) -> None:
 def test_what_a_command_prints_is_not_looked_at_in_pieces(stage: Stage) -> None:
     """Case 119: two outputs, or an output and the author's text, do not make a command together."""
     stage.granted("Got !`printf '!'`!`printf '\\140touch pwned2\\140'`. !`printf '!'`\\`touch pwned2`.")
-    with stage.unchanged():
+    with stage.assert_unchanged():
         text = stage.session(stage.trust).activate("evil").instructions
     assert "Got !`touch pwned2`." in text
 
@@ -338,16 +339,16 @@ def test_what_a_command_prints_is_not_looked_at_in_pieces(stage: Stage) -> None:
     ["echo $ARGUMENTS", 'echo "$ARGUMENTS"', 'echo "$@"', "echo $*", 'echo "$0" "$1"', "echo ${ARGUMENTS}; echo $2"],
 )
 def test_what_a_person_says_is_data_to_a_command(stage: Stage, command: str) -> None:
-    """Case 119: it reaches the command as a value, never as a part of its text."""
+    """Case 119: an argument reaches the command as a value, never as a part of its text."""
     stage.granted(f"Got !`{command}` for $ARGUMENTS.")
-    with stage.unchanged():
+    with stage.assert_unchanged():
         text = stage.session(stage.trust).expand(f"/evil {SAID}")
     assert "touch" in text
     assert SAID in text
 
 
 def test_the_twin_expands_what_was_printed_and_said(stage: Stage, naive: ModuleType) -> None:
-    """Twin of case 119: over and over, with the arguments inside of the commands."""
+    """Twin of case 119: it expands output again and again, and puts arguments into the text of commands."""
     stage.library.put("evil/scripts/out", PRINTED)
     naive.expand(f"Got !`cat {stage.library.evil}/scripts/out`.", stage.work)
     naive.expand("Got !`echo $ARGUMENTS`.", stage.work, "a; touch pwned4; echo $(touch pwned5)")
@@ -360,7 +361,7 @@ QUICK = prowess.Limits(max_command_seconds=0.4)
 
 
 def test_the_limits_of_a_command_are_ten_seconds_and_64_kib() -> None:
-    """Case 120: unless the host says otherwise."""
+    """Case 120: these are the limits unless the host sets others."""
     assert (prowess.Limits().max_command_seconds, prowess.Limits().max_command_output_bytes) == (10, 64 * 1024)
 
 
@@ -368,9 +369,9 @@ def test_the_limits_of_a_command_are_ten_seconds_and_64_kib() -> None:
     "command", ["sleep 600", "while :; do :; done", "trap '' TERM INT; sleep 600", "kill -STOP $$"]
 )
 def test_a_command_that_does_not_end_is_ended(stage: Stage, command: str) -> None:
-    """Case 120: at its timeout, with a marker in its place and an issue."""
+    """Case 120: it is ended at its timeout. A marker stands in its place, and an issue reports it."""
     stage.granted(f"Now !`{command}` it, then !`echo on`.")
-    with stage.unchanged():
+    with stage.assert_unchanged():
         activation = stage.session(stage.trust, limits=QUICK).activate("evil")
     assert "timed out after 0.4s" in activation.instructions
     assert activation.instructions.endswith("it, then on.")
@@ -379,13 +380,13 @@ def test_a_command_that_does_not_end_is_ended(stage: Stage, command: str) -> Non
 
 @pytest.mark.parametrize("command", ["yes", "cat /dev/zero", "yes >&2", "cat /dev/zero >&2", "yes | tee /dev/stderr"])
 def test_output_without_end_is_cut(stage: Stage, child: Children, command: str) -> None:
-    """Case 120: 64 KiB of each stream are kept, then nobody reads on; the host does not grow."""
+    """Case 120: Prowess keeps 64 KiB of each stream and reads no further, so that its memory does not grow."""
     stage.granted(f"Now !`{command}` it.")
     outcome = child.answer(
         """
 trust = prowess.Trust(args[0])
 session = prowess.Session(prowess.scan(library.root), trust=trust, base_dir=args[1])
-with library.unchanged():
+with library.assert_unchanged():
     text = session.activate("evil").instructions
 cut = "cut at 65536 bytes" in text or "more than 65536 bytes on its error stream" in text
 result = [len(text), cut, "Now " in text and text.endswith(" it.")]
@@ -414,15 +415,15 @@ result = [len(text), cut, "Now " in text and text.endswith(" it.")]
     ],
 )
 def test_there_is_nobody_to_ask(stage: Stage, command: str, said: str) -> None:
-    """Case 120: no input, no terminal to ask for a password on."""
+    """Case 120: a command has no input, and no terminal on which it could ask for a password."""
     stage.granted(f"Now !`{command}` it.")
-    with stage.unchanged():
+    with stage.assert_unchanged():
         assert said in stage.session(stage.trust).activate("evil").instructions
 
 
 @pytest.mark.parametrize("command", ["exit 3", "echo some; echo why >&2; exit 3", "false", "no-such-program-anywhere"])
 def test_a_command_that_fails_leaves_no_silent_hole(stage: Stage, command: str) -> None:
-    """Case 120: its exit status and the beginning of what it said stand in its place."""
+    """Case 120: its exit status and the beginning of its output stand in its place."""
     stage.granted(f"Now !`{command}` it.")
     activation = stage.session(stage.trust).activate("evil")
     assert "[error executing" in activation.instructions
@@ -432,7 +433,7 @@ def test_a_command_that_fails_leaves_no_silent_hole(stage: Stage, command: str) 
 
 
 def test_the_twin_takes_whatever_is_printed(stage: Stage, naive: ModuleType) -> None:
-    """Twin of case 120: no cap; here the command ends at three million."""
+    """Twin of case 120: it has no limit. The command of this test ends after three million bytes."""
     assert len(naive.expand("!`yes | head -c 3000000`", stage.work)) == 3_000_000
 
 
@@ -479,7 +480,7 @@ def mark() -> Iterator[Mark]:
 def test_in_the_sandbox_nothing_of_a_runaway_script_is_left(
     stage: Stage, jail: sandbox.Kind, mark: Mark, name: str
 ) -> None:
-    """Case 121: it returns within its timeout and a second, and every process of it has gone by then."""
+    """Case 121: the call returns within a second after the timeout, and no process of the script is left."""
     stage.granted("Do it.", a__sh=RUNAWAYS[name])
     limits = prowess.Limits(max_script_seconds=0.5, max_script_processes=300)
     result = stage.run("scripts/a.sh", kind=jail, limits=limits, env={"MARK": mark.value})
@@ -492,7 +493,7 @@ def test_in_the_sandbox_nothing_of_a_runaway_script_is_left(
 def test_a_runaway_command_does_not_keep_its_caller(
     stage: Stage, mark: Mark, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """Case 121: without a namespace the promise is the timeout; the marks ride on a variable that is passed on."""
+    """Case 121: without a namespace only the timeout is promised. A variable marks the processes of the command."""
     monkeypatch.setenv("LC_MESSAGES", mark.value)
     stage.granted(f"Now !`{RUNAWAYS[name]}` it.")
     events: list[prowess.Event] = []
@@ -518,7 +519,7 @@ def test_a_command_that_attacks_what_runs_it_does_not_outlive_its_timeout(
 
 
 def test_the_twin_leaves_a_process_behind(stage: Stage, naive: ModuleType, mark: Mark) -> None:
-    """Twin of case 121: the command has ended, what it started has not."""
+    """Twin of case 121: the command has ended, and a process that it started has not."""
     naive.expand(f"!`export MARK={mark.value}; {RUNAWAYS['daemon']}`", stage.work)
     assert mark.alive() != []
 
@@ -554,7 +555,7 @@ def secrets(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_command_sees_an_allow_list_of_the_environment(stage: Stage) -> None:
     """Case 122: none of the host's secrets, and nothing that would run something else first."""
     stage.granted("!`env`")
-    with stage.unchanged():
+    with stage.assert_unchanged():
         text = stage.session(stage.trust).activate("evil").instructions
     names = {line.partition("=")[0] for line in text.splitlines()}
     assert MARKER not in text
@@ -565,7 +566,7 @@ def test_a_command_sees_an_allow_list_of_the_environment(stage: Stage) -> None:
 @pytest.mark.usefixtures("secrets")
 @pytest.mark.parametrize("script", ["a.sh", "a.py"])
 def test_a_script_sees_an_allow_list_of_the_environment(stage: Stage, kind: sandbox.Kind, script: str) -> None:
-    """Case 122: the same for scripts; in the sandbox not even by way of another process."""
+    """Case 122: a script sees no more, and in the sandbox it cannot read the environment of another process either."""
     stage.granted("Do it.", a__sh="env", a__py="import os\nfor n in os.environ: print(n + '=')")
     result = stage.run(f"scripts/{script}", kind=kind)
     names = {line.partition("=")[0] for line in result.stdout.splitlines()}
@@ -575,7 +576,7 @@ def test_a_script_sees_an_allow_list_of_the_environment(stage: Stage, kind: sand
 
 @pytest.mark.usefixtures("secrets")
 def test_in_the_sandbox_no_process_shows_its_environment(stage: Stage, jail: sandbox.Kind) -> None:
-    """Case 122: what lies around the script in its own table of processes has no secrets either."""
+    """Case 122: the other processes that a script can see have no secrets in their environment either."""
     stage.granted("Do it.", a__sh="cat /proc/*/environ | tr '\\0' '\\n'")
     result = stage.run("scripts/a.sh", kind=jail)
     assert ("PATH=" in result.stdout) is (jail == "bwrap")  # the other one shows no process at all
@@ -583,7 +584,7 @@ def test_in_the_sandbox_no_process_shows_its_environment(stage: Stage, jail: san
 
 @pytest.mark.usefixtures("secrets")
 def test_the_twin_shows_every_secret_of_the_host(stage: Stage, naive: ModuleType) -> None:
-    """Twin of case 122: the whole environment."""
+    """Twin of case 122: it passes on the whole environment."""
     assert naive.expand("!`env`", stage.work).count(MARKER) >= len(SECRETS) - 2
 
 
@@ -606,35 +607,36 @@ OUTSIDE = "#!/bin/sh\ntouch pwned\n"
     ],
 )
 def test_a_script_outside_of_the_skill_is_refused(stage: Stage, path: str) -> None:
-    """Case 124: by the rules for every path of a skill."""
+    """Case 124: the rules for every path of a skill hold for scripts too."""
     stage.library.put("outside.sh", OUTSIDE).chmod(0o755)
     skill = stage.granted("Do it.", a__sh="echo ran")
     scripts = prowess.Scripts(sandbox="none", folder=stage.work)
-    stage.library.refused(lambda: scripts.run(skill, path, trust=stage.trust), "path-escape")
+    stage.library.assert_refused(lambda: scripts.run(skill, path, trust=stage.trust), "path-escape")
     assert list(stage.temporary.iterdir()) == []
 
 
 @pytest.mark.parametrize("target", ["/bin/sh", "../../outside.sh", "a.sh"])
 def test_a_script_that_is_a_link_is_refused(stage: Stage, target: str) -> None:
-    """Case 124: and with it everything else of that skill; a link cannot be granted."""
+    """Case 124: every other script of that skill is refused too, and a skill with a link cannot be granted."""
     stage.library.put("outside.sh", OUTSIDE).chmod(0o755)
     skill = stage.granted("Do it.", a__sh="echo ran")
     (stage.library.evil / "scripts/link.sh").symlink_to(target)
     scripts = prowess.Scripts(sandbox="none", folder=stage.work)
     for path in ("scripts/link.sh", "scripts/a.sh"):
-        error = stage.library.refused(lambda path=path: scripts.run(skill, path, trust=stage.trust), "link-in-skill")  # type: ignore[misc]
+        run = partial(scripts.run, skill, path, trust=stage.trust)
+        error = stage.library.assert_refused(run, "link-in-skill")
         assert error.path == skill.location
-    stage.library.refused(lambda: stage.trust.grant(skill), "link-in-skill")
+    stage.library.assert_refused(lambda: stage.trust.grant(skill), "link-in-skill")
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
 def test_a_script_that_is_no_file_is_refused(stage: Stage, make: Callable[[Path], None]) -> None:
-    """Case 124: a pipe would block, a folder is nothing to run."""
+    """Case 124: a pipe would block, and a folder cannot be run."""
     skill = stage.granted("Do it.", a__sh="echo ran")
     make(stage.library.evil / "scripts/odd.sh")
     yes_to_all = prowess.Trust(stage.trust.path, ask=yes)
     scripts = prowess.Scripts(sandbox="none", folder=stage.work)
-    stage.library.refused(lambda: scripts.run(skill, "scripts/odd.sh", trust=yes_to_all))
+    stage.library.assert_refused(lambda: scripts.run(skill, "scripts/odd.sh", trust=yes_to_all))
 
 
 @pytest.mark.parametrize(
@@ -659,7 +661,7 @@ def test_a_first_line_that_names_no_known_program_is_refused(stage: Stage, conte
     skill = stage.granted("Do it.", a__sh=content.replace(b"EVIL", str(evil).encode()))
     scripts = prowess.Scripts(sandbox="none", folder=stage.work)
     run = lambda: scripts.run(skill, "scripts/a.sh", trust=stage.trust)  # noqa: E731
-    error = stage.library.refused(run, "unknown-interpreter")
+    error = stage.library.assert_refused(run, "unknown-interpreter")
     assert "scripts/a.sh" in error.message
 
 
@@ -669,7 +671,7 @@ def test_a_first_line_that_names_no_known_program_is_refused(stage: Stage, conte
 def test_a_script_runs_whatever_its_mode_and_line_ends(
     stage: Stage, kind: sandbox.Kind, mode: int, content: str
 ) -> None:
-    """Case 124: what is missing for the system to execute it is no obstacle: its program is given its text."""
+    """Case 124: a script need not be executable, since Prowess gives its text to the interpreter."""
     stage.write("Do it.", a__sh=content)
     (stage.library.evil / "scripts/a.sh").chmod(mode)
     stage.trust.grant(prowess.scan(stage.library.root)["evil"])
@@ -677,7 +679,7 @@ def test_a_script_runs_whatever_its_mode_and_line_ends(
 
 
 def test_a_script_that_is_swapped_after_the_check_runs_as_it_was_checked(stage: Stage, kind: sandbox.Kind) -> None:
-    """Case 124: a private copy is hashed and run; also the modules beside it come from there."""
+    """Case 124: Prowess hashes and runs a private copy, and the modules beside the script come from that copy too."""
     skill = stage.write("Do it.", a__py="import near\nprint('checked', near.VALUE)", near__py="VALUE = 'near'")
 
     def ask(_request: prowess.TrustRequest) -> bool:
@@ -692,7 +694,7 @@ def test_a_script_that_is_swapped_after_the_check_runs_as_it_was_checked(stage: 
 
 
 def test_the_twin_runs_what_a_path_and_a_first_line_lead_to(stage: Stage, naive: ModuleType) -> None:
-    """Twin of case 124: outside of the skill, and by a program of the skill's own."""
+    """Twin of case 124: it runs a file outside the skill, and a program that the skill brings."""
     evil = stage.library.put("outside.sh", OUTSIDE)
     evil.chmod(0o755)
     stage.write("Do it.", a__sh=f"#!{evil}\necho ran\n")
@@ -732,7 +734,7 @@ found = {path: tried(lambda: os.listdir(path) if os.path.isdir(path) else open(p
 def test_a_sandboxed_script_reads_nothing_of_the_users(
     stage: Stage, jail: sandbox.Kind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Case 125: no keys, no library, no grants, no passwords; not even whether they are there."""
+    """Case 125: keys, the library, grants and passwords are out of reach, and so is the knowledge that they exist."""
     home = stage.library.base / "home"
     (home / ".ssh").mkdir(parents=True)
     (home / ".ssh/id_rsa").write_text(MARKER, encoding="utf-8")
@@ -747,7 +749,7 @@ def test_a_sandboxed_script_reads_nothing_of_the_users(
 def test_a_program_in_the_home_folder_does_not_open_that_folder(
     stage: Stage, jail: sandbox.Kind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Case 125: an interpreter that is installed as users install them, beside what else they keep there."""
+    """Case 125: the interpreter lies in the home folder beside private files, as users often install it."""
     perl = shutil.which("perl")
     if perl is None:
         pytest.skip("needs perl, which is not on this machine")
@@ -772,9 +774,9 @@ ELSEWHERE = (
 
 
 def test_a_sandboxed_script_writes_only_into_its_two_folders(stage: Stage, jail: sandbox.Kind) -> None:
-    """Case 125: elsewhere nothing counts what it writes, be it only memory that looks like a file.
+    """Case 125: nothing would limit what it writes elsewhere, even where a file system is only memory.
 
-    What looks like shared memory is counted with the temporary files where it can be written.
+    Shared memory counts as temporary files where the script may write to it.
     """
     outside = [str(stage.library.outside / "x"), str(stage.library.root / "x"), str(stage.work / "x")]
     outside += ["/tmp/x", "/var/tmp/x", str(Path.home() / "x")] if jail == "landlock" else []  # noqa: S108 - the attack
@@ -812,7 +814,7 @@ found = found[:10]
 
 
 def test_a_sandboxed_script_cannot_change_settings_of_the_kernel(stage: Stage, jail: sandbox.Kind) -> None:
-    """Case 125: none can be opened for writing, whoever the host runs as: some make the kernel start programs."""
+    """Case 125: no setting can be opened for writing, even by root, since some make the kernel start programs."""
     assert attempts(stage, jail, SETTINGS) == []
 
 
@@ -857,14 +859,14 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str
 
 
 def test_a_sandboxed_script_reaches_no_network(stage: Stage, jail: sandbox.Kind, servers: tuple[str, str, str]) -> None:
-    """Case 125: not the world, not this machine, not a socket without a file."""
+    """Case 125: other machines, this machine and abstract sockets are out of reach."""
     assert attempts(stage, jail, CONNECT, *servers) == ["", "", "", "", ""]
 
 
 def test_with_network_a_sandboxed_script_reaches_loopback(
     stage: Stage, jail: sandbox.Kind, servers: tuple[str, str, str]
 ) -> None:
-    """Case 125: the servers of the test above do answer; sockets of the host that have names stay out of reach."""
+    """Case 125: the servers of the test above do answer. Named sockets of the host stay out of reach."""
     found = attempts(stage, jail, CONNECT.replace('("1.1.1.1", 443)', "address"), *servers, network=True)
     assert found[0] != ""
     assert found[2:4] == ["", ""]
@@ -959,13 +961,13 @@ def test_a_sandboxed_script_cannot_reach_other_processes_or_mount(stage: Stage, 
 def run_restricted(
     code: str, library: Library, *words: str, ordinary: bool = False, refuse: tuple[str, ...] = ()
 ) -> Any:  # noqa: ANN401 - what the code prints as JSON
-    """What code answers in a host that may do less than this process: see ``tests/restricted.py``."""
+    """What code answers in a host that may do less than this process: see ``tests/restricted_host.py``."""
     for name in ("python", "home", "temporary"):
         (library.base / name).mkdir(exist_ok=True)
         (library.base / name).chmod(0o777)
     options = json.dumps({"ordinary": str(library.base / "python") if ordinary else "", "refuse": refuse})
     own = {"HOME": str(library.base / "home"), "TMPDIR": str(library.base / "temporary")}
-    program = str(Path(__file__).parent.parent / "restricted.py")
+    program = str(Path(__file__).parent.parent / "restricted_host.py")
     argv = [sys.executable, program, options, code, str(library.root), *words]
     done = subprocess.run(argv, capture_output=True, encoding="utf-8", timeout=60, check=False, env=os.environ | own)
     if done.stderr.startswith("unavailable"):
@@ -1056,7 +1058,7 @@ NO_NAMESPACES = ("mount", "unshare")
 
 @pytest.mark.parametrize("ordinary", [False, True], ids=["as this user", "as an ordinary user"])
 def test_where_namespaces_are_refused_landlock_serves(open_library: Library, ordinary: bool) -> None:
-    """Case 125: most containers are such hosts."""
+    """Case 125: most containers refuse namespaces."""
     if not sandbox.available()[1].usable:
         pytest.skip(f"NOT TESTED: hosts that refuse namespaces; {sandbox.available()[1].why}")
     open_library.write("---\nname: evil\ndescription: d\n---\nDo it.\n")
@@ -1100,7 +1102,7 @@ SMALL = prowess.Limits(
 def test_a_sandboxed_script_that_takes_too_much_is_ended(
     stage: Stage, jail: sandbox.Kind, mark: Mark, limit: str
 ) -> None:
-    """Case 125: memory, disk, files, processes, output, time; the result says which."""
+    """Case 125: memory, disk, files, processes, output and time are limited, and the result says which limit it was."""
     limits = replace(SMALL, max_script_seconds=0.5) if limit == "timeout" else SMALL
     stage.granted("Do it.", a__py=f"{GREEDY[limit]}\nimport time\ntime.sleep(600)\n")
     result = stage.run("scripts/a.py", kind=jail, limits=limits, env={"MARK": mark.value})
@@ -1129,7 +1131,7 @@ print(json.dumps([*found, toolset.call("run_skill_script", {"name": "evil", "scr
 def test_without_a_sandbox_nothing_runs_unless_that_was_asked_for_by_name(
     open_library: Library, ordinary: bool
 ) -> None:
-    """Case 125: it fails closed, where the kernel lets nobody make namespaces or use Landlock."""
+    """Case 125: Prowess refuses to run anything where the kernel offers neither namespaces nor Landlock."""
     open_library.write("---\nname: evil\ndescription: d\n---\nDo it.\n")
     open_library.put("evil/scripts/a.py", "print('ran')")
     refuse = ("mount", "unshare", "landlock_create_ruleset")

@@ -1,4 +1,4 @@
-"""Archives that write elsewhere, hold what is no file, or are far larger than they look."""
+"""Archives that write elsewhere, hold special files, or are far larger than they look."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from tests.hostile.conftest import Children, Remote
-    from tests.hostile.standing import Library
-    from tests.serving import Site
+    from tests.hostile.invariants import Library
+    from tests.web_sites import Site
 
 MIB = 1 << 20
 
@@ -54,17 +54,17 @@ ZIPS: dict[str, Callable[[], Zip]] = {
 
 @pytest.mark.parametrize("kind", ZIPS)
 def test_a_zip_that_would_write_elsewhere_is_refused_as_a_whole(
-    library: Library, site: Site, remote: Remote, standing: ModuleType, kind: str
+    library: Library, site: Site, remote: Remote, invariants: ModuleType, kind: str
 ) -> None:
     """Case 90: unsafe, double and special entries refuse the whole archive, and nothing is written."""
     data = ZIPS[kind]().bytes()
-    library.refused(lambda: unpack(data), "bad-archive")
+    library.assert_refused(lambda: unpack(data), "bad-archive")
     site.index(site.entry("evil", data, "archive"))
     catalog = remote(site.url)
-    error = library.refused(lambda: catalog.load("evil"), "bad-archive")
+    error = library.assert_refused(lambda: catalog.load("evil"), "bad-archive")
     assert error.path == catalog["evil"].location
-    library.refused(catalog["evil"].files, "bad-archive")
-    assert standing.MARKER not in str(error)
+    library.assert_refused(catalog["evil"].files, "bad-archive")
+    assert invariants.MARKER not in str(error)
 
 
 def test_the_twin_writes_where_a_zip_says(library: Library, naive: ModuleType) -> None:
@@ -126,7 +126,7 @@ def gzip_bomb(mebibytes: int) -> bytes:
 def test_a_bomb_is_refused_by_what_really_comes_out(
     library: Library, child: Children, tmp_path: Path, kind: str
 ) -> None:
-    """Case 91: gibibytes, lies about them, entries over each other, too many, archives in archives: all refused."""
+    """Case 91: huge, lying, overlapping, too many and nested entries are all refused."""
     path = tmp_path / "bomb"
     path.write_bytes(BOMBS[kind]())
     outcome = child.answer(
@@ -134,7 +134,7 @@ def test_a_bomb_is_refused_by_what_really_comes_out(
 from pathlib import Path
 from prowess.fetch.archive.unpack import unpack
 data = Path(args[0]).read_bytes()
-error = library.refused(lambda: unpack(data), "archive-too-large", "bad-archive")
+error = library.assert_refused(lambda: unpack(data), "archive-too-large", "bad-archive")
 result = error.code
 """,
         library,
@@ -197,10 +197,10 @@ def test_a_tar_that_would_write_elsewhere_is_refused_as_a_whole(
 ) -> None:
     """Case 93: escapes, links, devices, FIFOs, sparse files, two sizes and special bits refuse the whole archive."""
     data = TARS[kind]()
-    library.refused(lambda: unpack(data), "bad-archive")
+    library.assert_refused(lambda: unpack(data), "bad-archive")
     site.index(site.entry("evil", data, "archive"))
     catalog = remote(site.url)
-    library.refused(lambda: catalog.load("evil"), "bad-archive")
+    library.assert_refused(lambda: catalog.load("evil"), "bad-archive")
 
 
 def test_the_twin_writes_through_a_link(library: Library, naive: ModuleType) -> None:

@@ -1,4 +1,7 @@
-"""Every command with a hostile skill, source, file, folder or argument: as text, as data, on a terminal."""
+"""Every command of the command line with a hostile skill, source, file, folder or argument.
+
+The output is checked as text, as JSON and on a terminal.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ import pytest
 
 import prowess
 from prowess.cli.command_table import COMMANDS
-from tests.command_lines import fork_command, run_command
+from tests.cli_processes import fork_command, run_command
 from tests.repositories import Repository
 
 if TYPE_CHECKING:
@@ -340,13 +343,13 @@ def assert_told(status: int, err: str) -> None:
 
 
 def test_every_command_has_hostile_cases() -> None:
-    """Case 40: no command is left out."""
+    """Case 40: every command has at least one case."""
     assert set(CASES) - {""} == {entry.name for entry in COMMANDS}
 
 
 @pytest.mark.sampled(0.25)
 def test_as_text_nothing_is_raw_and_no_line_is_forged(case: Case) -> None:
-    """Case 40: on both streams, and what is hostile is shown as what it is."""
+    """Case 40: this holds for both streams, and hostile characters are shown escaped."""
     status, out, err = run(case)
     assert_told(status, err)
     assert_harmless(out)
@@ -358,7 +361,7 @@ def test_as_text_nothing_is_raw_and_no_line_is_forged(case: Case) -> None:
 
 @pytest.mark.sampled(0.1)
 def test_as_data_it_is_json_that_nothing_raw_is_in(case: Case) -> None:
-    """Case 40: an answer on one stream, or an error on the other, that a program can read."""
+    """Case 40: a program can read the answer on one stream or the error on the other."""
     status, out, err = run(case, *(("--json",) if case.words[0] in CASES else ()))
     assert_told(status, err)
     assert_harmless(out)
@@ -371,7 +374,7 @@ def test_as_data_it_is_json_that_nothing_raw_is_in(case: Case) -> None:
 
 @pytest.mark.sampled(0.08)
 def test_on_a_terminal_there_is_what_we_draw_and_nothing_else(case: Case) -> None:
-    """Case 40: with both streams on it, bars and colours included; a long line that is wrapped is no forgery."""
+    """Case 40: bars and colours may appear. A long line that is wrapped does not count as forged."""
     shown = on_terminal(case)
     text = DRAWN.sub("", shown)
     assert not RAW.search(text), ascii(text)
@@ -401,7 +404,7 @@ UNNAMED = ("list", "show", "check", "doctor", "config", "verify", "install", "tr
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no names that are no text")
 @pytest.mark.parametrize("name", UNNAMED)
 def test_a_folder_whose_name_is_no_text_does_no_harm(name: str, hostile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Case 40: the working folder itself, hence every path that is said."""
+    """Case 40: the working folder has such a name, and so has every path in the output."""
     inner = os.fsencode(hostile) + b"/" + BYTES
     for path, content in ((b"good", skill_text("good")), (b"x\xfe", "nothing\n")):
         put(inner + b"/.agents/skills/" + path + b"/SKILL.md", content)
@@ -424,7 +427,7 @@ def test_a_folder_whose_name_is_no_text_does_no_harm(name: str, hostile: Path, m
 @pytest.mark.usefixtures("hostile")
 @pytest.mark.parametrize("words", ["prowess show ", "prowess adopt ", "prowess read ev", "prowess list --agent c"])
 def test_completion_gives_a_shell_nothing_raw(words: str) -> None:
-    """Case 40: names of skills and files go into a person's command line."""
+    """Case 40: completion puts names of skills and files into a person's command line."""
     done = run_command((), env={"_PROWESS_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": "2"})
     assert done.stdout
     assert_harmless(done.stdout.decode("utf-8"))
@@ -432,7 +435,7 @@ def test_completion_gives_a_shell_nothing_raw(words: str) -> None:
 
 
 def test_the_folder_is_as_hostile_as_the_cases_say(hostile: Path) -> None:
-    """Twin of case 40: what lists names, and prints what is in files, as they are would do harm."""
+    """Twin of case 40: a program that prints names and files as they are would send control characters."""
     names = "\n".join(path.name for path in (hostile / SKILLS).iterdir())
     listed = names + (hostile / SKILLS / "evil" / "SKILL.md").read_text("utf-8")
     assert RAW.search(listed)

@@ -1,4 +1,4 @@
-"""Names that are paths, fields without end, and keys that ask for power."""
+"""Hostile fields: names that are paths, fields without end, and keys that ask for power."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from tests.hostile.conftest import Children
-    from tests.hostile.standing import Library
+    from tests.hostile.invariants import Library
 
 MIB = 1 << 20
 
@@ -44,10 +44,10 @@ IRREGULAR = {
 def test_a_name_against_the_rules_is_refused_by_strict_and_reported_by_lenient_mode(
     library: Library, kind: str, quoted: bool
 ) -> None:
-    """Case 29: names that the specification does not allow; lenient mode lists the skill with a warning."""
+    """Case 29: the specification does not allow such names. Lenient mode lists the skill with a warning."""
     name = IRREGULAR[kind]
     path = library.write(named(name) if quoted else f"---\nname: {name}\ndescription: d\n---\nBody.\n")
-    library.rejected("bad-name", "name-mismatch", "missing-name", mode="strict", head=False)
+    library.assert_rejected("bad-name", "name-mismatch", "missing-name", mode="strict", head=False)
     catalog = library.scan()
     assert path in [skill.path for skill in catalog]
     warnings = [i for i in catalog.issues if i.path == str(path) and i.field == "name"]
@@ -55,22 +55,22 @@ def test_a_name_against_the_rules_is_refused_by_strict_and_reported_by_lenient_m
 
 
 def test_a_name_of_a_mebibyte_is_refused_in_both_modes(library: Library) -> None:
-    """Case 29: it does not fit into a head, and no message repeats it."""
+    """Case 29: it does not fit into the limit for frontmatter, and no message repeats it."""
     library.write(named("a" * MIB))
-    assert len(str(library.rejected("frontmatter-too-large"))) < 1_000
+    assert len(str(library.assert_rejected("frontmatter-too-large"))) < 1_000
 
 
 def test_a_long_name_within_the_head_is_not_repeated_in_full(library: Library) -> None:
-    """Case 29: 60,000 characters fit into the head, and still no message is longer than a few lines."""
+    """Case 29: 60,000 characters fit into frontmatter, and still no message is longer than a few lines."""
     path = library.write(named("a" * 60_000))
-    library.rejected("bad-name", mode="strict", head=False)
+    library.assert_rejected("bad-name", mode="strict", head=False)
     issues = [i for i in library.scan().issues if i.path == str(path)]
     assert issues
     assert max(len(str(issue)) for issue in issues) < 1_000
 
 
 def test_the_twin_takes_any_name(library: Library, naive: ModuleType) -> None:
-    """Twin of case 29: nothing is said about any of them."""
+    """Twin of case 29: it accepts every name without a word."""
     for name in (*IRREGULAR.values(), "a" * MIB):
         path = library.write(named(name))
         assert naive.skill(path)["name"] == name
@@ -100,7 +100,7 @@ HOSTILE_NAMES = [
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES)
 def test_a_name_that_is_a_path_names_no_skill(library: Library, name: str) -> None:
-    """Case 30: ways out, absolute paths, drives, devices, escapes; lenient mode takes the folder's name instead."""
+    """Case 30: lenient mode uses the name of the folder instead."""
     check_hostile_name(library, name, named(name))
     if name.isprintable() and not name.startswith("%"):  # YAML has no plain way to write the others
         check_hostile_name(library, name, f"---\nname: {name}\ndescription: d\n---\nBody.\n")
@@ -108,7 +108,7 @@ def test_a_name_that_is_a_path_names_no_skill(library: Library, name: str) -> No
 
 def check_hostile_name(library: Library, name: str, text: str) -> None:
     path = library.write(text)
-    library.rejected("bad-name", "reserved-name", "name-mismatch", mode="strict", head=False)
+    library.assert_rejected("bad-name", "reserved-name", "name-mismatch", mode="strict", head=False)
     catalog = library.scan()
     assert catalog.names == ("evil", "good")
     assert name not in catalog
@@ -169,7 +169,7 @@ def test_a_field_that_is_too_long_is_refused_by_strict_and_cut_by_lenient_mode(
 ) -> None:
     """Case 32: strict mode refuses it; lenient mode warns, and an entry of a listing stays bounded."""
     path = library.write(f"---\nname: evil\n{rows}\n---\nBody.\n")
-    library.rejected(code, mode="strict", head=False)
+    library.assert_rejected(code, mode="strict", head=False)
     catalog = library.scan()
     assert (code, "warning") in {(i.code, i.severity) for i in catalog.issues if i.path == str(path)}
     for style in ("xml", "markdown", "text", "json"):
@@ -178,9 +178,9 @@ def test_a_field_that_is_too_long_is_refused_by_strict_and_cut_by_lenient_mode(
 
 
 def test_a_description_of_200_kilobytes_is_refused_in_both_modes(library: Library) -> None:
-    """Case 32: it is larger than a head may be."""
+    """Case 32: it is larger than the limit for frontmatter."""
     library.write(f"---\nname: evil\ndescription: {'d' * 200_000}\n---\nBody.\n")
-    library.rejected("frontmatter-too-large")
+    library.assert_rejected("frontmatter-too-large")
 
 
 def test_lengths_that_are_just_allowed_pass(library: Library) -> None:

@@ -1,4 +1,4 @@
-"""Heads that never end, are no text, or are no frontmatter."""
+"""Hostile beginnings of a SKILL.md: frontmatter that never ends, is not text, or is missing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from tests.hostile.conftest import Children
-    from tests.hostile.standing import Library, Mode
+    from tests.hostile.invariants import Library, Mode
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -48,23 +48,23 @@ def test_frontmatter_that_never_closes_is_refused_after_the_head(library: Librar
 
 @pytest.mark.parametrize("mode", ["strict", "lenient"])
 def test_every_reader_of_a_head_stops_at_the_limit(library: Library, child: Children, mode: Mode) -> None:
-    """Case 18: the same for one file by its path, for a stream, and for validation."""
+    """Case 18: this holds for a file by its path, for a stream and for validation."""
     path = library.write("---\nname: evil\n")
     sparse(path, 5 * GIB)
     outcome = child.answer(
         """
 path, mode = library.evil / "SKILL.md", args[0]
 with path.open("rb", buffering=0) as stream:
-    result = [library.refused(lambda: prowess.parse_frontmatter(stream)).code]
+    result = [library.assert_refused(lambda: prowess.parse_frontmatter(stream)).code]
     class Pipe:
         total = 0
         def read(self, size):
             self.total += size
             return stream.read(size)
     pipe = Pipe()
-    result += [library.refused(lambda: prowess.parse_frontmatter(pipe)).code, 0 < pipe.total <= 65537]
-result += [library.refused(lambda: prowess.read_metadata(path, mode=mode)).code]
-result += [library.refused(lambda: prowess.parse_skill_file(path, mode=mode)).code]
+    result += [library.assert_refused(lambda: prowess.parse_frontmatter(pipe)).code, 0 < pipe.total <= 65537]
+result += [library.assert_refused(lambda: prowess.read_metadata(path, mode=mode)).code]
+result += [library.assert_refused(lambda: prowess.parse_skill_file(path, mode=mode)).code]
 result += [i.code for i in prowess.validate(path)]
 """,
         library,
@@ -86,9 +86,9 @@ def test_an_endless_body_is_listed_and_not_loaded(library: Library, child: Child
         """
 catalog = library.scan()
 read = dict(meter.read)
-codes = [library.refused(call).code for call in (
+codes = [library.assert_refused(call).code for call in (
     lambda: catalog.load("evil"), lambda: catalog.load_body("evil"), lambda: catalog["evil"].read_body(strip=True))]
-result = [list(catalog.names), codes, read, library.refused(lambda: catalog.load("evil")).message]
+result = [list(catalog.names), codes, read, library.assert_refused(lambda: catalog.load("evil")).message]
 """,
         library,
         memory=64,
@@ -104,7 +104,7 @@ result = [list(catalog.names), codes, read, library.refused(lambda: catalog.load
 
 @pytest.mark.parametrize("text", ["---\nname: evil\n", "---\nname: evil\ndescription: d\n---\nBody.\n"])
 def test_the_twin_runs_out_of_memory_on_an_endless_file(library: Library, child: Children, text: str) -> None:
-    """Twin of cases 18, 19: it wants the whole file."""
+    """Twin of cases 18, 19: it reads the whole file."""
     sparse(library.write(text), 5 * GIB)
     assert child(TWIN, library, memory=256).raised == "MemoryError"
 
@@ -117,11 +117,11 @@ def test_a_hundred_thousand_line_ends_do_not_make_a_pattern_backtrack(library: L
     library.write(NEWLINES)
     outcome = child.answer(
         """
-library.rejected("frontmatter-too-large")
+library.assert_rejected("frontmatter-too-large")
 text = (library.evil / "SKILL.md").read_text()
 for mode in ("strict", "lenient"):
     for before in ("", "\\n", " \\n", "\\r", "<!--\\n", "```\\n-", "---\\n", "--- ", "a: \\n", "'"):
-        library.refused(lambda: prowess.parse_skill(before * 30_000 + text, mode=mode))
+        library.assert_refused(lambda: prowess.parse_skill(before * 30_000 + text, mode=mode))
 """,
         library,
     )
@@ -152,7 +152,7 @@ VALID = b"---\nname: evil\ndescription: d\n---\nBody.\n"
 def test_a_nul_is_refused_with_its_place(library: Library, data: bytes, at: int, line: int) -> None:
     """Case 22: NUL in a value, in a key, before the dashes, or a mebibyte of nothing else."""
     library.write(data)
-    issue = library.rejected("control-character")
+    issue = library.assert_rejected("control-character")
     assert f"U+0000 at byte {at}" in issue.message
     assert issue.line == line
 
@@ -180,7 +180,7 @@ NOT_UTF8 = [
 def test_bytes_that_are_not_utf8_in_the_frontmatter_are_refused_with_their_place(library: Library, bad: bytes) -> None:
     """Case 23: stray bytes, overlong forms and encoded surrogates between the dashes."""
     library.write(b"---\nname: evil\ndescription: ab" + bad + b"\n---\nBody.\n")
-    issue = library.rejected("not-utf8")
+    issue = library.assert_rejected("not-utf8")
     assert "at byte 30" in issue.message
     assert issue.line == 3
 
@@ -192,7 +192,7 @@ def test_bytes_that_are_not_utf8_in_the_body_are_refused_when_it_is_loaded(libra
     catalog = library.scan()
     assert "evil" in catalog
     for call in (lambda: catalog.load("evil"), lambda: catalog.load_body("evil")):
-        assert f"at byte {len(VALID)}" in library.refused(call, "body-not-text").message
+        assert f"at byte {len(VALID)}" in library.assert_refused(call, "body-not-text").message
 
 
 def test_the_twin_loses_the_good_skill_to_a_bad_byte(library: Library, naive: ModuleType) -> None:
@@ -233,13 +233,13 @@ ENCODED = [
 def test_another_encoding_is_refused_by_its_name(library: Library, encoding: str, mark: bytes, named: str) -> None:
     """Case 25: UTF-16 and UTF-32 in either byte order, recognised by their mark."""
     library.write(mark + VALID.decode().encode(encoding))
-    assert f"looks like {named}" in library.rejected("not-utf8").message
+    assert f"looks like {named}" in library.assert_rejected("not-utf8").message
 
 
 def test_latin_1_is_refused_with_its_place(library: Library) -> None:
     """Case 25: a byte that is a letter elsewhere is no UTF-8."""
     library.write("---\nname: evil\ndescription: café\n---\nBody.\n".encode("latin-1"))
-    assert "0xE9 at byte 31" in library.rejected("not-utf8").message
+    assert "0xE9 at byte 31" in library.assert_rejected("not-utf8").message
 
 
 def test_the_twin_reads_no_other_encoding(library: Library, naive: ModuleType) -> None:
@@ -262,7 +262,7 @@ HALF = [
 def test_half_a_character_never_leaves_the_parser(library: Library, row: str) -> None:
     """Case 26: an escape that makes a lone surrogate must not reach JSON, the screen or a database."""
     path = library.write(f"---\nname: evil\n{row}\n---\nBody.\n")
-    library.refused(lambda: prowess.parse_skill_file(path, mode="strict"))
+    library.assert_refused(lambda: prowess.parse_skill_file(path, mode="strict"))
     library.scan(repair=False)
     assert "evil" not in prowess.scan(library.root, repair=False)
     for skill in library.scan():
@@ -273,7 +273,7 @@ def test_half_a_character_never_leaves_the_parser(library: Library, row: str) ->
 def test_half_a_character_in_a_description_is_rejected_in_both_modes(library: Library) -> None:
     """Case 26: the description is refused, not mended."""
     library.write('---\nname: evil\ndescription: "a\\ud800b"\n---\nBody.\n')
-    library.rejected("yaml-surrogate", "yaml-syntax")
+    library.assert_rejected("yaml-surrogate", "yaml-syntax")
 
 
 def test_the_twin_hands_out_half_a_character(naive: ModuleType) -> None:
@@ -302,13 +302,13 @@ def test_what_is_no_frontmatter_is_rejected_with_its_line(library: Library, kind
     """Case 28: nothing, nothing between the dashes, dashes that are too many, indented or followed by text."""
     text, code, line = NONE[kind]
     library.write(text)
-    assert library.rejected(code, "yaml-syntax").line == line
+    assert library.assert_rejected(code, "yaml-syntax").line == line
 
 
 def test_tabs_as_indentation_are_rejected_in_strict_mode(library: Library) -> None:
     """Case 28: tab-indented YAML has a line; lenient mode either mends it with an issue or leaves it out."""
     path = library.write("---\nname: evil\nmetadata:\n\tk: v\ndescription: d\n---\nBody.\n")
-    assert library.rejected("yaml-syntax", mode="strict").line == 4
+    assert library.assert_rejected("yaml-syntax", mode="strict").line == 4
     assert [i.line for i in library.scan(repair=False).issues if i.severity == "error"] == [4]
     assert [i.code for i in library.scan().issues if i.path == str(path)]
 
@@ -319,7 +319,7 @@ def test_each_way_of_having_no_frontmatter_has_its_own_message(library: Library)
     messages = []
     for text in texts:
         library.write(text)
-        messages.append(library.refused(lambda: prowess.read_metadata(library.evil)).message)
+        messages.append(library.assert_refused(lambda: prowess.read_metadata(library.evil)).message)
     assert len(set(messages)) == len(texts)
 
 

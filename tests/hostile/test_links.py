@@ -1,4 +1,4 @@
-"""Links, in a skill and in place of one."""
+"""Symbolic links in a skill and in place of a skill."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from prowess.literals import OpenMethod
     from tests.hostile.conftest import Children
-    from tests.hostile.standing import Library
+    from tests.hostile.invariants import Library
 
 VALID = "---\nname: evil\ndescription: d\n---\nBody.\n"
 
@@ -26,7 +26,9 @@ def link(at: Path, to: Path, *, relative: bool = False) -> None:
 # -- in a skill --------------------------------------------------------------------------------------------------------
 
 
-def test_a_link_to_a_file_is_neither_listed_nor_read(library: Library, child: Children, way: OpenMethod) -> None:
+def test_a_link_to_a_file_is_neither_listed_nor_read(
+    library: Library, child: Children, open_method: OpenMethod
+) -> None:
     """Case 51: links to a secret outside, absolute and relative, beside SKILL.md and in a folder of the skill."""
     library.write(VALID)
     library.put("evil/references/a.md", "fine\n")
@@ -37,14 +39,15 @@ def test_a_link_to_a_file_is_neither_listed_nor_read(library: Library, child: Ch
         """
 skill = library.scan()["evil"]
 leaks = [f"{folder}leak{n}.md" for folder in ("", "references/") for n in (0, 1)]
-codes = [library.refused(lambda: read(path)).code for path in leaks for read in (skill.read_resource, skill.read_bytes)]
+readers = (skill.read_resource, skill.read_bytes)
+codes = [library.assert_refused(lambda: read(path)).code for path in leaks for read in readers]
 files, resources = skill.files(), skill.resources()
 named = {i.field for i in (*files.issues, *resources.issues) if i.code == "link-in-skill"}
-digest = library.refused(skill.digest).code
+digest = library.assert_refused(skill.digest).code
 result = [list(files), list(resources.paths), codes, sorted(named), digest]
 """,
         library,
-        way=way,
+        open_method=open_method,
     )
     leaks = ["leak0.md", "leak1.md", "references/leak0.md", "references/leak1.md"]
     files = ["SKILL.md", "references/a.md"]
@@ -59,10 +62,10 @@ def test_a_link_to_a_file_of_the_same_skill_is_not_followed_either(library: Libr
     link(library.evil / "references/b.md", library.evil / "references/a.md", relative=True)
     skill = library.scan()["evil"]
     assert skill.files() == ("SKILL.md", "references/a.md")
-    library.refused(lambda: skill.read_resource("references/b.md"), "path-escape")
+    library.assert_refused(lambda: skill.read_resource("references/b.md"), "path-escape")
 
 
-def test_a_link_to_a_folder_is_not_entered(library: Library, child: Children, way: OpenMethod) -> None:
+def test_a_link_to_a_folder_is_not_entered(library: Library, child: Children, open_method: OpenMethod) -> None:
     """Case 52: a folder of the skill that leads outside is not listed, and nothing is read through it."""
     library.write(VALID)
     link(library.evil / "references/o", library.outside / "sub")
@@ -71,11 +74,12 @@ def test_a_link_to_a_folder_is_not_entered(library: Library, child: Children, wa
         """
 skill = library.scan()["evil"]
 paths = ("references/o/s.md", "scripts/secret.md", "scripts/sub/s.md", "references/o", "scripts")
-codes = [library.refused(lambda: read(path)).code for path in paths for read in (skill.read_resource, skill.read_bytes)]
+readers = (skill.read_resource, skill.read_bytes)
+codes = [library.assert_refused(lambda: read(path)).code for path in paths for read in readers]
 result = [list(skill.files()), list(skill.resources().paths), codes]
 """,
         library,
-        way=way,
+        open_method=open_method,
     )
     assert outcome.result == [["SKILL.md"], [], ["path-escape"] * 10]
     assert not [path for path in outcome.read if path.startswith(str(library.outside))]
@@ -94,8 +98,8 @@ def test_the_twin_reads_through_links(library: Library, naive: ModuleType) -> No
 # -- in place of a skill -----------------------------------------------------------------------------------------------
 
 
-def test_a_skill_file_that_is_a_link_is_rejected(library: Library, child: Children, way: OpenMethod) -> None:
-    """Case 54: to the outside, to a good skill, to nothing, to itself; absolute and relative; one issue for each."""
+def test_a_skill_file_that_is_a_link_is_rejected(library: Library, child: Children, open_method: OpenMethod) -> None:
+    """Case 54: each link gives one issue, wherever it leads."""
     targets = ("outside/SKILL.md", "library/good/SKILL.md", "nowhere", "library/evil3/SKILL.md")
     for number, target in enumerate(targets):
         link(library.root / f"evil{number}/SKILL.md", library.base / target)
@@ -103,16 +107,16 @@ def test_a_skill_file_that_is_a_link_is_rejected(library: Library, child: Childr
     outcome = child.answer(
         """
 result = [[i.code, i.path] for i in library.scan().issues]
-with library.unchanged():
-    standing.refusal(lambda: prowess.scan(library.root, mode="strict"), "link-refused")
+with library.assert_unchanged():
+    invariants.catch_refusal(lambda: prowess.scan(library.root, mode="strict"), "link-refused")
     for folder in sorted(library.root.glob("evil*")):
-        for mode in standing.MODES:
-            standing.refusal(lambda: prowess.read_metadata(folder / "SKILL.md", mode=mode), "path-escape")
-            standing.refusal(lambda: prowess.parse_skill_file(folder, mode=mode), "path-escape")
+        for mode in invariants.MODES:
+            invariants.catch_refusal(lambda: prowess.read_metadata(folder / "SKILL.md", mode=mode), "path-escape")
+            invariants.catch_refusal(lambda: prowess.parse_skill_file(folder, mode=mode), "path-escape")
         assert [i.code for i in prowess.validate(folder)] == ["path-escape"]
 """,
         library,
-        way=way,
+        open_method=open_method,
     )
     paths = sorted(str(folder / "SKILL.md") for folder in library.root.glob("evil*"))
     assert len(paths) == 8
@@ -120,8 +124,10 @@ with library.unchanged():
     assert not [path for path in outcome.read if path.startswith(str(library.outside))]
 
 
-def test_a_skill_folder_that_is_a_link_outward_is_rejected(library: Library, child: Children, way: OpenMethod) -> None:
-    """Case 55: absolute, relative, through another link, to a folder of skills and to the system's folders."""
+def test_a_skill_folder_that_is_a_link_outward_is_rejected(
+    library: Library, child: Children, open_method: OpenMethod
+) -> None:
+    """Case 55: links of every kind to folders outside the scanned roots are refused."""
     link(library.evil, library.outside)
     link(library.root / "evil1", library.outside, relative=True)
     link(library.base / "hop", library.outside)
@@ -138,7 +144,7 @@ os.unlink(library.root / "evil5")
 result = [list(catalog.names), [[i.code, os.path.basename(i.path)] for i in catalog.issues]]
 """,
         library,
-        way=way,
+        open_method=open_method,
     )
     names, issues = outcome.result
     assert names == ["good"]
@@ -148,7 +154,7 @@ result = [list(catalog.names), [[i.code, os.path.basename(i.path)] for i in cata
 
 
 def test_a_link_to_a_skill_in_a_scanned_root_is_followed_once(library: Library) -> None:
-    """Case 55: installers link from folder to folder; the skill appears once, under the name of its own."""
+    """Case 55: installers make such links. The skill appears once, under its own name."""
     library.write(VALID, folder="store/evil")
     link(library.evil, library.root / "store/evil", relative=True)
     link(library.root / "evil1", library.root / "store/evil")
@@ -159,7 +165,7 @@ def test_a_link_to_a_skill_in_a_scanned_root_is_followed_once(library: Library) 
 
 
 def test_a_link_into_the_project_is_followed(library: Library) -> None:
-    """Case 55: a folder of skills inside a git repository may link to another part of it, and not further."""
+    """Case 55: a folder of skills in a git repository may link to another part of that repository only."""
     project = library.base / "project"
     (project / ".git").mkdir(parents=True)
     (project / "packages/linked").mkdir(parents=True)
@@ -176,15 +182,15 @@ def test_a_developer_may_ask_for_links_to_be_followed(library: Library) -> None:
     (library.outside / "SKILL.md").write_text(VALID, encoding="utf-8")
     link(library.evil, library.outside)
     link(library.outside / "leak.md", library.base / "library/good/SKILL.md")
-    with library.unchanged():
+    with library.assert_unchanged():
         catalog = prowess.scan(library.root, follow_links=True)
     assert catalog.names == ("evil", "good")
-    library.refused(lambda: catalog["evil"].read_resource("leak.md"), "path-escape")
+    library.assert_refused(lambda: catalog["evil"].read_resource("leak.md"), "path-escape")
     assert library.scan().names == ("good",)
 
 
 def test_links_that_go_round_in_circles_end(library: Library) -> None:
-    """Case 55: a link to itself, to the folder around it, and two that lead to each other."""
+    """Case 55: links to themselves, to the folder around them and to each other are no problem."""
     link(library.root / "self", library.root / "self")
     link(library.root / "up", library.root)
     link(library.root / "one", library.root / "two")

@@ -1,4 +1,4 @@
-"""Paths that lead out of a skill, here or on another platform."""
+"""Paths that lead out of a skill, on this platform or on another one."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
     from prowess.literals import OpenMethod
     from tests.hostile.conftest import Children
-    from tests.hostile.standing import Library
+    from tests.hostile.invariants import Library
 
 READ_ALL = """
 skill = library.scan()["evil"]
 readers = (skill.read_resource, skill.read_bytes, lambda path: prowess.scan(library.root).read_resource("evil", path))
 result = {}
-with library.unchanged():
+with library.assert_unchanged():
     for path in json.loads(args[0]):
-        result[path] = sorted({standing.refusal(lambda: read(path)).code for read in readers})
+        result[path] = sorted({invariants.catch_refusal(lambda: read(path)).code for read in readers})
 """
 
 CLIMBING = [
@@ -70,30 +70,30 @@ def prepare(library: Library) -> None:
     library.put("evil/references/a.md", "fine\n")
 
 
-def test_a_path_that_climbs_out_is_refused(library: Library, child: Children, way: OpenMethod) -> None:
-    """Case 45: every path with ``..`` in it is refused, also one that would come back."""
+def test_a_path_that_climbs_out_is_refused(library: Library, child: Children, open_method: OpenMethod) -> None:
+    """Case 45: every path with ``..`` as a part is refused, even one that would come back."""
     prepare(library)
-    outcome = child.answer(READ_ALL, library, json.dumps(CLIMBING), way=way)
+    outcome = child.answer(READ_ALL, library, json.dumps(CLIMBING), open_method=open_method)
     assert outcome.result == {path: ["path-escape"] for path in CLIMBING}
 
 
-def test_a_path_that_is_not_relative_is_refused(library: Library, child: Children, way: OpenMethod) -> None:
-    """Case 46: absolute paths, home folders and addresses, also when they name a file of the skill itself."""
+def test_a_path_that_is_not_relative_is_refused(library: Library, child: Children, open_method: OpenMethod) -> None:
+    """Case 46: absolute paths, home folders and URLs are refused, even where they name a file of the skill."""
     prepare(library)
     paths = [*ABSOLUTE, str(library.evil / "references/a.md"), str(library.outside / "secret.md")]
-    outcome = child.answer(READ_ALL, library, json.dumps(paths), way=way)
+    outcome = child.answer(READ_ALL, library, json.dumps(paths), open_method=open_method)
     assert outcome.result == {path: ["path-escape"] for path in paths}
 
 
 def test_a_path_that_means_something_else_on_windows_is_refused_everywhere(
-    library: Library, child: Children, way: OpenMethod
+    library: Library, child: Children, open_method: OpenMethod
 ) -> None:
-    """Case 47: drives, shares, backslashes, streams, devices, names that end in a dot or a blank; the files exist."""
+    """Case 47: such paths are refused although files with these names exist."""
     prepare(library)
     for name in FOREIGN:
         library.put(f"evil/{name}", "a file by that very name\n")
     deeper = [f"references/{name}" for name in FOREIGN]
-    outcome = child.answer(READ_ALL, library, json.dumps(FOREIGN + deeper), way=way)
+    outcome = child.answer(READ_ALL, library, json.dumps(FOREIGN + deeper), open_method=open_method)
     assert outcome.result == {path: ["path-escape"] for path in FOREIGN + deeper}
 
 
@@ -105,18 +105,18 @@ OUTWARD = [
 
 
 @pytest.mark.parametrize("parts", OUTWARD)
-def test_no_way_of_opening_steps_outward(library: Library, way: OpenMethod, parts: tuple[str, ...]) -> None:
-    """Cases 45, 46: below the check of the path, each way of opening keeps within the folder by itself."""
-    if way == "openat2" and best_open_method() != way:
+def test_no_way_of_opening_steps_outward(library: Library, open_method: OpenMethod, parts: tuple[str, ...]) -> None:
+    """Cases 45, 46: even without the check of the path, each method of opening stays within the folder."""
+    if open_method == "openat2" and best_open_method() != open_method:
         pytest.skip("this kernel has no openat2")
     prepare(library)
     named = tuple(part.replace("OUTSIDE", str(library.outside)) for part in parts)
-    with library.unchanged(), pytest.raises((OSError, prowess.SkillError)):
-        os.close(open_beneath(str(library.evil), named, way=way))
+    with library.assert_unchanged(), pytest.raises((OSError, prowess.SkillError)):
+        os.close(open_beneath(str(library.evil), named, way=open_method))
 
 
-def test_an_ordinary_path_is_read(library: Library, child: Children, way: OpenMethod) -> None:
-    """Cases 45, 46, 47: what is refused above is refused for its form; these forms are fine."""
+def test_an_ordinary_path_is_read(library: Library, child: Children, open_method: OpenMethod) -> None:
+    """Cases 45, 46, 47: paths of an ordinary form are read."""
     prepare(library)
     library.put("evil/references/sub/ä b.md", "fine\n")
     library.put("evil/con-text.md", "fine\n")
@@ -133,13 +133,13 @@ def test_an_ordinary_path_is_read(library: Library, child: Children, way: OpenMe
         "result = [library.scan()['evil'].read_resource(path) for path in json.loads(args[0])]",
         library,
         json.dumps(paths),
-        way=way,
+        open_method=open_method,
     )
     assert outcome.result == ["fine\n"] * len(paths)
 
 
 def test_the_twin_leaks_the_secret_by_a_path(library: Library, naive: ModuleType) -> None:
-    """Twin of cases 45, 46, 47: joined and opened, each of them is read."""
+    """Twin of cases 45, 46, 47: it joins and opens the path, and reads the secret."""
     prepare(library)
     for path in (
         "../../outside/secret.md",
@@ -161,30 +161,30 @@ def test_a_control_character_in_a_path_is_refused(library: Library, path: str) -
     """Case 49: NUL would end the path for the system; the error is typed, not a ValueError of the interpreter."""
     prepare(library)
     skill = library.scan()["evil"]
-    library.refused(lambda: skill.read_resource(path), "path-escape")
-    library.refused(lambda: skill.read_bytes(path), "path-escape")
+    library.assert_refused(lambda: skill.read_resource(path), "path-escape")
+    library.assert_refused(lambda: skill.read_bytes(path), "path-escape")
 
 
 @pytest.mark.parametrize("path", HALVES)
 def test_half_a_character_in_a_path_is_a_typed_error(library: Library, path: str) -> None:
-    """Case 49: what no file can be named is refused or not found, and not a UnicodeEncodeError (a ValueError)."""
+    """Case 49: the error is typed, and not the UnicodeEncodeError of the interpreter."""
     prepare(library)
     skill = library.scan()["evil"]
-    library.refused(lambda: skill.read_resource(path))
-    library.refused(lambda: skill.read_bytes(path))
+    library.assert_refused(lambda: skill.read_resource(path))
+    library.assert_refused(lambda: skill.read_bytes(path))
 
 
 @pytest.mark.parametrize("path", ["", "/".join(["a"] * 5_000), "a" * 300, "a/" * 2_000 + "b"])
 def test_a_path_that_is_empty_or_too_long_is_a_typed_error(library: Library, path: str) -> None:
-    """Case 49: the system's own limits on names do not surface as its errors."""
+    """Case 49: the limits of the system on names do not surface as its own errors."""
     prepare(library)
     skill = library.scan()["evil"]
-    error = library.refused(lambda: skill.read_resource(path), "path-escape", "not-found")
+    error = library.assert_refused(lambda: skill.read_resource(path), "path-escape", "not-found")
     assert len(str(error)) < 10_000
 
 
 def test_the_twin_fails_on_a_nul_with_a_bare_error(library: Library, naive: ModuleType) -> None:
-    """Twin of case 49: the interpreter's ValueError, without a path."""
+    """Twin of case 49: it raises the ValueError of the interpreter, which names no path."""
     prepare(library)
     with pytest.raises(ValueError, match="null"):
         naive.read(library.evil, "references/a.md\0.txt")

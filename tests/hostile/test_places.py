@@ -1,4 +1,4 @@
-"""Folders that cannot be read, names that collide, skills inside skills, the same name in several places."""
+"""Folders that cannot be read, names that collide, skills inside skills, and one name in several places."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from prowess.literals import OpenMethod
     from tests.hostile.conftest import Children
-    from tests.hostile.standing import Library
+    from tests.hostile.invariants import Library
 
 VALID = "---\nname: evil\ndescription: d\n---\nBody.\n"
 
@@ -51,7 +51,7 @@ def nobody(open_library: Library, child: Children) -> bool:
 
 
 def test_a_skill_file_that_may_not_be_read_is_rejected_alone(
-    open_library: Library, child: Children, way: OpenMethod, nobody: bool
+    open_library: Library, child: Children, open_method: OpenMethod, nobody: bool
 ) -> None:
     """Case 71: the issue names the file and says that permission was denied."""
     path = open_library.write(VALID)
@@ -61,14 +61,14 @@ def test_a_skill_file_that_may_not_be_read_is_rejected_alone(
 catalog = library.scan()
 path = library.evil / "SKILL.md"
 result = [[i.code, i.path, i.message] for i in catalog.issues]
-with library.unchanged():
-    standing.refusal(lambda: prowess.read_metadata(path), "unreadable")
-    standing.refusal(lambda: prowess.parse_skill_file(path), "unreadable")
-    standing.refusal(lambda: prowess.scan(library.root, mode="strict"), "unreadable")
+with library.assert_unchanged():
+    invariants.catch_refusal(lambda: prowess.read_metadata(path), "unreadable")
+    invariants.catch_refusal(lambda: prowess.parse_skill_file(path), "unreadable")
+    invariants.catch_refusal(lambda: prowess.scan(library.root, mode="strict"), "unreadable")
 assert [i.code for i in prowess.validate(path)] == ["unreadable"]
 """,
         open_library,
-        way=way,
+        open_method=open_method,
         nobody=nobody,
     )
     [(code, where, message)] = outcome.result
@@ -79,15 +79,15 @@ assert [i.code for i in prowess.validate(path)] == ["unreadable"]
 def test_the_twin_is_stopped_by_a_file_that_may_not_be_read(
     open_library: Library, child: Children, nobody: bool
 ) -> None:
-    """Twin of case 71: a bare PermissionError, and no skill at all."""
+    """Twin of case 71: it raises a bare PermissionError and lists no skill at all."""
     open_library.write(VALID).chmod(0)
     assert child("naive.scan(library.root)", open_library, nobody=nobody).raised == "PermissionError"
 
 
 def test_folders_that_may_not_be_read_leave_the_others(
-    open_library: Library, child: Children, way: OpenMethod, nobody: bool
+    open_library: Library, child: Children, open_method: OpenMethod, nobody: bool
 ) -> None:
-    """Case 72: a closed folder in a root, a closed root, a root that is missing and one that is a file."""
+    """Case 72: a folder or a root may not be read, a root is missing, or a root is a file."""
     open_library.write(VALID, folder="closed/evil")
     (open_library.root / "closed").chmod(0)
     locked = open_library.base / "locked"
@@ -98,15 +98,15 @@ def test_folders_that_may_not_be_read_leave_the_others(
     outcome = child.answer(
         """
 roots = [library.base / name for name in ("locked", "missing", "a-file", "library", "other")]
-with library.unchanged():
+with library.assert_unchanged():
     catalog = prowess.scan(*roots)
     library.check(catalog)
     for root in roots[1:3]:
-        standing.refusal(lambda: prowess.scan(root, missing="error"))
+        invariants.catch_refusal(lambda: prowess.scan(root, missing="error"))
 result = [list(catalog.names), [[i.code, os.path.relpath(i.path, library.base)] for i in catalog.issues]]
 """,
         open_library,
-        way=way,
+        open_method=open_method,
         nobody=nobody,
     )
     names, issues = outcome.result
@@ -119,7 +119,7 @@ result = [list(catalog.names), [[i.code, os.path.relpath(i.path, library.base)] 
 
 
 def test_a_folder_of_a_skill_that_may_not_be_read_is_reported(
-    open_library: Library, child: Children, way: OpenMethod, nobody: bool
+    open_library: Library, child: Children, open_method: OpenMethod, nobody: bool
 ) -> None:
     """Case 72: the rest of the skill is listed, the listing is not called complete, and there is no digest."""
     open_library.write(VALID)
@@ -130,13 +130,13 @@ def test_a_folder_of_a_skill_that_may_not_be_read_is_reported(
         """
 skill = library.scan()["evil"]
 files, resources = skill.files(), skill.resources()
-library.refused(skill.digest, "unreadable-directory")
-library.refused(lambda: skill.read_resource("references/a.md"), "unreadable")
+library.assert_refused(skill.digest, "unreadable-directory")
+library.assert_refused(lambda: skill.read_resource("references/a.md"), "unreadable")
 result = [list(files), files.complete, list(resources.paths)]
 result += [[[i.code, i.field] for i in listing.issues] for listing in (files, resources)]
 """,
         open_library,
-        way=way,
+        open_method=open_method,
         nobody=nobody,
     )
     issues = [["unreadable-directory", "references"]]
@@ -162,7 +162,7 @@ os.scandir = scandir
 
 @pytest.mark.parametrize("error", ["EIO", "ESTALE"])
 def test_a_folder_that_fails_while_listed_leaves_the_others(library: Library, child: Children, error: str) -> None:
-    """Case 72: a disk or a network that gives up in the middle of a listing, in a root, as a root and in a skill."""
+    """Case 72: a disk or a network fails in the middle of a listing of a root or a skill."""
     library.put("sick/evil/SKILL.md", VALID)
     library.write(VALID)
     library.put("evil/sick/x.md", "")
@@ -175,7 +175,7 @@ catalog = prowess.scan(library.base / "sick-root", library.root)
 library.check(catalog)
 issues = [[i.code, os.path.relpath(i.path, library.base), i.message] for i in catalog.issues]
 files = catalog["evil"].files()
-standing.refusal(catalog["evil"].digest, "unreadable-directory")
+invariants.catch_refusal(catalog["evil"].digest, "unreadable-directory")
 result = [list(catalog.names), issues, list(files), files.complete, [[i.code, i.field] for i in files.issues]]
 """,
         library,
@@ -205,7 +205,7 @@ def test_the_twin_gives_up_on_a_missing_or_failing_folder(library: Library, chil
 
 
 def test_two_spellings_of_the_file_name_give_the_right_one_and_an_issue(library: Library) -> None:
-    """Case 73: SKILL.md beside skill.md; elsewhere they are one file, so the choice must not depend on the system."""
+    """Case 73: SKILL.md wins over skill.md. On some systems they are one file, so the choice is fixed."""
     for name, text in (("skill.md", "wrong"), ("SKILL.md", "right"), ("Skill.md", "wrong")):
         library.put(f"evil/{name}", skill("evil", text))
     catalog = library.scan()
@@ -229,7 +229,7 @@ os.scandir = scandir
 
 
 def test_another_spelling_does_not_hide_behind_many_files(library: Library, child: Children) -> None:
-    """Case 73: the other spelling is reported, or that not all was looked at, though the system lists it last."""
+    """Case 73: an issue reports the other spelling, or that Prowess did not look at every file."""
     path = library.write(VALID)
     for number in range(2_100):
         library.put(f"evil/{number:04}.md", "")
@@ -249,7 +249,7 @@ def test_a_lower_case_file_name_alone_is_a_skill_with_a_warning(library: Library
 
 
 def test_folders_that_differ_in_case_are_both_kept_in_a_fixed_order(library: Library) -> None:
-    """Case 73: Evil/ and evil/ with one name: the first in byte order wins, and the loser is named."""
+    """Case 73: Evil/ and evil/ hold skills of one name. The first in byte order wins, and an issue names the other."""
     library.put("evil/SKILL.md", skill("evil", "lower"))
     library.put("Evil/SKILL.md", skill("evil", "upper"))
     catalog = library.scan()
@@ -262,7 +262,7 @@ def test_folders_that_differ_in_case_are_both_kept_in_a_fixed_order(library: Lib
     ("one", "other"), [("evil", "Evil"), ("caf\u00e9", "cafe\u0301"), ("stra\u00dfe", "strasse"), ("x/y", "X/y")]
 )
 def test_folders_that_are_one_elsewhere_are_reported(library: Library, one: str, other: str) -> None:
-    """Case 73: names that differ in case or in Unicode form only, with skills of different names in them."""
+    """Case 73: the folders differ in case or in Unicode form only, and hold skills of different names."""
     library.put(f"{one}/SKILL.md", skill("first"))
     library.put(f"{other}/SKILL.md", skill("second"))
     catalog = library.scan()
@@ -272,7 +272,7 @@ def test_folders_that_are_one_elsewhere_are_reported(library: Library, one: str,
 
 
 def test_composed_and_decomposed_folders_are_told_apart_the_same_way_every_time(library: Library) -> None:
-    """Case 73: both forms of one name, written in the frontmatter as in the folder."""
+    """Case 73: two folders have both Unicode forms of one name, and so have their skills."""
     for name in ("caf\u00e9", "cafe\u0301"):
         library.put(f"{name}/SKILL.md", skill(name))
     catalogs = [library.scan() for _ in range(3)]
@@ -334,7 +334,7 @@ def test_hidden_and_generated_folders_are_not_searched(library: Library, place: 
 
 
 def test_the_twin_discovers_skills_everywhere(library: Library, naive: ModuleType) -> None:
-    """Twin of case 75: in version control, in packages, and in other skills."""
+    """Twin of case 75: it finds skills in version control, in packages and in other skills."""
     library.put(".git/x/SKILL.md", skill("in-git"))
     library.put("node_modules/x/SKILL.md", skill("in-packages"))
     library.put("good/inner/SKILL.md", skill("inner"))
@@ -345,10 +345,10 @@ def test_the_twin_discovers_skills_everywhere(library: Library, naive: ModuleTyp
 
 
 def test_the_first_root_wins_and_the_loser_is_named(library: Library) -> None:
-    """Case 76: project, user and plugin folders with one name; the issue has both paths."""
+    """Case 76: project, user and plugin folders hold a skill of one name. The issue has both paths."""
     roots = [library.base / name for name in ("project", "user", "plugin")]
     paths = [write(root / "pdf/SKILL.md", skill("pdf", root.name)) for root in roots]
-    with library.unchanged():
+    with library.assert_unchanged():
         catalog = prowess.scan(*roots, library.root)
     library.check(catalog)
     assert catalog["pdf"].description == "project"
@@ -359,23 +359,23 @@ def test_the_first_root_wins_and_the_loser_is_named(library: Library) -> None:
 
 
 def test_other_precedence_is_the_callers_to_choose(library: Library) -> None:
-    """Case 76: the last may win, or a repeat may be an error; which one is never left to chance."""
+    """Case 76: the last skill may win, or a repeat may be an error. The result is never left to chance."""
     roots = [library.base / name for name in ("one", "two")]
     for root in roots:
         write(root / "pdf/SKILL.md", skill("pdf", root.name))
     assert prowess.scan(*roots, on_duplicate="last")["pdf"].description == "two"
-    error = library.refused(lambda: prowess.scan(*roots, on_duplicate="error"), "duplicate-name")
+    error = library.assert_refused(lambda: prowess.scan(*roots, on_duplicate="error"), "duplicate-name")
     assert str(roots[0]) in error.message
     assert str(roots[1]) in error.message
 
 
 def test_a_project_that_shadows_the_users_skill_is_reported(library: Library) -> None:
-    """Case 76: in the standard places the project wins, which a person should know of."""
+    """Case 76: in the standard places the project wins, and an issue tells the user."""
     home, project = library.base / "home", library.base / "home/project"
     (project / ".git").mkdir(parents=True)
     mine = write(home / ".agents/skills/pdf/SKILL.md", skill("pdf", "mine"))
     theirs = write(project / ".claude/skills/pdf/SKILL.md", skill("pdf", "theirs"))
-    with library.unchanged():
+    with library.assert_unchanged():
         catalog = prowess.discover(project, home)
         assert catalog["pdf"].description == "theirs"
         [issue] = catalog.issues

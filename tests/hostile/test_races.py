@@ -1,4 +1,4 @@
-"""Files and folders that are swapped while they are looked at."""
+"""Files and folders that are swapped while Prowess reads them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from prowess.literals import OpenMethod
     from tests.hostile.conftest import Children
-    from tests.hostile.standing import Library
+    from tests.hostile.invariants import Library
 
 VALID = "---\nname: evil\ndescription: d\n---\nBody.\n"
 OLD = "old bytes\n"
@@ -33,9 +33,9 @@ def prepare(library: Library) -> None:
 
 
 def test_a_file_that_became_a_link_since_the_listing_is_refused(
-    library: Library, child: Children, way: OpenMethod
+    library: Library, child: Children, open_method: OpenMethod
 ) -> None:
-    """Case 62: the listing shows a file, the read meets a link; the body and the whole skill likewise."""
+    """Case 62: the listing shows a file, and the read meets a link. This holds for the body and the whole skill too."""
     prepare(library)
     outcome = child.answer(
         """
@@ -46,18 +46,18 @@ for name, target in (("references/a.md", "secret.md"), ("SKILL.md", "SKILL.md"))
     (library.evil / name).symlink_to(library.outside / target)
 calls = (lambda: skill.read_resource("references/a.md"), lambda: skill.read_bytes("references/a.md"))
 calls += (skill.read_body, skill.load, skill.digest)
-result = [library.refused(call).code for call in calls]
+result = [library.assert_refused(call).code for call in calls]
 """,
         library,
-        way=way,
+        open_method=open_method,
     )
     assert outcome.result == ["path-escape"] * 4 + ["link-in-skill"]
 
 
 def test_a_folder_that_became_a_link_since_the_listing_is_refused(
-    library: Library, child: Children, way: OpenMethod
+    library: Library, child: Children, open_method: OpenMethod
 ) -> None:
-    """Case 63: a folder of the skill, then the skill's own folder, lead outside when they are read."""
+    """Case 63: a folder of the skill, or the folder of the skill itself, leads outside when it is read."""
     prepare(library)
     outcome = child.answer(
         """
@@ -65,15 +65,15 @@ skill = library.scan()["evil"]
 assert "references/a.md" in skill.files()
 os.rename(library.evil / "references", library.base / "kept")
 os.symlink(library.outside / "sub", library.evil / "references")
-result = [library.refused(lambda: skill.read_resource("references/a.md")).code, list(skill.files())]
+result = [library.assert_refused(lambda: skill.read_resource("references/a.md")).code, list(skill.files())]
 os.rename(library.evil, library.base / "evil")
 os.symlink(library.outside, library.evil)
-result += [library.refused(call).code for call in (
+result += [library.assert_refused(call).code for call in (
     lambda: skill.read_resource("secret.md"), lambda: skill.read_bytes("sub/s.md"), skill.read_body, skill.load)]
-result += [library.refused(skill.files).code != ""]
+result += [library.assert_refused(skill.files).code != ""]
 """,
         library,
-        way=way,
+        open_method=open_method,
     )
     assert outcome.result == ["path-escape", ["SKILL.md"], *["path-escape"] * 4, True]
 
@@ -91,7 +91,7 @@ def test_a_linked_skill_stays_where_its_link_led(library: Library) -> None:
     shutil.rmtree(store)
     store.symlink_to(library.outside)
     for call in (lambda: skill.read_resource("secret.md"), skill.read_body, skill.load):
-        library.refused(call)
+        library.assert_refused(call)
 
 
 # -- between the check and the open ------------------------------------------------------------------------------------
@@ -115,11 +115,11 @@ LAST_BEFORE_FILE = {"openat2": "/library", "components": "a.md", "portable": "re
 
 @pytest.mark.parametrize("what", ["folder", "file"])
 def test_a_swap_at_the_very_moment_of_opening_is_refused(
-    library: Library, child: Children, way: OpenMethod, what: str
+    library: Library, child: Children, open_method: OpenMethod, what: str
 ) -> None:
     """Cases 62, 63: a hook swaps the folder, or the file, when the engine has checked and is about to open."""
     prepare(library)
-    ending = (LAST_BEFORE_FOLDER if what == "folder" else LAST_BEFORE_FILE)[way]
+    ending = (LAST_BEFORE_FOLDER if what == "folder" else LAST_BEFORE_FILE)[open_method]
     swapped, target = ("references", "sub") if what == "folder" else ("references/a.md", "sub/a.md")
     outcome = child.answer(
         SWAP_WHEN_OPENED
@@ -127,7 +127,7 @@ def test_a_swap_at_the_very_moment_of_opening_is_refused(
 skill = prowess.scan(library.root)["evil"]
 ending, swapped, target = args
 waiting = swap_when(ending, str(library.evil / swapped), str(library.outside / target))
-code = standing.refusal(lambda: skill.read_resource("references/a.md")).code
+code = invariants.catch_refusal(lambda: skill.read_resource("references/a.md")).code
 assert not waiting, "the hook never saw the file"
 result = [code, [i.code for i in skill.files().issues]]
 """,
@@ -135,13 +135,13 @@ result = [code, [i.code for i in skill.files().issues]]
         ending,
         swapped,
         target,
-        way=way,
+        open_method=open_method,
     )
     assert outcome.result == ["path-escape", ["link-in-skill"]]
 
 
 def test_the_twin_leaks_when_a_folder_is_swapped_after_its_check(library: Library, child: Children) -> None:
-    """Twin of cases 62, 63: resolved and checked, then opened by its path: the secret."""
+    """Twin of cases 62, 63: it checks the resolved path and then opens it, and reads the secret."""
     prepare(library)
     outcome = child(
         SWAP_WHEN_OPENED
@@ -160,11 +160,11 @@ LAST_BEFORE_SKILL = {"openat2": "evil", "components": "evil", "portable": "evil/
 
 @pytest.mark.parametrize("what", ["folder", "file"])
 def test_a_skill_that_is_swapped_while_it_is_discovered_is_rejected(
-    library: Library, child: Children, way: OpenMethod, what: str
+    library: Library, child: Children, open_method: OpenMethod, what: str
 ) -> None:
     """Case 63: the folder, or its SKILL.md, becomes a link when discovery opens it."""
     prepare(library)
-    ending = LAST_BEFORE_SKILL[way] if what == "folder" else "SKILL.md"
+    ending = LAST_BEFORE_SKILL[open_method] if what == "folder" else "SKILL.md"
     outcome = child.answer(
         SWAP_WHEN_OPENED
         + """
@@ -179,7 +179,7 @@ result = [list(catalog.names), sorted({i.code for i in catalog.issues}) != []]
         library,
         ending,
         what,
-        way=way,
+        open_method=open_method,
     )
     assert outcome.result == [["good"], True]
 
@@ -223,11 +223,11 @@ for count in range(most):
         code = "read" if text == "old bytes\\n" else repr(text)
     except prowess.SkillError as error:
         code = error.code
-        leaks += standing.MARKER in str(error)
+        leaks += invariants.MARKER in str(error)
     seen[code] = seen.get(code, 0) + 1
     if count % 200 == 0:
-        leaks += standing.MARKER in standing.said(prowess.scan(library.root))
-        leaks += standing.MARKER in "".join(skill.files())
+        leaks += invariants.MARKER in invariants.text_of(prowess.scan(library.root))
+        leaks += invariants.MARKER in "".join(skill.files())
 result = [seen, leaks]
 """
 
@@ -245,11 +245,11 @@ def flipping(code: str, path: Path, target: Path) -> Iterator[None]:
             process.kill()
 
 
-def test_a_file_that_flips_all_the_time_never_leaks(library: Library, child: Children, way: OpenMethod) -> None:
+def test_a_file_that_flips_all_the_time_never_leaks(library: Library, child: Children, open_method: OpenMethod) -> None:
     """Case 62: thousands of reads against renames from another process give the old bytes or an error."""
     prepare(library)
     with flipping(FLIP_FILE, library.evil / "references/a.md", library.outside / "sub/a.md"):
-        outcome = child.answer(READ_ON, library, "2.0" if way == "openat2" else "1.0", way=way)
+        outcome = child.answer(READ_ON, library, "2.0" if open_method == "openat2" else "1.0", open_method=open_method)
     seen, leaks = outcome.result
     assert leaks == 0
     assert set(seen) <= {"read", "path-escape", "not-found", "changed-during-read"}
@@ -257,12 +257,14 @@ def test_a_file_that_flips_all_the_time_never_leaks(library: Library, child: Chi
     assert seen.get("path-escape", 0) > 10
 
 
-@pytest.mark.parametrize("way", ["openat2", "components"])
-def test_a_folder_that_flips_all_the_time_never_leaks(library: Library, child: Children, way: OpenMethod) -> None:
-    """Case 63: the same with the folder around the file; the portable way does not promise this."""
+@pytest.mark.parametrize("open_method", ["openat2", "components"])
+def test_a_folder_that_flips_all_the_time_never_leaks(
+    library: Library, child: Children, open_method: OpenMethod
+) -> None:
+    """Case 63: the folder around the file flips. The portable method does not promise to withstand this."""
     prepare(library)
     with flipping(FLIP_FOLDER, library.evil / "references", library.outside / "sub"):
-        outcome = child.answer(READ_ON, library, "1.5", way=way)
+        outcome = child.answer(READ_ON, library, "1.5", open_method=open_method)
     seen, leaks = outcome.result
     assert leaks == 0
     assert set(seen) <= {"read", "path-escape", "not-found", "changed-during-read"}

@@ -1,4 +1,4 @@
-"""Addresses, versions and repositories that mean harm, and servers that do."""
+"""Hostile addresses, versions, repositories and git servers."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from tests.git_servers import Handler
-    from tests.hostile.guarded import Guarded
-    from tests.hostile.standing import Library
+    from tests.hostile.installer_case import InstallerCase
+    from tests.hostile.invariants import Library
 
 MARKED = "hunter2-TOPSECRET-MARKER"
 
@@ -39,11 +39,11 @@ OPTIONS = (
 
 
 @pytest.mark.parametrize("address", OPTIONS)
-def test_an_address_that_is_an_option_is_refused(guarded: Guarded, address: str) -> None:
-    """Case 78: as text, and as a source that a program put together."""
-    guarded.refused(lambda: guarded.installer.install(address, project=True), "bad-reference", "bad-scheme")
-    guarded.refused(
-        lambda: guarded.installer.install(prowess.SourceSpec("git", address, "acme", "pdf"), project=True),
+def test_an_address_that_is_an_option_is_refused(case: InstallerCase, address: str) -> None:
+    """Case 78: this holds for text, and for a source that a program made."""
+    case.assert_refused(lambda: case.installer.install(address, project=True), "bad-reference", "bad-scheme")
+    case.assert_refused(
+        lambda: case.installer.install(prowess.SourceSpec("git", address, "acme", "pdf"), project=True),
         *("bad-reference", "bad-scheme"),
     )
 
@@ -66,24 +66,24 @@ SCHEMES = (
 
 
 @pytest.mark.parametrize("address", SCHEMES)
-def test_a_scheme_that_is_not_on_the_list_is_refused(guarded: Guarded, address: str) -> None:
-    """Case 79: before git is asked."""
+def test_a_scheme_that_is_not_on_the_list_is_refused(case: InstallerCase, address: str) -> None:
+    """Case 79: the address is refused before git is started."""
     for given in (address, prowess.SourceSpec("git", address, "acme", "pdf")):
-        guarded.refuses(given, "bad-scheme", "bad-reference")
+        case.assert_install_refused(given, "bad-scheme", "bad-reference")
 
 
-def test_a_path_is_a_repository_only_when_the_caller_named_a_path(guarded: Guarded) -> None:
-    """Case 79: what is only called an address never leads into this machine."""
-    private = guarded.repository("private")
-    guarded.refuses(prowess.SourceSpec("folder", str(private.path), "acme", "pdf"), "bad-reference")
+def test_a_path_is_a_repository_only_when_the_caller_named_a_path(case: InstallerCase) -> None:
+    """Case 79: an address never leads to a folder of this machine."""
+    private = case.repository("private")
+    case.assert_install_refused(prowess.SourceSpec("folder", str(private.path), "acme", "pdf"), "bad-reference")
     for address in (f"file://{private.path}", str(private.path), f"ext::git-upload-pack {private.path}"):
         spec = prowess.SourceSpec("git", address, "acme", "pdf")
-        guarded.refuses(spec, "bad-scheme", "bad-reference")
+        case.assert_install_refused(spec, "bad-scheme", "bad-reference")
 
 
-def test_a_redirect_does_not_lead_to_another_scheme(guarded: Guarded) -> None:
+def test_a_redirect_does_not_lead_to_another_scheme(case: InstallerCase) -> None:
     """Case 79: the server sends git to a file of this machine, and git does not go."""
-    private = guarded.repository("private")
+    private = case.repository("private")
 
     def redirect(handler: Handler) -> bool:
         handler.send_response(302)
@@ -92,9 +92,9 @@ def test_a_redirect_does_not_lead_to_another_scheme(guarded: Guarded) -> None:
         handler.end_headers()
         return True
 
-    installer = guarded.make(schemes=("http",))
-    with http(guarded.base / "repositories", redirect) as server:
-        guarded.refused(lambda: installer.install(f"{server.address}/private.git", project=True), "git-failed")
+    installer = case.make(schemes=("http",))
+    with http(case.base / "repositories", redirect) as server:
+        case.assert_refused(lambda: installer.install(f"{server.address}/private.git", project=True), "git-failed")
 
 
 def test_a_naive_clone_takes_any_scheme(library: Library, naive_installer: ModuleType) -> None:
@@ -122,17 +122,17 @@ VERSIONS = (
 
 
 @pytest.mark.parametrize("version", VERSIONS, ids=lambda text: text[:12])
-def test_a_version_that_git_could_misunderstand_is_refused(guarded: Guarded, version: str) -> None:
-    """Case 80: in a reference, after an address, in a source, in an update."""
-    repo = guarded.repository("pdf")
+def test_a_version_that_git_could_misunderstand_is_refused(case: InstallerCase, version: str) -> None:
+    """Case 80: this holds in a reference, after an address, in a source and in an update."""
+    repo = case.repository("pdf")
     for given in (
         f"@acme/pdf@{version}",
         f"{repo.address}#{version}",
         prowess.SourceSpec("git", str(repo.path), "acme", "pdf", version, local=True),
         prowess.SkillRef("acme", "pdf", version),
     ):
-        guarded.refuses(given, "bad-version", "bad-reference", "unknown-skill")
-    guarded.refused(lambda: guarded.installer.update(prowess.SkillRef("local", "good", version)))
+        case.assert_install_refused(given, "bad-version", "bad-reference", "unknown-skill")
+    case.assert_refused(lambda: case.installer.update(prowess.SkillRef("local", "good", version)))
 
 
 def test_a_naive_checkout_takes_an_option_for_a_version(library: Library, naive_installer: ModuleType) -> None:
@@ -147,9 +147,9 @@ def test_a_naive_checkout_takes_an_option_for_a_version(library: Library, naive_
 # -- what a repository holds -------------------------------------------------------------------------------------------
 
 
-def with_submodule(guarded_base: Path, url: str) -> Repository:
+def with_submodule(base: Path, url: str) -> Repository:
     """A repository with a skill, and a submodule that leads to ``url``."""
-    repo = Repository(guarded_base / "repositories" / "sub")
+    repo = Repository(base / "repositories" / "sub")
     repo.skill("skills/sub")
     repo.write(".gitmodules", f'[submodule "x"]\n\tpath = modules/x\n\turl = {url}\n\tupdate = !touch pwned\n')
     repo.commit()
@@ -160,15 +160,15 @@ def with_submodule(guarded_base: Path, url: str) -> Repository:
 
 
 @pytest.mark.parametrize("url", ["file:///etc", "ext::sh -c touch% pwned", "https://127.0.0.1:9/x", "../private"])
-def test_submodules_are_never_fetched(guarded: Guarded, url: str) -> None:
-    """Case 82: outside of a skill one is left out; inside, the skill is refused."""
-    repo = with_submodule(guarded.base, url)
-    with guarded.unharmed():
-        path = guarded.installer.install(repo.address, project=True)
+def test_submodules_are_never_fetched(case: InstallerCase, url: str) -> None:
+    """Case 82: a submodule beside a skill is left out. A skill that holds one is refused."""
+    repo = with_submodule(case.base, url)
+    with case.assert_unharmed():
+        path = case.installer.install(repo.address, project=True)
         assert not (path / "modules").exists()
     repo.git("mv", "skills/sub/SKILL.md", "SKILL.md")
     repo.git("commit", "-qm", "on top")
-    guarded.refused(lambda: guarded.installer.install(repo.address), "submodule")
+    case.assert_refused(lambda: case.installer.install(repo.address), "submodule")
 
 
 def test_a_naive_clone_fetches_submodules(library: Library, naive_installer: ModuleType) -> None:
@@ -224,19 +224,19 @@ def with_attributes(base: Path) -> Repository:
     return repo
 
 
-def test_nothing_runs_whatever_the_settings_say(guarded: Guarded, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Case 83: hooks, monitors, filters, pointers, templates, includes: the bytes are those of the objects."""
-    repo = with_attributes(guarded.base)
-    for name, value in config_that_runs(guarded.base).items():
+def test_nothing_runs_whatever_the_settings_say(case: InstallerCase, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Case 83: hooks, monitors, filters, templates and includes do not run. The bytes are those of the objects."""
+    repo = with_attributes(case.base)
+    for name, value in config_that_runs(case.base).items():
         monkeypatch.setenv(name, value)
-    with guarded.unharmed():
-        path = guarded.installer.install(repo.address, project=True)
+    with case.assert_unharmed():
+        path = case.installer.install(repo.address, project=True)
         assert (path / "big.bin").read_text(encoding="utf-8") == POINTER
         assert sorted(p.name for p in path.iterdir()) == [".gitattributes", ".lfsconfig", "SKILL.md", "big.bin"]
 
 
 def test_a_naive_clone_runs_hooks_and_filters(library: Library, naive_installer: ModuleType) -> None:
-    """Twin of case 83: both leave their marks."""
+    """Twin of case 83: the hook and the filter both run."""
     repo = with_attributes(library.base)
     env = config_that_runs(library.base)
     with pytest.raises(RuntimeError):  # the pointer's program does not speak the protocol of such programs
@@ -299,11 +299,11 @@ WRONG = (
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_entries_that_no_skill_may_hold_refuse_it(guarded: Guarded, wrong: str) -> None:
-    """Case 84: links, modules, odd names, names that are one where case does not count."""
-    repo = Repository(guarded.base / "repositories" / "evil")
-    repo.commit_tree(repo.tree(*entries(repo, guarded.library.outside / "secret.md")[wrong]))
-    error = guarded.refused(lambda: guarded.installer.install(repo.address, project=True))
+def test_entries_that_no_skill_may_hold_refuse_it(case: InstallerCase, wrong: str) -> None:
+    """Case 84: links, submodules, odd names and names that differ in case only are refused."""
+    repo = Repository(case.base / "repositories" / "evil")
+    repo.commit_tree(repo.tree(*entries(repo, case.library.outside / "secret.md")[wrong]))
+    error = case.assert_refused(lambda: case.installer.install(repo.address, project=True))
     assert error.code in {
         *("link-in-skill", "submodule", "unsafe-name", "case-collision", "bad-file-name", "special-file"),
         "git-failed",  # git itself refuses to send some of them
@@ -311,18 +311,18 @@ def test_entries_that_no_skill_may_hold_refuse_it(guarded: Guarded, wrong: str) 
     assert str(error).isprintable()
 
 
-def test_a_skill_that_is_a_link_is_not_found(guarded: Guarded) -> None:
-    """Case 84: the file that says what a skill is, is a link to a secret."""
-    repo = Repository(guarded.base / "repositories" / "evil")
-    made = entries(repo, guarded.library.outside / "SKILL.md")["link in place of the skill"]
+def test_a_skill_that_is_a_link_is_not_found(case: InstallerCase) -> None:
+    """Case 84: SKILL.md is a link to a secret."""
+    repo = Repository(case.base / "repositories" / "evil")
+    made = entries(repo, case.library.outside / "SKILL.md")["link in place of the skill"]
     repo.commit_tree(repo.tree(*made))
-    with guarded.unharmed():
-        path = guarded.installer.install(repo.address, project=True)
+    with case.assert_unharmed():
+        path = case.installer.install(repo.address, project=True)
         assert not os.path.lexists(path / "SKILL.md")
 
 
 def test_a_naive_clone_writes_links(library: Library, naive_installer: ModuleType) -> None:
-    """Twin of case 84: and whoever reads the skill's file reads the secret."""
+    """Twin of case 84: whoever reads the file of the skill reads the secret."""
     repo = Repository(library.base / "evil-repo")
     (repo.path / "leak.md").symlink_to(library.outside / "secret.md")
     repo.skill("")
@@ -373,19 +373,19 @@ def huge(base: Path, kind: str) -> Repository:
     ],
 )
 def test_a_repository_with_too_much_is_refused_within_bounds(
-    guarded: Guarded, kind: str, codes: tuple[str, ...]
+    case: InstallerCase, kind: str, codes: tuple[str, ...]
 ) -> None:
-    """Case 85: one large file, many bytes, bytes that grow when they are unpacked, many files; nothing is left."""
-    repo = huge(guarded.base, kind)
-    installer = guarded.make(limits=SMALL)
-    guarded.refused(lambda: installer.install(repo.address, project=True), *codes)
+    """Case 85: one large file, many bytes or many files end the fetch, and nothing is left."""
+    repo = huge(case.base, kind)
+    installer = case.make(limits=SMALL)
+    case.assert_refused(lambda: installer.install(repo.address, project=True), *codes)
 
 
-def test_a_long_history_is_not_fetched(guarded: Guarded) -> None:
-    """Case 85: ten megabytes of history, and a bound of three."""
-    repo = huge(guarded.base, "history")
-    with guarded.unharmed():
-        guarded.make(limits=SMALL).install(repo.address, project=True)
+def test_a_long_history_is_not_fetched(case: InstallerCase) -> None:
+    """Case 85: the repository has ten megabytes of history, and the limit is three."""
+    repo = huge(case.base, "history")
+    with case.assert_unharmed():
+        case.make(limits=SMALL).install(repo.address, project=True)
 
 
 def test_a_naive_clone_writes_whatever_comes(library: Library, naive_installer: ModuleType) -> None:
@@ -431,35 +431,35 @@ def silent_server(*, drip: bool = False) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("scheme", ["http", "git"])
-def test_a_server_that_never_answers_is_not_waited_for(guarded: Guarded, scheme: str) -> None:
-    """Case 86: idle, then a typed error; no process is left."""
+def test_a_server_that_never_answers_is_not_waited_for(case: InstallerCase, scheme: str) -> None:
+    """Case 86: the fetch ends with a typed error after the idle time, and no process is left."""
     impatient = prowess.Limits(max_idle_seconds=1.0, max_fetch_seconds=30.0)
     with silent_server() as host:
-        installer = guarded.make(schemes=(scheme,), limits=impatient)
-        error = guarded.refused(lambda: installer.install(f"{scheme}://{host}/x.git", project=True))
+        installer = case.make(schemes=(scheme,), limits=impatient)
+        error = case.assert_refused(lambda: installer.install(f"{scheme}://{host}/x.git", project=True))
     assert error.code in {"git-timeout", "git-failed"}
 
 
-def test_a_server_that_answers_byte_by_byte_is_not_waited_for_either(guarded: Guarded) -> None:
-    """Case 86: there is a bound on the whole."""
+def test_a_server_that_answers_byte_by_byte_is_not_waited_for_either(case: InstallerCase) -> None:
+    """Case 86: there is a limit on the total time."""
     impatient = prowess.Limits(max_idle_seconds=30.0, max_fetch_seconds=2.0)
     with silent_server(drip=True) as host:
-        installer = guarded.make(schemes=("git",), limits=impatient)
-        guarded.refused(lambda: installer.install(f"git://{host}/x.git", project=True), "git-timeout", "git-failed")
+        installer = case.make(schemes=("git",), limits=impatient)
+        case.assert_refused(lambda: installer.install(f"git://{host}/x.git", project=True), "git-timeout", "git-failed")
 
 
-def test_a_server_that_wants_a_password_gets_no_prompt(guarded: Guarded, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Case 86: not on the terminal, not by a program that asks."""
-    asked = guarded.base / "pwned-asked"
-    program = guarded.base / "ask"
+def test_a_server_that_wants_a_password_gets_no_prompt(case: InstallerCase, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Case 86: nobody is asked, neither on the terminal nor by a program."""
+    asked = case.base / "pwned-asked"
+    program = case.base / "ask"
     program.write_text(f"#!/bin/sh\ntouch {asked}\necho secret\n", encoding="utf-8")
     program.chmod(0o755)
     for name in ("GIT_ASKPASS", "SSH_ASKPASS"):
         monkeypatch.setenv(name, str(program))
 
-    installer = guarded.make(schemes=("http",))
-    with http(guarded.base / "repositories", demand_password) as server:
-        guarded.refused(lambda: installer.install(f"{server.address}/x.git", project=True), "git-failed")
+    installer = case.make(schemes=("http",))
+    with http(case.base / "repositories", demand_password) as server:
+        case.assert_refused(lambda: installer.install(f"{server.address}/x.git", project=True), "git-failed")
 
 
 # Does with a host that it does not know what ssh does: fails when it may not ask, else asks.
@@ -501,12 +501,12 @@ SSH_ADDRESSES = (
 
 @pytest.mark.parametrize(("address", "operands"), SSH_ADDRESSES)
 def test_an_ssh_host_that_is_not_known_is_refused_without_a_question(
-    guarded: Guarded, ssh: Path, monkeypatch: pytest.MonkeyPatch, address: str, operands: list[str]
+    case: InstallerCase, ssh: Path, monkeypatch: pytest.MonkeyPatch, address: str, operands: list[str]
 ) -> None:
-    """Case 86: ssh is told not to ask and not to trust, gets one host and one command, and its refusal is said."""
+    """Case 86: Prowess tells ssh not to ask and not to trust new hosts, and reports the refusal of ssh."""
     for name in ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "GITHUB_TOKEN"):
         monkeypatch.setenv(name, MARKED)
-    error = guarded.refused(lambda: guarded.installer.install(address, project=True), "git-failed")
+    error = case.assert_refused(lambda: case.installer.install(address, project=True), "git-failed")
     assert "Host key verification failed." in error.message
     argv = _arguments(ssh)
     assert {"-oBatchMode=yes", "-oStrictHostKeyChecking=yes", "-oPermitLocalCommand=no"} <= set(argv)
@@ -518,20 +518,20 @@ def test_an_ssh_host_that_is_not_known_is_refused_without_a_question(
 
 
 @pytest.mark.parametrize("address", ["ssh://-oProxyCommand=x/y.git", "git@-oProxyCommand=x:y.git", "git@host:-x.git"])
-def test_what_ssh_would_take_for_an_option_does_not_reach_it(guarded: Guarded, ssh: Path, address: str) -> None:
+def test_what_ssh_would_take_for_an_option_does_not_reach_it(case: InstallerCase, ssh: Path, address: str) -> None:
     """Case 78: ssh is not even started."""
     for given in (address, prowess.SourceSpec("git", address, "acme", "pdf")):
-        guarded.refuses(given, "bad-reference", "bad-scheme")
+        case.assert_install_refused(given, "bad-reference", "bad-scheme")
     assert list(ssh.iterdir()) == []
 
 
-def test_the_real_ssh_understands_what_it_is_told(guarded: Guarded, ssh: Path, tmp_path: Path) -> None:
-    """Case 86: it asks nothing and trusts no new host, though its own settings say that it may."""
+def test_the_real_ssh_understands_what_it_is_told(case: InstallerCase, ssh: Path, tmp_path: Path) -> None:
+    """Case 86: ssh asks nothing and trusts no new host, although its own settings allow that."""
     beyond = os.environ["PATH"].partition(os.pathsep)[2]
     real = shutil.which("ssh", path=beyond)
     if real is None:
         pytest.skip("needs ssh")
-    guarded.refuses(SSH_ADDRESSES[0][0], "git-failed")
+    case.assert_install_refused(SSH_ADDRESSES[0][0], "git-failed")
     config = tmp_path / "lax"
     config.write_text("Host *\n  BatchMode no\n  StrictHostKeyChecking no\n  ForwardAgent yes\n", encoding="utf-8")
     done = subprocess.run([real, "-G", "-F", str(config), *_arguments(ssh)], capture_output=True, text=True, check=True)
@@ -548,7 +548,7 @@ def test_a_naive_clone_has_ssh_ask(library: Library, naive_installer: ModuleType
 
 
 def test_a_naive_clone_waits(library: Library, naive_installer: ModuleType) -> None:
-    """Twin of case 86: until somebody kills it."""
+    """Twin of case 86: it waits until somebody kills it."""
     with silent_server() as host, pytest.raises(subprocess.TimeoutExpired):
         naive_installer.clone(f"git://{host}/x.git", library.base / "dest", timeout=2)
 
@@ -559,20 +559,20 @@ TOKENS = ("GITHUB_TOKEN", "GH_TOKEN", "GITLAB_TOKEN", "GIT_TOKEN")
 
 
 def test_a_token_of_the_environment_goes_to_no_server_and_into_no_process(
-    guarded: Guarded, monkeypatch: pytest.MonkeyPatch
+    case: InstallerCase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Case 87: not in a header, an argument, a file, the environment of git, or an error."""
+    """Case 87: it is in no header, argument, file, environment of git or error."""
     for name in TOKENS:
         monkeypatch.setenv(name, MARKED)
-    guarded.repository("evil")
+    case.repository("evil")
     seen: list[str] = []
 
     def watching(args: object, cwd: str, env: object) -> bytes:
         seen.append(f"{args} {env}")
         return GitProgram()(args, cwd, env)  # type: ignore[arg-type]
 
-    installer = guarded.make(schemes=("http",), git=watching)
-    with http(guarded.base / "repositories") as server, guarded.unharmed():
+    installer = case.make(schemes=("http",), git=watching)
+    with http(case.base / "repositories") as server, case.assert_unharmed():
         spec = prowess.SourceSpec("git", f"{server.address}/evil", "acme", "evil")
         installer.install(spec, project=True)
         said = f"{server.seen} {seen}"
@@ -582,14 +582,14 @@ def test_a_token_of_the_environment_goes_to_no_server_and_into_no_process(
 
 
 def test_credentials_come_from_the_users_helper_and_stay_out_of_sight(
-    guarded: Guarded, monkeypatch: pytest.MonkeyPatch
+    case: InstallerCase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Case 87: the helper is asked for the host; what it says goes to that host, and nowhere else."""
-    home = guarded.base / "nobody"
+    """Case 87: the helper is asked for the host, and its answer goes to that host only."""
+    home = case.base / "nobody"
     home.mkdir(exist_ok=True)
     helper = f'!f() {{ test "$1" = get && printf "username=me\\npassword={MARKED}\\n"; }}; f'
     (home / ".gitconfig").write_text(f'[credential]\n\thelper = "{_quoted(helper)}"\n', encoding="utf-8")
-    guarded.repository("evil")
+    case.repository("evil")
     headers: list[str] = []
 
     def protected(handler: Handler) -> bool:
@@ -597,12 +597,12 @@ def test_credentials_come_from_the_users_helper_and_stay_out_of_sight(
         headers.append(given)
         return demand_password(handler)
 
-    found = read_connection_settings(GitProgram(), str(guarded.base))
+    found = read_connection_settings(GitProgram(), str(case.base))
     assert found["credential.helper"].endswith(helper)
     env = make_environment(("http",), found)
     monkeypatch.setenv("HOME", str(home))
-    with http(guarded.base / "repositories", protected) as server:
-        printed = GitProgram()(["ls-remote", "--", f"{server.address}/evil", "HEAD"], str(guarded.base), env)
+    with http(case.base / "repositories", protected) as server:
+        printed = GitProgram()(["ls-remote", "--", f"{server.address}/evil", "HEAD"], str(case.base), env)
     assert printed.endswith(b"HEAD\n")
     assert any(header.startswith("Basic ") for header in headers)
 
@@ -623,11 +623,11 @@ def test_a_naive_address_gives_the_token_to_any_host(library: Library, naive_ins
 
 
 @pytest.mark.parametrize("address", [f"https://u:{MARKED}@127.0.0.1:9/x.git", f"https://{MARKED}@127.0.0.1:9/x.git"])
-def test_an_address_with_a_secret_is_refused_and_not_repeated(guarded: Guarded, address: str) -> None:
-    """Case 88: whoever gives it, as text or as a source, which cannot even be made."""
+def test_an_address_with_a_secret_is_refused_and_not_repeated(case: InstallerCase, address: str) -> None:
+    """Case 88: this holds for text, and a source with such an address cannot even be made."""
     with pytest.raises(prowess.BadReferenceError) as caught:
         prowess.SourceSpec("git", address, "acme", "pdf")
-    for error in (guarded.refuses(address, "secret-in-address"), caught.value):
+    for error in (case.assert_install_refused(address, "secret-in-address"), caught.value):
         assert error.code == "secret-in-address"
         assert MARKED not in f"{error} {error!r} {error.__dict__}"
 
@@ -641,7 +641,7 @@ def test_what_git_says_is_cleaned_of_secrets_and_escapes() -> None:
 
 
 def test_a_naive_error_repeats_the_password(library: Library, naive_installer: ModuleType) -> None:
-    """Twin of case 88: in full."""
+    """Twin of case 88: the message holds the password in full."""
     with pytest.raises(RuntimeError, match="hunter2"):
         naive_installer.clone("http://u:hunter2@127.0.0.1:9/x.git", library.base / "dest")
 
@@ -650,11 +650,11 @@ def test_a_naive_error_repeats_the_password(library: Library, naive_installer: M
 
 
 @pytest.mark.parametrize("how", ["branch", "tag", "force"])
-def test_a_version_that_moved_does_not_change_what_is_locked(guarded: Guarded, how: str) -> None:
+def test_a_version_that_moved_does_not_change_what_is_locked(case: InstallerCase, how: str) -> None:
     """Case 89: the commit is pinned: a locked sync gives its bytes, or fails and says both hashes."""
-    repo = guarded.repository("evil")
+    repo = case.repository("evil")
     repo.git("tag", "v1")
-    path = guarded.installer.install(f"{repo.address}#{'v1' if how == 'tag' else 'main'}", project=True)
+    path = case.installer.install(f"{repo.address}#{'v1' if how == 'tag' else 'main'}", project=True)
     before = (path / "SKILL.md").read_bytes()
     if how == "force":
         repo.git("checkout", "-q", "--orphan", "other")
@@ -664,30 +664,30 @@ def test_a_version_that_moved_does_not_change_what_is_locked(guarded: Guarded, h
     if how == "force":
         repo.git("branch", "-f", "main")
     shutil.rmtree(path)
-    assert [one.full_name for one in guarded.installer.sync(locked=True)] == ["local/evil"]
+    assert [one.full_name for one in case.installer.sync(locked=True)] == ["local/evil"]
     assert (path / "SKILL.md").read_bytes() == before
-    assert guarded.installer.verify() == ()
+    assert case.installer.verify() == ()
 
 
-def test_other_content_under_the_locked_commit_is_refused_with_both_hashes(guarded: Guarded) -> None:
+def test_other_content_under_the_locked_commit_is_refused_with_both_hashes(case: InstallerCase) -> None:
     """Case 89: the repository was replaced by another one, or the lock file was."""
-    repo = guarded.repository("evil")
-    path = guarded.installer.install(repo.address, project=True)
-    lock = guarded.project / "prowess.lock"
+    repo = case.repository("evil")
+    path = case.installer.install(repo.address, project=True)
+    lock = case.project / "prowess.lock"
     commit = repo.git("rev-parse", "HEAD")
     repo.skill("", "evil", body="Moved.\n")
     moved = repo.commit()
     lock.write_text(lock.read_text(encoding="utf-8").replace(commit, moved), encoding="utf-8")
     shutil.rmtree(path)
     with pytest.raises(prowess.LockMismatchError) as caught:
-        guarded.installer.sync(locked=True)
+        case.installer.sync(locked=True)
     assert caught.value.message.count("digest ") == 1
     assert len([word for word in caught.value.message.replace(",", " ").split() if len(word) == 64]) == 2
     assert not path.exists()
 
 
 def test_a_naive_sync_takes_what_the_branch_has_now(library: Library, naive_installer: ModuleType) -> None:
-    """Twin of case 89: other bytes than were asked for, without a word."""
+    """Twin of case 89: it installs other bytes than were locked, without a word."""
     repo = Repository(library.base / "moving")
     repo.skill("")
     repo.commit()

@@ -1,4 +1,4 @@
-"""Servers under attack: addresses that lead out, pages that reach in, requests that never end, and long days."""
+"""Attacks on our servers: URIs that lead out, web pages that reach in, requests without end, and long runs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ import pytest
 
 import prowess
 from bench.soak import HAS_PROC, handles_of, soak
-from tests.hostile.standing import MARKER, Library, skill_text
-from tests.hostile.web import Reply, Served, read_reply, request, served
+from tests.hostile.http_servers import Reply, Served, read_reply, request, served
+from tests.hostile.invariants import MARKER, Library, skill_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,8 +62,8 @@ def good(server: Served) -> bool:
 
 @pytest.mark.parametrize("way", WAYS_OUT)
 def test_no_address_leads_out_of_a_skill(server: Served, base: Library, way: str) -> None:
-    """Case 48: decoded exactly once, then the rules for paths; what was encoded twice is a name that is not there."""
-    with base.unchanged():
+    """Case 48: a URI is decoded once and obeys the rules for paths. What was encoded twice does not exist."""
+    with base.assert_unchanged():
         for method in ("resources/read", "skills/get", "resources/directory/read"):
             for skill in ("evil", "evil/.."):
                 reply = server.ask(method, uri=f"skill://{skill}/{way}")
@@ -92,7 +92,7 @@ def test_decoding_twice_leads_out(base: Library) -> None:
     ],
 )
 def test_a_foreign_host_is_refused(server: Served, host: str) -> None:
-    """Case 126: the Host header must be ours, port included: 421, for both versions of the protocol."""
+    """Case 126: a Host header with another name or port gets 421, in both versions of the protocol."""
     for version in ("2026-07-28", ""):
         reply = server.post(request("skills/list"), host=host.format(port=server.port), version=version)
         assert reply.status == 421
@@ -100,7 +100,7 @@ def test_a_foreign_host_is_refused(server: Served, host: str) -> None:
 
 
 def test_a_missing_host_is_refused(server: Served) -> None:
-    """Case 126: an old request without a Host."""
+    """Case 126: a request of HTTP/1.0 has no Host."""
     body = request("skills/list")
     head = f"POST /mcp HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     assert server.raw(head.encode() + body).status == 421
@@ -109,7 +109,7 @@ def test_a_missing_host_is_refused(server: Served) -> None:
 
 
 def test_two_hosts_are_none(server: Served) -> None:
-    """Case 126: nobody knows which of them counts."""
+    """Case 126: it is unclear which of the two Host headers counts."""
     assert server.post(request("skills/list"), f"Host: {server.name}").status in {400, 421}
 
 
@@ -118,7 +118,7 @@ def test_two_hosts_are_none(server: Served) -> None:
     ["http://evil.example", "null", "", "http://127.0.0.1", "http://127.0.0.1:1", "file://", "http://[", "https://x"],
 )
 def test_a_foreign_page_is_refused(server: Served, origin: str) -> None:
-    """Case 126: an Origin must be our own: 403."""
+    """Case 126: an Origin that is not our own gets 403."""
     for version in ("2026-07-28", ""):
         assert server.post(request("skills/list"), f"Origin: {origin}", version=version).status == 403
     own = f"http://{server.name}"
@@ -126,7 +126,7 @@ def test_a_foreign_page_is_refused(server: Served, origin: str) -> None:
 
 
 def test_a_server_for_others_needs_a_token(base: Library) -> None:
-    """Case 126: no start on other addresses without a token; with one, no answer without it."""
+    """Case 126: a server on other addresses does not start without a token, and answers nobody who lacks it."""
     code = "import sys, prowess; prowess.mcp.serve(sys.argv[1], http='0.0.0.0:0')"
     done = subprocess.run(
         [sys.executable, "-c", code, str(base.root)], capture_output=True, text=True, timeout=60, check=False
@@ -169,7 +169,7 @@ def careless() -> Iterator[Served]:
 
 
 def test_a_careless_server_answers_any_page(careless: Served) -> None:
-    """Twin of case 126: under any name, and to pages of anybody."""
+    """Twin of case 126: it answers under any host name, and to any page."""
     assert careless.post(request("skills/list"), host="evil.example").status == 200
     assert careless.post(request("skills/list"), "Origin: http://evil.example").status == 200
 
@@ -195,14 +195,14 @@ BODIES = {
 @pytest.mark.parametrize("what", BODIES)
 @pytest.mark.parametrize("version", ["2026-07-28", ""])
 def test_a_body_that_makes_no_sense_is_refused(server: Served, what: str, version: str) -> None:
-    """Case 127: 4xx, and the next client is served."""
+    """Case 127: the status is 4xx, and the next client is served."""
     assert 400 <= server.post(BODIES[what], version=version).status < 500
     assert good(server)
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
 def test_a_form_of_a_page_is_refused(server: Served, kind: str) -> None:
-    """Case 127: what a page may send without asking is no request."""
+    """Case 127: a page may send a form without asking the server first, so a form is not accepted."""
     for version in ("2026-07-28", ""):
         reply = server.post(request("skills/list"), f"Content-Type: {kind}", version=version)
         assert 400 <= reply.status < 500
@@ -449,7 +449,7 @@ def test_open_streams_are_bounded(server: Served) -> None:
 
 
 def test_a_flood_of_requests_is_slowed_down(base: Library) -> None:
-    """Case 127: beyond the rate, 429; afterwards all is well."""
+    """Case 127: requests beyond the rate get 429. Later requests are served again."""
     with served(base.root, max_http_requests=5) as running:
         found = [running.ask("skills/list").status for _ in range(30)]
         assert set(found) == {200, 429}

@@ -1,4 +1,4 @@
-"""Sites that lie, stall, never end, or lead elsewhere."""
+"""Web sites that lie, stall, never end, or lead elsewhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 import prowess
 from prowess.fetch.cache import sha256_hex as plain_sha256
-from tests.serving import NEW, OLD, Names, RawSite, Site, certificate, sha256, skill_md
+from tests.web_sites import NEW, OLD, Names, RawSite, Site, certificate, sha256, skill_md
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from tests.hostile.conftest import Children, Remote
-    from tests.hostile.standing import Library
+    from tests.hostile.invariants import Library
 
 pytestmark = pytest.mark.usefixtures("plain_network")
 EVIL = skill_md("evil", body="Announced.\n")
@@ -44,14 +44,14 @@ def test_bytes_that_changed_after_they_were_announced_are_refused(
     site.index(site.entry("evil", EVIL))
     catalog = remote(site.url)
     site.put(f"{NEW}/evil/SKILL.md", OTHER)
-    library.refused(lambda: catalog.load("evil"), "digest-mismatch")
+    library.assert_refused(lambda: catalog.load("evil"), "digest-mismatch")
     assert all(OTHER not in path.read_bytes() for path in remote.copies())
     site.put(f"{NEW}/evil/SKILL.md", EVIL)
     assert catalog.load("evil").instructions == "Announced."
     digest = plain_sha256(EVIL)
     (cache / "sha256" / digest[:2] / digest[2:]).write_bytes(OTHER)
     site.put(f"{NEW}/evil/SKILL.md", OTHER)
-    library.refused(lambda: catalog.load("evil"), "digest-mismatch")
+    library.assert_refused(lambda: catalog.load("evil"), "digest-mismatch")
 
 
 def test_the_twin_reads_whatever_lies_in_its_cache(library: Library, naive: ModuleType) -> None:
@@ -66,13 +66,13 @@ def test_the_twin_reads_whatever_lies_in_its_cache(library: Library, naive: Modu
 def test_a_digest_that_is_no_sha256_refuses_the_entry(
     library: Library, site: Site, remote: Remote, digest: str
 ) -> None:
-    """Case 114: weaker digests, none, and what is no digest."""
+    """Case 114: the digest is weaker, missing or not a digest."""
     site.index(site.entry("evil", EVIL, digest=digest))
     catalog = remote(site.url)
     assert catalog.names == ("good",)
     assert codes(catalog) == ["bad-digest" if digest else "bad-entry"]
     assert "evil" in str(catalog.issues[0])
-    library.refused(lambda: catalog["evil"], "unknown-skill")
+    library.assert_refused(lambda: catalog["evil"], "unknown-skill")
 
 
 def test_a_digest_or_size_that_does_not_fit_refuses_the_bytes(library: Library, site: Site, remote: Remote) -> None:
@@ -81,7 +81,7 @@ def test_a_digest_or_size_that_does_not_fit_refuses_the_bytes(library: Library, 
         site.index(site.entry("evil", EVIL, **fields))
         catalog = remote(site.url)
         for call in (lambda: catalog.load("evil"), lambda: catalog["evil"].read_bytes("SKILL.md")):  # noqa: B023
-            library.refused(call, "digest-mismatch")
+            library.assert_refused(call, "digest-mismatch")
 
 
 def test_one_digest_under_two_names_refuses_both(site: Site, remote: Remote) -> None:
@@ -172,7 +172,7 @@ SMALL_INDEXES: dict[str, tuple[bytes, str]] = {
 }
 ASK = """
 source = prowess.Source.url(args[0], allow_http=True, allow_private=True, cache_dir=args[1])
-with library.unchanged():
+with library.assert_unchanged():
     catalog = prowess.Catalog.from_sources([prowess.Source.directory(library.root), source])
     library.check(catalog)
 result = [list(catalog.names), [issue.code for issue in catalog.issues]]
@@ -184,7 +184,7 @@ LOADING = 32 * MIB  # what the HTTP client itself takes
 def test_an_index_that_is_too_much_is_refused_within_bounds(
     library: Library, site: Site, child: Children, cache: Path, kind: str
 ) -> None:
-    """Case 108: too large, too many, too deep: an issue, in bounded memory and without a bare error."""
+    """Case 108: an index that is too large, too long or too deep is an issue, within bounded memory."""
     body, code = LARGE_INDEXES[kind]
     site.put(f"{NEW}/index.json", body)
     outcome = child.answer(ASK, library, site.url, str(cache), memory=384)
@@ -195,7 +195,7 @@ def test_an_index_that_is_too_much_is_refused_within_bounds(
 
 @pytest.mark.parametrize("kind", SMALL_INDEXES)
 def test_an_index_that_makes_no_sense_is_an_issue(site: Site, remote: Remote, kind: str) -> None:
-    """Case 108: not JSON, or JSON that readers understand differently."""
+    """Case 108: the index is not JSON, or JSON that readers understand differently."""
     body, code = SMALL_INDEXES[kind]
     site.put(f"{NEW}/index.json", body)
     catalog = remote(site.url)
@@ -323,10 +323,10 @@ def outside(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 
 
 def test_a_redirect_to_a_private_machine_is_refused_even_by_its_name(
-    outside: Site, site: Site, remote: Remote, standing: ModuleType
+    outside: Site, site: Site, remote: Remote, invariants: ModuleType
 ) -> None:
     """Case 110: a public site leads inside; the host is allowed as a redirect, and its address still is not."""
-    site.put("/secret", standing.MARKER.encode())
+    site.put("/secret", invariants.MARKER.encode())
     for target in (f"{site.url}/secret", f"http://localhost:{site.port}/secret", "http://10.0.0.1/secret"):
         outside.put(f"http://skills.invalid{NEW}/index.json", b"", 302, Location=target)
         hosts = ["127.0.0.1", "localhost", "10.0.0.1"]
@@ -339,7 +339,7 @@ def test_a_redirect_to_a_private_machine_is_refused_even_by_its_name(
     "target", ["https://other.invalid/", "//other.invalid/", "http://127.0.0.2/", "file:///etc/passwd", "/loop"]
 )
 def test_a_redirect_that_leads_elsewhere_or_nowhere_is_refused(site: Site, remote: Remote, target: str) -> None:
-    """Case 110: another origin, no web address, a loop."""
+    """Case 110: the redirect leads to another origin, to another scheme or in a circle."""
     site.put(f"{NEW}/index.json", b"", 302, Location=target)
     site.put("/loop", b"", 302, Location="/loop")
     catalog = remote(site.url)
@@ -429,7 +429,7 @@ def unframed(connection: socket.socket, _: bytes) -> None:
 def test_a_body_that_does_not_come_whole_is_an_error_and_is_not_kept(
     remote: Remote, answer: Callable[[socket.socket, bytes], None], code: str
 ) -> None:
-    """Case 112: silence, a stall, a trickle, a body that is cut, one without an end: an error, and no copy."""
+    """Case 112: a body that stalls, trickles, is cut or never ends is an error, and no copy is kept."""
     with RawSite(answer) as raw:
         catalog = remote(raw.url, limits=QUICK)
     assert codes(catalog) == [code]
@@ -437,7 +437,7 @@ def test_a_body_that_does_not_come_whole_is_an_error_and_is_not_kept(
 
 
 def test_the_waiting_times_are_those_of_the_promise() -> None:
-    """Case 112: half a minute of silence, five minutes in all."""
+    """Case 112: the limits are half a minute of silence and five minutes in all."""
     limits = prowess.Limits()
     assert (limits.fetch_idle_seconds, limits.fetch_total_seconds) == (30.0, 300.0)
 
@@ -456,12 +456,12 @@ def test_a_body_one_byte_over_the_limit_is_an_error(library: Library, site: Site
     assert remote(site.url, limits=at_limit).load("evil").instructions == "Announced."
     for limits in (prowess.Limits(max_index_bytes=index - 1), prowess.Limits(max_download_bytes=len(EVIL) - 1)):
         catalog = remote(site.url, limits=limits)
-        error = codes(catalog) or [library.refused(lambda: catalog.load("evil")).code]  # noqa: B023 - called at once
+        error = codes(catalog) or [library.assert_refused(lambda: catalog.load("evil")).code]  # noqa: B023 - called at once
         assert error == ["download-too-large"]
     del site.replies[f"{NEW}/index.json"]
     site.old_index(site.old_entry("evil", {"SKILL.md": EVIL}))
     catalog = remote(site.url, limits=prowess.Limits(max_download_bytes=len(EVIL) - 1))
-    library.refused(lambda: catalog.load("evil"), "download-too-large")
+    library.assert_refused(lambda: catalog.load("evil"), "download-too-large")
 
 
 def test_the_twin_cuts_what_is_too_long(site: Site, naive: ModuleType) -> None:

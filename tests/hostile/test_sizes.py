@@ -1,4 +1,4 @@
-"""Too many bytes, too many files, too many folders, too many skills."""
+"""Too many bytes, files, folders or skills."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from tests.hostile.conftest import Children
-    from tests.hostile.standing import Library
+    from tests.hostile.invariants import Library
 
 VALID = "---\nname: evil\ndescription: d\n---\nBody.\n"
 MIB = 1 << 20
@@ -42,10 +42,10 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def library(quick: Path, standing: ModuleType) -> Iterator[Library]:
+def library(quick: Path, invariants: ModuleType) -> Iterator[Library]:
     """The usual library, in memory."""
     base = Path(tempfile.mkdtemp(dir=quick))
-    built: Library = standing.Library(base).build()
+    built: Library = invariants.Library(base).build()
     yield built
     shutil.rmtree(base)
 
@@ -63,7 +63,7 @@ def test_a_huge_resource_is_refused_by_its_size(library: Library, child: Childre
 skill, name = library.scan()["evil"], "references/huge.md"
 calls = (lambda: skill.read_resource(name), lambda: skill.read_bytes(name), skill.digest,
          lambda: prowess.scan(library.root).read_resource("evil", name))
-errors = [library.refused(call, "too-large", "too-many-bytes") for call in calls]
+errors = [library.assert_refused(call, "too-large", "too-many-bytes") for call in calls]
 cut = skill.read_resource(name, truncate=True)
 result = [[error.message for error in errors], len(cut), cut[:5], cut.splitlines()[-1]]
 """,
@@ -83,7 +83,7 @@ result = [[error.message for error in errors], len(cut), cut[:5], cut.splitlines
 
 
 def test_the_twin_runs_out_of_memory_on_a_huge_resource(library: Library, child: Children) -> None:
-    """Twin of case 65: it wants the whole file."""
+    """Twin of case 65: it reads the whole file."""
     library.write(VALID)
     os.truncate(library.put("evil/references/huge.md", ""), GIB)
     assert child("naive.read(library.evil, 'references/huge.md')", library, memory=256).raised == "MemoryError"
@@ -104,7 +104,7 @@ for number in range(int(args[1])):
 LIST = """
 skill = prowess.scan(library.root)["evil"]
 files, resources = skill.files(), skill.resources()
-standing.refusal(skill.digest, "too-many-files")
+invariants.catch_refusal(skill.digest, "too-many-files")
 codes = [[i.code for i in listing.issues] for listing in (files, resources)]
 result = [len(files), files.complete, len(resources.paths), codes]
 library.check(prowess.scan(library.root))
@@ -136,7 +136,7 @@ def test_too_many_files_beside_a_skill_file_are_listed_up_to_the_limit(library: 
 
 
 def test_a_skill_with_too_many_folders_is_listed_up_to_the_limit(library: Library, child: Children, full: bool) -> None:
-    """Case 68: folders without files cost as much as files do, so they end the listing as well."""
+    """Case 68: folders without files cost as much as files, so they count too."""
     library.write(VALID)
     (library.evil / "references").mkdir()
     child.answer(MAKE_FOLDERS, library, "references", "200000" if full else "20500", kill_after=120)
@@ -185,7 +185,7 @@ def test_files_beside_the_skills_do_not_hide_a_skill(library: Library) -> None:
     """Case 68: a root full of plain files still gives every skill, or says that it stopped."""
     for number in range(300):
         library.put(f"{number}.txt", "")
-    with library.unchanged():
+    with library.assert_unchanged():
         catalog = prowess.scan(library.root, limits=prowess.Limits(max_dirs_per_root=50, max_entries_per_folder=100))
     assert [i.code for i in catalog.issues] == ["too-many-directories"]
     catalog = prowess.scan(library.root, limits=prowess.Limits(max_dirs_per_root=50))
@@ -196,7 +196,7 @@ def test_too_many_folders_in_a_root_end_the_scan_with_an_issue(library: Library)
     """Case 68: what was found until then is listed."""
     for number in range(100):
         (library.root / f"z{number:03}").mkdir()
-    with library.unchanged():
+    with library.assert_unchanged():
         catalog = prowess.scan(library.root, limits=prowess.Limits(max_dirs_per_root=50))
     library.check(catalog)
     assert [i.code for i in catalog.issues] == ["too-many-directories"]
@@ -221,9 +221,9 @@ NAME = "deeper-d"  # 1,500 of them are longer than any path may be
 
 
 @pytest.fixture(scope="module")
-def deep(quick: Path, standing: ModuleType) -> Library:
+def deep(quick: Path, invariants: ModuleType) -> Library:
     """A chain of folders in the skill and another beside it, for all tests that only look."""
-    built: Library = standing.Library(quick / "deep").build()
+    built: Library = invariants.Library(quick / "deep").build()
     built.write(VALID)
     for top in (built.evil, built.root / "chain"):
         top.mkdir(exist_ok=True)
@@ -250,7 +250,7 @@ def test_a_very_deep_tree_below_a_skill_ends_at_the_limit(deep: Library, child: 
         """
 skill = prowess.scan(library.root, max_depth=1)["evil"]
 files = skill.files()
-standing.refusal(skill.digest, "too-deep")
+invariants.catch_refusal(skill.digest, "too-deep")
 result = [list(files), files.complete, [i.code for i in files.issues], [i.code for i in prowess.validate(library.evil)]]
 """,
         deep,
@@ -263,7 +263,7 @@ result = [list(files), files.complete, [i.code for i in files.issues], [i.code f
 
 @pytest.mark.parametrize("depth", ["6", "None", "10000"])
 def test_a_very_deep_tree_below_a_root_ends_at_the_limit(deep: Library, child: Children, depth: str) -> None:
-    """Case 69: the same below a scanned root; a limit that ends the walk is an error, the caller's depth is not."""
+    """Case 69: a limit that ends the walk is an error. The depth that a caller asks for is not."""
     outcome = child.answer(
         f"""
 catalog = prowess.scan(library.root, max_depth={depth})

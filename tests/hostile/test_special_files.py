@@ -1,4 +1,4 @@
-"""What looks like a file and is none: pipes, sockets, devices, folders."""
+"""Pipes, sockets, devices and folders in place of files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from prowess.literals import OpenMethod
     from tests.hostile.conftest import Children
-    from tests.hostile.standing import Library
+    from tests.hostile.invariants import Library
 
 VALID = "---\nname: evil\ndescription: d\n---\nBody.\n"
 GENEROUS = 2.0  # seconds; what is measured takes milliseconds on an idle machine
@@ -43,23 +43,25 @@ KINDS = {
 }
 
 
-def test_a_skill_file_that_is_no_file_is_rejected_at_once(library: Library, child: Children, way: OpenMethod) -> None:
+def test_a_skill_file_that_is_no_file_is_rejected_at_once(
+    library: Library, child: Children, open_method: OpenMethod
+) -> None:
     """Case 57: a FIFO never blocks, and neither does anything else that is no regular file."""
     for kind, what in KINDS.items():
         node(library.root / kind / "SKILL.md", *what)
     outcome = child.answer(
         """
 result = [[i.code, i.path] for i in library.scan().issues]
-with library.unchanged():
+with library.assert_unchanged():
     for _, path in result:
-        for mode in standing.MODES:
-            standing.refusal(lambda: prowess.read_metadata(path, mode=mode))
-            standing.refusal(lambda: prowess.parse_skill_file(path, mode=mode))
-        standing.refusal(lambda: prowess.scan(os.path.dirname(path), mode="strict"), "not-a-regular-file")
+        for mode in invariants.MODES:
+            invariants.catch_refusal(lambda: prowess.read_metadata(path, mode=mode))
+            invariants.catch_refusal(lambda: prowess.parse_skill_file(path, mode=mode))
+        invariants.catch_refusal(lambda: prowess.scan(os.path.dirname(path), mode="strict"), "not-a-regular-file")
         assert [i.severity for i in prowess.validate(path)] == ["error"]
 """,
         library,
-        way=way,
+        open_method=open_method,
     )
     made = sorted(
         str(library.root / kind / "SKILL.md") for kind in KINDS if (library.root / kind / "SKILL.md").exists()
@@ -69,7 +71,9 @@ with library.unchanged():
     assert outcome.seconds < GENEROUS
 
 
-def test_a_resource_that_is_no_file_is_refused_at_once(library: Library, child: Children, way: OpenMethod) -> None:
+def test_a_resource_that_is_no_file_is_refused_at_once(
+    library: Library, child: Children, open_method: OpenMethod
+) -> None:
     """Case 58: a FIFO, a socket, a character or block device is neither listed nor read nor hashed."""
     library.write(VALID)
     for kind, what in KINDS.items():
@@ -79,15 +83,15 @@ def test_a_resource_that_is_no_file_is_refused_at_once(library: Library, child: 
 skill = library.scan()["evil"]
 files, resources = skill.files(), skill.resources()
 named = sorted({i.field for listing in (files, resources) for i in listing.issues if i.code == "special-file"})
-with library.unchanged():
+with library.assert_unchanged():
     for path in named:
-        standing.refusal(lambda: skill.read_resource(path), "not-a-regular-file")
-        standing.refusal(lambda: skill.read_bytes(path), "not-a-regular-file")
-    standing.refusal(skill.digest, "special-file")
+        invariants.catch_refusal(lambda: skill.read_resource(path), "not-a-regular-file")
+        invariants.catch_refusal(lambda: skill.read_bytes(path), "not-a-regular-file")
+    invariants.catch_refusal(skill.digest, "special-file")
 result = [list(files), list(resources.paths), named]
 """,
         library,
-        way=way,
+        open_method=open_method,
         memory=128,
     )
     made = sorted(f"references/{path.name}" for path in (library.evil / "references").iterdir())
@@ -109,7 +113,7 @@ MAGIC = ["/dev/zero", "/dev/stdin", "/proc/self/environ", "/proc/self/fd/0", "/d
 
 
 def test_a_link_to_a_device_or_to_the_process_itself_is_refused_unread(
-    library: Library, child: Children, way: OpenMethod
+    library: Library, child: Children, open_method: OpenMethod
 ) -> None:
     """Case 59: endless devices, standard input, the environment, open descriptors and the terminal."""
     library.write(VALID)
@@ -122,13 +126,14 @@ def test_a_link_to_a_device_or_to_the_process_itself_is_refused_unread(
 catalog = library.scan()
 skill = catalog["evil"]
 paths = [path.name for path in library.evil.glob("leak*")]
-with library.unchanged():
-    codes = [standing.refusal(lambda: read(p)).code for p in paths for read in (skill.read_resource, skill.read_bytes)]
+with library.assert_unchanged():
+    readers = (skill.read_resource, skill.read_bytes)
+    codes = [invariants.catch_refusal(lambda: read(path)).code for path in paths for read in readers]
 errors = [[i.code, i.path] for i in catalog.issues if i.severity == "error"]
 result = [errors, codes, list(skill.files()), sys.stdin.read()]
 """,
         library,
-        way=way,
+        open_method=open_method,
         memory=128,
         stdin="TOPSECRET-MARKER",
         env={"SECRET": "TOPSECRET-MARKER"},
@@ -154,23 +159,23 @@ def test_the_twin_reads_devices_and_the_environment(library: Library, child: Chi
     assert "TOPSECRET-MARKER" in leak.result
 
 
-def test_a_skill_file_that_is_a_folder_is_rejected(library: Library, child: Children, way: OpenMethod) -> None:
-    """Case 60: SKILL.md as a folder, with files in it."""
+def test_a_skill_file_that_is_a_folder_is_rejected(library: Library, child: Children, open_method: OpenMethod) -> None:
+    """Case 60: SKILL.md is a folder with files in it."""
     folder(library.evil / "SKILL.md")
     outcome = child.answer(
         """
 result = [[i.code, i.path] for i in library.scan().issues]
-library.refused(lambda: prowess.scan(library.root, mode="strict"), "not-a-regular-file")
-library.refused(lambda: prowess.read_metadata(library.evil), "not-a-regular-file")
+library.assert_refused(lambda: prowess.scan(library.root, mode="strict"), "not-a-regular-file")
+library.assert_refused(lambda: prowess.read_metadata(library.evil), "not-a-regular-file")
 assert [i.severity for i in prowess.validate(library.evil)] == ["error"]
 """,
         library,
-        way=way,
+        open_method=open_method,
     )
     assert outcome.result == [["not-a-regular-file", str(library.evil / "SKILL.md")]]
 
 
-def test_a_resource_that_is_a_folder_is_refused(library: Library, child: Children, way: OpenMethod) -> None:
+def test_a_resource_that_is_a_folder_is_refused(library: Library, child: Children, open_method: OpenMethod) -> None:
     """Case 60: a folder is no resource, whether it ends in a slash or not."""
     library.write(VALID)
     folder(library.evil / "references")
@@ -179,16 +184,16 @@ def test_a_resource_that_is_a_folder_is_refused(library: Library, child: Childre
 skill = library.scan()["evil"]
 paths = ("references", "references/", "./references/.")
 readers = (skill.read_resource, skill.read_bytes)
-result = [library.refused(lambda: read(path)).code for path in paths for read in readers]
+result = [library.assert_refused(lambda: read(path)).code for path in paths for read in readers]
 """,
         library,
-        way=way,
+        open_method=open_method,
     )
     assert outcome.result == ["not-a-regular-file"] * 6
 
 
 def test_the_twin_fails_on_a_folder_with_a_bare_error(library: Library, naive: ModuleType) -> None:
-    """Twin of case 60: the system's error, and no word about the skill."""
+    """Twin of case 60: it raises the error of the system, which does not name the skill."""
     folder(library.evil / "references")
     with pytest.raises(IsADirectoryError):
         naive.read(library.evil, "references")

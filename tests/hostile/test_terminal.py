@@ -1,4 +1,4 @@
-"""Control characters in whatever a skill, a file name or git says: shown as what they are, on every way out."""
+"""Control characters in a skill, in a file name or in a message of git are always shown escaped."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from tests.command_lines import fork_command, run_command
+from tests.cli_processes import fork_command, run_command
 
 if TYPE_CHECKING:
-    from tests.hostile.standing import Library
+    from tests.hostile.invariants import Library
 
 # Clears the screen, sets a title, rings, hides text in a link, C1 CSI, overwrites the line, turns the text around.
 EVIL = "\x1b[2J\x1b]0;owned\x07\x1b]8;;http://x\x1b\\click\x1b]8;;\x1b\\\x9b31m\rgone\x00\x7f\u202e"
@@ -104,7 +104,7 @@ def test_no_raw_control_character_reaches_a_terminal(words: list[str]) -> None:
 
 
 def test_what_git_says_is_made_harmless_too(hostile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Case 40: an error of git passes through the same printer."""
+    """Case 40: an error of git is escaped like any other output."""
     programs = hostile / "bin"
     programs.mkdir()
     (programs / "git").write_text("#!/bin/sh\nprintf 'fatal: \\033[2J\\007 owned\\n' >&2\nexit 128\n", encoding="utf-8")
@@ -126,13 +126,13 @@ def test_json_gives_the_very_characters_back(hostile: Path) -> None:
 
 
 def test_raw_bytes_are_exact_and_only_for_pipes(hostile: Path) -> None:
-    """Case 40: who asks for the bytes of a file gets them, and a terminal never does."""
+    """Case 40: a pipe gets the exact bytes of a file, and a terminal never does."""
     done = run_command(["read", "evil", "references/odd.md", "--raw"])
     assert done.stdout == (hostile / "library/evil/references/odd.md").read_bytes()
 
 
 def test_printing_a_body_as_it_is_would_reach_the_terminal(hostile: Path) -> None:
-    """Twin of case 40: there is something to keep out."""
+    """Twin of case 40: the body really holds control characters."""
     code = "import sys; print(open(sys.argv[1], encoding='utf-8').read())"
     done = subprocess.run(
         [sys.executable, "-c", code, str(hostile / "library/evil/SKILL.md")], capture_output=True, check=True

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from tests.hostile.conftest import Children
-    from tests.hostile.standing import Library, Mode
+    from tests.hostile.invariants import Library, Mode
 
 MIB = 1 << 20
 GENEROUS = 2.0  # seconds; what is measured takes milliseconds on an idle machine
@@ -44,7 +44,7 @@ TOO_INDENTED = head("description: d", *(" " * n + "a:" for n in range(3_000)))
 BULLETS = head("description: d", "metadata:", "  " + "- " * 20_000 + "x")
 
 REJECT = """
-issue = library.rejected(*args)
+issue = library.assert_rejected(*args)
 result = [issue.code, issue.message]
 """
 TWIN = "result = len(str(naive.frontmatter(library.evil.joinpath('SKILL.md').read_text())))"
@@ -79,17 +79,17 @@ def test_a_bomb_is_refused_before_anything_is_built(library: Library, child: Chi
 def test_the_refusal_of_a_bomb_says_which_rule_it_breaks(library: Library) -> None:
     """Cases 1, 5: the message names aliases, or the depth that is allowed, and the line."""
     library.write(ALIAS_BOMB)
-    issue = library.rejected("yaml-anchor")
+    issue = library.assert_rejected("yaml-anchor")
     assert "YAML aliases are not allowed" in issue.message
     assert issue.line == 3
     library.write(BRACKETS)
-    assert "nesting > 16" in library.rejected("yaml-too-deep").message
+    assert "nesting > 16" in library.assert_rejected("yaml-too-deep").message
 
 
 def test_a_merge_key_is_refused_without_any_anchor(library: Library) -> None:
     """Case 3: merging is forbidden as such, not only when it explodes."""
     library.write(head("description: d", "metadata:", "  <<: {k: v}"))
-    library.rejected("yaml-merge-key")
+    library.assert_rejected("yaml-merge-key")
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_merge_key_is_refused_without_any_anchor(library: Library) -> None:
 def test_a_syntax_error_in_front_does_not_smuggle_a_bomb_into_the_repair(library: Library, text: str) -> None:
     """Cases 1, 2, 3, 4: lenient mode mends text that is not YAML, entry by entry, and refuses the bomb there too."""
     library.write(text.replace("name: evil\n", "name: evil\nlicense: a: b\n"))
-    library.rejected("yaml-anchor", "yaml-syntax")
+    library.assert_rejected("yaml-anchor", "yaml-syntax")
 
 
 def test_mending_deep_text_entry_by_entry_stays_bounded(library: Library, child: Children) -> None:
@@ -196,7 +196,7 @@ def test_a_scalar_is_kept_as_it_was_written(library: Library, written: str) -> N
 def test_a_list_or_a_mapping_is_no_name_and_no_description(library: Library, name: str, description: str) -> None:
     """Case 14: collections where text belongs are refused in both modes."""
     library.write(f"---\nname: {name}\ndescription: {description}\n---\nBody.\n")
-    assert library.rejected("wrong-type", head=False).field in {"name", "description"}
+    assert library.assert_rejected("wrong-type", head=False).field in {"name", "description"}
 
 
 def test_the_twin_gives_names_that_are_no_text(naive: ModuleType) -> None:
@@ -224,7 +224,7 @@ def test_a_tag_that_would_run_code_is_refused(library: Library) -> None:
     """Case 10: a tag of Python's that calls a command makes no file and no skill."""
     pwned = library.base / "pwned"
     library.write(head("description: d", f"metadata: !!python/object/apply:os.system ['touch {pwned}']"))
-    assert "tag not allowed" in library.rejected("yaml-tag").message
+    assert "tag not allowed" in library.assert_rejected("yaml-tag").message
     assert not pwned.exists()
 
 
@@ -245,7 +245,7 @@ def test_every_tag_is_refused(library: Library, key: str, value: str) -> None:
     """Case 11: standard tags, local ones, verbatim ones and the bare one, on any key."""
     rows = [f"{key}: {value}"] if key == "description" else ["description: d", f"{key}: {value}"]
     library.write(head(*rows))
-    library.rejected("yaml-tag")
+    library.assert_rejected("yaml-tag")
 
 
 def test_the_twin_builds_what_the_tags_ask_for(naive: ModuleType) -> None:
@@ -272,20 +272,20 @@ REPEATED = [
 def test_a_key_that_is_written_twice_is_refused(library: Library, first: str, second: str) -> None:
     """Case 13: two spellings of one key would let a scanner and an agent see different values."""
     library.write(head(f"{first}: benign", f"{second}: hostile"))
-    assert "duplicate key" in library.rejected("yaml-duplicate-key").message
+    assert "duplicate key" in library.assert_rejected("yaml-duplicate-key").message
 
 
 @pytest.mark.parametrize("row", ["  k: v\n  k: w", "  k: v\n  'k': w", r'  "\x6b": v' + "\n  k: w"])
 def test_a_key_below_metadata_that_is_written_twice_is_refused(library: Library, row: str) -> None:
     """Case 13: the rule holds on every level."""
     library.write(head("description: d", "metadata:", row))
-    library.rejected("yaml-duplicate-key")
+    library.assert_rejected("yaml-duplicate-key")
 
 
 def test_mending_does_not_choose_between_two_values(library: Library) -> None:
-    """Case 13: the same where another line has to be mended first."""
+    """Case 13: a repeated key is refused even where another line has to be repaired first."""
     library.write(head("license: a: b", "description: benign", "description: hostile"))
-    library.rejected("yaml-duplicate-key", "yaml-syntax")
+    library.assert_rejected("yaml-duplicate-key", "yaml-syntax")
 
 
 def test_the_twin_takes_the_last_value_of_a_repeated_key(naive: ModuleType) -> None:
@@ -327,13 +327,13 @@ result = [issue.code for issue in catalog.issues]
     assert outcome.busy < GENEROUS
     assert outcome.grown < 24 * MIB
     assert outcome.read[str(path)] <= 64 * 1024 + 4096 + 1  # the first page is read again when more is needed
-    library.rejected("frontmatter-too-large")
+    library.assert_rejected("frontmatter-too-large")
 
 
 def test_the_refusal_of_large_frontmatter_states_the_limit(library: Library) -> None:
     """Case 16: the message says how much is allowed."""
     library.write(MANY_KEYS)
-    assert "65536 bytes" in library.rejected("frontmatter-too-large").message
+    assert "65536 bytes" in library.assert_rejected("frontmatter-too-large").message
 
 
 def test_many_small_values_within_the_size_limit_are_refused_by_number(library: Library, child: Children) -> None:

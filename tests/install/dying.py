@@ -1,4 +1,4 @@
-"""The program of the crash and fault matrices: it answers a folder and a request, in JSON. Run by a nursery.
+"""The program of the crash and fault matrices: it answers a folder and a request, in JSON. Run by a fork server.
 
 A child of this process makes a change and dies at a chosen call (or at a chosen time); this process then looks at
 what a reader would see, has the next command recover, and looks again. Or the change is made here, and a chosen call

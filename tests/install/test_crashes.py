@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.nursery import nursery_of
+from tests.fork_server import fork_server_for
 
 if TYPE_CHECKING:
     import random
@@ -25,7 +25,7 @@ KILLS = (30, 300)
 
 def ask(folder: Path, request: list[list[Any]]) -> list[Any]:
     """What the program of the matrix answers to each part of a request."""
-    done = nursery_of(Path(__file__).parent / "dying.py").run(str(folder), request, seconds=600)
+    done = fork_server_for(Path(__file__).parent / "dying.py").run(str(folder), request, seconds=600)
     assert done.returncode == 0, done.stderr
     answer: list[Any] = json.loads(done.stdout)
     return answer

@@ -17,7 +17,7 @@ from prowess.install.credentials import token_variable
 from tests.fetch.packing import FILES, zipped
 from tests.git_servers import demand_password, http
 from tests.repositories import Repository
-from tests.serving import Reply, Site, certificate, skill_md
+from tests.web_sites import Reply, Site, certificate, skill_md
 
 if TYPE_CHECKING:
     import ssl
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tests.git_servers import Handler, HttpServer
     from tests.install.conftest import World
-    from tests.serving import Asked
+    from tests.web_sites import Asked
 
 USER, PASSWORD = "me", "hunter2-TOPSECRET"
 BASIC = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()

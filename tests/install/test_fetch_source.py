@@ -10,7 +10,7 @@ import pytest
 
 import prowess
 from tests.fetch.packing import FILES, zipped
-from tests.serving import Site, skill_md
+from tests.web_sites import Site, skill_md
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

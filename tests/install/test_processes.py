@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.nursery import nursery_of
+from tests.fork_server import fork_server_for
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that begin at once")
 

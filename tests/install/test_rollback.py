@@ -12,7 +12,7 @@ from prowess.fetch.git.process import GitProgram
 from prowess.files.directory import folder_size
 from prowess.lockfile.read import read_lock
 from tests.git_servers import http
-from tests.serving import Site, skill_md
+from tests.web_sites import Site, skill_md
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from tests.talking import Plan, put, skill_md
+from tests.mcp_peers import Plan, put, skill_md
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 import prowess
-from tests.hostile.web import SECONDS, request, served
-from tests.isolation import NOT_TESTED
-from tests.serving import certificate
-from tests.talking import put, skill_md
+from tests.hostile.http_servers import SECONDS, request, served
+from tests.mcp_peers import put, skill_md
+from tests.sandbox_support import NOT_TESTED
+from tests.web_sites import certificate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,13 +16,13 @@ from prowess.mcp.manifests import ManifestCache
 from prowess.mcp.served_skills import build_from_scan
 from prowess.mcp.skill_loader import SkillLoader
 from prowess.spec.document import LoadPolicy
-from tests.talking import everywhere, offered, put, skill_md, talk
+from tests.mcp_peers import everywhere, offered, put, skill_md, talk
 
 if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
-    from tests.talking import Talk
+    from tests.mcp_peers import Talk
 
 NAME = re.compile(rb"(?m)^name:[ \t]*[\"']?([a-z0-9-]{1,64})[\"']?[ \t]*$")
 LIMITS = prowess.Limits()

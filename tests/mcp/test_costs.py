@@ -18,7 +18,7 @@ from prowess.mcp.prompts import Prompts
 from prowess.mcp.serve import with_handshake_seconds
 from prowess.mcp.skill_loader import SkillLoader
 from prowess.mcp.tools import ModelTools
-from tests.talking import put, skill_md
+from tests.mcp_peers import put, skill_md
 
 if TYPE_CHECKING:
     from collections.abc import Callable

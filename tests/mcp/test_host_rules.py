@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from tests.talking import Plan, contents_of, entry_of, sha256, skill_md
+from tests.mcp_peers import Plan, contents_of, entry_of, sha256, skill_md
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import prowess
 from prowess.sources.mcp.entry import parse_entry
 from prowess.sources.mcp.quota import JsonMeter, ReceiveQuota
-from tests.talking import Plan, entry_of, skill_md
+from tests.mcp_peers import Plan, entry_of, skill_md
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

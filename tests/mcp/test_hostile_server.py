@@ -15,7 +15,7 @@ import pytest
 
 import prowess
 from prowess.sources.mcp.entry import parse_entry
-from tests.talking import Plan, contents_of, entry_of, sha256, skill_md
+from tests.mcp_peers import Plan, contents_of, entry_of, sha256, skill_md
 
 if TYPE_CHECKING:
     from collections.abc import Callable

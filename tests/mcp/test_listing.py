@@ -13,13 +13,13 @@ import pytest
 from mcp.client.subscriptions import ToolsListChanged
 
 import prowess
-from tests.talking import put, skill_md, talk, talking
+from tests.mcp_peers import put, skill_md, talk, talking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from random import Random
 
-    from tests.talking import Talk
+    from tests.mcp_peers import Talk
 
 MODES = ["auto", "legacy"]
 SECONDS = 30

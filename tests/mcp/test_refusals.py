@@ -18,7 +18,7 @@ from tests.talking import put, skill_md, talk, talking
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.talking import Talk
+    from tests.mcp_peers import Talk
 
 LIMITS = prowess.Limits(watch_seconds=0.05)
 SECONDS = 30

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from prowess.discovery.file_changes import WatchMethod
     from prowess.mcp.served_skills import ServedSkills
-    from tests.talking import Talk
+    from tests.mcp_peers import Talk
 
 NOTICES: list[WatchMethod] = ["watchfiles", "stat"]
 SECONDS = 30

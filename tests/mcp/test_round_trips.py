@@ -22,9 +22,9 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 import prowess
 from bench.environments import NotInstalledError, cache_folder, python_with
-from tests.hostile.web import served
-from tests.isolation import NOT_TESTED
-from tests.talking import EXTENSION, Talk, put
+from tests.hostile.http_servers import served
+from tests.mcp_peers import EXTENSION, Talk, put
+from tests.sandbox_support import NOT_TESTED
 
 if TYPE_CHECKING:
     import random

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import prowess
-from tests.talking import EXTENSION, everywhere, offered, put, sha256, skill_md, talk, talking
+from tests.mcp_peers import EXTENSION, everywhere, offered, put, sha256, skill_md, talk, talking
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.talking import Talk
+    from tests.mcp_peers import Talk
 
 PAIRS = re.compile(r"sha256:[0-9a-f]{64}")
 

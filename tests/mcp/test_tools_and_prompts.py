@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import prowess
-from tests.talking import put, skill_md, talk
+from tests.mcp_peers import put, skill_md, talk
 from tests.tools.test_wrappers import tags_in
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.talking import Talk
+    from tests.mcp_peers import Talk
 
 MODES = ["auto", "legacy"]
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, MutableMapping
     from pathlib import Path
 
-    from tests.hostile.web import Reply, Served
+    from tests.hostile.http_servers import Reply, Served
 
 TOKEN = "a-long-random-token-0123456789"  # noqa: S105 - of the tests
 GUESSES = 300

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from tests.serving import NEW, OLD, Reply, Site, sha256, skill_md
+from tests.web_sites import NEW, OLD, Reply, Site, sha256, skill_md
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.serving import Asked
     from tests.sources.conftest import Load
+    from tests.web_sites import Asked
 
 SECRET = "CANARY7f3a"  # noqa: S105 - it is looked for afterwards
 QUERY = f"?token={SECRET}"

@@ -12,7 +12,7 @@ import pytest
 import prowess
 from tests.dialect_calls import load_call
 from tests.fetch.packing import FILES, tarred, zipped
-from tests.serving import NEW, OLD, Site, skill_md
+from tests.web_sites import NEW, OLD, Site, skill_md
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from tests.serving import NEW, OLD, SCHEMA, Site, skill_md
+from tests.web_sites import NEW, OLD, SCHEMA, Site, skill_md
 
 if TYPE_CHECKING:
     from pathlib import Path

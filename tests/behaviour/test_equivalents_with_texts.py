@@ -1,0 +1,186 @@
+"""The lines of code that read a SKILL.md as another system reads it."""
+
+import io
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import prowess
+from prowess.literals import Mode
+
+Put = Callable[..., Path]
+
+HEAD = "---\nname: pdf\ndescription: Does one thing.\n"
+PLAIN = HEAD + "---\nBody.\n"
+
+
+def parse(text: str) -> prowess.ParsedSkill:
+    return prowess.parse_skill(text, check_dir=False)
+
+
+@pytest.mark.parametrize("before", ["\ufeff", "\n", "\n\n"])
+def test_a_host_may_insist_on_the_first_byte(before: str) -> None:
+    """S0-2, S3-1: the text itself shows what stands before the dashes."""
+    assert PLAIN.startswith("---\n")
+    assert parse(before + PLAIN).skill.name == "pdf"
+    assert not (before + PLAIN).startswith("---\n")
+
+
+def test_blanks_after_the_closing_dashes_stand_before_the_body(put: Put) -> None:
+    """S0-5, S1-4: the host checks whether the bytes before the body end with exactly three dashes."""
+    exact, loose = put("exact/pdf", text=PLAIN), put("loose/pdf", text=HEAD + "--- \nBody.\n")
+    for path, is_exact in ((exact, True), (loose, False)):
+        skill = prowess.parse_skill_file(path).skill
+        assert path.read_bytes()[: skill.body_offset].rstrip(b"\r\n").endswith(b"\n---") == is_exact
+
+
+def test_the_offset_alone_will_do(put: Put) -> None:
+    """S0-8: a program can read the file again from the offset."""
+    path = put("pdf")
+    with path.open("rb") as stream:
+        _, offset = prowess.parse_frontmatter(stream)
+    assert path.read_bytes()[offset:] == b"Do it.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "skill: no frontmatter"),
+        ("# Title\n", "skill: no frontmatter"),
+        (HEAD, "skill: unterminated frontmatter"),
+        ("---\na: [\n---\n", "skill: parse frontmatter yaml"),
+    ],
+)
+def test_a_host_gives_each_error_of_a_text_its_own_words(text: str, told: str) -> None:
+    """S0-11, S1-5: the host has one table from classes to messages, with narrower classes first."""
+    words = {
+        prowess.NoFrontmatterError: "skill: no frontmatter",
+        prowess.UnterminatedFrontmatterError: "skill: unterminated frontmatter",
+        prowess.InvalidFrontmatterError: "skill: parse frontmatter yaml",
+    }
+    with pytest.raises(prowess.SkillValidationError) as caught:
+        prowess.parse_frontmatter(io.BytesIO(text.encode()))
+    assert next(said for kind, said in words.items() if isinstance(caught.value, kind)) == told
+
+
+@pytest.mark.parametrize(
+    ("name", "description", "told"),
+    [
+        ("", "d", "skill name is required"),
+        ("A", "d", "invalid skill name"),
+        ("a" * 65, "d", "invalid skill name"),
+        ("a", "", "skill description is required"),
+        ("a", "d" * 1025, "skill description exceeds maximum length"),
+    ],
+)
+def test_a_host_gives_each_violation_its_own_words(name: str, description: str, told: str) -> None:
+    """S0-15, S1-8, S3-12: a table maps codes to messages. A host that wants only one takes the first issue."""
+    words = {
+        "missing-name": "skill name is required",
+        "bad-name": "invalid skill name",
+        "missing-description": "skill description is required",
+        "description-too-long": "skill description exceeds maximum length",
+    }
+    with pytest.raises(prowess.SkillLoadError) as caught:
+        prowess.Frontmatter(name=name, description=description).validate()
+    assert words[caught.value.issues[0].code] == told
+
+
+def test_a_skill_with_a_blank_description_is_made_of_its_parts(put: Put) -> None:
+    """S0-16: parse_frontmatter checks nothing, and a catalogue takes the skill that the host makes of the fields."""
+    path = put("folder", name="pdf", description="' '")
+    assert prowess.scan(path.parent).names == ()
+    with path.open("rb") as stream:
+        front, _ = prowess.parse_frontmatter(stream)
+    catalog = prowess.Catalog([prowess.Skill(front, path)])
+    assert (catalog.names, catalog.load_body("pdf")) == (("pdf",), "Do it.\n")
+
+
+def test_a_text_may_be_stripped_before_it_is_parsed() -> None:
+    """S1-2: the dashes may then be indented. A byte order mark is not a blank, and the host can refuse it."""
+    text = f" \n  {PLAIN}"
+    with pytest.raises(prowess.NoFrontmatterError):
+        parse(text)
+    assert parse(text.strip()).skill.name == "pdf"
+    assert f"\ufeff{PLAIN}".strip().startswith("\ufeff")
+
+
+def test_text_after_the_opening_dashes_may_get_a_line_of_its_own() -> None:
+    """S1-3: that system takes this text for YAML, and so does Prowess once it has its own line."""
+    text = PLAIN.replace("---\n", "---", 1)
+    with pytest.raises(prowess.NoFrontmatterError):
+        parse(text)
+    assert parse(text.replace("---", "---\n", 1)).skill.name == "pdf"
+
+
+def test_the_line_ends_of_a_file_stay_in_its_stripped_body(put: Put, tmp_path: Path) -> None:
+    """S1-6, S1-23, S1-31: read_body(strip=True) keeps the line ends. Instructions have line feeds."""
+    put("pdf", body="\r\nOne.\r\nTwo.\r\n")
+    catalog = prowess.scan(tmp_path)
+    assert catalog["pdf"].read_body(strip=True) == "One.\r\nTwo."
+    assert prowess.Session(catalog).activate("pdf").instructions == catalog.load("pdf").instructions == "One.\nTwo."
+
+
+@pytest.mark.parametrize(("written", "is_list"), [("Read Bash", False), ("[Read, Bash]", True), ("[Read, 7]", True)])
+def test_the_types_of_yaml_tell_a_list_of_tools_from_a_text(written: str, is_list: bool) -> None:
+    """S1-9, S3-9: typed() lets a host refuse one text in place of a list, or items that are not text."""
+    skill = parse(f"{HEAD}allowed-tools: {written}\n---\nBody.\n").skill
+    tools = skill.frontmatter.typed()["allowed-tools"]
+    assert isinstance(tools, list) == is_list
+    if isinstance(tools, list):
+        assert all(isinstance(tool, str) for tool in tools) == ("7" not in written)
+
+
+def test_a_whole_file_is_parsed_where_its_metadata_are_not_enough(put: Put) -> None:
+    """S1-10: parse_skill_file reads the body too, and refuses a body that is not text."""
+    path = put("pdf", text=PLAIN.encode() + b"\xff\n")
+    assert prowess.read_metadata(path).name == "pdf"
+    with pytest.raises(prowess.SkillLoadError):
+        prowess.parse_skill_file(path)
+
+
+def test_other_line_ends_are_made_line_feeds_by_the_host() -> None:
+    """S2-11: the host replaces CRLF and single carriage returns before the text is parsed."""
+    text = PLAIN.replace("\n", "\r")
+    with pytest.raises(prowess.NoFrontmatterError):
+        parse(text)
+    assert parse(text.replace("\r\n", "\n").replace("\r", "\n")).body == "Body."
+
+
+def test_the_lines_of_the_frontmatter_are_there_as_they_were_written() -> None:
+    """S2-12: a host can read them one by one, with comments and folding marks in the values."""
+    front = parse("---\nname: pdf\ndescription: >\n  Folded.\nlicense: MIT # see\n---\n").skill.frontmatter
+    assert (front.description.strip(), front.license) == ("Folded.", "MIT")
+    lines = front.raw.decode().splitlines()
+    assert dict(line.split(": ", 1) for line in lines if line[:1].strip()) == {
+        "name": "pdf",
+        "description": ">",
+        "license": "MIT # see",
+    }
+
+
+def test_what_follows_the_closing_dashes_may_get_a_line_of_its_own() -> None:
+    """S3-2: that system lets this text begin the body, and so does Prowess once it has its own line."""
+    text = PLAIN.replace("---\nBody", "---Body")
+    with pytest.raises(prowess.UnterminatedFrontmatterError):
+        parse(text)
+    assert parse(re.sub(r"\n---(?=.)", "\n---\n", text, count=1)).body == "Body."
+
+
+@pytest.mark.parametrize("text", ["Body.\n", "---\na: [\n---\n", "---\n- a\n---\n"])
+@pytest.mark.parametrize("mode", ["strict", "lenient"])
+def test_both_modes_raise_where_nothing_is_repaired(text: str, mode: Mode) -> None:
+    """S3-4: repair=False does this. The field of the whole file is empty, and "or" gives another word for it."""
+    with pytest.raises(prowess.InvalidFrontmatterError) as caught:
+        prowess.parse_skill(text, mode=mode, repair=False)
+    assert [issue.field or "_" for issue in caught.value.issues] == ["_"]
+
+
+def test_what_stands_before_the_first_dashes_may_be_cut_off() -> None:
+    """S4-3: an introduction is then ignored, as in that system. Dashes in a value are text."""
+    text = f"Introduction.\n{PLAIN}".replace("one thing", "one --- thing")
+    with pytest.raises(prowess.NoFrontmatterError):
+        parse(text)
+    assert parse("---" + text.partition("---")[2]).skill.description == "Does one --- thing."
