@@ -14,7 +14,7 @@ import pytest
 
 import prowess
 from prowess.spec.lookalikes import name_skeleton
-from tests.nursery import nursery_of
+from tests.fork_server import fork_server_for
 from tests.repositories import skill_text
 
 if TYPE_CHECKING:

@@ -20,6 +20,6 @@ ROUNDS = (1, 50)
 @pytest.mark.parametrize("scenario", ["same", "versions", "remove", "list"])
 def test_sixteen_processes_at_once_leave_one_whole_version(tmp_path: Path, scenario: str, full: bool) -> None:
     """They install one skill, or different versions of it, or some install while others remove or list."""
-    done = nursery_of(Path(__file__).parent / "crowd.py").run(str(tmp_path), scenario, ROUNDS[full], seconds=1800)
+    done = fork_server_for(Path(__file__).parent / "crowd.py").run(str(tmp_path), scenario, ROUNDS[full], seconds=1800)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == []

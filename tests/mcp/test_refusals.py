@@ -13,7 +13,7 @@ from prowess.errors import HINTS
 from prowess.mcp.http.access import make_access
 from prowess.mcp.http.app import make_guarded_app
 from prowess.mcp.http.bind import check_token, parse_bind, parse_host_names, parse_origins, token_in
-from tests.talking import put, skill_md, talk, talking
+from tests.mcp_peers import put, skill_md, talk, talking
 
 if TYPE_CHECKING:
     from pathlib import Path

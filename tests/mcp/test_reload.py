@@ -14,7 +14,7 @@ import prowess
 from prowess.mcp.live_catalog import LiveCatalog
 from prowess.mcp.options import ServeOptions
 from prowess.mcp.skill_loader import SkillLoader
-from tests.talking import offered, put, skill_md, talking
+from tests.mcp_peers import offered, put, skill_md, talking
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,8 +14,8 @@ from prowess import Limits
 from prowess.mcp.http.access import make_access
 from prowess.mcp.http.guard import RequestGuard
 from prowess.mcp.http.rate_limits import WrongTokens
-from tests.hostile.web import served
-from tests.talking import put, skill_md
+from tests.hostile.http_servers import served
+from tests.mcp_peers import put, skill_md
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, MutableMapping

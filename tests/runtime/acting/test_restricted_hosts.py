@@ -32,7 +32,7 @@ def test_where_namespaces_are_refused_scripts_limits_and_runaways_are_as_elsewhe
         # A Python that is mounted elsewhere has no packages of its own.
         words = ["-q", "-p", "no:cacheprovider", "-k", "not python_is_the_one", *(str(HERE / name) for name in FILES)]
         done = subprocess.run(
-            [sys.executable, TESTS / "restricted.py", options, RUN_TESTS, *words],
+            [sys.executable, TESTS / "restricted_host.py", options, RUN_TESTS, *words],
             env={**os.environ, "HOME": f"{base}/home", "TMPDIR": f"{base}/temporary"},
             cwd=TESTS.parent,
             capture_output=True,
