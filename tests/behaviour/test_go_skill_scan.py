@@ -15,6 +15,7 @@ REFUSING = """
 import os, sys
 import prowess
 
+prowess.scan  # its modules are loaded before the call is replaced: they ask the system what it can do
 opened = os.open
 
 def refusing(path, *args, **kwargs):
