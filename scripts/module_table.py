@@ -1,4 +1,4 @@
-"""The table of modules in ``docs/architecture.md``, made from the first line of each module's docstring.
+"""The table of modules in ``docs/explanation/architecture.md``, made from the first line of each module's docstring.
 
 ``make manual`` writes it; a test compares the page with what this module makes.
 """
