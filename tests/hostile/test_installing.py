@@ -62,8 +62,8 @@ def test_among_other_skills_such_a_name_is_not_linked(guarded: Guarded) -> None:
 
 
 def test_a_name_that_looks_like_an_installed_one_is_pointed_out(guarded: Guarded) -> None:
-    """Case 31: by look or by one letter."""
-    for name in ("g00d", "goood"):
+    """Case 31: by look, by one letter, or by two that are swapped."""
+    for name in ("g00d", "goood", "godo"):
         with guarded.unharmed():
             guarded.installer.install_local(source(guarded, name), project=True)
             assert "near-name" in {issue.code for issue in guarded.installer.issues}
