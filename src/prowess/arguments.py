@@ -126,8 +126,7 @@ def check_callable(given: object, argument: str) -> None:
 def check_method(given: object, argument: str, method: str, remedy: str) -> None:
     """Raise ``SourceError`` unless the value has that method."""
     if not callable(getattr(given, method, None)):
-        message = f"{argument} has a method {method}(), which {describe_value(given)} has not; {remedy}"
-        raise SourceError(message)
+        raise SourceError(f"{argument} has a method {method}(), which {describe_value(given)} has not; {remedy}")
 
 
 def check_path(given: str | os.PathLike[str], argument: str, remedy: str = "") -> str:

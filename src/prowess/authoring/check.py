@@ -90,7 +90,8 @@ def check(
     else:
         issues = [*_find_own_issues(files, skills, limits), *_find_budget_issue(skills, tokens, budget)]
     findings = _make_findings(issues, judge_by_reference if spec else judge_by_rules, limits)
-    return CheckReport(files, tuple(_sort_findings(findings)), tokens, listing_costs(skills))
+    ordered = sorted(findings, key=lambda f: (f.path, f.line, _SEVERITY_RANK[f.severity], f.code, f.column))
+    return CheckReport(files, tuple(ordered), tokens, listing_costs(skills))
 
 
 def _find_own_issues(files: tuple[str, ...], skills: list[Skill], limits: Limits) -> Iterator[Issue]:
@@ -188,8 +189,9 @@ def _folder_name(file: str) -> str:
 
 
 def _filename_case_issue(file: str) -> Issue:
-    message = f"the file is named {os.path.basename(file)}, not {SKILL_FILE}"
-    return Issue("filename-case", "", message, file, 1, "warning")
+    return Issue(
+        "filename-case", "", f"the file is named {os.path.basename(file)}, not {SKILL_FILE}", file, 1, "warning"
+    )
 
 
 def _find_placeholder_text(file: str, limits: Limits) -> Iterator[Issue]:
@@ -244,7 +246,3 @@ def _find_fixable(path: str, issues: list[Issue], judge: FindIssues, limits: Lim
     before, after = ({(issue.code, issue.field) for issue in judge(text, path)} for text in (fixed.before, fixed.after))
     renamed = {("filename-case", "")} if fixed.new_path else set()
     return frozenset((before - after) | renamed)
-
-
-def _sort_findings(findings: Iterator[Finding]) -> list[Finding]:
-    return sorted(findings, key=lambda f: (f.path, f.line, _SEVERITY_RANK[f.severity], f.code, f.column))

@@ -155,8 +155,7 @@ class CachedFetcher:
             if not _parse_freshness(response.headers.get("cache-control", ""), 0)[1]:
                 self.cache.write(body)
         if size is not None and len(body) != size:
-            message = f"{display_url(url)} has {len(body)} bytes; the index says {size}"
-            raise FetchError(message, code="digest-mismatch")
+            raise FetchError(f"{display_url(url)} has {len(body)} bytes; the index says {size}", code="digest-mismatch")
         return body
 
     def _accept_response(self, request: DownloadRequest, response: HttpResponse) -> Download | None:
@@ -194,8 +193,9 @@ class CachedFetcher:
             state = (
                 "is not here any more" if body is None else f"is {_format_days(age)} old, which is too old to stand in"
             )
-            message = f"{display_url(record.url)} went back: {reason}; the newest that was seen {state}"
-            raise FetchError(message, code="rolled-back")
+            raise FetchError(
+                f"{display_url(record.url)} went back: {reason}; the newest that was seen {state}", code="rolled-back"
+            )
         return Download(body, record.final_url, rollback_reason=reason)
 
     def _merge_hashes(self, record: CacheRecord | None, before: frozenset[str], now: frozenset[str]) -> tuple[str, ...]:
@@ -235,8 +235,9 @@ class CachedFetcher:
 def _check_digest(url: str, body: bytes, digest: str) -> None:
     actual = sha256_hex(body)
     if actual != digest:
-        message = f"{display_url(url)} has the SHA-256 {actual}; the index announces {digest}"
-        raise FetchError(message, code="digest-mismatch")
+        raise FetchError(
+            f"{display_url(url)} has the SHA-256 {actual}; the index announces {digest}", code="digest-mismatch"
+        )
 
 
 def _find_rollback(record: CacheRecord, response: HttpResponse, hashes: frozenset[str]) -> str:

@@ -186,8 +186,9 @@ def _refuse_conflict(text: str, path: str) -> None:
     names = find_differing_entries(sides) if sides is not None else ()
     more = f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
     shown = f"; the entries that differ: {', '.join(names[:MAX_LISTED_NAMES])}{more}" if names else ""
-    message = f"the lock file is in conflict: it holds git's markers (line {line}){shown}"
-    raise InstallError(message, path, "lock-conflict")
+    raise InstallError(
+        f"the lock file is in conflict: it holds git's markers (line {line}){shown}", path, "lock-conflict"
+    )
 
 
 class _BadEntryError(Exception):

@@ -125,8 +125,9 @@ def _list_entries(value: object, path: str) -> list[dict[str, object]]:
     for index, entry in enumerate(entries):
         if not isinstance(entry, Mapping):
             remedy = f"; write {{'dir': {entry!r}}}" if isinstance(entry, str) else ""
-            message = f"expected a list of entries with 'dir' or 'name', and sources[{index}] is {entry!r}{remedy}"
-            raise SourceError(message, path)
+            raise SourceError(
+                f"expected a list of entries with 'dir' or 'name', and sources[{index}] is {entry!r}{remedy}", path
+            )
     return [dict(entry) for entry in entries]
 
 

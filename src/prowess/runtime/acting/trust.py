@@ -78,8 +78,7 @@ class Trust:
         self.policy: TrustPolicy = policy or ("ask" if ask is not None else "granted")
         self._ask = ask
         if self.policy not in _POLICIES:
-            message = f"unknown policy {self.policy!r}; one of {', '.join(_POLICIES)}"
-            raise NotTrustedError(message, code="bad-argument")
+            raise NotTrustedError(f"unknown policy {self.policy!r}; one of {', '.join(_POLICIES)}", code="bad-argument")
         if self.policy == "ask" and ask is None:
             raise NotTrustedError("the policy 'ask' needs somebody to ask: Trust(ask=callback)", code="bad-argument")
 
@@ -267,8 +266,9 @@ def _parse_grants(content: Any) -> dict[str, Grant]:  # noqa: ANN401 - any JSON
 
 def _digest_local_skill(skill: Skill) -> str:
     if not skill.is_local:
-        message = f"skill {skill.name!r} is not a folder on this machine: it cannot be trusted"
-        raise NotTrustedError(message, skill.location, "not-local")
+        raise NotTrustedError(
+            f"skill {skill.name!r} is not a folder on this machine: it cannot be trusted", skill.location, "not-local"
+        )
     return skill.digest()
 
 

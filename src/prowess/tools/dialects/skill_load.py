@@ -75,8 +75,9 @@ def _answer_load(view: View, arguments: Mapping[str, Any]) -> ToolResult:
 def _find_refusal(view: View, name: str) -> ToolResult | None:
     if not view.may_use(name):
         allowed = ", ".join(view.options.allowed or ()) or "(none)"
-        message = f"skill '{name}' is not available to this agent. allowed: [{allowed}]"
-        return error_result(message, skill=name, reason="not_allowed")
+        return error_result(
+            f"skill '{name}' is not available to this agent. allowed: [{allowed}]", skill=name, reason="not_allowed"
+        )
     if not view.session.is_available(name):
         return error_result(f"skill '{name}' is allowed but not registered", skill=name, reason="missing")
     return None
@@ -121,8 +122,7 @@ def _answer_resource(view: View, arguments: Mapping[str, Any]) -> ToolResult:
         message = f"resource '{path}' exceeds {limit} bytes — refusing to inline it"
         return error_result(message, skill=name, resource=path, reason="too_large")
     except ResourceError as error:
-        message = f"cannot read '{path}': {error.message}"
-        return error_result(message, skill=name, resource=path, reason="read_failed")
+        return error_result(f"cannot read '{path}': {error.message}", skill=name, resource=path, reason="read_failed")
     return ToolResult(content, data={"skill": name, "resource": path})
 
 
