@@ -42,9 +42,7 @@ def raise_bad_argument(argument: str, expected: str, given: object, remedy: str 
 
 def show_path_argument(given: object) -> str:
     """Return a path as a remedy shows it between the parentheses of a call: shortened, or ``…`` when it is no path."""
-    if not isinstance(given, str | os.PathLike):
-        return "…"
-    return repr(_shorten(str(os.fspath(given))))
+    return repr(_shorten(str(os.fspath(given)))) if isinstance(given, str | os.PathLike) else "…"
 
 
 def check_text(given: object, argument: str) -> None:

@@ -105,7 +105,15 @@ def _find_own_issues(files: tuple[str, ...], skills: list[Skill], limits: Limits
     for skill in skills:
         if skill.location not in with_errors:
             yield from _mcp_issues(skill, limits)
-    yield from (_filename_case_issue(file) for file in files if os.path.basename(file) != SKILL_FILE)
+    yield from (
+        (
+            Issue(
+                "filename-case", "", f"the file is named {os.path.basename(file)}, not {SKILL_FILE}", file, 1, "warning"
+            )
+        )
+        for file in files
+        if os.path.basename(file) != SKILL_FILE
+    )
     for file in files:
         yield from _find_placeholder_text(file, limits)
         yield from secret_issues(file, limits)
@@ -123,9 +131,7 @@ def _with_nearest_key(issue: Issue) -> Issue:
     close = get_close_matches(
         issue.field.lower()[:_MAX_KEY_LENGTH], sorted(SPEC_FIELDS | EXTENSION_FIELDS), n=1, cutoff=_SIMILAR_KEY_RATIO
     )
-    if not close:
-        return issue
-    return replace(issue, message=f"{issue.message}; is {close[0]!r} meant?")
+    return replace(issue, message=f"{issue.message}; is {close[0]!r} meant?") if close else issue
 
 
 def _mcp_issues(skill: Skill, limits: Limits) -> Iterator[Issue]:
@@ -186,12 +192,6 @@ def remove_duplicate_files(files: Iterable[str]) -> tuple[str, ...]:
 def _folder_name(file: str) -> str:
     """Return the name of the skill's folder, which names the skill in a progress bar."""
     return os.path.basename(os.path.dirname(file))
-
-
-def _filename_case_issue(file: str) -> Issue:
-    return Issue(
-        "filename-case", "", f"the file is named {os.path.basename(file)}, not {SKILL_FILE}", file, 1, "warning"
-    )
 
 
 def _find_placeholder_text(file: str, limits: Limits) -> Iterator[Issue]:

@@ -58,9 +58,8 @@ def _find_confusing_names(skills: Sequence[Skill]) -> Iterator[Issue]:
 
 def _is_confusing(one: str, other: str) -> bool:
     """Return whether two names that share a lookup form may be meant to differ so little."""
-    if one == other:
-        return False
-    if max(len(one), len(other)) < _MIN_NAME_LENGTH and name_skeleton(one) != name_skeleton(other):
+    is_short = max(len(one), len(other)) < _MIN_NAME_LENGTH
+    if one == other or (is_short and name_skeleton(one) != name_skeleton(other)):
         return False
     # Names that differ only in a number, such as step-1 and step-2, are a series and not a mistake.
     is_series = one.translate(_WITHOUT_DIGITS) == other.translate(_WITHOUT_DIGITS)

@@ -150,7 +150,11 @@ class CachedFetcher:
             if response.status in _GONE_STATUSES:
                 raise FetchError(f"{display_url(url)} is answered with status {response.status}", code="http-status")
             body = response.body
-            _check_digest(url, body, digest)
+            actual = sha256_hex(body)
+            if actual != digest:
+                raise FetchError(
+                    f"{display_url(url)} has the SHA-256 {actual}; the index announces {digest}", code="digest-mismatch"
+                )
             # Bytes that are named by their hash are always fresh; only "no-store" counts.
             if not _parse_freshness(response.headers.get("cache-control", ""), 0)[1]:
                 self.cache.write(body)
@@ -230,14 +234,6 @@ class CachedFetcher:
         now = time.time()
         fresh_until = now + min(seconds, self.limits.max_cache_seconds)
         self.cache.write_record(replace(record, stored_at=now, fresh_until=fresh_until))
-
-
-def _check_digest(url: str, body: bytes, digest: str) -> None:
-    actual = sha256_hex(body)
-    if actual != digest:
-        raise FetchError(
-            f"{display_url(url)} has the SHA-256 {actual}; the index announces {digest}", code="digest-mismatch"
-        )
 
 
 def _find_rollback(record: CacheRecord, response: HttpResponse, hashes: frozenset[str]) -> str:

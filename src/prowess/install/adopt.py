@@ -127,8 +127,7 @@ def _no_source_issue(skill: AdoptableSkill, scope: InstallScope, what: str) -> I
 
 def _adopt_one(store: Store, skill: AdoptableSkill) -> list[Issue]:
     """Move one skill into the install base, link it, and record it; returns what was noticed."""
-    source = source_for_lock(skill.spec, store.scope)
-    refuse_taken(skill.tree.name, source, store.scope, store.locked)
+    refuse_taken(skill.tree.name, source_for_lock(skill.spec, store.scope), store.scope, store.locked)
     request = InstallRequest(skill.spec, "", InstallOptions(skill.agents, replace=True, replace_foreign=True))
     locked = dict(store.locked)
     issues = stage_install(store, locked, skill.tree, request)

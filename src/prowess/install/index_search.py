@@ -121,8 +121,7 @@ def _ask_index(address: str, access: SourceAccess) -> _IndexListing:
     """The skills of one index, or those that its address chooses; raises ``SkillError`` when it does not answer."""
     spec = parse_typed_source(address)
     listing = _list_index(spec, access)
-    skills = [skill for skill in listing.skills if not spec.skills or skill.name in spec.skills]
-    return listing._replace(skills=skills)
+    return listing._replace(skills=[skill for skill in listing.skills if not spec.skills or skill.name in spec.skills])
 
 
 def _list_index(spec: SourceSpec, access: SourceAccess) -> _IndexListing:

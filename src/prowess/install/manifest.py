@@ -120,8 +120,7 @@ def parse_entry(entry: ManifestEntry, defaults: ManifestDefaults, folder: str) -
 
 def declared_places(spec: SourceSpec) -> list[str]:
     """The places, as ``org/name``, that the install of a declared source fills."""
-    chosen = dict.fromkeys(f"{spec.org}/{link_name(skill)}" for skill in spec.skills)
-    return list(chosen) or [spec.full_name]
+    return list(dict.fromkeys(f"{spec.org}/{link_name(skill)}" for skill in spec.skills)) or [spec.full_name]
 
 
 def manifest_file_name(folder: str) -> str:

@@ -192,9 +192,8 @@ def refuse_manifest_diff(diff: ManifestDiff, locked: LockEntries, scope: Install
 
 def _describe_lock_state(entry: LockEntry, declaration: Declaration) -> str:
     """The mode in which an entry is locked when another one is declared, else the version."""
-    if entry.mode != declaration.mode:
-        return f"as {_describe_mode(entry.mode)}"
-    return f"at {_describe_version(entry.ref)}"
+    is_other_mode = entry.mode != declaration.mode
+    return f"as {_describe_mode(entry.mode)}" if is_other_mode else f"at {_describe_version(entry.ref)}"
 
 
 def find_stale_declarations(

@@ -27,8 +27,7 @@ def find_catalog_issues(skills: tuple[Skill, ...], shadowed: tuple[Shadowed, ...
     """Every finding about the ``skills`` of a catalogue, and about the copies that lost to them."""
     winners = {skill.name: skill.location for skill in skills}
     for lost in shadowed:
-        project = lost.reason.startswith("a project's")
-        code = "shadowed-by-project" if project else "duplicate-name"
+        code = "shadowed-by-project" if lost.reason.startswith("a project's") else "duplicate-name"
         yield Issue(
             code, "name", f"{lost.name!r} is taken by {winners[lost.name]}: {lost.reason}", lost.location, 0, "warning"
         )

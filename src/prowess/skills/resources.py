@@ -113,8 +113,7 @@ def list_resources(base: str, parts: tuple[str, ...], own: str, location: str, l
     other, issues = _list_visible(top, "", location, limits)
     issues += (issue for _, group_issues in groups.values() for issue in group_issues)
     other = tuple(name for name in other if name != own and name not in _SKILL_FILE_NAMES)
-    names = {name: files for name, (files, _) in groups.items()}
-    return Resources(**names, other=other, issues=tuple(issues))
+    return Resources(**{name: files for name, (files, _) in groups.items()}, other=other, issues=tuple(issues))
 
 
 class PlainPaths(NamedTuple):

@@ -166,8 +166,7 @@ def _make_inline_source(entry: dict[str, object], mount: str, *, preload: bool) 
     folder_field = next((key for key in ("base_dir", *_OPTION_READERS) if key in entry), None)
     if folder_field is not None:
         raise SourceError(f"{folder_field} is only for folders, not for inline skills")
-    texts = (_read_text(entry, key) for key in ("name", "description", "instructions"))
-    return InlineSource(*texts, preload=preload)
+    return InlineSource(*(_read_text(entry, key) for key in ("name", "description", "instructions")), preload=preload)
 
 
 def _read_text(entry: dict[str, object], key: str) -> str:

@@ -89,8 +89,7 @@ class UrlSource:
             return Catalog(issues=[issue], places=[Place(self._base, state="not fetched")])
         notes += index.issues
         skills = [self._make_skill(entry, downloads, notes) for entry in index.entries]
-        place = Place(self._base, found=len(skills))
-        return Catalog(skills, self._on_duplicate, issues=notes, places=[place])
+        return Catalog(skills, self._on_duplicate, issues=notes, places=[Place(self._base, found=len(skills))])
 
     def _make_fetcher(self) -> CachedFetcher:
         if self._missing not in {"ignore", "error"}:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import unicodedata
+from prowess.errors import fold_name
 
 _LOOKALIKE_CHARACTERS = str.maketrans(
     "0157|аеорсухіјѕԁɡηνω",
@@ -13,7 +13,7 @@ _LOOKALIKE_PAIRS = (("rn", "m"), ("vv", "w"), ("cl", "d"))
 
 def name_skeleton(name: str) -> str:
     """Return what a reader in a hurry sees of a name: no case, no separators, similar characters made one."""
-    text = _fold_name(name).translate(_LOOKALIKE_CHARACTERS)
+    text = fold_name(name).translate(_LOOKALIKE_CHARACTERS)
     for pair, letter in _LOOKALIKE_PAIRS:
         text = text.replace(pair, letter)
     return "".join(filter(str.isalnum, text))
@@ -27,11 +27,7 @@ def lookup_forms(name: str) -> tuple[str, ...]:
     and the latter without each of its characters. So names are found that differ in one character, in two swapped
     neighbours, or in a hyphen and one character.
     """
-    bare = "".join(filter(str.isalnum, _fold_name(name)))
+    bare = "".join(filter(str.isalnum, fold_name(name)))
     shorter = (bare[:index] + bare[index + 1 :] for index in range(len(bare)))
     # The zero byte keeps a skeleton apart from a name that is written so.
     return tuple(dict.fromkeys((f"\0{name_skeleton(name)}", bare, *shorter)))
-
-
-def _fold_name(name: str) -> str:
-    return unicodedata.normalize("NFKC", name).casefold()

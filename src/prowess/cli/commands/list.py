@@ -145,7 +145,9 @@ def _to_blocks(
             if shadowed:
                 yield Table([_shadowed_to_row(one, lock_states) for one in shadowed], indent=2, cut=True)
     if not rows:
-        yield from _explain_empty(catalog, absent)
+        yield line("No skills found. Looked in:")
+        yield Table([(shorten_path(place.path), (place.state, "dim")) for place in catalog.places], indent=2)
+        yield line(absent or "Begin one with 'prowess new NAME', or name a folder: 'prowess list FOLDER'.")
     if catalog.failures:
         count = len({issue.path for issue in catalog.failures})
         yield Line()
@@ -197,9 +199,3 @@ def _shadowed_to_row(shadowed: Shadowed, lock_states: LockStates) -> tuple[Span,
         (f"[shadowed{edited}] ", "warn"),
         (f"by {shorten_path(shadowed.winner)}: {shadowed.reason}", "dim"),
     )
-
-
-def _explain_empty(catalog: prowess.Catalog, absent: str) -> Iterator[Block]:
-    yield line("No skills found. Looked in:")
-    yield Table([(shorten_path(place.path), (place.state, "dim")) for place in catalog.places], indent=2)
-    yield line(absent or "Begin one with 'prowess new NAME', or name a folder: 'prowess list FOLDER'.")

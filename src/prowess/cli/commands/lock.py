@@ -132,8 +132,7 @@ def _report_conflicts(path: str, merged: LockMerge, sides: LockSides, *, as_data
         ((conflict.name, "name"), *_order_sides(conflict, swapped=sides.is_mine_theirs))
         for conflict in merged.conflicts
     ]
-    blocks = [Table(rows, head=("skill", "mine", "theirs"))]
-    _print_answer(path, merged, blocks, count=None, as_data=as_data)
+    _print_answer(path, merged, [Table(rows, head=("skill", "mine", "theirs"))], count=None, as_data=as_data)
     printer.note(_UNDECIDED_NOTE)
     # Without markers git holds one whole side in the file, and 'git add' would quietly choose it.
     if not find_marker(sides.text):

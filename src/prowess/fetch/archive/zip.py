@@ -146,8 +146,7 @@ def _read_directory(data: bytes, offset: int, end: int, count: int) -> Iterator[
 
 def _check_entry(entry: _ZipEntry, disk: int) -> None:
     if entry.flags & ~_KNOWN_FLAGS:
-        why = "is encrypted" if entry.flags & 1 else "uses a feature that is not known"
-        raise _make_refusal(entry, why)
+        raise _make_refusal(entry, "is encrypted" if entry.flags & 1 else "uses a feature that is not known")
     if entry.method not in {_STORED, _DEFLATED}:
         raise _make_refusal(entry, f"is compressed in a way that is not known ({entry.method})")
     if disk or _ZIP64_MARK in {entry.packed_size, entry.size, entry.offset}:

@@ -79,7 +79,7 @@ class GitCommit(NamedTuple):
                     f"the files have more than {limits.max_install_bytes} bytes together", code="too-many-bytes"
                 )
         for entry in entries:
-            yield NewFile(entry.path, self.objects.read_blob(entry.object_id), entry.executable)
+            yield NewFile(entry.path, self.objects.get_object(entry.object_id)[1], entry.executable)
 
 
 @dataclass(slots=True)

@@ -209,8 +209,7 @@ class McpSkillFiles(RemoteFiles):
         return data
 
     def _fetch_file(self, uri: str) -> bytes:
-        answer = self._connection.request("resources/read", {"uri": uri})
-        contents = answer.get("contents")
+        contents = self._connection.request("resources/read", {"uri": uri}).get("contents")
         if not isinstance(contents, list) or len(contents) != 1 or not isinstance(contents[0], dict):
             raise self._make_mismatch_error(uri, "the answer holds no single file")
         text, blob = contents[0].get("text"), contents[0].get("blob")

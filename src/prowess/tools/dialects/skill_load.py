@@ -86,9 +86,7 @@ def _find_refusal(view: View, name: str) -> ToolResult | None:
 def _render_resource_hint(resources: Resources) -> str:
     groups = ((resources.scripts, "script"), (resources.references, "reference"), (resources.assets, "asset"))
     counts = ", ".join(f"{len(names)} {what}(s)" for names, what in groups if names)
-    if not counts:
-        return ""
-    return f"\n\n---\nThis skill ships {counts}. Call skill_resource to list or read them."
+    return f"\n\n---\nThis skill ships {counts}. Call skill_resource to list or read them." if counts else ""
 
 
 def _define_resource(_view: View) -> ToolDefinition:
