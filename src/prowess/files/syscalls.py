@@ -137,10 +137,10 @@ def _load_renameat2() -> Callable[[bytes, bytes], int] | None:
     return call
 
 
-def create_link(target: str, path: str, *, folder: bool = True) -> None:
-    """Create a symbolic link to ``target`` at ``path``; ``folder`` says which kind of link Windows makes."""
+def create_link(target: str, path: str) -> None:
+    """Create a symbolic link to the folder ``target`` at ``path``."""
     with _announce("symlink", path):
-        os.symlink(target, path, target_is_directory=folder)
+        os.symlink(target, path, target_is_directory=True)  # Windows has another kind for files
 
 
 def create_junction(target: str, path: str) -> bool:

@@ -117,10 +117,10 @@ LockEntries = dict[str, LockEntry]
 """Every install of a scope by ``org/name``."""
 
 
-def read_lock(folder: str, *, limits: Limits = DEFAULT_LIMITS, file: str = LOCK_FILE) -> LockEntries:
+def read_lock(folder: str, *, limits: Limits = DEFAULT_LIMITS) -> LockEntries:
     """The entries of the lock file in ``folder``; none where there is no such file. Raises ``InstallError``."""
-    text = read_text(folder, file, limits)
-    return parse_lock(text, f"{folder}/{file}") if text is not None else {}
+    text = read_text(folder, LOCK_FILE, limits)
+    return parse_lock(text, f"{folder}/{LOCK_FILE}") if text is not None else {}
 
 
 def read_text(folder: str, file: str, limits: Limits = DEFAULT_LIMITS) -> str | None:
