@@ -42,9 +42,7 @@ def raise_bad_argument(argument: str, expected: str, given: object, remedy: str 
 
 def show_path_argument(given: object) -> str:
     """Return a path as a remedy shows it between the parentheses of a call: shortened, or ``…`` when it is no path."""
-    if not isinstance(given, str | os.PathLike):
-        return "…"
-    return repr(_shorten(str(os.fspath(given))))
+    return repr(_shorten(str(os.fspath(given)))) if isinstance(given, str | os.PathLike) else "…"
 
 
 def check_text(given: object, argument: str) -> None:
@@ -126,8 +124,7 @@ def check_callable(given: object, argument: str) -> None:
 def check_method(given: object, argument: str, method: str, remedy: str) -> None:
     """Raise ``SourceError`` unless the value has that method."""
     if not callable(getattr(given, method, None)):
-        message = f"{argument} has a method {method}(), which {describe_value(given)} has not; {remedy}"
-        raise SourceError(message)
+        raise SourceError(f"{argument} has a method {method}(), which {describe_value(given)} has not; {remedy}")
 
 
 def check_path(given: str | os.PathLike[str], argument: str, remedy: str = "") -> str:

@@ -119,8 +119,9 @@ def _check_sandbox(_here: str, _home: str, _env: Mapping[str, str]) -> Iterator[
     kinds = [kind for kind in sandbox.available() if kind.name != "none"]
     messages = {kind.name: f"{kind.name}: {kind.why}{_describe_gaps(kind)}" for kind in kinds}
     if not any(kind.usable and kind.automatic for kind in kinds):
-        message = f"none works: {'; '.join(messages.values())}"
-        yield Diagnosis("sandbox", "problem", message, HINTS["no-sandbox"], "no-sandbox")
+        yield Diagnosis(
+            "sandbox", "problem", f"none works: {'; '.join(messages.values())}", HINTS["no-sandbox"], "no-sandbox"
+        )
         return
     for kind in kinds:  # one that works is enough, so that the others are only worth a note
         state: State = "ok" if kind.usable and kind.automatic else "note"

@@ -56,8 +56,9 @@ def resolve_bound(given: Bound, usual: int) -> int:
     if isinstance(given, EllipsisType):
         return usual
     if not _is_count(given):
-        message = f"max_bytes is a whole number from 0, or None for no bound, not {given!r}"
-        raise SourceError(message, code="bad-argument")
+        raise SourceError(
+            f"max_bytes is a whole number from 0, or None for no bound, not {given!r}", code="bad-argument"
+        )
     return given
 
 

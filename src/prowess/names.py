@@ -79,8 +79,9 @@ def split_relative_path(path: str) -> tuple[str, ...]:
     """
     git_part = _find_git_part(path)
     if git_part:
-        message = f"path {path[:200]!r} holds {git_part!r}, which is git's own and no part of a skill"
-        raise PathTraversalError(message, code="git-in-skill")
+        raise PathTraversalError(
+            f"path {path[:200]!r} holds {git_part!r}, which is git's own and no part of a skill", code="git-in-skill"
+        )
     return _split_safe_path(path)
 
 
@@ -95,8 +96,7 @@ def split_resource_path(path: str) -> tuple[str, ...]:
         raise ResourceNotFoundError(f"no file {path[:200]!r}: '.git' is no part of a skill", path)
     parts = _split_safe_path(path)
     if path.rpartition("/")[2] in {"", "."}:
-        message = f"{path[:200]!r} ends like a folder: name a file in it"
-        raise ResourceError(message, path, "not-a-regular-file")
+        raise ResourceError(f"{path[:200]!r} ends like a folder: name a file in it", path, "not-a-regular-file")
     return parts
 
 

@@ -114,8 +114,10 @@ def test_a_finding_is_fixable_when_a_fix_would_end_it() -> None:
 def test_names_that_people_confuse_are_found(tmp_path: Path) -> None:
     for name in ("make-report", "make-reports", "pdf-tools", "pdftools", "step-1", "step-2", "abc", "abd"):
         put(tmp_path, name)
+    for name in ("sort-mail", "sort-mial", "web-fetch", "webfetche"):
+        put(tmp_path, name)
     found = [finding for finding in prowess.check(tmp_path).findings if finding.code == "confusing-name"]
-    assert sorted(meant(finding) for finding in found) == ["make-reports", "pdftools"]
+    assert sorted(meant(finding) for finding in found) == ["make-reports", "pdftools", "sort-mial", "webfetche"]
 
 
 def test_one_name_in_two_folders_is_found(tmp_path: Path) -> None:

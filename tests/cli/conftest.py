@@ -21,7 +21,9 @@ import pytest
 from click.testing import CliRunner
 
 from prowess.cli.main import root
+from tests.cli.samples import SAMPLES, prepare
 from tests.cli_processes import fork_command, run_command
+from tests.sandbox_support import require_sandbox
 
 if TYPE_CHECKING:
     from tests.fork_server import ForkedProcess
@@ -160,3 +162,13 @@ def process(project: Path) -> Process:  # noqa: ARG001 - a fixture for its effec
 def terminal(project: Path) -> Terminal:  # noqa: ARG001 - a fixture for its effect
     """A command line on a terminal."""
     return Terminal()
+
+
+@pytest.fixture(params=SAMPLES)
+def name(request: pytest.FixtureRequest, project: Path) -> str:  # noqa: ARG001 - a fixture for its effect
+    """Each command, with everything that its call needs."""
+    chosen = str(request.param)
+    if SAMPLES[chosen].sandbox:
+        require_sandbox()
+    prepare(chosen)
+    return chosen

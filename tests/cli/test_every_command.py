@@ -14,9 +14,8 @@ import prowess
 from prowess.cli.command_table import COMMANDS
 from prowess.cli.main import root
 from scripts.manual import render_json_manual, render_manual, with_agent_tables, with_setting_table
-from tests.cli.samples import SAMPLES, prepare, words_of
+from tests.cli.samples import SAMPLES, words_of
 from tests.cli.shapes import SCHEMA, problems
-from tests.sandbox_support import require_sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,16 +38,6 @@ def every_command() -> Iterator[tuple[str, click.Command]]:
             yield from ((f"{entry.name} {name}", inner) for name, inner in found.commands.items())
         else:
             yield entry.name, found
-
-
-@pytest.fixture(params=SAMPLES)
-def name(request: pytest.FixtureRequest, project: Path) -> str:  # noqa: ARG001 - a fixture for its effect
-    """Each command, with everything that its call needs."""
-    chosen = str(request.param)
-    if SAMPLES[chosen].sandbox:
-        require_sandbox()
-    prepare(chosen)
-    return chosen
 
 
 def test_every_command_has_a_sample_and_a_shape() -> None:

@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.samples import SAMPLES, prepare, words_of
+from tests.cli.samples import SAMPLES, words_of
 from tests.cli.shapes import problems
 from tests.cli_processes import fork_command
-from tests.sandbox_support import require_sandbox
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Process, Terminal
 
 pytestmark = pytest.mark.sampled(0.12)  # each is several processes
@@ -26,16 +23,6 @@ CODES = re.compile(r"\x1b\[(?:\?25[lh]|[0-9;]*[mAK])")
 EXACT = {"read", "prompt", "preview", "activate", "call", "call (no tool)", "completion"}
 """What they print is somebody else's text, and is not wrapped."""
 BROKEN_PIPE = 141
-
-
-@pytest.fixture(params=SAMPLES)
-def name(request: pytest.FixtureRequest, project: Path) -> str:  # noqa: ARG001 - a fixture for its effect
-    """Each command, with everything that its call needs."""
-    chosen = str(request.param)
-    if SAMPLES[chosen].sandbox:
-        require_sandbox()
-    prepare(chosen)
-    return chosen
 
 
 def test_in_a_pipe_it_is_plain_text(name: str, process: Process) -> None:

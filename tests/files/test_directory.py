@@ -17,20 +17,6 @@ from prowess.files.directory import (
 )
 
 
-@pytest.fixture
-def mixed(tmp_path: Path) -> Path:
-    """A folder with two of each kind, made in no order."""
-    for name in ("zf", "af"):
-        (tmp_path / name).write_bytes(name.encode())
-    for name in ("zd", "ad"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "zl").symlink_to("af")
-    (tmp_path / "al").symlink_to("ad")
-    os.mkfifo(tmp_path / "zp")
-    os.mkfifo(tmp_path / "ap")
-    return tmp_path
-
-
 def test_entries_are_sorted_by_kind_and_name(mixed: Path) -> None:
     with Folder(str(mixed)) as folder:
         entries = folder.list_entries()

@@ -19,20 +19,6 @@ if TYPE_CHECKING:
 LIMITS = Limits()
 
 
-@pytest.fixture
-def mixed(tmp_path: Path) -> Path:
-    """A folder with two of each kind, made in no order."""
-    for name in ("zf", "af"):
-        (tmp_path / name).write_bytes(name.encode())
-    for name in ("zd", "ad"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "zl").symlink_to("af")
-    (tmp_path / "al").symlink_to("ad")
-    os.mkfifo(tmp_path / "zp")
-    os.mkfifo(tmp_path / "ap")
-    return tmp_path
-
-
 def write(base: Path, *paths: str) -> None:
     for path in paths:
         (base / path).parent.mkdir(parents=True, exist_ok=True)

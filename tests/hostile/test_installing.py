@@ -62,8 +62,8 @@ def test_among_other_skills_such_a_name_is_not_linked(case: InstallerCase) -> No
 
 
 def test_a_name_that_looks_like_an_installed_one_is_pointed_out(case: InstallerCase) -> None:
-    """Case 31: the two names look alike or differ in one letter."""
-    for name in ("g00d", "goood"):
+    """Case 31: the two names look alike, differ in one letter, or have two letters swapped."""
+    for name in ("g00d", "goood", "godo"):
         with case.assert_unharmed():
             case.installer.install_local(source(case, name), project=True)
             assert "near-name" in {issue.code for issue in case.installer.issues}

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.serving import Site
 
 import prowess
 from tests.repositories import Repository, skill_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     Listing = dict[str, bytes | str]
 
@@ -79,3 +80,14 @@ def listing() -> Callable[[Path], Listing]:
         return found
 
     return read
+
+
+@pytest.fixture
+def site(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """A site on loopback; no proxy, and copies go to this test's own folder."""
+    for name in list(os.environ):
+        if name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("PROWESS_CACHE_DIR", str(world.base / "copies"))
+    with Site() as running:
+        yield running

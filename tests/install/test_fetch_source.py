@@ -13,20 +13,7 @@ from tests.fetch.packing import FILES, zipped
 from tests.web_sites import Site, skill_md
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.install.conftest import World
-
-
-@pytest.fixture
-def site(monkeypatch: pytest.MonkeyPatch, world: World) -> Iterator[Site]:
-    """A site on loopback; no proxy, and copies go to this test's own folder."""
-    for name in list(os.environ):
-        if name.lower().endswith("_proxy"):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("PROWESS_CACHE_DIR", str(world.base / "copies"))
-    with Site() as running:
-        yield running
 
 
 @pytest.fixture

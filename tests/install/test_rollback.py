@@ -15,7 +15,7 @@ from tests.git_servers import http
 from tests.web_sites import Site, skill_md
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from tests.install.conftest import World
@@ -176,17 +176,6 @@ def test_only_the_commits_of_a_served_repository_are_fetched_to_tell(world: Worl
 
 
 # -- a site ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def site(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    """A site on loopback; no proxy, and copies go to this test's own folder."""
-    for name in list(os.environ):
-        if name.lower().endswith("_proxy"):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("PROWESS_CACHE_DIR", str(world.base / "copies"))
-    with Site() as running:
-        yield running
 
 
 def test_a_site_that_went_back_is_not_followed(world: World, site: Site) -> None:  # noqa: ARG001 - its effect

@@ -90,7 +90,8 @@ def check(
     else:
         issues = [*_find_own_issues(files, skills, limits), *_find_budget_issue(skills, tokens, budget)]
     findings = _make_findings(issues, judge_by_reference if spec else judge_by_rules, limits)
-    return CheckReport(files, tuple(_sort_findings(findings)), tokens, listing_costs(skills))
+    ordered = sorted(findings, key=lambda f: (f.path, f.line, _SEVERITY_RANK[f.severity], f.code, f.column))
+    return CheckReport(files, tuple(ordered), tokens, listing_costs(skills))
 
 
 def _find_own_issues(files: tuple[str, ...], skills: list[Skill], limits: Limits) -> Iterator[Issue]:
@@ -104,7 +105,15 @@ def _find_own_issues(files: tuple[str, ...], skills: list[Skill], limits: Limits
     for skill in skills:
         if skill.location not in with_errors:
             yield from _mcp_issues(skill, limits)
-    yield from (_filename_case_issue(file) for file in files if os.path.basename(file) != SKILL_FILE)
+    yield from (
+        (
+            Issue(
+                "filename-case", "", f"the file is named {os.path.basename(file)}, not {SKILL_FILE}", file, 1, "warning"
+            )
+        )
+        for file in files
+        if os.path.basename(file) != SKILL_FILE
+    )
     for file in files:
         yield from _find_placeholder_text(file, limits)
         yield from secret_issues(file, limits)
@@ -122,9 +131,7 @@ def _with_nearest_key(issue: Issue) -> Issue:
     close = get_close_matches(
         issue.field.lower()[:_MAX_KEY_LENGTH], sorted(SPEC_FIELDS | EXTENSION_FIELDS), n=1, cutoff=_SIMILAR_KEY_RATIO
     )
-    if not close:
-        return issue
-    return replace(issue, message=f"{issue.message}; is {close[0]!r} meant?")
+    return replace(issue, message=f"{issue.message}; is {close[0]!r} meant?") if close else issue
 
 
 def _mcp_issues(skill: Skill, limits: Limits) -> Iterator[Issue]:
@@ -187,11 +194,6 @@ def _folder_name(file: str) -> str:
     return os.path.basename(os.path.dirname(file))
 
 
-def _filename_case_issue(file: str) -> Issue:
-    message = f"the file is named {os.path.basename(file)}, not {SKILL_FILE}"
-    return Issue("filename-case", "", message, file, 1, "warning")
-
-
 def _find_placeholder_text(file: str, limits: Limits) -> Iterator[Issue]:
     """Yield a warning for each sentence of the template of a new skill that nobody has replaced."""
     for number, line in enumerate(read_lines(*os.path.split(file), limits), 1):
@@ -244,7 +246,3 @@ def _find_fixable(path: str, issues: list[Issue], judge: FindIssues, limits: Lim
     before, after = ({(issue.code, issue.field) for issue in judge(text, path)} for text in (fixed.before, fixed.after))
     renamed = {("filename-case", "")} if fixed.new_path else set()
     return frozenset((before - after) | renamed)
-
-
-def _sort_findings(findings: Iterator[Finding]) -> list[Finding]:
-    return sorted(findings, key=lambda f: (f.path, f.line, _SEVERITY_RANK[f.severity], f.code, f.column))

@@ -141,8 +141,7 @@ def _remove_indentation(file: SkillText, _issue: Issue) -> Iterator[str]:
     dashes = [index for index, line in enumerate(file.lines) if _FENCE.fullmatch(line.strip())]
     if len(dashes) > 1:
         first, last = dashes[:2]
-        front = dedent_text("".join(file.lines[first + 1 : last]))
-        yield file.replace(0, last + 1, "---\n", front, "---\n")
+        yield file.replace(0, last + 1, "---\n", dedent_text("".join(file.lines[first + 1 : last])), "---\n")
 
 
 def _replace_odd_breaks(file: SkillText, _issue: Issue) -> Iterator[str]:

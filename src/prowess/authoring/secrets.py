@@ -49,8 +49,7 @@ def secret_issues(file: str, limits: Limits) -> Iterator[Issue]:
         data = _read_bytes(folder, path, min(limits.max_body_bytes, left))
         left -= len(data)
         if b"\0" not in data:  # random bytes of a binary file could look like a secret
-            location = os.path.join(folder, *path.split("/"))
-            yield from find_secret_issues(data.decode("utf-8", "replace"), location)
+            yield from find_secret_issues(data.decode("utf-8", "replace"), os.path.join(folder, *path.split("/")))
 
 
 def _read_bytes(folder: str, path: str, limit: int) -> bytes:

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from prowess.errors import Issue
-from prowess.spec.lookalikes import is_lookalike, lookup_forms, name_skeleton
+from prowess.spec.lookalikes import lookup_forms, name_skeleton
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ def _find_duplicate_names(skills: Sequence[Skill]) -> Iterator[Issue]:
 
 
 def _find_confusing_names(skills: Sequence[Skill]) -> Iterator[Issue]:
-    """Yield a warning for each name that differs from an earlier one in case, in hyphens, or in one letter."""
+    """Yield a warning for each name that is easily mistaken for an earlier one."""
     by_form: dict[str, Skill] = {}
     for skill in skills:
         forms = lookup_forms(skill.name)
@@ -57,9 +57,9 @@ def _find_confusing_names(skills: Sequence[Skill]) -> Iterator[Issue]:
 
 
 def _is_confusing(one: str, other: str) -> bool:
-    if not is_lookalike(one, other):
-        return False
-    if max(len(one), len(other)) < _MIN_NAME_LENGTH and name_skeleton(one) != name_skeleton(other):
+    """Return whether two names that share a lookup form may be meant to differ so little."""
+    is_short = max(len(one), len(other)) < _MIN_NAME_LENGTH
+    if one == other or (is_short and name_skeleton(one) != name_skeleton(other)):
         return False
     # Names that differ only in a number, such as step-1 and step-2, are a series and not a mistake.
     is_series = one.translate(_WITHOUT_DIGITS) == other.translate(_WITHOUT_DIGITS)

@@ -125,8 +125,7 @@ class _InstallNames:
         # The whole name wins over a short name, and that over the name of a skill inside another install.
         matches = [bare] if bare in self.full_names else self._by_name.get(bare) or self._by_skill.get(bare) or []
         if len(matches) > 1:
-            message = f"{bare!r} could be {' or '.join(sorted(matches))}: write the whole name"
-            raise NotInstalledError(message)
+            raise NotInstalledError(f"{bare!r} could be {' or '.join(sorted(matches))}: write the whole name")
         if not matches:
             raise NotInstalledError(f"{bare!r} is not installed{self._suggest_names(bare)}")
         return f"@{matches[0]}{f'@{version}' if version else ''}"

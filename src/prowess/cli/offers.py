@@ -51,7 +51,9 @@ def skill_to_blocks(skill: prowess.OfferedSkill) -> Iterator[Block]:
         ("asks for", skill.powers),
     ):
         if texts:
-            yield line((f"{what}: ", "warn"), _join_first(texts), indent=4)
+            yield line(
+                (f"{what}: ", "warn"), join_first([" ".join(text.split()) for text in texts], _MAX_SHOWN), indent=4
+            )
     findings = [issue for issue in skill.issues if issue.severity != "info"]
     for issue in findings[:_MAX_FINDINGS]:
         yield line((f"{issue.severity}: ", "warn"), f"[{issue.code}] {issue.field} {issue.message}", indent=4)
@@ -62,10 +64,6 @@ def skill_to_blocks(skill: prowess.OfferedSkill) -> Iterator[Block]:
 
 def _describe_cost(skill: prowess.OfferedSkill) -> str:
     return f"{skill.listing_tokens:,} tokens to list, {skill.body_tokens:,} to load"
-
-
-def _join_first(texts: tuple[str, ...]) -> str:
-    return join_first([" ".join(text.split()) for text in texts], _MAX_SHOWN)
 
 
 def describe_plan(plan: prowess.Plan, offer: prowess.Offer) -> list[str]:
@@ -117,24 +115,23 @@ def offer_to_dict(offer: prowess.Offer) -> dict[str, object]:
         "date": offer.date.isoformat() if offer.date else None,
         "bytes": offer.bytes,
         "complete": offer.is_complete,
-        "skills": [_skill_to_dict(skill) for skill in offer.skills],
+        "skills": [
+            {
+                "name": skill.name,
+                "description": skill.description,
+                "folder": skill.folder,
+                "listing_tokens": skill.listing_tokens,
+                "body_tokens": skill.body_tokens,
+                "files": list(skill.files),
+                "bytes": skill.bytes,
+                "complete": skill.is_complete,
+                "commands": list(skill.commands),
+                "scripts": list(skill.scripts),
+                "powers": list(skill.powers),
+                "internal": skill.is_internal,
+                "issues": [issue_to_dict(issue) for issue in skill.issues],
+            }
+            for skill in offer.skills
+        ],
         "issues": [issue_to_dict(issue) for issue in offer.issues],
-    }
-
-
-def _skill_to_dict(skill: prowess.OfferedSkill) -> dict[str, object]:
-    return {
-        "name": skill.name,
-        "description": skill.description,
-        "folder": skill.folder,
-        "listing_tokens": skill.listing_tokens,
-        "body_tokens": skill.body_tokens,
-        "files": list(skill.files),
-        "bytes": skill.bytes,
-        "complete": skill.is_complete,
-        "commands": list(skill.commands),
-        "scripts": list(skill.scripts),
-        "powers": list(skill.powers),
-        "internal": skill.is_internal,
-        "issues": [issue_to_dict(issue) for issue in skill.issues],
     }

@@ -51,8 +51,9 @@ def check_codes(ctx: click.Context, param: click.Parameter, codes: tuple[str, ..
     for code in codes:
         if code not in HINTS:
             suggestion = did_you_mean(code, HINTS)
-            message = f"no finding has the code {code!r}{f'; {suggestion}' if suggestion else ''}"
-            raise click.BadParameter(message, ctx, param)
+            raise click.BadParameter(
+                f"no finding has the code {code!r}{f'; {suggestion}' if suggestion else ''}", ctx, param
+            )
     return codes
 
 

@@ -20,7 +20,7 @@ from prowess.cli.choice_list import Choice, PickerState, render_frame
 from prowess.escapes import escape_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from types import FrameType
     from typing import Any
 
@@ -52,17 +52,14 @@ _KEYS = {
 _KEY_PATTERN = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|$)|[^\x1b]", re.DOTALL)
 
 
-def can_draw(env: Mapping[str, str] = os.environ) -> bool:
-    """Return True when the terminal has cursor movement and colours; otherwise a person is asked line by line."""
-    return env.get("TERM", "") not in {"", "dumb", "unknown"} and not env.get("NO_COLOR") and os.name == "posix"
-
-
 def pick_names(choices: Sequence[Choice], preset: Iterable[str], heading: str, terminal: Terminal) -> list[str]:
     """Let a person choose, and return the chosen names in the order of ``choices``. ``preset`` is chosen at first.
 
     Raise ``KeyboardInterrupt`` on Ctrl-C and ``click.Abort`` when the terminal goes away.
     """
-    if not can_draw():
+    # Without cursor movement and colours a person is asked line by line.
+    has_screen = os.environ.get("TERM", "") not in {"", "dumb", "unknown"} and os.name == "posix"
+    if not has_screen or os.environ.get("NO_COLOR"):
         return ask_numbers(choices, preset, heading, terminal)
     state = PickerState(choices, set(preset))
     with _open_screen(terminal) as (next_keys, draw):

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from prowess.errors import NotTrustedError
-from prowess.files.projects import config_home
+from prowess.files.projects import user_config_file
 
 if TYPE_CHECKING:
     import prowess
@@ -19,7 +19,7 @@ class TrustStates:
         self._trust: prowess.Trust | None = None
         self._granted_skills: frozenset[str] = frozenset()
         # The path that Trust itself uses; it is looked for without loading the runtime.
-        path = os.path.join(config_home(os.path.expanduser("~"), os.environ), "prowess", "trust.json")
+        path = user_config_file("trust.json")
         if os.path.lexists(path):
             # 'prowess list' without grants loads no runtime: it only looks for the file.
             from prowess.runtime.acting.trust import Trust  # noqa: PLC0415 - see above

@@ -150,13 +150,16 @@ class CachedFetcher:
             if response.status in _GONE_STATUSES:
                 raise FetchError(f"{display_url(url)} is answered with status {response.status}", code="http-status")
             body = response.body
-            _check_digest(url, body, digest)
+            actual = sha256_hex(body)
+            if actual != digest:
+                raise FetchError(
+                    f"{display_url(url)} has the SHA-256 {actual}; the index announces {digest}", code="digest-mismatch"
+                )
             # Bytes that are named by their hash are always fresh; only "no-store" counts.
             if not _parse_freshness(response.headers.get("cache-control", ""), 0)[1]:
                 self.cache.write(body)
         if size is not None and len(body) != size:
-            message = f"{display_url(url)} has {len(body)} bytes; the index says {size}"
-            raise FetchError(message, code="digest-mismatch")
+            raise FetchError(f"{display_url(url)} has {len(body)} bytes; the index says {size}", code="digest-mismatch")
         return body
 
     def _accept_response(self, request: DownloadRequest, response: HttpResponse) -> Download | None:
@@ -194,8 +197,9 @@ class CachedFetcher:
             state = (
                 "is not here any more" if body is None else f"is {_format_days(age)} old, which is too old to stand in"
             )
-            message = f"{display_url(record.url)} went back: {reason}; the newest that was seen {state}"
-            raise FetchError(message, code="rolled-back")
+            raise FetchError(
+                f"{display_url(record.url)} went back: {reason}; the newest that was seen {state}", code="rolled-back"
+            )
         return Download(body, record.final_url, rollback_reason=reason)
 
     def _merge_hashes(self, record: CacheRecord | None, before: frozenset[str], now: frozenset[str]) -> tuple[str, ...]:
@@ -230,13 +234,6 @@ class CachedFetcher:
         now = time.time()
         fresh_until = now + min(seconds, self.limits.max_cache_seconds)
         self.cache.write_record(replace(record, stored_at=now, fresh_until=fresh_until))
-
-
-def _check_digest(url: str, body: bytes, digest: str) -> None:
-    actual = sha256_hex(body)
-    if actual != digest:
-        message = f"{display_url(url)} has the SHA-256 {actual}; the index announces {digest}"
-        raise FetchError(message, code="digest-mismatch")
 
 
 def _find_rollback(record: CacheRecord, response: HttpResponse, hashes: frozenset[str]) -> str:

@@ -99,8 +99,9 @@ class Fetcher:
             raise FetchError(f"{display_url(url)} took too long", code="fetch-timeout") from None
         except FAILURES as error:
             raise FetchError(f"{display_url(url)} cannot be fetched: {_describe_error(error)}") from None
-        message = f"{display_url(url)} is behind more than {self._limits.max_redirects} redirects"
-        raise FetchError(message, code="redirect-refused")
+        raise FetchError(
+            f"{display_url(url)} is behind more than {self._limits.max_redirects} redirects", code="redirect-refused"
+        )
 
     def _send_request(
         self, url: str, origin: Origin, deadline: Deadline, headers: Mapping[str, str], stack: ExitStack

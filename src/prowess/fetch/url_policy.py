@@ -152,9 +152,8 @@ def _unwrap_address(address: IpAddress) -> list[IpAddress]:
 
 
 def _is_global(address: IpAddress) -> bool:
-    if address.version == 6 and address not in _GLOBAL_UNICAST:  # noqa: PLR2004 - the version of the protocol
-        return False
-    return address.is_global and not address.is_multicast and not address.is_reserved
+    is_in_range = isinstance(address, ipaddress.IPv4Address) or address in _GLOBAL_UNICAST
+    return is_in_range and address.is_global and not address.is_multicast and not address.is_reserved
 
 
 def is_loopback(host: str) -> bool:

@@ -46,8 +46,9 @@ class OwnedJson:
             with OpenFile(folder, (name,)) as file:
                 # Of the open file, since another one may be swapped in at its path.
                 if not is_owned_alone(file.info):
-                    message = f"the file with the {self._what} belongs to somebody else, or others may write to it"
-                    raise self._error(message)
+                    raise self._error(
+                        f"the file with the {self._what} belongs to somebody else, or others may write to it"
+                    )
                 return parse(json.loads(file.read_all(_MAX_BYTES)))
         except ResourceNotFoundError:
             return None

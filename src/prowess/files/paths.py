@@ -145,7 +145,9 @@ class PathResolver:
             folder, name = os.path.split(path)
             if name in {"", os.curdir, os.pardir}:
                 break  # rare, and left to the slow twin
-            parent = self._resolve_folder(folder)
+            parent = self._folders.get(folder)
+            if parent is None:
+                parent = self._folders[folder] = resolve_path(folder)
             entry = os.path.join(parent.end, name)
             links += parent.links
             text = read_link(entry)
@@ -155,12 +157,6 @@ class PathResolver:
             path = os.path.join(parent.end, text)
         rest = resolve_path(path)
         return ResolvedPath(rest.end, (*links, *rest.links))
-
-    def _resolve_folder(self, folder: str) -> ResolvedPath:
-        resolved = self._folders.get(folder)
-        if resolved is None:
-            resolved = self._folders[folder] = resolve_path(folder)
-        return resolved
 
 
 def is_owned_alone(info: os.stat_result) -> bool:

@@ -28,6 +28,11 @@ def config_home(home: str, env: Mapping[str, str]) -> str:
     return named if os.path.isabs(named) else os.path.join(home, ".config")
 
 
+def user_config_file(name: str) -> str:
+    """Return the path of a file of Prowess in the configuration folder of the user who runs this process."""
+    return os.path.join(config_home(os.path.expanduser("~"), os.environ), "prowess", name)
+
+
 def project_folders(cwd: str, home: str) -> tuple[str, ...]:
     """Return the folders from ``cwd`` up to its git root, or else to its project's root, the nearest first.
 

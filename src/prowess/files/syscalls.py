@@ -137,10 +137,10 @@ def _load_renameat2() -> Callable[[bytes, bytes], int] | None:
     return call
 
 
-def create_link(target: str, path: str, *, folder: bool = True) -> None:
-    """Create a symbolic link to ``target`` at ``path``; ``folder`` says which kind of link Windows makes."""
+def create_link(target: str, path: str) -> None:
+    """Create a symbolic link to the folder ``target`` at ``path``."""
     with _announce("symlink", path):
-        os.symlink(target, path, target_is_directory=folder)
+        os.symlink(target, path, target_is_directory=True)  # Windows has another kind for files
 
 
 def create_junction(target: str, path: str) -> bool:
@@ -162,19 +162,13 @@ def set_mode(path: str, mode: int, *, fd: int | None = None) -> None:
 def delete_file(path: str, *, folder: int | None = None) -> None:
     """Delete one file, or a link itself. With a handle of its ``folder``, a swapped parent folder changes nothing."""
     with _announce("unlink", path):
-        if folder is None:
-            os.unlink(path)
-        else:
-            os.unlink(os.path.basename(path), dir_fd=folder)
+        os.unlink(path if folder is None else os.path.basename(path), dir_fd=folder)
 
 
 def delete_folder(path: str, *, folder: int | None = None) -> None:
     """Delete one empty folder. With a handle of its parent ``folder``, a swapped parent folder changes nothing."""
     with _announce("rmdir", path):
-        if folder is None:
-            os.rmdir(path)
-        else:
-            os.rmdir(os.path.basename(path), dir_fd=folder)
+        os.rmdir(path if folder is None else os.path.basename(path), dir_fd=folder)
 
 
 def move_by_handle(path: str, folder: int, new: str, *, into: int) -> None:

@@ -127,8 +127,7 @@ def _no_source_issue(skill: AdoptableSkill, scope: InstallScope, what: str) -> I
 
 def _adopt_one(store: Store, skill: AdoptableSkill) -> list[Issue]:
     """Move one skill into the install base, link it, and record it; returns what was noticed."""
-    source = source_for_lock(skill.spec, store.scope)
-    refuse_taken(skill.tree.name, source, store.scope, store.locked)
+    refuse_taken(skill.tree.name, source_for_lock(skill.spec, store.scope), store.scope, store.locked)
     request = InstallRequest(skill.spec, "", InstallOptions(skill.agents, replace=True, replace_foreign=True))
     locked = dict(store.locked)
     issues = stage_install(store, locked, skill.tree, request)
@@ -160,7 +159,12 @@ def find_candidates(scope: InstallScope, limits: Limits, names: tuple[str, ...] 
         parent = os.path.join(scope.root, *place.split("/"))
         for name in _list_folders(parent):
             folder = os.path.join(parent, name)
-            if name not in folders and (not names or name in names) and _is_skill(folder):
+            if (
+                name not in folders
+                and (not names or name in names)
+                and is_real_folder(folder)
+                and exists(os.path.join(folder, SKILL_FILE))
+            ):
                 linked = is_link_to(os.path.join(scope.root, *CLAUDE_SKILLS.split("/"), name), folder)
                 # A link of Claude Code to the shared folder becomes a link to the install.
                 folders[name] = folder, ("claude-code",) if linked else agents
@@ -174,10 +178,6 @@ def _list_folders(parent: str) -> list[str]:
         return []
     with Folder(parent) as opened:
         return [name for name in opened.list_entries().folders if is_safe_part(name)]
-
-
-def _is_skill(folder: str) -> bool:
-    return is_real_folder(folder) and exists(os.path.join(folder, SKILL_FILE))
 
 
 def _read_candidate(

@@ -133,19 +133,16 @@ class _ScopeView:
 
     def _compute_state(self, path: str, skill: _ScopeSkill) -> SkillState:
         if skill.entry is None:
-            return self._unmanaged_state(path, skill.first_path)
+            if stat_folder(path) is None:
+                return "missing"  # the link leads nowhere
+            if not self.has_same_files(path, skill.first_path):
+                return "shadowed"
+            return "linked" if is_link(path) else "copied"
         if is_link(path):
             return self._link_state(path, skill.entry)
         if is_exact_copy(skill.entry, path, self._limits):
             return "copied"
         return "edited" if self._link_folders.to_lock_path(path) in skill.entry.links else "shadowed"
-
-    def _unmanaged_state(self, path: str, first: str) -> SkillState:
-        if stat_folder(path) is None:
-            return "missing"  # the link leads nowhere
-        if not self.has_same_files(path, first):
-            return "shadowed"
-        return "linked" if is_link(path) else "copied"
 
     def _link_state(self, path: str, entry: LockEntry) -> SkillState:
         folder = entry.folder_for_link(os.path.basename(path))

@@ -56,8 +56,7 @@ def back_up(path: str, scope: InstallScope, what: str, why: str, token: str) -> 
     make_folders(folder, durable=True)
     target = os.path.join(folder, f"{what.lstrip('.').replace('/', '+')}+{reason}+{token}")
     syscalls.rename(path, target)
-    message = f"{what} is kept at {target}: {REASONS[reason]}"
-    return Issue("backed-up", what, message, target, 0, "info")
+    return Issue("backed-up", what, f"{what} is kept at {target}: {REASONS[reason]}", target, 0, "info")
 
 
 def list_backups(scope: InstallScope) -> Iterator[Backup]:

@@ -156,8 +156,9 @@ def require_entry(locked: LockEntries, scope: InstallScope, name: str, unknown: 
     """
     entry = locked.get(name)
     if entry is None:
-        message = f"{name} is in no lock file, so its {unknown} not known"
-        raise InstallError(message, scope.install_folder(name), "not-in-lock")
+        raise InstallError(
+            f"{name} is in no lock file, so its {unknown} not known", scope.install_folder(name), "not-in-lock"
+        )
     return entry
 
 

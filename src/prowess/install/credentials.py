@@ -9,11 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 HOST_VARIABLE_PREFIX = "PROWESS_TOKEN_"
 _PLAIN_HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
@@ -33,8 +29,8 @@ def token_variable(address: str) -> str:
     return f"{HOST_VARIABLE_PREFIX}{name}___{port}" if port else f"{HOST_VARIABLE_PREFIX}{name}"
 
 
-def token_headers(address: str, env: Mapping[str, str] = os.environ) -> dict[str, str]:
+def token_headers(address: str) -> dict[str, str]:
     """The header with the token for the server of an address; empty when the environment has no token for it."""
     variable = token_variable(address)
-    token = env.get(variable, "").strip() if variable else ""
+    token = os.environ.get(variable, "").strip() if variable else ""
     return {"Authorization": f"Bearer {token}"} if token else {}

@@ -43,7 +43,11 @@ def source_for_lock(spec: SourceSpec, scope: InstallScope) -> str:
     if not spec.local:
         return spec.address
     path = local_path(spec)
-    _refuse_undecodable(path)
+    # The lock file is text, and could not hold a path that is not UTF-8.
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise InstallError(f"the path of the source is not UTF-8: {path!a}", code="bad-file-name") from None
     # A clone of the project may lie elsewhere, so only a path that a person wrote as absolute is recorded as absolute.
     if scope.location == "user" or os.path.isabs(spec.address):
         return path
@@ -51,14 +55,6 @@ def source_for_lock(spec: SourceSpec, scope: InstallScope) -> str:
         return spec.address.replace(os.sep, "/")
     inner = os.path.relpath(path, scope.lock_folder).replace(os.sep, "/")
     return inner if inner.startswith("..") else f"./{inner}"
-
-
-def _refuse_undecodable(path: str) -> None:
-    """Raise ``InstallError`` for a path that is not UTF-8: the lock file is text, and could not hold it."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        raise InstallError(f"the path of the source is not UTF-8: {path!a}", code="bad-file-name") from None
 
 
 def spec_of_entry(entry: LockEntry, scope: InstallScope, *, ref: str = "") -> SourceSpec:

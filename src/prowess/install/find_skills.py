@@ -133,8 +133,7 @@ def _skill_file_in(folder: str) -> str:
 
 def _list_containers(plugins: Iterable[str]) -> list[str]:
     """The folders that are searched, the one that wins first."""
-    agents = dict.fromkeys(agent.project for agent in AGENTS.values())
-    return [*_CONTAINERS, *agents, *plugins]
+    return [*_CONTAINERS, *dict.fromkeys(agent.project for agent in AGENTS.values()), *plugins]
 
 
 def _find_plugin_folders(tree_paths: set[str], read: ReadFile) -> Iterator[str]:

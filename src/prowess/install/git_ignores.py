@@ -45,8 +45,7 @@ def find_ignore_issues(scope: InstallScope, limits: Limits, *, first: bool) -> t
 
 def _ignored_issue(path: str, root: str) -> Issue:
     why = "clones get other skills without it" if path == LOCK_FILE else "a copy is there to be committed"
-    message = f"git ignores {path}: {why}"
-    return Issue("ignored-by-git", path, message, os.path.join(root, ".gitignore"), 0, "warning")
+    return Issue("ignored-by-git", path, f"git ignores {path}: {why}", os.path.join(root, ".gitignore"), 0, "warning")
 
 
 def _find_ignored_paths(root: str, paths: Sequence[str], limits: Limits) -> set[str] | None:

@@ -84,8 +84,9 @@ def search_indexes(query: str, indexes: Sequence[str], access: SourceAccess, lim
     """
     addresses = list(dict.fromkeys(indexes))
     if len(addresses) > access.limits.max_indexes:
-        message = f"{len(addresses)} indexes are more than max_indexes ({access.limits.max_indexes})"
-        raise SourceError(message, code="too-many-indexes")
+        raise SourceError(
+            f"{len(addresses)} indexes are more than max_indexes ({access.limits.max_indexes})", code="too-many-indexes"
+        )
     skills: list[ListedSkill] = []
     unanswered: list[Issue] = []
     issues: list[Issue] = []
@@ -97,16 +98,16 @@ def search_indexes(query: str, indexes: Sequence[str], access: SourceAccess, lim
             continue
         skills += (skill._replace(address=address) for skill in listed)
         # When a site does not answer, an old copy of its index is searched: it has hits, and counts as unanswered.
-        unanswered += (_with_index(issue, address) for issue in noticed if issue.code in STALE_CODES)
+        unanswered += (
+            Issue(issue.code, issue.field, issue.message, hide_secrets(address), 0, "warning")
+            for issue in noticed
+            if issue.code in STALE_CODES
+        )
         issues += (issue for issue in noticed if issue.code not in STALE_CODES)
     ranked = SearchIndex(skills).rank(query, len(skills))
     best = ranked[: max(limit, 0)]
     hits = tuple(IndexHit(skill.name, skill.description, skill.address, score) for skill, score in best)
     return IndexSearch(hits, tuple(unanswered), tuple(issues), len(skills), len(ranked))
-
-
-def _with_index(issue: Issue, address: str) -> Issue:
-    return Issue(issue.code, issue.field, issue.message, hide_secrets(address), 0, "warning")
 
 
 class _IndexListing(NamedTuple):
@@ -120,8 +121,7 @@ def _ask_index(address: str, access: SourceAccess) -> _IndexListing:
     """The skills of one index, or those that its address chooses; raises ``SkillError`` when it does not answer."""
     spec = parse_typed_source(address)
     listing = _list_index(spec, access)
-    skills = [skill for skill in listing.skills if not spec.skills or skill.name in spec.skills]
-    return listing._replace(skills=skills)
+    return listing._replace(skills=[skill for skill in listing.skills if not spec.skills or skill.name in spec.skills])
 
 
 def _list_index(spec: SourceSpec, access: SourceAccess) -> _IndexListing:
@@ -157,8 +157,9 @@ def _list_skills(source_files: SourceFiles, spec: SourceSpec, limits: Limits) ->
     """The skills of a source, as an install would find them, and what is wrong with others."""
     # Counted by their names before any is read: reading costs time and memory for each.
     if sum(path.rpartition("/")[2] == SKILL_FILE for path in source_files.paths) > limits.max_index_entries:
-        message = f"the source has more than max_index_entries ({limits.max_index_entries}) skills"
-        raise InstallError(message, code="too-many-entries")
+        raise InstallError(
+            f"the source has more than max_index_entries ({limits.max_index_entries}) skills", code="too-many-entries"
+        )
     survey = survey_source(source_files, spec, limits)
     skills = [_to_listed_skill(skill.document.front) for skill in survey.skills if skill.is_default]
     return _IndexListing(

@@ -113,8 +113,7 @@ def _tree_of_skill(spec: SourceSpec, survey: SourceSurvey, skill: TreeSkill) -> 
 def refuse_unloadable(trees: Iterable[InstallTree], spec: SourceSpec) -> None:
     """Raise ``InstallError`` when no skill of a tree can be loaded: there would be nothing to use."""
     for issue in (tree.load_error for tree in trees if tree.load_error is not None):
-        message = f"{spec} has no skill that can be loaded: {issue.path}: {issue.message}"
-        raise InstallError(message, code=issue.code)
+        raise InstallError(f"{spec} has no skill that can be loaded: {issue.path}: {issue.message}", code=issue.code)
 
 
 def read_recorded_tree(source_files: SourceFiles, entry: LockEntry, limits: Limits) -> InstallTree:

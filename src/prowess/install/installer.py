@@ -132,8 +132,7 @@ class Installer:
         the source. With it a skill whose name is taken is refused too, and ``apply`` installs exactly what the offer
         showed, even when the source has changed since.
         """
-        arguments = PlanArguments(ref, project, select, agents, replace, copy, save, preset, offer)
-        return make_plan(self._context, arguments)
+        return make_plan(self._context, PlanArguments(ref, project, select, agents, replace, copy, save, preset, offer))
 
     def offers(self, ref: str | SkillRef | SourceSpec, select: str | Sequence[str] | None = None) -> Offer:
         """Fetch what ``ref`` names and return what it has, for a person who decides; nothing is changed.

@@ -182,7 +182,12 @@ class ScopeJournal:
         self._roll_back(journal)
         if exists(self._path):
             self._delete_journal()
-        self._delete_staged_entries(journal)
+        for move in journal.moves:
+            paths = self.paths_of(move)
+            for path in (paths.staged, paths.replaced):
+                if read_inode(path) != move.old:
+                    delete_tree(path)
+        self.delete_temp_files()
 
     def _sync_folders(self, journal: Journal) -> None:
         """Have the disk hold every rename before the lock file records it."""
@@ -235,15 +240,6 @@ class ScopeJournal:
             syscalls.rename(spare, paths.staged)
         elif before != paths.staged:
             syscalls.rename(before, paths.staged)
-
-    def _delete_staged_entries(self, journal: Journal) -> None:
-        """Delete what was staged for a change that was taken back; the old entries are in their places by now."""
-        for move in journal.moves:
-            paths = self.paths_of(move)
-            for path in (paths.staged, paths.replaced):
-                if read_inode(path) != move.old:
-                    delete_tree(path)
-        self.delete_temp_files()
 
     def _stage_lock(self, journal: Journal, text: str | None) -> None:
         """Write the new lock text to a file beside the lock file, when the change is about the lock file."""

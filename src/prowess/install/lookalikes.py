@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prowess.errors import Issue
-from prowess.spec.lookalikes import is_lookalike, lookup_forms
+from prowess.spec.lookalikes import lookup_forms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -49,7 +49,7 @@ def _find_lookalikes(names: Sequence[str], known: Iterable[str]) -> dict[str, li
         for other in known
         for form in lookup_forms(other)
         for name in by_form.get(form, ())
-        if is_lookalike(name, other)
+        if name != other
     }
     alike: dict[str, list[str]] = {}
     for name, other in sorted(pairs):

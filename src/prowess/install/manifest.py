@@ -120,8 +120,7 @@ def parse_entry(entry: ManifestEntry, defaults: ManifestDefaults, folder: str) -
 
 def declared_places(spec: SourceSpec) -> list[str]:
     """The places, as ``org/name``, that the install of a declared source fills."""
-    chosen = dict.fromkeys(f"{spec.org}/{link_name(skill)}" for skill in spec.skills)
-    return list(chosen) or [spec.full_name]
+    return list(dict.fromkeys(f"{spec.org}/{link_name(skill)}" for skill in spec.skills)) or [spec.full_name]
 
 
 def manifest_file_name(folder: str) -> str:
@@ -137,8 +136,9 @@ def _parse_toml(text: str, folder: str, file: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # a number of thousands of digits is a plain ValueError
         line = find_marker(text)
         if line:
-            message = f"{file} is in conflict: it holds git's markers (line {line})"
-            raise InstallError(message, folder, "manifest-conflict") from None
+            raise InstallError(
+                f"{file} is in conflict: it holds git's markers (line {line})", folder, "manifest-conflict"
+            ) from None
         raise _bad_manifest_error(f"{file} is not TOML: {error}", folder) from None
 
 
@@ -175,8 +175,9 @@ def _parse_declaration(entry: object, agents: tuple[str, ...], mode: str, folder
     if not isinstance(table, dict) or not isinstance(table.get("source"), str):
         # The message names the keys only: a value may be an address with a secret.
         given = f"a table with {', '.join(table)}" if isinstance(table, dict) else type(entry).__name__
-        message = f"an entry is a source, or a table with {', '.join(_ENTRY_KEYS)}; this one is {given[:120]!a}"
-        raise _bad_manifest_error(message, folder)
+        raise _bad_manifest_error(
+            f"an entry is a source, or a table with {', '.join(_ENTRY_KEYS)}; this one is {given[:120]!a}", folder
+        )
     skills = _check_texts(table.get("skills", []), "skills", folder)
     # The agents of an entry are added to those of the manifest, and its mode replaces that of the manifest.
     entry_agents = _read_agents(table, folder)

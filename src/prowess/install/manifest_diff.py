@@ -62,22 +62,15 @@ def compare_manifest(
     unmarked = {name: item for item in unrecorded for name in _find_matching_entries(item, locked, scope)}
     matched = {declaration.text for declaration in unmarked.values()}
     missing = tuple(declaration for declaration in unrecorded if declaration.text not in matched)
-    moved = _find_moved_installs(missing, locked, texts, scope)
-    gone = [name for name, entry in locked.items() if entry.declared and entry.declared not in texts]
-    undeclared = tuple(name for name in gone if name not in unmarked and name not in moved)
-    return ManifestDiff(missing, undeclared, unmarked, moved)
-
-
-def _find_moved_installs(
-    missing: Sequence[Declaration], locked: LockEntries, texts: Collection[str], scope: InstallScope
-) -> dict[str, Declaration]:
-    """The installs, by name, that make room for a missing declaration of their place."""
-    return {
+    moved = {
         name: declaration
         for declaration in missing
         for name in declared_places(declaration.spec)
         if name in locked and may_give_way(locked[name], declaration, texts, scope)
     }
+    gone = [name for name, entry in locked.items() if entry.declared and entry.declared not in texts]
+    undeclared = tuple(name for name in gone if name not in unmarked and name not in moved)
+    return ManifestDiff(missing, undeclared, unmarked, moved)
 
 
 def may_give_way(entry: LockEntry, declaration: Declaration, texts: Collection[str], scope: InstallScope) -> bool:
@@ -199,9 +192,8 @@ def refuse_manifest_diff(diff: ManifestDiff, locked: LockEntries, scope: Install
 
 def _describe_lock_state(entry: LockEntry, declaration: Declaration) -> str:
     """The mode in which an entry is locked when another one is declared, else the version."""
-    if entry.mode != declaration.mode:
-        return f"as {_describe_mode(entry.mode)}"
-    return f"at {_describe_version(entry.ref)}"
+    is_other_mode = entry.mode != declaration.mode
+    return f"as {_describe_mode(entry.mode)}" if is_other_mode else f"at {_describe_version(entry.ref)}"
 
 
 def find_stale_declarations(

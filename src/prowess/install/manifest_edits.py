@@ -211,10 +211,8 @@ def _spellings_of(spec: SourceSpec, scope: InstallScope, written: str, before: S
 
 
 def _is_same_source(first: SourceSpec, second: SourceSpec) -> bool:
-    if first.local and second.local:
-        is_place = local_path(first) == local_path(second)
-    else:
-        is_place = first.address == second.address
+    is_local = first.local and second.local
+    is_place = local_path(first) == local_path(second) if is_local else first.address == second.address
     return is_place and (first.kind, first.full_name, first.subpath) == (second.kind, second.full_name, second.subpath)
 
 

@@ -6,10 +6,11 @@ know, and never guesses: at the end the TOML parser reads the result, which must
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from prowess.lockfile.write import toml_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,14 +88,9 @@ def _parse_toml(text: str) -> dict[str, Any]:
 def manifest_entry_text(entry: ManifestEntry) -> str:
     """An entry as TOML, on one line."""
     if isinstance(entry, str):
-        return _toml_value(entry)
+        return toml_value(entry)
     keys = [key for key in _KEY_ORDER if key in entry] + [key for key in entry if key not in _KEY_ORDER]
-    return f"{{ {', '.join(f'{key} = {_toml_value(entry[key])}' for key in keys)} }}"
-
-
-def _toml_value(value: object) -> str:
-    # JSON's escapes are TOML's for texts, and for lists of them.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return f"{{ {', '.join(f'{key} = {toml_value(entry[key])}' for key in keys)} }}"
 
 
 def _expected_data(
@@ -187,8 +183,7 @@ def _value_end(text: str, offset: int) -> int:
     if bare is None:
         raise UneditableError
     # The key of an inline table ends at its "="; a bare value has none.
-    word = bare[0].partition("=")[0].rstrip()
-    return offset + max(len(word), 1)
+    return offset + max(len(bare[0].partition("=")[0].rstrip()), 1)
 
 
 def _string_end(text: str, offset: int, quote: str, *, has_escapes: bool) -> int:
@@ -269,8 +264,7 @@ def _with_new_list(text: str, table: Sequence[str], entry: ManifestEntry) -> str
     """The text with a new list that holds one entry, after the other keys of the table, or before all tables."""
     newline = "\r\n" if "\r\n" in text else "\n"
     new_text = f"skills = [{newline}  {manifest_entry_text(entry)},{newline}]{newline}"
-    begin = _find_table_start(text, table)
-    header = re.compile(r"^[ \t]*\[", re.MULTILINE).search(text, begin)
+    header = re.compile(r"^[ \t]*\[", re.MULTILINE).search(text, _find_table_start(text, table))
     offset = header.start() if header else len(text)
     front = text[:offset]
     if front and not front.endswith("\n"):

@@ -59,8 +59,7 @@ def refuse_taken(
         return
     entry = locked.get(twin or name)
     if entry is not None and entry.source != source:
-        message = f"{name} is installed from {_describe_origin(entry)}, not from {source}"
-        raise NameTakenError(message, place)
+        raise NameTakenError(f"{name} is installed from {_describe_origin(entry)}, not from {source}", place)
     unknown = ", and is not in the lock file" if entry is None else ""
     raise AlreadyInstalledError(f"skill {twin or name} already installed at {place}{unknown}", place)
 

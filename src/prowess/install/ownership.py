@@ -67,9 +67,8 @@ def with_backup_reason(store: Store, link: AgentLink, holder: LockEntry | None) 
 
     A copy that Prowess made and nobody changed need not be kept. ``holder`` is the entry that records the folder.
     """
-    if not exists(link.path) or is_link(link.path) or is_copy_in_place(store, link):
-        return link
-    if holder and is_exact_copy(holder, link.path, store.limits):
+    is_needless = not exists(link.path) or is_link(link.path) or is_copy_in_place(store, link)
+    if is_needless or (holder and is_exact_copy(holder, link.path, store.limits)):
         return link
     return link._replace(
         backup_reason="edited" if holder and _is_recorded_copy(store, link.path, holder) else "foreign"

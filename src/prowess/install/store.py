@@ -199,7 +199,11 @@ class Store:
         self._journal.delete_temp_files()
         for path in self.link_folders.find_leftovers():
             with suppress(OSError):
-                self._delete_staged_link(path)
+                if is_link(path):
+                    syscalls.delete_file(path)
+                else:
+                    # Without its journal nobody knows whether the folder is a new copy or one that was somebody's.
+                    self.issues += (back_up(path, self.scope, os.path.basename(path), "interrupted", new_token()),)
         if stat_folder(self._folder) is None:
             return
         with Folder(self._folder) as opened:
@@ -208,14 +212,6 @@ class Store:
             if self._is_deletable(name):
                 with suppress(OSError):
                     delete_tree(os.path.join(self._folder, name))
-
-    def _delete_staged_link(self, path: str) -> None:
-        """Delete a link that never got its place; a folder goes to the backups."""
-        if is_link(path):
-            syscalls.delete_file(path)
-        else:
-            # Without its journal nobody knows whether the folder is a new copy or one that was somebody's.
-            self.issues += (back_up(path, self.scope, os.path.basename(path), "interrupted", new_token()),)
 
     def _is_deletable(self, name: str) -> bool:
         match = _STAGED_NAME.fullmatch(name)

@@ -171,8 +171,9 @@ def _finish_manifest(
 def _find_surplus(undeclared: Iterable[str], locked: LockEntries, scope: InstallScope) -> Iterator[Issue]:
     """A warning for each install that the manifest declares no more, and for each that is in no lock file."""
     for name in undeclared:
-        message = f"the manifest declares {name} no more"
-        yield Issue("declared-no-more", name, message, scope.install_folder(name), 0, "warning")
+        yield Issue(
+            "declared-no-more", name, f"the manifest declares {name} no more", scope.install_folder(name), 0, "warning"
+        )
     yield from find_unrecorded_installs(scope, locked)
 
 

@@ -117,10 +117,8 @@ def _update_several(
 def _with_version(entry: LockEntry, version: str) -> LockEntry:
     """The entry at another version of its source; the entry itself when ``version`` is empty or its own."""
     ref = check_version(version) if version else entry.ref
-    if ref == entry.ref:
-        return entry
     # Without a commit nothing counts as a rollback: whoever names another version may go back with it.
-    return replace(entry, ref=ref, commit="")
+    return entry if ref == entry.ref else replace(entry, ref=ref, commit="")
 
 
 def _report_outcome(

@@ -6,7 +6,7 @@ import hashlib
 import json
 import unicodedata
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.read import bad_lock_error, read_text
@@ -62,15 +62,10 @@ def parse_npm_lock(text: str, path: str = "") -> dict[str, NpmLockEntry]:
         raise bad_lock_error(f"{NPM_LOCK_FILE} holds no skills", path)
     # The file may be anybody's: a name that cannot be the name of a skill is left out, for it would become a path.
     return {
-        name: _parse_npm_entry(name, entry)
+        name: NpmLockEntry(name, **{ours: str(entry.get(theirs) or "") for theirs, ours in _NPM_KEYS.items()})
         for name, entry in skills.items()
         if is_usable_name(name) and isinstance(entry, dict)
     }
-
-
-def _parse_npm_entry(name: str, entry: dict[str, Any]) -> NpmLockEntry:
-    values = {ours: str(entry.get(theirs) or "") for theirs, ours in _NPM_KEYS.items()}
-    return NpmLockEntry(name, **values)
 
 
 def compute_npm_hash(files: Iterable[tuple[str, bytes]]) -> str:

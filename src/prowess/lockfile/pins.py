@@ -59,8 +59,9 @@ class PinnedFiles(FolderFiles):
     def _read_skill_file(self, skill: Skill, limit: int) -> tuple[bytes, Identity]:
         data, identity = super()._read_skill_file(skill, limit)
         if not self._has_listed_hash(skill.file_name, data):
-            message = f"{skill.file_name} is not what the lock file says"
-            raise SkillValidationError(message, skill.location, _CHANGED_CODE)
+            raise SkillValidationError(
+                f"{skill.file_name} is not what the lock file says", skill.location, _CHANGED_CODE
+            )
         return data, identity
 
     def _read_body_bytes(self, skill: Skill, limit: int) -> tuple[bytes, int]:

@@ -62,9 +62,8 @@ def _add_row(row: str, table: dict[str, Any]) -> bool:
         parsed = json.loads(value)
     except (ValueError, RecursionError):
         return False
-    if not isinstance(name, str) or name in table or (key is name and _BARE_KEY.fullmatch(name) is None):
-        return False
-    if not _is_plain_value(parsed):
+    is_new_name = isinstance(name, str) and name not in table
+    if not is_new_name or (key is name and _BARE_KEY.fullmatch(name) is None) or not _is_plain_value(parsed):
         return False
     table[name] = parsed
     return True

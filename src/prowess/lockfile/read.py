@@ -117,10 +117,10 @@ LockEntries = dict[str, LockEntry]
 """Every install of a scope by ``org/name``."""
 
 
-def read_lock(folder: str, *, limits: Limits = DEFAULT_LIMITS, file: str = LOCK_FILE) -> LockEntries:
+def read_lock(folder: str, *, limits: Limits = DEFAULT_LIMITS) -> LockEntries:
     """The entries of the lock file in ``folder``; none where there is no such file. Raises ``InstallError``."""
-    text = read_text(folder, file, limits)
-    return parse_lock(text, f"{folder}/{file}") if text is not None else {}
+    text = read_text(folder, LOCK_FILE, limits)
+    return parse_lock(text, f"{folder}/{LOCK_FILE}") if text is not None else {}
 
 
 def read_text(folder: str, file: str, limits: Limits = DEFAULT_LIMITS) -> str | None:
@@ -186,8 +186,9 @@ def _refuse_conflict(text: str, path: str) -> None:
     names = find_differing_entries(sides) if sides is not None else ()
     more = f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
     shown = f"; the entries that differ: {', '.join(names[:MAX_LISTED_NAMES])}{more}" if names else ""
-    message = f"the lock file is in conflict: it holds git's markers (line {line}){shown}"
-    raise InstallError(message, path, "lock-conflict")
+    raise InstallError(
+        f"the lock file is in conflict: it holds git's markers (line {line}){shown}", path, "lock-conflict"
+    )
 
 
 class _BadEntryError(Exception):

@@ -77,15 +77,14 @@ def default_project_dir() -> Path:
 
 def project_scope(base: str | os.PathLike[str] | None = None) -> InstallScope:
     """The project's scope: that of the project around the working folder, unless a base is given."""
-    folder = os.path.abspath(os.fspath(base) if base is not None else _project_base())
+    folder = os.path.abspath(
+        os.fspath(base)
+        if base is not None
+        else os.path.join(project_root(os.getcwd(), os.path.expanduser("~")), *NATIVE_PROJECT.split("/"))
+    )
     # A base of another shape than .prowess/skills is its own root, so that nothing outside of it is touched.
     root = folder.removesuffix(os.sep + NATIVE_PROJECT.replace("/", os.sep))
     return InstallScope("project", folder, root, root)
-
-
-def _project_base() -> str:
-    root = project_root(os.getcwd(), os.path.expanduser("~"))
-    return os.path.join(root, *NATIVE_PROJECT.split("/"))
 
 
 def user_scope(base: str | os.PathLike[str] | None = None) -> InstallScope:

@@ -33,26 +33,26 @@ def lock_entry_text(entry: LockEntry) -> str:
     """The text of one entry of the lock file."""
     rows = [
         "[[skill]]",
-        f"name = {_toml_string(entry.name)}",
-        f"source = {_toml_string(entry.source)}",
-        f"kind = {_toml_string(entry.kind)}",
+        f"name = {toml_value(entry.name)}",
+        f"source = {toml_value(entry.source)}",
+        f"kind = {toml_value(entry.kind)}",
     ]
-    rows += [f"{key} = {_toml_string(getattr(entry, key))}" for key in _OPTIONAL_KEYS if getattr(entry, key)]
+    rows += [f"{key} = {toml_value(getattr(entry, key))}" for key in _OPTIONAL_KEYS if getattr(entry, key)]
     # The digest is computed from the rows of files, so that the two can never disagree in a file that we write.
-    rows.append(f"digest = {_toml_string(digest_tree(dict(entry.files)))}")
+    rows.append(f"digest = {toml_value(digest_tree(dict(entry.files)))}")
     rows += _list_rows("agents", sorted(entry.agents))
     rows += _list_rows("links", sorted(entry.links))
     rows += _list_rows("copies", sorted(entry.copies))
-    rows += ["files = [", *(f"  {_toml_string(row)}," for row in _file_rows(entry.files)), "]"]
+    rows += ["files = [", *(f"  {toml_value(row)}," for row in _file_rows(entry.files)), "]"]
     rows += [
         "[skill.skills]",
-        *(f"{_toml_string(name)} = {_toml_string(entry.skills[name])}" for name in sorted(entry.skills)),
+        *(f"{toml_value(name)} = {toml_value(entry.skills[name])}" for name in sorted(entry.skills)),
     ]
     return "\n".join(rows) + "\n"
 
 
 def _list_rows(key: str, values: list[str]) -> list[str]:
-    return [f"{key} = [{', '.join(_toml_string(value) for value in values)}]"] if values else []
+    return [f"{key} = {toml_value(values)}"] if values else []
 
 
 def _file_rows(files: Mapping[str, FileHash]) -> list[str]:
@@ -61,7 +61,7 @@ def _file_rows(files: Mapping[str, FileHash]) -> list[str]:
     return [f"{files[p].sha256} {'x' if files[p].executable else '-'} {files[p].size} {p}" for p in ordered]
 
 
-def _toml_string(value: str) -> str:
-    """A text as a TOML string."""
+def toml_value(value: object) -> str:
+    """A text, or a list of texts, as a value in TOML."""
     # Every escape that JSON writes means the same in TOML. Only DEL must be escaped in TOML and is not in JSON.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -110,9 +110,7 @@ class ManifestCache:
 
 
 def _matches_files(known: ServedManifest, files: list[tuple[str, Identity]]) -> bool:
-    if len(known.files) != len(files):
-        return False
-    return all(
+    return len(known.files) == len(files) and all(
         old.hashed.settled and old.path == path and old.hashed.identity == identity
         for old, (path, identity) in zip(known.files, files, strict=True)
     )

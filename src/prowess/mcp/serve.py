@@ -60,8 +60,7 @@ def serve(
     options.setdefault("show_folders", http is None or (is_loopback(host) and not hosts))
     began = time.monotonic()
     server_class = load_server_class()
-    limits = options.get("limits") or DEFAULT_LIMITS
-    options["limits"] = with_handshake_seconds(limits, time.monotonic() - began)
+    options["limits"] = with_handshake_seconds(options.get("limits") or DEFAULT_LIMITS, time.monotonic() - began)
     server = server_class(*roots, **options)
     with suppress(KeyboardInterrupt):
         if http is None:

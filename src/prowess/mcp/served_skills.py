@@ -151,16 +151,16 @@ def build_from_catalog(catalog: Catalog, limits: Limits) -> ServedSkills:
     skills: dict[str, Skill] = {}
     refused: list[Refused] = []
     for skill in catalog:
-        problems = find_refusals(skill, skill.name, limits) if skill.is_local else [_make_folder_issue(skill)]
+        problems = (
+            find_refusals(skill, skill.name, limits)
+            if skill.is_local
+            else [Issue("no-files", "", "the extension serves only skills in a folder", skill.location)]
+        )
         if problems:
             refused.append(Refused(skill.location, tuple(problems)))
         else:
             skills[skill.name] = skill
     return ServedSkills(skills, catalog, refused)
-
-
-def _make_folder_issue(skill: Skill) -> Issue:
-    return Issue("no-files", "", "the extension serves only skills in a folder", skill.location)
 
 
 def _served_path(skill: Skill, places: Sequence[Place]) -> str:

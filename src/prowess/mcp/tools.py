@@ -104,8 +104,9 @@ class ModelTools:
         if name not in _CALLABLE_TOOLS:
             known = ", ".join(tool["name"] for tool in self.definitions)
             offered = f"known: {known}" if known else "none is offered"
-            message = f"unknown tool: {to_one_line(name[:_MAX_NAME_CHARS])}; {offered}"
-            return Answer(_make_result(message, is_error=True))
+            return Answer(
+                _make_result(f"unknown tool: {to_one_line(name[:_MAX_NAME_CHARS])}; {offered}", is_error=True)
+            )
         wanted = arguments.get("name")
         skill = self._served.catalog.get(wanted) if isinstance(wanted, str) else None
         if skill is None and isinstance(wanted, str) and (failure := self._served.find_failure(wanted)) is not None:

@@ -46,8 +46,9 @@ class Pool:
         with self._lock:
             if self._taken >= self._parallel:
                 if len(self._queue) >= self._waiting:
-                    message = f"too many {self.what} are waiting to run ({self._waiting:,}): nothing was done"
-                    raise SkillError(message, code="busy")
+                    raise SkillError(
+                        f"too many {self.what} are waiting to run ({self._waiting:,}): nothing was done", code="busy"
+                    )
                 self._queue.append(begin)
                 return
             self._taken += 1

@@ -142,8 +142,7 @@ def fork_system_message(prepared: PreparedFork, attached_files: Iterable[str | o
 def fork_user_message(prepared: PreparedFork) -> str:
     """Return the first user message of the child: the request, and the instructions in an element."""
     head = find_body_start(prepared.content) if prepared.head is None else prepared.head
-    body = prepared.content[head:]
-    return wrap_instructions(prepared.skill_name, body, prepared.task)
+    return wrap_instructions(prepared.skill_name, prepared.content[head:], prepared.task)
 
 
 def find_body_start(content: str) -> int:

@@ -144,8 +144,7 @@ def _parse_bounds(data: Mapping[str, Any]) -> SessionBounds | None:
         return None
     # The ceiling of a sub-agent is what a skill wrote: a wrong pattern there allows nothing, and is no host's error.
     allowed = None if tools is None else tuple(filter(is_tool_pattern, tools))
-    ceiling = ToolCeiling(allowed, grants)
-    return SessionBounds(ceiling, max_active, data["filter"], tuple(filters), tuple(explicit_only))
+    return SessionBounds(ToolCeiling(allowed, grants), max_active, data["filter"], tuple(filters), tuple(explicit_only))
 
 
 def _is_text_list(value: object) -> TypeGuard[list[str]]:

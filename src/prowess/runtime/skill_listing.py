@@ -40,9 +40,7 @@ class SkillListing:
         """Return the selected skills as lines of text for a prompt."""
         skills = self.select(query, under)
         self.events.emit("listed", "", names=tuple(skill.name for skill in skills), query=query)
-        if not skills:
-            return "No skills available."
-        return f"Available skills:\n{render_lines(map(make_entry, skills))}"
+        return f"Available skills:\n{render_lines(map(make_entry, skills))}" if skills else "No skills available."
 
     def _report_selector_error(self, error: Exception) -> None:
         # The selector is the host's code: its mistake must not end the conversation, so all skills are shown instead.

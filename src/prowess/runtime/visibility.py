@@ -32,9 +32,7 @@ class Visibility(NamedTuple):
     def passes_filters(self, skill: Skill, filters: tuple[str, ...]) -> bool:
         """Return whether every one of ``filters`` lets a skill through."""
         # Most conversations have no filter: the virtual path of each skill is then not computed.
-        if not any(filters):
-            return True
-        return all(self._matches_filter(skill, pattern) for pattern in filters)
+        return not any(filters) or all(self._matches_filter(skill, pattern) for pattern in filters)
 
     def _matches_filter(self, skill: Skill, pattern: str) -> bool:
         path = "" if skill.is_inline else skill.virtual_path

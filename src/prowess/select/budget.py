@@ -101,8 +101,7 @@ def fit_listing(
     text = render(entries)
     counter = COUNTER_NAME if count is estimate_tokens else getattr(count, "__name__", type(count).__name__)
     if budget is None or count(text) <= budget:
-        names = tuple(name for name, _, _ in entries)
-        return text, BudgetReport(text, budget, names, counter=counter, count=count)
+        return text, BudgetReport(text, budget, tuple(name for name, _, _ in entries), counter=counter, count=count)
     shown = _shorten_entries(entries, lambda some: count(render(some)) <= budget)
     text, report = _make_report(entries, shown, budget, render)
     return text, replace(report, counter=counter, count=count)

@@ -109,8 +109,9 @@ class Catalog:
                 {first.name: first}, {second.location: second}
             ):
                 return
-            message = f"two skills are named {first.name!r}: {first.location} and {second.location}"
-            raise DuplicateSkillError(message, second.location)
+            raise DuplicateSkillError(
+                f"two skills are named {first.name!r}: {first.location} and {second.location}", second.location
+            )
         winner, loser = (first, second) if on_duplicate == "first" else (second, first)
         self._by_name[winner.name] = winner
         if duplicates.may_be_identical(winner, loser):  # hashed when somebody asks for ``shadowed``, and not before

@@ -25,20 +25,17 @@ _AUTHOR_ONLY_CODES = frozenset(("unknown-field",))
 
 def find_catalog_issues(skills: tuple[Skill, ...], shadowed: tuple[Shadowed, ...]) -> Iterator[Issue]:
     """Every finding about the ``skills`` of a catalogue, and about the copies that lost to them."""
-    yield from _shadow_issues(shadowed, {skill.name: skill.location for skill in skills})
+    winners = {skill.name: skill.location for skill in skills}
+    for lost in shadowed:
+        code = "shadowed-by-project" if lost.reason.startswith("a project's") else "duplicate-name"
+        yield Issue(
+            code, "name", f"{lost.name!r} is taken by {winners[lost.name]}: {lost.reason}", lost.location, 0, "warning"
+        )
     known = {skill.location for skill in skills}
     for skill in skills:
         # A skill inside another is no news where another root has led to it: it is listed itself.
         yield from (i for i in _skill_issues(skill) if i.code != "nested-skill" or i.path not in known)
     yield from _folder_collisions(skills)
-
-
-def _shadow_issues(shadowed: tuple[Shadowed, ...], winners: dict[str, str]) -> Iterator[Issue]:
-    for lost in shadowed:
-        project = lost.reason.startswith("a project's")
-        code = "shadowed-by-project" if project else "duplicate-name"
-        message = f"{lost.name!r} is taken by {winners[lost.name]}: {lost.reason}"
-        yield Issue(code, "name", message, lost.location, 0, "warning")
 
 
 def _skill_issues(skill: Skill) -> list[Issue]:
@@ -56,8 +53,7 @@ def _blank_body_issues(skill: Skill) -> list[Issue]:
         blank = not skill.read_body().strip()
     except SkillError as error:
         return [Issue(error.code, "body", error.message, skill.location, 0, "warning")]
-    message = "there are no instructions"
-    return [Issue("empty-body", "body", message, skill.location, 0, "warning")] if blank else []
+    return [Issue("empty-body", "body", "there are no instructions", skill.location, 0, "warning")] if blank else []
 
 
 def _folder_issues(skill: Skill) -> list[Issue]:
@@ -95,8 +91,15 @@ def _filename_collisions(skill: Skill, entries: FolderEntries) -> list[Issue]:
         message = "the folder holds too many entries to look for another spelling of the file"
         return [Issue("too-many-files", "", message, skill.location, 0, "warning")]
     twins = [name for name in entries.files if name != own and name.lower() == own.lower()]
-    message = f"lies beside {', '.join(twins)}; {own} is used"
-    return [Issue("filename-collision", "", message, skill.location, 0, "warning")] if twins else []
+    return (
+        [
+            Issue(
+                "filename-collision", "", f"lies beside {', '.join(twins)}; {own} is used", skill.location, 0, "warning"
+            )
+        ]
+        if twins
+        else []
+    )
 
 
 def _folder_collisions(skills: tuple[Skill, ...]) -> Iterator[Issue]:

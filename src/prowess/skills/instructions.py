@@ -79,8 +79,7 @@ def parse_body_offset(skill: Skill, head: bytes, *, whole: bool) -> int:
     try:
         return find_body_offset(head, whole=whole, repair=skill.policy.repairs, limits=skill.limits)
     except SkillLoadError as error:
-        issues = [replace(issue, path=skill.location) for issue in error.issues]
-        raise type(error)(issues, skill.location) from None
+        raise type(error)([replace(issue, path=skill.location) for issue in error.issues], skill.location) from None
 
 
 # -- errors ------------------------------------------------------------------------------------------------------------

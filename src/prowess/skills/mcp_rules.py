@@ -62,8 +62,7 @@ def find_refusals(skill: Skill, path: str, limits: Limits) -> list[Issue]:
 
 def _head_issues(skill: Skill, limits: Limits) -> list[Issue]:
     """The reasons in the head and the file name of a skill; raises ``SkillError`` for what only typed YAML shows."""
-    front = skill.peek()
-    fields = field_issues(front, mode="strict", folder=skill.folder_name, path=skill.location)
+    fields = field_issues(skill.peek(), mode="strict", folder=skill.folder_name, path=skill.location)
     issues = [*skill.repair_issues, *(issue for issue in fields if issue.severity == "error")]
     if skill.file_name != SKILL_FILE:
         issues.append(Issue("filename-case", "", f"the file is named {skill.file_name}", skill.location))

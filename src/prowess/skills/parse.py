@@ -82,8 +82,9 @@ def _parse_bytes(data: bytes, file_path: str, policy: LoadPolicy, *, whole: bool
 
 def _decode_body(data: bytes, at: int, file_path: str, limits: Limits) -> str:
     if len(data) > limits.max_body_bytes:
-        message = f"has more than {limits.max_body_bytes} bytes"
-        raise SkillLoadError([Issue("body-too-large", "body", message, file_path)], file_path)
+        raise SkillLoadError(
+            [Issue("body-too-large", "body", f"has more than {limits.max_body_bytes} bytes", file_path)], file_path
+        )
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -138,8 +138,9 @@ class RemoteFiles(SkillFiles):
         for file in self.read_all():
             left -= len(file.content)
             if left < 0:  # before the next file is fetched: a source could give files without end
-                message = f"cannot be hashed within {limits.max_digest_bytes} bytes"
-                raise SkillValidationError(message, self.location, "too-many-bytes")
+                raise SkillValidationError(
+                    f"cannot be hashed within {limits.max_digest_bytes} bytes", self.location, "too-many-bytes"
+                )
             hashes[file.path] = hash_bytes(file.content, executable=file.executable)
         return digest_tree(hashes)
 

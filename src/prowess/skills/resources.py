@@ -85,8 +85,9 @@ def decode_text(data: bytes, path: str) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        message = f"{path!r} is not UTF-8 text: byte 0x{data[error.start]:02X} at byte {error.start}"
-        raise BinaryResourceError(message, path) from None
+        raise BinaryResourceError(
+            f"{path!r} is not UTF-8 text: byte 0x{data[error.start]:02X} at byte {error.start}", path
+        ) from None
 
 
 def _decode_prefix(data: bytes, path: str) -> str:
@@ -112,8 +113,7 @@ def list_resources(base: str, parts: tuple[str, ...], own: str, location: str, l
     other, issues = _list_visible(top, "", location, limits)
     issues += (issue for _, group_issues in groups.values() for issue in group_issues)
     other = tuple(name for name in other if name != own and name not in _SKILL_FILE_NAMES)
-    names = {name: files for name, (files, _) in groups.items()}
-    return Resources(**names, other=other, issues=tuple(issues))
+    return Resources(**{name: files for name, (files, _) in groups.items()}, other=other, issues=tuple(issues))
 
 
 class PlainPaths(NamedTuple):
@@ -173,8 +173,7 @@ def _list_group(folder: Folder, name: str, location: str, limits: Limits) -> tup
         with folder.open_child(name, lists=True) as child:
             entries = child.list_entries(limits.max_entries_per_skill)
     except OSError as error:
-        message = f"cannot be listed: {error.strerror}"
-        return (), [Issue("unreadable-directory", name, message, location, 0, "warning")]
+        return (), [Issue("unreadable-directory", name, f"cannot be listed: {error.strerror}", location, 0, "warning")]
     return _list_visible(entries, f"{name}/", location, limits)
 
 
@@ -186,7 +185,13 @@ def _list_visible(
     # The usual folder has nothing odd in it and needs no second look at its entries.
     if not odd and len(entries.files) <= limits.max_files_per_skill:
         return tuple(_drop_hidden(entries.files)), []
-    issues = _entry_issues(entries, prefix, location)
+    kinds = (("link-in-skill", entries.links), ("special-file", entries.others), ("bad-file-name", entries.bad_names))
+    issues = [
+        _omission_issue(code, prefix + name, location)
+        for code, names in kinds
+        for name in names
+        if not is_git_name(name)
+    ]
     if len(entries.files) > limits.max_files_per_skill or not entries.complete:
         message = _BOUND_MESSAGES["too-many-files"].format(limits=limits)
         issues.append(Issue("too-many-files", prefix.rstrip("/"), message, location, 0, "warning"))
@@ -199,16 +204,6 @@ def _drop_hidden(names: list[str]) -> list[str]:
 
 def _is_visible(name: str) -> bool:
     return name[0] != "." and not is_git_name(name)
-
-
-def _entry_issues(entries: FolderEntries, prefix: str, location: str) -> list[Issue]:
-    kinds = (("link-in-skill", entries.links), ("special-file", entries.others), ("bad-file-name", entries.bad_names))
-    return [
-        _omission_issue(code, prefix + name, location)
-        for code, names in kinds
-        for name in names
-        if not is_git_name(name)
-    ]
 
 
 def _omission_issue(code: str, name: str, location: str) -> Issue:
@@ -268,7 +263,8 @@ def digest_folder(base: str, parts: tuple[str, ...], location: str, limits: Limi
         try:
             hashes[path] = hash_file(base, (*parts, *path.split("/")), left)
         except ResourceTooLargeError as error:
-            message = f"cannot be hashed within {limits.max_digest_bytes} bytes: {error.message}"
-            raise SkillValidationError(message, location, "too-many-bytes") from None
+            raise SkillValidationError(
+                f"cannot be hashed within {limits.max_digest_bytes} bytes: {error.message}", location, "too-many-bytes"
+            ) from None
         left -= hashes[path].size
     return digest_tree(hashes)

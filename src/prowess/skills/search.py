@@ -94,14 +94,17 @@ class SearchIndex(Generic[S]):
             "CREATE VIRTUAL TABLE skills USING fts5(name, description, tags, tokenize='porter unicode61')",
         )
         self._db.executemany(
-            "INSERT INTO skills(rowid, name, description, tags) VALUES (?, ?, ?, ?)", self._index_rows()
+            "INSERT INTO skills(rowid, name, description, tags) VALUES (?, ?, ?, ?)",
+            [
+                (
+                    row,
+                    _add_spaces(skill.name),
+                    _add_spaces(skill.description),
+                    _add_spaces(" ".join(tags_of(skill))),
+                )
+                for row, skill in enumerate(self._skills)
+            ],
         )
-
-    def _index_rows(self) -> list[tuple[int, str, str, str]]:
-        return [
-            (row, _add_spaces(skill.name), _add_spaces(skill.description), _add_spaces(" ".join(tags_of(skill))))
-            for row, skill in enumerate(self._skills)
-        ]
 
     def rank(self, query: str, limit: int) -> list[tuple[S, float]]:
         """At most ``limit`` skills that match, best first, each with its score; none for a query without words."""

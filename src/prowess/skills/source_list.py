@@ -54,5 +54,6 @@ def _check_namespaces(sources: tuple[SkillSource, ...]) -> None:
         namespace = getattr(source, "namespace", "")
         first = index_of.setdefault(namespace, index) if namespace else index
         if sources[first] is not source:  # one source given twice is no conflict
-            message = f"sources[{index}]: {namespace} is the name of sources[{first}] already"
-            raise SourceError(message, code="duplicate-label")
+            raise SourceError(
+                f"sources[{index}]: {namespace} is the name of sources[{first}] already", code="duplicate-label"
+            )

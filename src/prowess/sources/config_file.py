@@ -125,8 +125,9 @@ def _list_entries(value: object, path: str) -> list[dict[str, object]]:
     for index, entry in enumerate(entries):
         if not isinstance(entry, Mapping):
             remedy = f"; write {{'dir': {entry!r}}}" if isinstance(entry, str) else ""
-            message = f"expected a list of entries with 'dir' or 'name', and sources[{index}] is {entry!r}{remedy}"
-            raise SourceError(message, path)
+            raise SourceError(
+                f"expected a list of entries with 'dir' or 'name', and sources[{index}] is {entry!r}{remedy}", path
+            )
     return [dict(entry) for entry in entries]
 
 
@@ -165,8 +166,7 @@ def _make_inline_source(entry: dict[str, object], mount: str, *, preload: bool) 
     folder_field = next((key for key in ("base_dir", *_OPTION_READERS) if key in entry), None)
     if folder_field is not None:
         raise SourceError(f"{folder_field} is only for folders, not for inline skills")
-    texts = (_read_text(entry, key) for key in ("name", "description", "instructions"))
-    return InlineSource(*texts, preload=preload)
+    return InlineSource(*(_read_text(entry, key) for key in ("name", "description", "instructions")), preload=preload)
 
 
 def _read_text(entry: dict[str, object], key: str) -> str:

@@ -65,8 +65,7 @@ class DirectorySource:
     def load(self) -> Catalog:
         """Scan the folder, and return the skills that are there now; raises ``SourceError`` for a bad ``mount_as``."""
         check_mount(self._mount_as)
-        found = scan(self._folder, **self._options)
-        return found.map_skills(lambda skill: self._mount_skill(skill, self._folder))
+        return scan(self._folder, **self._options).map_skills(lambda skill: self._mount_skill(skill, self._folder))
 
     def _mount_skill(self, skill: Skill, root: str) -> Skill:
         virtual = None

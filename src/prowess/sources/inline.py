@@ -61,8 +61,7 @@ class InlineSource:
     def load(self) -> Catalog:
         """Return the one skill; raises ``SourceError`` when a file with this text would not be a skill either."""
         self._check_fields()
-        skill = Skill(self._front, body=self._instructions)
-        return Catalog([skill.with_source(preload=self._preload)])
+        return Catalog([Skill(self._front, body=self._instructions).with_source(preload=self._preload)])
 
     def _check_fields(self) -> None:
         front = self._front

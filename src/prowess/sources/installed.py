@@ -76,8 +76,7 @@ class InstalledSource:
         try:
             return find_install(ref, (project_scope(project), user_scope(user)))
         except NotInstalledError as error:
-            message = f"resolving skill reference {ref}: {error.message}"
-            raise SourceError(message, code=error.code) from None
+            raise SourceError(f"resolving skill reference {ref}: {error.message}", code=error.code) from None
 
 
 def _find_copies(ref: SkillRef, scope: InstallScope) -> list[str]:

@@ -85,11 +85,11 @@ class UrlSource:
         except FetchError as error:
             if self._missing == "error":
                 raise
-            return self._empty_catalog(error)
+            issue = Issue(error.code, "", error.message, error.path or self._base)
+            return Catalog(issues=[issue], places=[Place(self._base, state="not fetched")])
         notes += index.issues
         skills = [self._make_skill(entry, downloads, notes) for entry in index.entries]
-        place = Place(self._base, found=len(skills))
-        return Catalog(skills, self._on_duplicate, issues=notes, places=[place])
+        return Catalog(skills, self._on_duplicate, issues=notes, places=[Place(self._base, found=len(skills))])
 
     def _make_fetcher(self) -> CachedFetcher:
         if self._missing not in {"ignore", "error"}:
@@ -101,10 +101,6 @@ class UrlSource:
         if "#" in self._address:
             raise SourceError(f"{display_url(self._base)} has a fragment", code="bad-address")
         return CachedFetcher(fetcher, Cache(self._cache_dir), self._limits, allow_rollback=self._allow_rollback)
-
-    def _empty_catalog(self, error: FetchError) -> Catalog:
-        issue = Issue(error.code, "", error.message, error.path or self._base)
-        return Catalog(issues=[issue], places=[Place(self._base, state="not fetched")])
 
     # -- the index ---------------------------------------------------------------------------------------------------
 
@@ -133,7 +129,9 @@ class UrlSource:
                 message = f"is the newest that was seen, since the site went back: {copy.rollback_reason}"
                 notes.append(Issue("rolled-back", "", message, copy.url, 0, "warning"))
             return index, notes
-        raise FetchError(f"{display_url(self._base)} publishes no index of skills", self._base, _choose_code(notes))
+        # An index of an unknown version explains more than none.
+        code = next((note.code for note in notes if note.code == "unknown-schema"), "no-index")
+        raise FetchError(f"{display_url(self._base)} publishes no index of skills", self._base, code)
 
     def _download_index(self, place: str, downloads: CachedFetcher) -> Download | None:
         """Return an index, or ``None`` where the site has none.
@@ -175,11 +173,6 @@ class UrlSource:
             return skill.load().skill  # the file has fields that an index does not announce
         except SkillError:
             return skill  # a bad copy hides no skill: whoever loads it gets the error
-
-
-def _choose_code(notes: list[Issue]) -> str:
-    """Return the code for a site without a usable index; an index of an unknown version explains more than none."""
-    return next((note.code for note in notes if note.code == "unknown-schema"), "no-index")
 
 
 def _prefetch_files(contents: SiteFiles) -> list[Issue]:

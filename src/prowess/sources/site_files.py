@@ -22,7 +22,7 @@ from prowess.skills.remote_files import RemoteFiles
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prowess.fetch.cached_fetcher import CachedFetcher, Download
+    from prowess.fetch.cached_fetcher import CachedFetcher
     from prowess.sources.site_index import SiteEntry
 
 
@@ -143,19 +143,15 @@ class ListedFiles(SiteFiles):
         )
         if copy is None:
             raise FetchError(f"{display_url(url)} is listed in the index and is not there", code="http-status")
-        self._note_stale(path, copy)
-        return copy.body
-
-    def _file_url(self, path: str) -> str:
-        return f"{self._entry.url}{quote(path, safe='/')}"
-
-    def _note_stale(self, path: str, copy: Download) -> None:
-        """Remember why a file is an old copy, until it is read again."""
         self._notes.pop(path, None)  # the server may be back
         if copy.stale_reason:
             self._notes[path] = ("stale-file", f"is a copy of before: {copy.stale_reason}")
         if copy.rollback_reason:
             self._notes[path] = ("rolled-back", f"is the newest copy that was seen: {copy.rollback_reason}")
+        return copy.body
+
+    def _file_url(self, path: str) -> str:
+        return f"{self._entry.url}{quote(path, safe='/')}"
 
     def read_all(self) -> Iterator[NewFile]:
         return (NewFile(path, self.read(path)) for path in self._entry.files)

@@ -106,8 +106,9 @@ def _parse_rows(body: bytes, url: str, limits: Limits) -> tuple[list[Any], bool]
     data = _parse_object(body, url, limits)
     is_newer = "$schema" in data
     if is_newer and data["$schema"] != _SCHEMA:
-        message = f"the index is of an unknown version, {ascii(data['$schema'])[:_MAX_SHOWN_CHARS]}"
-        raise FetchError(message, url, "unknown-schema")
+        raise FetchError(
+            f"the index is of an unknown version, {ascii(data['$schema'])[:_MAX_SHOWN_CHARS]}", url, "unknown-schema"
+        )
     rows = data.get("skills")
     if not isinstance(rows, list):
         raise FetchError("the index has no list of skills", url, "bad-index")
@@ -189,8 +190,9 @@ def _refuse_constant(name: str) -> None:
 
 
 def _make_count_error(url: str, limits: Limits) -> FetchError:
-    message = f"the index has more than max_index_entries ({limits.max_index_entries}) entries"
-    return FetchError(message, url, "too-many-entries")
+    return FetchError(
+        f"the index has more than max_index_entries ({limits.max_index_entries}) entries", url, "too-many-entries"
+    )
 
 
 # -- one entry ---------------------------------------------------------------------------------------------------------

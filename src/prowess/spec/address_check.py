@@ -77,8 +77,9 @@ def refuse_secret(text: str) -> None:
     """Raise ``BadReferenceError`` for an address with a password, a query, or a user other than that of ssh."""
     if hide_secrets(text) != text:
         refuse_dash(text, "@#")  # an option reads like a password (``git@-oProxyCommand=x``), and is the worse of both
-        message = f"an address must not hold a user, a password or a query: {show_address(text)}"
-        raise BadReferenceError(message, code="secret-in-address")
+        raise BadReferenceError(
+            f"an address must not hold a user, a password or a query: {show_address(text)}", code="secret-in-address"
+        )
 
 
 def is_azure_page(text: str) -> bool:

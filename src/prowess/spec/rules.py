@@ -94,13 +94,10 @@ def _with_location(issue: Issue, front: Frontmatter, mode: Mode, path: str) -> I
     # A field that is missing has no line: the issue then points to the first line of the fields.
     line = issue.line or front.lines.get(issue.field) or min(front.lines.values(), default=1)
     severity = issue.severity
-    if mode == "lenient" and severity == "error" and not _is_fatal(issue):
+    is_fatal = issue.code in _FATAL_CODES or f"{issue.code}:{issue.field}" in _FATAL_CODES
+    if mode == "lenient" and severity == "error" and not is_fatal:
         severity = "warning"
     return replace(issue, line=line, severity=severity, path=path)
-
-
-def _is_fatal(issue: Issue) -> bool:
-    return issue.code in _FATAL_CODES or f"{issue.code}:{issue.field}" in _FATAL_CODES
 
 
 def _name_issues(front: Frontmatter, folder: str | None) -> Iterator[Issue]:

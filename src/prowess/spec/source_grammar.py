@@ -130,8 +130,9 @@ def read_parts(tail: str, text: str = "") -> SourceParts:
     """
     match = _TAIL.fullmatch(tail)
     if match is None:
-        message = f"{show_address(text or tail)} must end like #REF:SUBFOLDER@SKILL,…: write %40 for an '@' in a part"
-        raise BadReferenceError(message)
+        raise BadReferenceError(
+            f"{show_address(text or tail)} must end like #REF:SUBFOLDER@SKILL,…: write %40 for an '@' in a part"
+        )
     skills = tuple(dict.fromkeys(unquote(name) for name in (match["skills"] or "").split(",")))
     if (match["colon"] and not match["folder"]) or (match["at"] and not all(skills)):
         raise BadReferenceError(f"nothing follows a ':', an '@' or a ',' in {show_address(text or tail)}")

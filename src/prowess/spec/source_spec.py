@@ -101,8 +101,9 @@ def parse_source(text: str, *, github: str = "", is_there: Callable[[str], bool]
     Otherwise, and without ``is_there``, it is the skill ``folder`` of ``./my``.
     """
     if text.startswith("-"):
-        message = f"a source must not begin with '-' (write ./ before a folder's name): {show_address(text)}"
-        raise BadReferenceError(message)
+        raise BadReferenceError(
+            f"a source must not begin with '-' (write ./ before a folder's name): {show_address(text)}"
+        )
     if not text.strip() or len(text) > MAX_ADDRESS_CHARS:
         raise BadReferenceError(f"this names no source of skills: {show_address(text)}")
     if any(ord(char) < 0x20 or ord(char) == 0x7F for char in text):  # noqa: PLR2004 - control characters

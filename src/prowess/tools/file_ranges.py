@@ -54,8 +54,9 @@ def _take_lines(view: View, whole: str, data: dict[str, Any], limit: int) -> Too
         taken.append(line)
     if not taken and offset < len(lines):
         size = len(lines[offset].encode())
-        message = f"line {offset} of {data['path']!r} has {size} bytes; at most {max_bytes} are read"
-        raise ResourceTooLargeError(message, data["path"])
+        raise ResourceTooLargeError(
+            f"line {offset} of {data['path']!r} has {size} bytes; at most {max_bytes} are read", data["path"]
+        )
     following = offset + len(taken)
     shown = "".join(taken)
     if following < len(lines):

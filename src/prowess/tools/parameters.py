@@ -21,8 +21,7 @@ def name_parameter(view: View, description: str = "", *, search: bool = False) -
 
     ``search``: no enum when a search could find further names.
     """
-    names = [skill.name for skill in view.skills]
-    return string_schema(description, **make_enum(view, names, search=search))
+    return string_schema(description, **make_enum(view, [skill.name for skill in view.skills], search=search))
 
 
 def make_enum(view: View, names: Sequence[str], *, search: bool = False) -> dict[str, Any]:

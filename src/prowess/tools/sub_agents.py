@@ -99,5 +99,6 @@ def _await_answer(answer: Awaitable[str]) -> str:
     try:
         return await_result(answer)
     except LoopRunningError:
-        message = "the runner of forks is asynchronous: use 'await toolset.acall(…)' here"
-        raise SkillError(message, code="fork-failed") from None
+        raise SkillError(
+            "the runner of forks is asynchronous: use 'await toolset.acall(…)' here", code="fork-failed"
+        ) from None

@@ -57,13 +57,10 @@ class View:
         self, render: Callable[[Sequence[ListingEntry]], str], skills: tuple[Skill, ...] | None = None
     ) -> str:
         """Return a listing within the budget; ``report`` says what was cut."""
-        listing, self.report = self._fit_skills(self.skills if skills is None else skills, render)
+        listing, self.report = fit_listing(
+            self.skills if skills is None else skills, self.options.budget, render, self.options.tokens
+        )
         return listing
-
-    def _fit_skills(
-        self, skills: tuple[Skill, ...], render: Callable[[Sequence[ListingEntry]], str]
-    ) -> tuple[str, BudgetReport]:
-        return fit_listing(skills, self.options.budget, render, self.options.tokens)
 
     @cached_property
     def findable(self) -> tuple[Skill, ...]:

@@ -77,16 +77,12 @@ def command(
     if as_data:
         printer.print_answer(lambda: _to_dict(result), list, as_data=True)
     else:
-        _print_result(result)
+        printer.print_text(result.content)
+        if result.fork is not None:
+            printer.note(_FORK_NOTE)
         if "status" in result.data:  # a script has run
             note_empty_folder(parse_arguments(written).get("args") or (), folder)
     return 1 if result.is_error else 0
-
-
-def _print_result(result: prowess.ToolResult) -> None:
-    printer.print_text(result.content)
-    if result.fork is not None:
-        printer.note(_FORK_NOTE)
 
 
 def _show_tools(toolset: prowess.Toolset, *, as_data: bool) -> None:

@@ -206,24 +206,23 @@ def _to_dict(report: CheckReport, fixes: list[Fix]) -> dict[str, object]:
         "infos": report.count("info"),
         "listing_tokens": report.tokens,
         "costs": [{"name": name, "tokens": tokens} for name, tokens in report.costs.items()],
-        "findings": [_finding_to_dict(finding) for finding in report.findings],
+        "findings": [
+            {
+                "code": finding.code,
+                "severity": finding.severity,
+                "message": finding.message,
+                "field": finding.field,
+                "path": finding.path,
+                "line": finding.line,
+                "column": finding.column,
+                "length": finding.length,
+                "text": finding.text,
+                "hint": finding.hint,
+                "fixable": finding.fixable,
+            }
+            for finding in report.findings
+        ],
         "fixes": [{"path": fixed.path, "codes": list(fixed.codes), "diff": fixed.diff()} for fixed in fixes],
-    }
-
-
-def _finding_to_dict(finding: Finding) -> dict[str, object]:
-    return {
-        "code": finding.code,
-        "severity": finding.severity,
-        "message": finding.message,
-        "field": finding.field,
-        "path": finding.path,
-        "line": finding.line,
-        "column": finding.column,
-        "length": finding.length,
-        "text": finding.text,
-        "hint": finding.hint,
-        "fixable": finding.fixable,
     }
 
 

@@ -57,7 +57,10 @@ def command(
         raise SourceError("no index is configured: there is nowhere to look", code="no-indexes")
     with printer.show_progress("asking the indexes"):
         result = installer.find(" ".join(words), chosen, limit)
-    flags = _find_network_flags(ctx)
+    # An install from these indexes needs the same flags. They come from the context, since the command itself gets an
+    # installer in place of them.
+    names = {"allow_http": "--allow-http", "allow_private": "--allow-private"}
+    flags = tuple(flag for name, flag in names.items() if ctx.params[name])
     printer.print_answer(lambda: _to_dict(result, flags), lambda: _to_blocks(result, flags), as_data=as_data)
     if not as_data:
         printer.print_issues(result.issues)
@@ -67,13 +70,6 @@ def command(
         among = f"{format_count(result.skills, 'skill')} of {format_count(len(chosen), 'index', 'indexes')}"
         printer.note(f"Nothing among {among} fits.", quiet=as_data)
     return 0 if result.hits else 3 if result.unanswered else 1
-
-
-def _find_network_flags(ctx: click.Context) -> tuple[str, ...]:
-    """Return the flags of this command line that an install from its indexes needs as well."""
-    # From the context: the command itself gets an installer in place of these two flags.
-    names = {"allow_http": "--allow-http", "allow_private": "--allow-private"}
-    return tuple(flag for name, flag in names.items() if ctx.params[name])
 
 
 def _install_command(hit: prowess.IndexHit, flags: tuple[str, ...]) -> str:

@@ -274,8 +274,9 @@ def _note_local_path(source: str) -> None:
     try:
         spec = parse_source(source)
     except BadReferenceError as error:
-        message = f"{error.message}; something of that name is here: write {with_dot_prefix(source)}"
-        raise BadReferenceError(message, error.path, error.code) from None
+        raise BadReferenceError(
+            f"{error.message}; something of that name is here: write {with_dot_prefix(source)}", error.path, error.code
+        ) from None
     if not spec.local:
         printer.note(
             f"{source} means {spec.address}; for the folder of that name here, write {with_dot_prefix(source)}"

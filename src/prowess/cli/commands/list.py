@@ -74,7 +74,11 @@ def command(
     settings = load_cli_settings(**{**where, "folders": (*below, *where["folders"])})
     catalog = load_catalog(settings)
     lock_states = LockStates()
-    rows = _make_rows(catalog, lock_states)
+    trusted = TrustStates()
+    rows = [
+        _SkillRow(skill, tuple(_find_marks(skill, trusted, lock_states)), lock_states.describe_source(skill))
+        for skill in catalog.skills
+    ]
     warn_lock_problems(lock_states)
     for row in rows:
         if CHANGED in row.marks:
@@ -85,14 +89,6 @@ def command(
     printer.print_answer(
         lambda: _to_dict(catalog, rows), lambda: _to_blocks(catalog, rows, absent, lock_states), as_data=as_data
     )
-
-
-def _make_rows(catalog: prowess.Catalog, lock_states: LockStates) -> list[_SkillRow]:
-    trusted = TrustStates()
-    return [
-        _SkillRow(skill, tuple(_find_marks(skill, trusted, lock_states)), lock_states.describe_source(skill))
-        for skill in catalog.skills
-    ]
 
 
 def _find_marks(skill: prowess.Skill, trusted: TrustStates, lock_states: LockStates) -> Iterator[str]:
@@ -112,7 +108,15 @@ def _to_dict(catalog: prowess.Catalog, rows: list[_SkillRow]) -> dict[str, objec
             {"name": s.name, "location": s.location, "winner": s.winner, "reason": s.reason} for s in catalog.shadowed
         ],
         "failures": [issue_to_dict(issue, ("code", "path", "line", "message", "hint")) for issue in catalog.failures],
-        "places": [_place_to_dict(place) for place in catalog.places],
+        "places": [
+            {
+                "path": place.path,
+                "scope": place.scope.value if place.scope else None,
+                "state": place.state,
+                "found": place.found,
+            }
+            for place in catalog.places
+        ],
     }
 
 
@@ -129,15 +133,6 @@ def _skill_to_dict(row: _SkillRow) -> dict[str, object]:
     }
 
 
-def _place_to_dict(place: Place) -> dict[str, object]:
-    return {
-        "path": place.path,
-        "scope": place.scope.value if place.scope else None,
-        "state": place.state,
-        "found": place.found,
-    }
-
-
 def _to_blocks(
     catalog: prowess.Catalog, rows: list[_SkillRow], absent: str, lock_states: LockStates
 ) -> Iterator[Block]:
@@ -150,7 +145,9 @@ def _to_blocks(
             if shadowed:
                 yield Table([_shadowed_to_row(one, lock_states) for one in shadowed], indent=2, cut=True)
     if not rows:
-        yield from _explain_empty(catalog, absent)
+        yield line("No skills found. Looked in:")
+        yield Table([(shorten_path(place.path), (place.state, "dim")) for place in catalog.places], indent=2)
+        yield line(absent or "Begin one with 'prowess new NAME', or name a folder: 'prowess list FOLDER'.")
     if catalog.failures:
         count = len({issue.path for issue in catalog.failures})
         yield Line()
@@ -202,9 +199,3 @@ def _shadowed_to_row(shadowed: Shadowed, lock_states: LockStates) -> tuple[Span,
         (f"[shadowed{edited}] ", "warn"),
         (f"by {shorten_path(shadowed.winner)}: {shadowed.reason}", "dim"),
     )
-
-
-def _explain_empty(catalog: prowess.Catalog, absent: str) -> Iterator[Block]:
-    yield line("No skills found. Looked in:")
-    yield Table([(shorten_path(place.path), (place.state, "dim")) for place in catalog.places], indent=2)
-    yield line(absent or "Begin one with 'prowess new NAME', or name a folder: 'prowess list FOLDER'.")

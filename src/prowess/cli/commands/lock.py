@@ -24,7 +24,7 @@ from prowess.lockfile.merge import LockConflict, LockMerge, Side, find_shared_li
 from prowess.lockfile.read import LOCK_FILE, parse_lock, read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 
 _MINE, _THEIRS = "mine", "theirs"
@@ -85,7 +85,12 @@ def _merge_project(*, user: bool, take: str | None, as_data: bool) -> int:
         return 0
     # Merged twice: first to find the conflicts, then with the choices of a person.
     merged = merge_locks(sides.base, sides.ours, sides.theirs)
-    choices = _choose_sides(merged.conflicts, sides, take)
+    words = [take] * len(merged.conflicts) if take is not None else _ask_for_sides(merged.conflicts, sides)
+    # In a rebase git calls the branch that one rebases onto "ours", so the person's own side is "theirs".
+    choices: dict[str, Side] = {
+        conflict.name: "ours" if (word == _MINE) != sides.is_mine_theirs else "theirs"
+        for conflict, word in zip(merged.conflicts, words, strict=False)
+    }
     if choices:
         merged = merge_locks(sides.base, sides.ours, sides.theirs, choices=choices)
     if merged.conflicts:
@@ -100,16 +105,6 @@ def _merge_project(*, user: bool, take: str | None, as_data: bool) -> int:
     _warn_of_shared_links(merged.text)
     printer.note(f"next: 'git add {LOCK_FILE}', and 'prowess sync' once the merge is done")
     return 0
-
-
-def _choose_sides(conflicts: tuple[LockConflict, ...], sides: LockSides, take: str | None) -> Mapping[str, Side]:
-    """Return the side to take for each conflict, from the option or a person at the terminal; none without either."""
-    words = [take] * len(conflicts) if take is not None else _ask_for_sides(conflicts, sides)
-    # In a rebase git calls the branch that one rebases onto "ours", so the person's own side is "theirs".
-    return {
-        conflict.name: "ours" if (word == _MINE) != sides.is_mine_theirs else "theirs"
-        for conflict, word in zip(conflicts, words, strict=False)
-    }
 
 
 def _ask_for_sides(conflicts: tuple[LockConflict, ...], sides: LockSides) -> list[str]:
@@ -137,8 +132,7 @@ def _report_conflicts(path: str, merged: LockMerge, sides: LockSides, *, as_data
         ((conflict.name, "name"), *_order_sides(conflict, swapped=sides.is_mine_theirs))
         for conflict in merged.conflicts
     ]
-    blocks = [Table(rows, head=("skill", "mine", "theirs"))]
-    _print_answer(path, merged, blocks, count=None, as_data=as_data)
+    _print_answer(path, merged, [Table(rows, head=("skill", "mine", "theirs"))], count=None, as_data=as_data)
     printer.note(_UNDECIDED_NOTE)
     # Without markers git holds one whole side in the file, and 'git add' would quietly choose it.
     if not find_marker(sides.text):

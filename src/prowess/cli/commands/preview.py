@@ -38,8 +38,7 @@ def command(
     NAME is the name of a skill, its folder, or its SKILL.md. With ARGS, show what a person's call '/NAME ARGS' sends.
     Commands of a trusted skill run, as they would for the model.
     """
-    settings = load_cli_settings(**where)
-    session, name = open_session(settings, skill, run=not no_run)
+    session, name = open_session(load_cli_settings(**where), skill, run=not no_run)
     preview_text = preview(session, name, " ".join(arguments) if arguments else None)
     printer.print_answer(
         lambda: {

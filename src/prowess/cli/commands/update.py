@@ -96,7 +96,18 @@ class _UpdateRun:
     def to_dict(self, updates: list[prowess.Update]) -> dict[str, object]:
         """Return the answer as data."""
         return {
-            "updates": [_to_dict(update) for update in updates],
+            "updates": [
+                {
+                    "name": update.name,
+                    "status": update.status,
+                    "before": update.before,
+                    "after": update.after,
+                    "diff": update.diff,
+                    "why": update.why,
+                    "path": str(update.path) if update.path else None,
+                }
+                for update in updates
+            ],
             "issues": [issue_to_dict(issue) for issue in self.issues],
         }
 
@@ -124,18 +135,6 @@ def _plan_change(
         status=lambda done: 1 if any(update.status in {"failed", "edited"} for update in done) else stuck_status,
         dry_status=stuck_status,
     )
-
-
-def _to_dict(update: prowess.Update) -> dict[str, object]:
-    return {
-        "name": update.name,
-        "status": update.status,
-        "before": update.before,
-        "after": update.after,
-        "diff": update.diff,
-        "why": update.why,
-        "path": str(update.path) if update.path else None,
-    }
 
 
 def _update_to_line(update: prowess.Update, *, force: bool = False) -> Block:

@@ -66,7 +66,11 @@ class _ZipEntry(NamedTuple):
 
     @property
     def name(self) -> str:
-        return _decode_name(self.raw_name, utf8=bool(self.flags & _UTF8))
+        # A name that is neither ASCII nor marked as UTF-8 is refused, since programs disagree on it.
+        try:
+            return self.raw_name.decode("utf-8" if self.flags & _UTF8 else "ascii")
+        except UnicodeDecodeError:
+            raise RefusedArchiveError(f"has a name that is not UTF-8: {self.raw_name[:80]!r}") from None
 
     @property
     def is_folder(self) -> bool:
@@ -142,8 +146,7 @@ def _read_directory(data: bytes, offset: int, end: int, count: int) -> Iterator[
 
 def _check_entry(entry: _ZipEntry, disk: int) -> None:
     if entry.flags & ~_KNOWN_FLAGS:
-        why = "is encrypted" if entry.flags & 1 else "uses a feature that is not known"
-        raise _make_refusal(entry, why)
+        raise _make_refusal(entry, "is encrypted" if entry.flags & 1 else "uses a feature that is not known")
     if entry.method not in {_STORED, _DEFLATED}:
         raise _make_refusal(entry, f"is compressed in a way that is not known ({entry.method})")
     if disk or _ZIP64_MARK in {entry.packed_size, entry.size, entry.offset}:
@@ -237,14 +240,6 @@ def _skip_sizes(data: bytes, entry: _ZipEntry, offset: int) -> int:
         if data.startswith(sizes, offset):
             return offset + len(sizes)
     raise _make_refusal(entry, "has other sizes after it than in the directory")
-
-
-def _decode_name(raw: bytes, *, utf8: bool) -> str:
-    """Decode a name. One that is neither ASCII nor marked as UTF-8 is refused, since programs disagree on it."""
-    try:
-        return raw.decode("utf-8" if utf8 else "ascii")
-    except UnicodeDecodeError:
-        raise RefusedArchiveError(f"has a name that is not UTF-8: {raw[:80]!r}") from None
 
 
 def _make_refusal(entry: _ZipEntry, why: str) -> RefusedArchiveError:

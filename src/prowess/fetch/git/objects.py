@@ -91,10 +91,6 @@ class GitObjects:
             return len(self.loaded[name][1])
         return self._sizes[name][1] if name in self._sizes else None
 
-    def read_blob(self, name: str) -> bytes:
-        """Return the bytes of a file; raises ``GitError`` when the server left it out."""
-        return self.get_object(name)[1]
-
     def list_files(self, commit: str, limits: Limits) -> CommitListing:
         """Return every file of a commit.
 

@@ -75,10 +75,11 @@ class GitCommit(NamedTuple):
                 raise UnsafeTreeError(f"{entry.path} was not sent: it is too large", code="missing-blob")
             left -= size
             if left < 0:
-                message = f"the files have more than {limits.max_install_bytes} bytes together"
-                raise UnsafeTreeError(message, code="too-many-bytes")
+                raise UnsafeTreeError(
+                    f"the files have more than {limits.max_install_bytes} bytes together", code="too-many-bytes"
+                )
         for entry in entries:
-            yield NewFile(entry.path, self.objects.read_blob(entry.object_id), entry.executable)
+            yield NewFile(entry.path, self.objects.get_object(entry.object_id)[1], entry.executable)
 
 
 @dataclass(slots=True)
@@ -195,8 +196,9 @@ class GitRemote(NamedTuple):
                     .strip()
                 )
             except GitError:
-                message = f"no commit of {self.address} begins with {digits}, or several do: {advice}"
-                raise GitError(message, code="unknown-version") from None
+                raise GitError(
+                    f"no commit of {self.address} begins with {digits}, or several do: {advice}", code="unknown-version"
+                ) from None
 
     def has_ancestor(self, commit: str, ancestor: str) -> bool:
         """True when ``ancestor`` is ``commit`` or in its history; both are whole ids.

@@ -116,8 +116,9 @@ class Scripts:
         kind = sandbox.choose_sandbox(self.sandbox)
         data = _check_input(args, stdin, self.limits)
         if trust is None:
-            message = f"scripts of {skill.name!r} do not run: no trust was given"
-            raise NotTrustedError(message, skill.location, "no-trust")
+            raise NotTrustedError(
+                f"scripts of {skill.name!r} do not run: no trust was given", skill.location, "no-trust"
+            )
         with take_snapshot(skill) as snapshot:
             path = "/".join(split_resource_path(script))
             content = self._read_script(snapshot, path, script)

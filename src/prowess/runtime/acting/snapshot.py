@@ -42,7 +42,11 @@ def take_snapshot(skill: Skill) -> Iterator[Snapshot]:
     # Whoever can write to the skill could change a file between the check of its digest and its use. The copy is read
     # once, hashed from the bytes that are written, and only its owner can enter the folder.
     with temporary_folder() as folder:
-        paths = _list_paths(skill)
+        files = skill.files()
+        # A file that was left out of the copy would be left out of the digest too: one issue is one too many.
+        for issue in files.issues:
+            raise SkillValidationError(f"cannot be copied: {issue.field} {issue.message}", skill.location, issue.code)
+        paths = tuple(files)
         hashes: dict[str, FileHash] = {}
         write_tree(folder, _read_and_hash(skill, paths, hashes), read_only=True)
         yield Snapshot(folder, digest_tree(hashes), paths, skill.with_folder(folder))
@@ -59,20 +63,13 @@ def _read_and_hash(skill: Skill, paths: Iterable[str], hashes: dict[str, FileHas
         yield file
 
 
-def _list_paths(skill: Skill) -> tuple[str, ...]:
-    files = skill.files()
-    # A file that was left out of the copy would be left out of the digest too: one issue is one too many.
-    for issue in files.issues:
-        raise SkillValidationError(f"cannot be copied: {issue.field} {issue.message}", skill.location, issue.code)
-    return tuple(files)
-
-
 def _read_file(skill: Skill, path: str, max_bytes: int) -> NewFile:
     try:
         with OpenFile(skill.base, (*skill.parts, *path.split("/"))) as file:
             return NewFile(path, file.read_all(max_bytes), is_executable(file))
     except ResourceTooLargeError:
-        message = f"has more than {skill.limits.max_digest_bytes} bytes"
-        raise SkillValidationError(message, skill.location, "too-many-bytes") from None
+        raise SkillValidationError(
+            f"has more than {skill.limits.max_digest_bytes} bytes", skill.location, "too-many-bytes"
+        ) from None
     except ResourceError as error:
         raise SkillValidationError(error.message, skill.location, error.code) from None

@@ -132,7 +132,16 @@ def run_under_supervisor(
     answer = _ask_supervisor(task, bounds.seconds + _GRACE_SECONDS)
     if "failed" in answer:
         raise SandboxError(f"cannot start {argv[0]!r}: {answer['failed']}", code="cannot-start")
-    return _make_result(answer, has_room=bool(room))
+    return ProcessResult(
+        answer["status"] if answer["status"] is not None else -9,
+        base64.b64decode(answer["out"]),
+        base64.b64decode(answer["err"]),
+        answer["seconds"],
+        answer["limit"],
+        answer["out_cut"],
+        answer["err_cut"],
+        () if not room or answer["counts_deleted"] else (_DELETED_FILES_GAP,),
+    )
 
 
 def _limits_as_json(bounds: ProcessLimits) -> dict[str, Any]:
@@ -147,19 +156,6 @@ def _limits_as_json(bounds: ProcessLimits) -> dict[str, Any]:
         # No core files, which could be large and hold secrets, and no single file beyond the limit of the disk.
         "rlimits": {"RLIMIT_CORE": 0, **({"RLIMIT_FSIZE": bounds.disk} if bounds.disk else {})},
     }
-
-
-def _make_result(answer: dict[str, Any], *, has_room: bool) -> ProcessResult:
-    return ProcessResult(
-        answer["status"] if answer["status"] is not None else -9,
-        base64.b64decode(answer["out"]),
-        base64.b64decode(answer["err"]),
-        answer["seconds"],
-        answer["limit"],
-        answer["out_cut"],
-        answer["err_cut"],
-        () if not has_room or answer["counts_deleted"] else (_DELETED_FILES_GAP,),
-    )
 
 
 def _ask_supervisor(task: dict[str, Any], timeout: float) -> dict[str, Any]:

@@ -6,7 +6,6 @@ small JSON file of the user's, which can be read and edited.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Awaitable
 from contextlib import suppress
@@ -18,12 +17,13 @@ from prowess.discovery.scan import scan
 from prowess.errors import Issue, NotTrustedError, SkillError, SourceError
 from prowess.files.identity import identity_at
 from prowess.files.owned_json import OwnedJson
-from prowess.files.projects import config_home
+from prowess.files.projects import user_config_file
 from prowess.runtime.acting.trust_request import TrustRequest
 from prowess.skills.skill import Skill
 from prowess.thread_work import LoopRunningError, await_result, current_work
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterator
 
     AskAnswer = bool | Literal["always"]
@@ -54,11 +54,6 @@ class Grants:
     issues: tuple[Issue, ...] = ()
 
 
-def default_trust_file() -> str:
-    """Return the path of this user's grants: ``prowess/trust.json`` in the folder for configuration."""
-    return os.path.join(config_home(os.path.expanduser("~"), os.environ), "prowess", "trust.json")
-
-
 class Trust:
     """The grants of a user, and the policy for skills without a grant.
 
@@ -73,13 +68,12 @@ class Trust:
         check_callable(ask, "ask")
         if ask is not None and policy == "defer":
             raise SourceError("ask is for the policy 'ask', not 'defer': nobody would be asked")
-        self._path = as_absolute(path if path is not None else default_trust_file(), "path")
+        self._path = as_absolute(path if path is not None else user_config_file("trust.json"), "path")
         self._file = OwnedJson(self._path, "grants", "trust-store")
         self.policy: TrustPolicy = policy or ("ask" if ask is not None else "granted")
         self._ask = ask
         if self.policy not in _POLICIES:
-            message = f"unknown policy {self.policy!r}; one of {', '.join(_POLICIES)}"
-            raise NotTrustedError(message, code="bad-argument")
+            raise NotTrustedError(f"unknown policy {self.policy!r}; one of {', '.join(_POLICIES)}", code="bad-argument")
         if self.policy == "ask" and ask is None:
             raise NotTrustedError("the policy 'ask' needs somebody to ask: Trust(ask=callback)", code="bad-argument")
 
@@ -267,8 +261,9 @@ def _parse_grants(content: Any) -> dict[str, Grant]:  # noqa: ANN401 - any JSON
 
 def _digest_local_skill(skill: Skill) -> str:
     if not skill.is_local:
-        message = f"skill {skill.name!r} is not a folder on this machine: it cannot be trusted"
-        raise NotTrustedError(message, skill.location, "not-local")
+        raise NotTrustedError(
+            f"skill {skill.name!r} is not a folder on this machine: it cannot be trusted", skill.location, "not-local"
+        )
     return skill.digest()
 
 

@@ -6,15 +6,15 @@ skill names count, and nothing else that the skill asks for. No script of such a
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 from prowess.arguments import as_absolute
 from prowess.errors import SourceError
 from prowess.files.owned_json import OwnedJson
-from prowess.files.projects import config_home
+from prowess.files.projects import user_config_file
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Mapping
 
     from prowess.skills.skill import Skill
@@ -23,16 +23,11 @@ if TYPE_CHECKING:
     """The approved state of a skill by its location."""
 
 
-def default_approvals_file() -> str:
-    """Return the path of this user's approvals: ``prowess/approvals.json`` in the user's configuration folder."""
-    return os.path.join(config_home(os.path.expanduser("~"), os.environ), "prowess", "approvals.json")
-
-
 class Approvals:
     """The approvals of a user, by server label and address of the skill, each for one set of files."""
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        self._path = as_absolute(path if path is not None else default_approvals_file(), "path")
+        self._path = as_absolute(path if path is not None else user_config_file("approvals.json"), "path")
         self._file = OwnedJson(self._path, "approvals", "approval-store")
 
     def __repr__(self) -> str:
@@ -86,6 +81,5 @@ class Approvals:
 
 
 def _parse_states(content: Any) -> States:  # noqa: ANN401 - any JSON
-    if content["version"] != 1:  # of a later Prowess: what is not understood approves nothing
-        return {}
-    return {str(key): str(value) for key, value in content["approvals"].items()}
+    # What a later Prowess wrote is not understood, and approves nothing.
+    return {str(key): str(value) for key, value in content["approvals"].items()} if content["version"] == 1 else {}

@@ -183,12 +183,12 @@ class McpSkillFiles(RemoteFiles):
         except FetchError as refused:
             if refused.code != "request-refused":
                 raise
-            message = f"{self._entry.uri} is no longer given: {refused.message}"
-            raise FetchError(message, self.location, refused.code) from None
+            raise FetchError(
+                f"{self._entry.uri} is no longer given: {refused.message}", self.location, refused.code
+            ) from None
         entry = parse_entry(answer.get("skill"), self._connection.limits)
         if entry.uri != self._entry.uri:
-            message = f"MCP server {self.server.label!r} answered for another skill"
-            raise FetchError(message, self.location, "bad-entry")
+            raise FetchError(f"MCP server {self.server.label!r} answered for another skill", self.location, "bad-entry")
         self._latest.entry = entry  # before the approvals: an error there must not bring the old entry back
         if self._approvals is not None:
             self._approvals.expire({self.location: entry.state})
@@ -209,8 +209,7 @@ class McpSkillFiles(RemoteFiles):
         return data
 
     def _fetch_file(self, uri: str) -> bytes:
-        answer = self._connection.request("resources/read", {"uri": uri})
-        contents = answer.get("contents")
+        contents = self._connection.request("resources/read", {"uri": uri}).get("contents")
         if not isinstance(contents, list) or len(contents) != 1 or not isinstance(contents[0], dict):
             raise self._make_mismatch_error(uri, "the answer holds no single file")
         text, blob = contents[0].get("text"), contents[0].get("blob")

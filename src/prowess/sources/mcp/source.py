@@ -121,8 +121,7 @@ class McpSource:
         parse_uri(uri)
         load_sdk()
         McpListing(self._connection, self._limits).check_extension()
-        answer = self._connection.request("skills/get", {"uri": uri})
-        entry = parse_entry(answer.get("skill"), self._limits)
+        entry = parse_entry(self._connection.request("skills/get", {"uri": uri}).get("skill"), self._limits)
         if entry.uri != uri:
             raise FetchError(f"MCP server {self._label!r} answered for another skill", self.namespace, "bad-entry")
         skill = self._make_skill(entry, self._names.name_one(entry))

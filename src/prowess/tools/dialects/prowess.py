@@ -196,8 +196,9 @@ def _render_error(tool: str, error: Exception) -> ToolResult:
     """Return what went wrong and what to do next."""
     code = getattr(error, "code", "bad-arguments")
     if isinstance(error, BadArgumentsError):
-        message = f"{tool}: {error}. Call it again with the parameters of its schema."
-        return error_result(message, reason="bad-arguments")
+        return error_result(
+            f"{tool}: {error}. Call it again with the parameters of its schema.", reason="bad-arguments"
+        )
     hint = _HINTS.get(code, getattr(error, "hint", ""))
     said = describe_error(error)
     return error_result(f"{said}. {hint[:1].upper()}{hint[1:]}." if hint else said, reason=code)

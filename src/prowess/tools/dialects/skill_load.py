@@ -75,8 +75,9 @@ def _answer_load(view: View, arguments: Mapping[str, Any]) -> ToolResult:
 def _find_refusal(view: View, name: str) -> ToolResult | None:
     if not view.may_use(name):
         allowed = ", ".join(view.options.allowed or ()) or "(none)"
-        message = f"skill '{name}' is not available to this agent. allowed: [{allowed}]"
-        return error_result(message, skill=name, reason="not_allowed")
+        return error_result(
+            f"skill '{name}' is not available to this agent. allowed: [{allowed}]", skill=name, reason="not_allowed"
+        )
     if not view.session.is_available(name):
         return error_result(f"skill '{name}' is allowed but not registered", skill=name, reason="missing")
     return None
@@ -85,9 +86,7 @@ def _find_refusal(view: View, name: str) -> ToolResult | None:
 def _render_resource_hint(resources: Resources) -> str:
     groups = ((resources.scripts, "script"), (resources.references, "reference"), (resources.assets, "asset"))
     counts = ", ".join(f"{len(names)} {what}(s)" for names, what in groups if names)
-    if not counts:
-        return ""
-    return f"\n\n---\nThis skill ships {counts}. Call skill_resource to list or read them."
+    return f"\n\n---\nThis skill ships {counts}. Call skill_resource to list or read them." if counts else ""
 
 
 def _define_resource(_view: View) -> ToolDefinition:
@@ -121,8 +120,7 @@ def _answer_resource(view: View, arguments: Mapping[str, Any]) -> ToolResult:
         message = f"resource '{path}' exceeds {limit} bytes — refusing to inline it"
         return error_result(message, skill=name, resource=path, reason="too_large")
     except ResourceError as error:
-        message = f"cannot read '{path}': {error.message}"
-        return error_result(message, skill=name, resource=path, reason="read_failed")
+        return error_result(f"cannot read '{path}': {error.message}", skill=name, resource=path, reason="read_failed")
     return ToolResult(content, data={"skill": name, "resource": path})
 
 
