@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.serving import Site
 
 import prowess
 from tests.repositories import Repository, skill_text
+from tests.web_sites import Site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
