@@ -487,7 +487,7 @@ def test_the_fast_matcher_leaves_every_doubtful_head_to_the_parser(head: bytes) 
 @pytest.mark.parametrize(
     "rows",
     [
-        "name: \"a\"\ndescription: b\n",
+        'name: "a"\ndescription: b\n',
         "description: b\nname: 'a'\n",
         "name: a\ndescription: >\n  b \n  c  \n  d \n",
         "name: a\ndescription: |\n  b \n  c\nversion: 1\n",
