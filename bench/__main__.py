@@ -112,7 +112,7 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="fresh processes for each figure (%(default)s)")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of skills (%(default)s)")
     parser.add_argument("--parts", nargs="+", default=PARTS, choices=PARTS, help="what to measure (%(default)s)")
-    parser.add_argument("--write", action="store_true", help=f"put the table into docs/{table.DOCUMENT.name}")
+    parser.add_argument("--write", action="store_true", help=f"put the table into {table.DOCUMENT_NAME}")
     return parser.parse_args(arguments)
 
 

@@ -104,7 +104,7 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="what the sample is drawn with (default: random, and printed)")
     parser.add_argument("--sample", type=int, default=SAMPLE, help="repairs to show (%(default)s)")
     parser.add_argument(
-        "--write", action="store_true", help=f"put the figures, not the sample, into docs/{table.DOCUMENT.name}"
+        "--write", action="store_true", help=f"put the figures, not the sample, into {table.DOCUMENT_NAME}"
     )
     return parser.parse_args(arguments)
 

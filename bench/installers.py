@@ -195,7 +195,7 @@ def get_other() -> str:
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.installers", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=3, help="fresh projects for each figure (%(default)s)")
-    parser.add_argument("--write", action="store_true", help=f"put the table into docs/{table.DOCUMENT.name}")
+    parser.add_argument("--write", action="store_true", help=f"put the table into {table.DOCUMENT_NAME}")
     options = parser.parse_args(arguments)
     version = get_other()
     report = table.render(HEAD, measure(options.rounds), numbers=frozenset((1, 2, 3, 4)))

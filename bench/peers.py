@@ -120,7 +120,7 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="fresh processes for each figure (%(default)s)")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of skills (%(default)s)")
     parser.add_argument("--anew", action="store_true", help="install the newest versions instead of those kept")
-    parser.add_argument("--write", action="store_true", help=f"put the table into docs/{table.DOCUMENT.name}")
+    parser.add_argument("--write", action="store_true", help=f"put the table into {table.DOCUMENT_NAME}")
     return parser.parse_args(arguments)
 
 

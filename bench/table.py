@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "reference" / "benchmarks.md"
+DOCUMENT_NAME = "docs/reference/benchmarks.md"
+DOCUMENT = Path(__file__).resolve().parent.parent / DOCUMENT_NAME
 
 Row = tuple[str, ...]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from prowess.errors import SkillValidationError
 from prowess.limits import MAX_DESCRIPTION_LENGTH
@@ -25,15 +26,23 @@ else:
 
 # Printable ASCII on one line with a letter or a digit at its beginning: neither blank, nor hidden, nor a structure.
 _TEXT = rb"[\"']?[A-Za-z0-9][ -~]{0,%d}\n"
-_FAULTLESS_HEAD = re.compile(
-    rb"(?:name: [a-z0-9-]+\n|description: "
-    + _TEXT % 4096
-    + rb"|(?:license|compatibility|allowed-tools|version|author|argument-hint): "
-    + _TEXT % 400
-    + rb"|metadata:\n(?:  [a-z-]+: "
-    + _TEXT % 400
-    + rb")+)+"
-)
+
+
+@cache
+def _faultless_head() -> re.Pattern[bytes]:
+    """The pattern of heads in which no rule finds anything.
+
+    It is compiled on first use: a scan alone does without it (bench row "import and first scan").
+    """
+    return re.compile(
+        rb"(?:name: [a-z0-9-]+\n|description: "
+        + _TEXT % 4096
+        + rb"|(?:license|compatibility|allowed-tools|version|author|argument-hint): "
+        + _TEXT % 400
+        + rb"|metadata:\n(?:  [a-z-]+: "
+        + _TEXT % 400
+        + rb")+)+"
+    )
 
 
 class SkillHead:
@@ -93,7 +102,7 @@ class SkillHead:
             self._front is None
             and self._name == folder
             and len(self._description) <= MAX_DESCRIPTION_LENGTH
-            and _FAULTLESS_HEAD.fullmatch(self._raw) is not None
+            and _faultless_head().fullmatch(self._raw) is not None
         )
 
     @property

@@ -485,6 +485,22 @@ def test_the_fast_matcher_leaves_every_doubtful_head_to_the_parser(head: bytes) 
 
 
 @pytest.mark.parametrize(
+    "rows",
+    [
+        'name: "a"\ndescription: b\n',
+        "description: b\nname: 'a'\n",
+        "name: a\ndescription: >\n  b \n  c  \n  d \n",
+        "name: a\ndescription: |\n  b \n  c\nversion: 1\n",
+        "name: a\ndescription: b\ntags:\n  - c\n  - c\ntools:\n- d\n- d\n",
+        "name: a\ndescription: b\nmetadata:\n  author: c\n  authors: d\n",
+        "name: a\ndescription: b\nnamespace: c\ndescent: d\n",
+    ],
+)
+def test_the_fast_matcher_reads_quoted_names_blocks_with_blanks_and_keys_that_begin_alike(rows: str) -> None:
+    assert agrees_with_interpret(in_fences(rows))
+
+
+@pytest.mark.parametrize(
     "written_as",
     ["b:\u3000c", "b\u3000# c", "\u3000b", '"\u3000b"', "b\u2003#", "b:\u2003c"],
 )

@@ -39,7 +39,7 @@ _PLAIN = _FIRST + _REST
 _CONTINUATION = rb"(?: ++(?=[^# \n])" + _REST + rb"\n)*+"
 _QUOTED = rb'"[ !#-\[\]-~\x80-\xff]*+"|' + rb"'[ -&(-~\x80-\xff]*+'"
 _TEXT = rb"(?:" + _PLAIN + rb"|" + _QUOTED + rb")"
-_KEY = rb"[A-Za-z_][A-Za-z0-9_-]{2,63}+"  # at least three: ``_has_distinct_rows`` relies on it
+_KEY = rb"[A-Za-z_][A-Za-z0-9_-]{2,63}+"  # at least three: ``_find_row_starts`` relies on it
 _INNER_KEY = rb"[A-Za-z_][A-Za-z0-9_-]{0,63}+"
 _ITEM = rb'(?:[A-Za-z0-9_(./](?:[ !"$-+\--9;->@-Z\\^-z|~\x80-\xff]++|:(?=[\w*./-]))*+|"[ !#-\[\]-~\x80-\xff]*+")'
 _FLOW = rb"\[" + _ITEM + rb"(?:, " + _ITEM + rb")*+\]"
@@ -60,6 +60,10 @@ _COMMON_HEAD = re.compile(
     rb")*+()---\n\s*+" + _VISIBLE_NEXT,
 )
 _KEBAB = re.compile(_KEBAB_NAME)
+# The first four bytes of each row that may hold a key: an item of a list begins with a dash, or has a blank there.
+# Rows that differ in these bytes have different keys, because keys have three letters or more, or stand behind two
+# blanks: rows of one key agree in these bytes.
+_find_row_starts = re.compile(rb"\n([ A-Z_a-z]..[!-~])").findall
 # In UTF-8: C1 controls and NBSP, the line and paragraph separators, a byte order mark, the two non-characters.
 _ODD = re.compile(rb"\xc2[\x80-\xa0]|\xe2\x80[\xa8\xa9]|\xef\xbb\xbf|\xef\xbf[\xbe\xbf]")
 
@@ -72,13 +76,15 @@ def match_head(head: bytes) -> HeadMatch | None:
     match = _COMMON_HEAD.match(head)
     if match is None:
         return _match_plain(head)
-    end = match.start(4)
-    raw = head[4:end]
-    if not _has_distinct_rows(raw):
-        return _match_plain(head)
-    if match.start(3) < 0:
-        return _match_in_any_order(head, raw, end)
-    name, value = match.group(1, 2)
+    begin, end = match.start(3), match.start(4)
+    if begin < 0:
+        return _match_in_any_order(head, end)
+    # Many heads end with the description, and then there is nothing to compare.
+    if begin < end:
+        starts = _find_row_starts(head, begin - 1, end)
+        if len({b"name", b"desc", *starts}) < len(starts) + 2 and not _has_distinct_rows(head[4:end]):
+            return _match_plain(head)
+    raw, name, value = head[4:end], match[1], match[2]
     if len(name) > MAX_NAME_LENGTH or name in _DEVICES or not (raw.isascii() or _is_plain_utf8(raw)):
         return None
     text = (value[1:-1] if value[0] in b"\"'" else value).decode().strip()
@@ -86,25 +92,27 @@ def match_head(head: bytes) -> HeadMatch | None:
 
 
 def _has_distinct_rows(raw: bytes) -> bool:
-    """Whether no two rows can hold one key, on any level: those that differ before their first colon cannot.
-
-    Fast path: rows that differ in their first four bytes differ there. Keys of three letters or more, and rows that
-    begin with two blanks, make this sound: rows of one key then agree in these bytes.
-    """
+    """Whether no two rows can hold one key, on any level: those that differ before their first colon cannot."""
     rows = raw.split(b"\n")
-    if len({row[:4] for row in rows}) == len(rows):
-        return True
     return len({row.partition(b":")[0] for row in rows}) == len(rows)
 
 
-def _match_in_any_order(head: bytes, raw: bytes, end: int) -> HeadMatch | None:
-    """Return what a head of the common shape says whose name and description are anywhere, and of any shape."""
+def _match_in_any_order(head: bytes, end: int) -> HeadMatch | None:
+    """Return what a head of the common shape says whose name and description are anywhere, and of any shape.
+
+    ``end`` is the offset of the closing dashes.
+    """
+    raw, starts = head[4:end], _find_row_starts(head, 3, end)
+    if len(set(starts)) < len(starts) and not _has_distinct_rows(raw):
+        return _match_plain(head)
     name_row = head.find(b"\nname: ", 3, end)
     description_row = head.find(b"\ndescription: ", 3, end)
     if name_row < 0 or description_row < 0:
         return None
     stop = head.index(b"\n", name_row + 7)
     name = head[name_row + 7 : stop]
+    if name[0] in b"\"'":
+        name = name[1:-1]
     if len(name) > MAX_NAME_LENGTH or name in _DEVICES or head[stop + 1] == _BLANK or not _KEBAB.fullmatch(name):
         return None
     if not raw.isascii() and not _is_plain_utf8(raw):
@@ -121,17 +129,13 @@ def _read_value(head: bytes, start: int) -> bytes | None:
         return None
     if head[end + 1] != _BLANK:
         return (head[start + 1 : end - 1] if head[start] in b"\"'" else head[start:end]).strip(b" ")
-    lines: list[bytes] = []
-    line_start = end + 1
-    while head[line_start] == _BLANK:
-        line_end = head.index(b"\n", line_start)
-        lines.append(head[line_start:line_end])
-        line_start = line_end + 1
+    stop = end
+    while head[stop + 1] == _BLANK:
+        stop = head.index(b"\n", stop + 1)
     if head[start] not in b">|":
-        return b" ".join((head[start:end].rstrip(b" "), *(line.strip(b" ") for line in lines)))
-    if any(line.endswith(b" ") for line in lines):  # block text keeps them, and folding depends on them
-        return None
-    return (b"\n" if head[start] == _BAR else b" ").join(line[2:] for line in lines)
+        return b" ".join([line.strip(b" ") for line in head[start:stop].split(b"\n")])
+    # The pattern has seen that each line of a block stands behind two blanks. Blanks at the end of a line are text.
+    return head[end + 3 : stop].replace(b"\n  ", b"\n" if head[start] == _BAR else b" ")
 
 
 def _is_plain_utf8(raw: bytes) -> bool:
