@@ -1,14 +1,26 @@
-"""Names that are easily mistaken for one another: within one edit, or alike to a reader in a hurry."""
+"""Names that are easily mistaken for one another: by a reader in a hurry, or by a person who types them.
+
+The two questions have answers of their own. A stranger who publishes a skill may choose a name that looks like a known
+one (``is_lookalike``). An author who has ``clock`` and ``dock`` did nothing wrong, but should hear of ``trial`` beside
+``trail`` (``mistyping_forms``).
+"""
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _LOOKALIKE_CHARACTERS = str.maketrans(
     "0157|аеорсухіјѕԁɡηνω",
     "olstlaeopcyxijsdgnvw",
 )
 _LOOKALIKE_PAIRS = (("rn", "m"), ("vv", "w"), ("cl", "d"))
+_SEPARATORS = re.compile(r"[-_. ]+")
+_MIN_MISTYPED_LENGTH = 4  # shorter names are all within an edit or two of each other
 
 
 def is_lookalike(one: str, other: str) -> bool:
@@ -32,8 +44,22 @@ def lookup_forms(name: str) -> tuple[str, ...]:
     its characters, since names within one edit are alike once the character at the edit is left out.
     """
     # A skeleton holds only letters and digits: the zero byte keeps it apart from a name that is written so.
-    shorter = (name[:index] + name[index + 1 :] for index in range(len(name)))
-    return tuple(dict.fromkeys((name, f"\0{name_skeleton(name)}", *shorter)))
+    return tuple(dict.fromkeys((name, f"\0{name_skeleton(name)}", *_shorten(name))))
+
+
+def mistyping_forms(name: str) -> tuple[str, ...]:
+    """Return what a name may become when it is mistyped: two names that share a form differ in a slip of the fingers.
+
+    Such a slip is another case or separator, and besides these one letter that is missing, added, replaced or moved.
+    Of a short name only the case and the separators count.
+    """
+    bare = _SEPARATORS.sub("", unicodedata.normalize("NFKC", name).casefold())
+    return (bare,) if len(bare) < _MIN_MISTYPED_LENGTH else tuple(dict.fromkeys((bare, *_shorten(bare))))
+
+
+def _shorten(name: str) -> Iterator[str]:
+    """Yield the name without its first character, without its second one, and so on."""
+    return (name[:index] + name[index + 1 :] for index in range(len(name)))
 
 
 def _is_within_one_edit(one: str, other: str) -> bool:
