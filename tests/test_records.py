@@ -11,8 +11,10 @@ import sys
 import typing
 from typing import TYPE_CHECKING, Any
 
+import pydantic
 import pytest
 
+import prowess
 from prowess import records
 
 if TYPE_CHECKING:
@@ -203,3 +205,14 @@ def test_records_are_made_without_dataclasses_and_typing() -> None:
     )
     done = subprocess.run([sys.executable, "-I", "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", ["Grants", "IndexSearch", "Inventory", "Issue", "Limits", "Shadowed"])
+def test_frameworks_can_evaluate_the_annotations_of_a_result(name: str) -> None:
+    result = getattr(prowess, name)
+    assert set(typing.get_type_hints(result)) >= {field.name for field in dataclasses.fields(result)}
+
+
+def test_a_result_with_issues_has_a_schema() -> None:
+    assert "severity" in pydantic.TypeAdapter(prowess.Issue).json_schema()["properties"]
+    assert pydantic.TypeAdapter(prowess.Inventory).json_schema()

@@ -53,6 +53,9 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from prowess.literals import Severity as Severity  # noqa: PLC0414 - given on, for type checkers
+else:
+    # Frameworks evaluate the annotations of `Issue`, such as for a JSON schema. The exact type would load typing.
+    Severity = str
 
 MAX_LISTED_NAMES = 20
 """How many names an error message lists by default. ``Limits`` takes it from here, because it lies in a layer above."""

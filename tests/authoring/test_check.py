@@ -120,6 +120,30 @@ def test_names_that_people_confuse_are_found(tmp_path: Path) -> None:
     assert sorted(meant(finding) for finding in found) == ["make-reports", "pdftools", "sort-mial", "webfetche"]
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("trail", "trial"),
+        ("git-commit", "git-commti"),
+        ("pdf-tool", "pdftools"),
+        ("write_docs", "write-doc"),
+        ("PDF-tools", "pdf-tool"),
+        ("a-b", "ab"),
+    ],
+)
+def test_names_that_a_person_could_mistype_are_found(tmp_path: Path, one: str, other: str) -> None:
+    put(tmp_path / "a", one)
+    put(tmp_path / "b", other)
+    assert "confusing-name" in codes(prowess.check(tmp_path))
+
+
+@pytest.mark.parametrize(("one", "other"), [("clock", "dock"), ("modern", "modem"), ("ab", "ba")])
+def test_ordinary_words_that_only_look_alike_are_not_confusing(tmp_path: Path, one: str, other: str) -> None:
+    put(tmp_path / "a", one)
+    put(tmp_path / "b", other)
+    assert "confusing-name" not in codes(prowess.check(tmp_path))
+
+
 def test_one_name_in_two_folders_is_found(tmp_path: Path) -> None:
     put(tmp_path / "a", "one")
     put(tmp_path / "b", "one")

@@ -37,6 +37,12 @@ def test_the_overview_fits_eighty_columns_and_breaks_no_word() -> None:
     assert all(any(row.endswith(entry.summary) for row in rows) for entry in COMMANDS)
 
 
+@pytest.mark.parametrize("name", [entry.name for entry in COMMANDS])
+def test_help_of_eighty_columns_breaks_no_option_and_no_path(command: Command, name: str) -> None:
+    rows = command(name, "--help").out.splitlines()
+    assert [row for row in rows if row.endswith("-")] == []
+
+
 def test_on_a_terminal_of_eighty_columns_a_description_has_the_room(pair: Path, terminal: Terminal) -> None:
     shown = [COLOURS.sub("", row) for row in terminal("list").out.splitlines()]
     row = next(row for row in shown if row.strip().startswith("minutes"))

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from prowess.errors import Issue
-from prowess.spec.lookalikes import lookup_forms, name_skeleton
+from prowess.spec.lookalikes import mistyping_forms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,7 +19,6 @@ _MIN_SHARED_WORDS = 0.8
 """The share of common words from which two descriptions are too similar. Measured on real collections: pairs above it
 are copies, translations of one template, or versions of each other."""
 _MIN_WORDS = 6  # shorter descriptions share words by chance
-_MIN_NAME_LENGTH = 4  # shorter names are all within an edit or two of each other
 _WORD = re.compile(r"\w+")
 _WITHOUT_DIGITS = str.maketrans("", "", "0123456789")
 
@@ -42,10 +41,10 @@ def _find_duplicate_names(skills: Sequence[Skill]) -> Iterator[Issue]:
 
 
 def _find_confusing_names(skills: Sequence[Skill]) -> Iterator[Issue]:
-    """Yield a warning for each name that is easily mistaken for an earlier one."""
+    """Yield a warning for each name that a person could mistype as an earlier one."""
     by_form: dict[str, Skill] = {}
     for skill in skills:
-        forms = lookup_forms(skill.name)
+        forms = mistyping_forms(skill.name)
         candidates = (by_form[form] for form in forms if form in by_form)
         other = next((earlier for earlier in candidates if _is_confusing(earlier.name, skill.name)), None)
         if other is not None:
@@ -57,13 +56,10 @@ def _find_confusing_names(skills: Sequence[Skill]) -> Iterator[Issue]:
 
 
 def _is_confusing(one: str, other: str) -> bool:
-    """Return whether two names that share a lookup form may be meant to differ so little."""
-    is_short = max(len(one), len(other)) < _MIN_NAME_LENGTH
-    if one == other or (is_short and name_skeleton(one) != name_skeleton(other)):
-        return False
+    """Return whether two names that share a form of a mistyping are likely to be confused."""
     # Names that differ only in a number, such as step-1 and step-2, are a series and not a mistake.
     is_series = one.translate(_WITHOUT_DIGITS) == other.translate(_WITHOUT_DIGITS)
-    return not is_series or one.casefold() == other.casefold()
+    return one != other and (not is_series or one.casefold() == other.casefold())
 
 
 def _find_similar_descriptions(skills: Sequence[Skill]) -> Iterator[Issue]:

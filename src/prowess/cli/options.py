@@ -57,9 +57,7 @@ def check_codes(ctx: click.Context, param: click.Parameter, codes: tuple[str, ..
     return codes
 
 
-json_option = click.option(
-    "--json", "as_data", is_flag=True, help="Print JSON instead of text (docs/reference/cli-json.md)."
-)
+json_option = click.option("--json", "as_data", is_flag=True, help="Print JSON (docs/reference/cli-json.md).")
 skill_argument = click.argument("skill", metavar="NAME", shell_complete=complete_skill)
 
 

@@ -28,7 +28,12 @@ for _name in _OPTIONAL_FLAGS:
 # A handle that only names a folder needs no permission to list it.
 FOLDER_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 LISTING_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-HAS_HANDLES = os.open in os.supports_dir_fd and os.scandir in os.supports_fd and hasattr(os, "O_NOFOLLOW")
+# By name: this module is loaded late, and a program may have put a function of its own in the place of os.open by then.
+HAS_HANDLES = (
+    any(call.__name__ == "open" for call in os.supports_dir_fd)
+    and any(call.__name__ == "scandir" for call in os.supports_fd)
+    and hasattr(os, "O_NOFOLLOW")
+)
 
 _SYS_OPENAT2 = 437  # the same number on every architecture
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08

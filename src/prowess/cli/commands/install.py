@@ -130,7 +130,7 @@ def command(
     --skill are another way to write these parts, and must not contradict them.
 
     Without --agent the skills are linked for the agents that the manifest names, or else for those with a folder in the
-    project or in your home folder. '--agent universal' links them in .agents/skills alone.
+    project or in the home folder. '--agent universal' links them in .agents/skills alone.
 
     If there is a prowess.toml, the skills are declared in it, unless --no-save. --allow-http and --allow-private are
     for this command alone: a later sync or update needs them again. --list and --dry-run fetch into the cache, and fail
