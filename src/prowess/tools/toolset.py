@@ -175,12 +175,15 @@ class Toolset:
         if skill is not None and not self._session.is_for_models(skill):
             # The tool would refuse a skill that is not for models, so the message carries the instructions itself.
             return self._open_view("").mask_text(self._session.expand(f"/{name} {request}", inline_forks=True))
-        tool = self._dialect.tools[0]
-        key = next(iter(tool.describe(self._open_view("")).parameters["required"]))
+        tool, key = self._dialect.tools[0], self._find_skill_parameter()
         said = f"This is a user-explicit skill activation. Call the {tool.name} tool with {key}={name!r}."
         follow = "Then follow its instructions."
         asked = f"\n\n<user-instructions>{request}</user-instructions>" if request else ""
         return f"{said} {follow}{asked}"
+
+    def _find_skill_parameter(self) -> str:
+        """Return the parameter by which tools of the dialect name a skill: the first that its first tool requires."""
+        return str(next(iter(self._dialect.tools[0].describe(self._open_view("")).parameters["required"])))
 
     def report(self) -> BudgetReport:
         """Return what the last listing cost, and what was cut to make it fit."""
@@ -255,10 +258,9 @@ class Toolset:
     def _emit_refusal(self, tool: Tool, result: ToolResult, arguments: Mapping[str, Any] | str | bytes | None) -> None:
         """Tell of a refusal that the session did not see."""
         try:
-            given = parse_arguments(arguments)
-        except Exception:  # noqa: BLE001 - bad arguments, or a mapping of the host's that fails: both told already
-            given = {}
-        name = given.get("skill_name", given.get("name"))
+            name = parse_arguments(arguments).get(self._find_skill_parameter())
+        except Exception:  # noqa: BLE001 - bad arguments, or code of the host's that fails: both are reported already
+            name = None
         detail = {"tool": tool.name, "code": result.data.get("reason", "bad-arguments")}
         self._session.tell(Event("refused", name[:_MAX_NAME_SHOWN] if isinstance(name, str) else "", detail))
 
