@@ -65,9 +65,8 @@ def write_listing(skills: Sequence[Skill], options: ServeOptions) -> ListingText
     # Both places hold one listing, so it has to fit behind the longer of the two beginnings.
     listing, is_cut = writer.fit_listing(_LOAD_INTRO if in_tool else _SKILLS_INTRO)
     instructions = f"{_SKILLS_INTRO}{listing}" if options.lists_in("instructions") else write_search_guide(options)
-    description = f"{_LOAD_INTRO}{listing}" if in_tool else ""
     # A handshake that was answered before the load told of the search tool, unless the listing stands in a tool.
-    return ListingTexts(instructions, description, needs_search=is_cut or not in_tool)
+    return ListingTexts(instructions, f"{_LOAD_INTRO}{listing}" if in_tool else "", needs_search=is_cut or not in_tool)
 
 
 def write_new_skills(skills: Sequence[Skill], options: ServeOptions) -> str:

@@ -202,8 +202,7 @@ def flush() -> None:
 def discard_output() -> None:
     """Send the rest of the output nowhere. Otherwise Python writes it at exit, and prints a second error."""
     with suppress(OSError, ValueError, AttributeError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _write(stream: IO[str], text: str) -> None:
