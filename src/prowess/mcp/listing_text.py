@@ -49,9 +49,8 @@ class ListingTexts(NamedTuple):
 
 def write_search_guide(options: ServeOptions) -> str:
     """Return the instructions for a server whose listing stands elsewhere or is not loaded yet."""
-    if not options.tools:
-        return ""
-    return f"{_SERVER_INTRO} {_LISTED_IN_TOOL if options.lists_in('tools') else _SEARCH_GUIDE}"
+    guide = _LISTED_IN_TOOL if options.lists_in("tools") else _SEARCH_GUIDE
+    return f"{_SERVER_INTRO} {guide}" if options.tools else ""
 
 
 def write_listing(skills: Sequence[Skill], options: ServeOptions) -> ListingTexts:

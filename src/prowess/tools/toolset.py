@@ -140,9 +140,8 @@ class Toolset:
     def _select_names(self, query: str) -> ChosenNames:
         """Return the names that the selector picks, or ``None`` without one; its answer may change each time."""
         check_text(query, "query")
-        if not self._session.has_selector:
-            return None
-        return frozenset(skill.name for skill in self._session.candidates(query))
+        session = self._session
+        return frozenset(skill.name for skill in session.candidates(query)) if session.has_selector else None
 
     @measure_call
     def _make_prompt(self, chosen: ChosenNames) -> str:
@@ -289,9 +288,8 @@ class Toolset:
 
     def _hide_paths(self, result: ToolResult) -> ToolResult:
         """Return the result without absolute paths of the host in its content, when the options hide them."""
-        if not self._options.hide_paths:
-            return result
-        return replace(result, content=self._open_view("").mask_text(result.content))
+        hidden = self._options.hide_paths
+        return replace(result, content=self._open_view("").mask_text(result.content)) if hidden else result
 
     # -- sub-agents --------------------------------------------------------------------------------------------------
 

@@ -73,9 +73,9 @@ def write_bytes(data: bytes) -> None:
     sys.stdout.buffer.write(data)
 
 
-def print_text(text: str) -> None:
-    """Print text of several lines with its control characters escaped; it ends with one line break."""
-    _write(sys.stdout, escape_text(text).removesuffix("\n") + "\n")
+def print_text(text: str, *, error: bool = False) -> None:
+    """Print text of several lines, escaped and with one line break at its end; on the error stream if ``error``."""
+    _write(sys.stderr if error else sys.stdout, escape_text(text).removesuffix("\n") + "\n")
 
 
 def print_line(text: str) -> None:
@@ -89,11 +89,6 @@ def print_own_text(text: str) -> None:
 
 
 # -- the error stream -------------------------------------------------------------------------------------------------
-
-
-def print_error_text(text: str) -> None:
-    """Print the text that a script wrote to its error stream on ours."""
-    _write(sys.stderr, escape_text(text).removesuffix("\n") + "\n")
 
 
 def note(text: str, *, quiet: bool = False) -> None:
