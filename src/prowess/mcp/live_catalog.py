@@ -267,8 +267,9 @@ class LiveCatalog:
 
     def _make_snapshot(self, served: ServedSkills) -> ServerSnapshot:
         tools = ModelTools(served, self._options)
-        handlers = SkillHandlers(served, self._manifests, self._limits)
-        return ServerSnapshot(handlers, tools, Prompts(served, tools, self._limits))
+        return ServerSnapshot(
+            SkillHandlers(served, self._manifests, self._limits), tools, Prompts(served, tools, self._limits)
+        )
 
     def _compare_snapshots(self, old: ServerSnapshot, new: ServerSnapshot) -> SnapshotChanges:
         updated = [
@@ -276,9 +277,12 @@ class LiveCatalog:
             for path, skill in new.handlers.served.skills.items()
             for uri in self._find_updated_uris(path, skill, old.handlers.served)
         ]
-        tools = old.tools.definitions != new.tools.definitions
-        prompts = old.prompts.names != new.prompts.names
-        return SnapshotChanges(tools, prompts, tuple(updated[:_MAX_UPDATED_URIS]), old.tools.listed_skills)
+        return SnapshotChanges(
+            tools=old.tools.definitions != new.tools.definitions,
+            prompts=old.prompts.names != new.prompts.names,
+            updated_uris=tuple(updated[:_MAX_UPDATED_URIS]),
+            listed_before=old.tools.listed_skills,
+        )
 
     def _find_updated_uris(self, path: str, skill: Skill, old: ServedSkills) -> list[str]:
         """Return the addresses of a skill's files that have changed since its manifest was sent.

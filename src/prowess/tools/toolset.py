@@ -154,8 +154,9 @@ class Toolset:
     def _emit_listing(self, report: BudgetReport) -> None:
         self._session.tell(Event("listed", "", {"names": report.shown, "tokens": report.tokens}))
         if report.is_cut:
-            detail = {"shortened": report.shortened, "dropped": report.dropped, "omitted": report.omitted}
-            self._session.tell(Event("cut", "", detail))
+            self._session.tell(
+                Event("cut", "", {"shortened": report.shortened, "dropped": report.dropped, "omitted": report.omitted})
+            )
 
     def tools(self, query: str = "") -> tuple[ToolDefinition, ...]:
         """Return the tools to offer now, each of which can do something; built once, as the prompt is."""
@@ -176,10 +177,12 @@ class Toolset:
             return self._open_view("").mask_text(self._session.expand(f"/{name} {request}", inline_forks=True))
         tool = self._dialect.tools[0]
         key = next(iter(tool.describe(self._open_view("")).parameters["required"]))
-        said = f"This is a user-explicit skill activation. Call the {tool.name} tool with {key}={name!r}."
-        follow = "Then follow its instructions."
+        said = (
+            f"This is a user-explicit skill activation. Call the {tool.name} tool with {key}={name!r}. "
+            "Then follow its instructions."
+        )
         asked = f"\n\n<user-instructions>{request}</user-instructions>" if request else ""
-        return f"{said} {follow}{asked}"
+        return f"{said}{asked}"
 
     def report(self) -> BudgetReport:
         """Return what the last listing cost, and what was cut to make it fit."""

@@ -158,8 +158,9 @@ def print_usage_error(error: click.UsageError, *, as_json: bool = False) -> None
     if as_json:
         _write(sys.stderr, _dump_error("usage", message, "", hint) + "\n")
         return
-    rows = [_make_line(("error[usage]: ", "bad"), message), _make_line(("hint: ", "dim"), hint, indent=2)]
-    print_blocks(rows, error=True)
+    print_blocks(
+        [_make_line(("error[usage]: ", "bad"), message), _make_line(("hint: ", "dim"), hint, indent=2)], error=True
+    )
 
 
 def print_traceback(error: BaseException) -> None:
