@@ -177,12 +177,10 @@ class Toolset:
             return self._open_view("").mask_text(self._session.expand(f"/{name} {request}", inline_forks=True))
         tool = self._dialect.tools[0]
         key = next(iter(tool.describe(self._open_view("")).parameters["required"]))
-        said = (
-            f"This is a user-explicit skill activation. Call the {tool.name} tool with {key}={name!r}. "
-            "Then follow its instructions."
-        )
+        said = f"This is a user-explicit skill activation. Call the {tool.name} tool with {key}={name!r}."
+        follow = "Then follow its instructions."
         asked = f"\n\n<user-instructions>{request}</user-instructions>" if request else ""
-        return f"{said}{asked}"
+        return f"{said} {follow}{asked}"
 
     def report(self) -> BudgetReport:
         """Return what the last listing cost, and what was cut to make it fit."""
