@@ -244,9 +244,11 @@ def _summarize_issues(name: str, issues: list[Issue]) -> str:
 
 def _sync_remedy(scope: InstallScope, code: str) -> str:
     user = " --user" if scope.location == "user" else ""
-    if code == "missing-skill":
-        return f"run 'prowess sync --locked{user}'"
-    return f"run 'prowess sync{user}': it restores what the lock file records; what was edited goes to the backups"
+    return (
+        f"run 'prowess sync --locked{user}'"
+        if code == "missing-skill"
+        else f"run 'prowess sync{user}': it restores what the lock file records; what was edited goes to the backups"
+    )
 
 
 def _check_manifest(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:

@@ -44,9 +44,7 @@ def is_git_name(name: str) -> bool:
     if not name.isascii():
         name = name.translate(_HFS_IGNORES)
     # Fast path of every walk over files: the first letter decides for nearly every name.
-    if name[:1] not in _GIT_FIRST_CHARS:
-        return False
-    return name.partition(":")[0].rstrip(". ").lower() in _GIT_NAMES
+    return name[:1] in _GIT_FIRST_CHARS and name.partition(":")[0].rstrip(". ").lower() in _GIT_NAMES
 
 
 def find_git_repository(paths: Iterable[str]) -> str | None:

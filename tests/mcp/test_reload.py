@@ -249,7 +249,7 @@ def test_whoever_asks_during_a_load_shares_the_next(library: Path) -> None:
                 await asyncio.sleep(0)
                 loader.go_on.set()
                 await first
-                assert all(offer and "fresh" in offer.served.skills for offer in await asyncio.gather(*others))
+                assert all(offer and "fresh" in offer.handlers.served.skills for offer in await asyncio.gather(*others))
         finally:
             await keeper.stop()
 
@@ -407,7 +407,7 @@ def test_a_reload_that_fails_is_not_the_last(library: Path) -> None:
                 put(library, "fresher/SKILL.md", skill_md("fresher"))
                 newer = await keeper.wait_for_newer(offer)
                 assert newer is not None
-                return [path for path in newer.served.skills if path.startswith("fresh")]
+                return [path for path in newer.handlers.served.skills if path.startswith("fresh")]
         finally:
             await keeper.stop()
 

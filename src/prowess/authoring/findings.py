@@ -96,8 +96,7 @@ def _locate_issue(issue: Issue, lines: Sequence[str]) -> tuple[int, int, int]:
     number = max(issue.line, 1)
     if issue.code == "hidden-text" and (place := _locate_hidden_character(issue, lines, number)):
         return place
-    text = lines[number - 1].rstrip("\r") if number <= len(lines) else ""
-    begin, end = _locate_in_line(issue, text)
+    begin, end = _locate_in_line(issue, lines[number - 1].rstrip("\r") if number <= len(lines) else "")
     return number, begin, max(end - begin, 1)
 
 

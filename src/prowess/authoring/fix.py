@@ -141,8 +141,7 @@ def _find_next_fix(text: str, file: str, limits: Limits, done: tuple[str, ...]) 
         if fixer is None or done.count(issue.code) > _MAX_ROUNDS // 2:
             continue
         for mended in fixer(SkillText(_LINE.findall(text), parsed, folder), issue):
-            may_rename = issue.code in NAME_CODES
-            if mended != text and _has_same_meaning(parsed, mended, file, limits, may_rename=may_rename):
+            if mended != text and _has_same_meaning(parsed, mended, file, limits, may_rename=issue.code in NAME_CODES):
                 return issue.code, mended
     return None
 

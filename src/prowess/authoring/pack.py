@@ -77,8 +77,7 @@ def pack(path: str | os.PathLike[str], *, form: ArchiveFormat = "skill", limits:
         _refuse_unportable_name(name, skill)
     files = _read_files(skill, kept, limits)
     data = _make_tar_gz(files) if form == "tar.gz" else _make_zip(files, f"{skill.name}/" if form == "skill" else "")
-    left_out = tuple(name for name in listed if not _is_for_archive(name))
-    return Packed(skill.name, data, tuple(kept), left_out)
+    return Packed(skill.name, data, tuple(kept), tuple(name for name in listed if not _is_for_archive(name)))
 
 
 def _refuse_unportable_name(name: str, skill: Skill) -> None:

@@ -12,7 +12,7 @@ from prowess.install.installer import Installer
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from prowess.install.agent_coverage import Coverage, SkillCoverage, SkillState
+    from prowess.install.agent_coverage import Coverage, SkillState
 
 _MAX_WIDTH = 80
 """The width for a table of words. It does not depend on the terminal: a pipe gets the same answer."""
@@ -47,13 +47,12 @@ def _to_blocks(coverage: Coverage) -> Iterator[Block]:
     elif not coverage.skills:
         yield line(f"No skills lie where {', '.join(coverage.agents)} look.")
     else:
-        words = Table([_coverage_to_row(row) for row in coverage.skills], ("skill", "for", *coverage.agents))
+        rows = [
+            ((row.name, "name"), row.location, *(_style_state(state, state) for state in row.states.values()))
+            for row in coverage.skills
+        ]
+        words = Table(rows, ("skill", "for", *coverage.agents))
         yield from [words] if _measure_table(words) <= _MAX_WIDTH else _to_compact_blocks(coverage)
-
-
-def _coverage_to_row(row: SkillCoverage) -> tuple[Span, ...]:
-    states = (_style_state(state, state) for state in row.states.values())
-    return (row.name, "name"), row.location, *states
 
 
 def _style_state(text: str, state: SkillState) -> Span:

@@ -125,8 +125,7 @@ def _idle_to_blocks(change: PlannedChange[T]) -> list[Block]:
 
 def _has_consent(change: PlannedChange[T], *, as_data: bool) -> bool:
     # A person decides about the plan, so it is on the terminal even when the output goes elsewhere.
-    plan = change.plan if as_data or not printer.is_terminal(sys.stdout) else ()
-    answer = ask_person(change.question, plan)
+    answer = ask_person(change.question, change.plan if as_data or not printer.is_terminal(sys.stdout) else ())
     if answer is None:
         raise click.UsageError("there is no terminal to ask on: say --yes to go on without a question")
     return answer

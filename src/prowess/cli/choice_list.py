@@ -129,9 +129,8 @@ def _render_list(state: PickerState, columns: int, room: int) -> list[str]:
 
 def _render_details(state: PickerState, columns: int) -> list[str]:
     choice = state.current
-    if choice is None:
-        return []
-    return [row for text in (choice.about, *choice.details) for row in wrap_line(text, columns)]
+    texts = (choice.about, *choice.details) if choice is not None else ()
+    return [row for text in texts for row in wrap_line(text, columns)]
 
 
 def cut_line(text: str, columns: int) -> str:

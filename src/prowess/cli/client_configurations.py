@@ -148,6 +148,8 @@ def locate_program() -> str:
     """Return the absolute path of the installed ``prowess``: the running one, or the one beside this Python."""
     # Links are not resolved: an installer may put a link on PATH and replace what it points to.
     started = Path(sys.argv[0])
-    if started.stem == "prowess" and started.is_file():
-        return os.path.abspath(started)
-    return str(Path(sysconfig.get_path("scripts"), "prowess"))
+    return (
+        os.path.abspath(started)
+        if started.stem == "prowess" and started.is_file()
+        else str(Path(sysconfig.get_path("scripts"), "prowess"))
+    )

@@ -41,8 +41,7 @@ agents_option = click.option(
 
 
 def _make_installer(*, allow_http: bool, allow_private: bool) -> Installer:
-    schemes = (*DEFAULT_SCHEMES, "http") if allow_http else DEFAULT_SCHEMES
-    return Installer(schemes=schemes, allow_private=allow_private)
+    return Installer(schemes=(*DEFAULT_SCHEMES, "http") if allow_http else DEFAULT_SCHEMES, allow_private=allow_private)
 
 
 # Flags of one command line only: a lock file that came with a repository must not be able to allow either.

@@ -163,9 +163,11 @@ def render_overview() -> str:
     for group in GROUPS:
         commands = [f"  {entry.name:{width}}{entry.summary}" for entry in COMMANDS if entry.group == group]
         rows += [f"{group}:", *commands, ""] if commands else []
-    rows.append("prowess COMMAND --help shows options and examples.")
-    rows.append("--json gives data instead of text.")
-    rows.append("New here? prowess demo")
+    rows += [
+        "prowess COMMAND --help shows options and examples.",
+        "--json gives data instead of text.",
+        "New here? prowess demo",
+    ]
     return "\n".join(rows) + "\n"
 
 

@@ -41,8 +41,7 @@ def _suggest_location() -> str:
     absent = suggest_sync()
     if not absent and any(map(_has_skill_folders, (os.curdir, "skills"))):
         return "where agents look; for those below this folder, name it: ."
-    why = absent or "name a skill's folder, or a folder of skills"
-    return f"here: {why}"
+    return "here: " + (absent or "name a skill's folder, or a folder of skills")
 
 
 def _has_skill_folders(folder: str) -> bool:

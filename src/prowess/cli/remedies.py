@@ -38,9 +38,8 @@ def find_error_remedy(error: SkillError) -> str:
     """Return what to do about an error: similar names for an unknown skill, or the remedy of its code."""
     if not isinstance(error, UnknownSkillError):
         return find_remedy(error.code)
-    suggestion = did_you_mean(error.name, error.available)
     # Without any skill, 'choose one of these' would be no help: then the remedy is how to get some.
-    return suggestion or find_remedy(error.code if error.available else "no-skills")
+    return did_you_mean(error.name, error.available) or find_remedy(error.code if error.available else "no-skills")
 
 
 def find_remedy(code: str) -> str:

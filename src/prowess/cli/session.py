@@ -25,6 +25,5 @@ def open_session(settings: Settings, name: str = "", *, run: bool = True) -> tup
         skill = find_in_catalog(catalog, name, verify=bool(settings["verify"]))
         catalog, name = Catalog([skill]), skill.name
     warn_edited_skills([catalog[name]] if name else catalog.skills)
-    trust = Trust() if run else None
     # Any tool is allowed: what is shown is what a skill asks for, and showing it approves nothing.
-    return Session(catalog, "any", trust=trust, filter=settings.text("filter")), name
+    return Session(catalog, "any", trust=Trust() if run else None, filter=settings.text("filter")), name

@@ -49,9 +49,8 @@ class ListingTexts(NamedTuple):
 
 def write_search_guide(options: ServeOptions) -> str:
     """Return the instructions for a server whose listing stands elsewhere or is not loaded yet."""
-    if not options.tools:
-        return ""
-    return f"{_SERVER_INTRO} {_LISTED_IN_TOOL if options.lists_in('tools') else _SEARCH_GUIDE}"
+    guide = _LISTED_IN_TOOL if options.lists_in("tools") else _SEARCH_GUIDE
+    return f"{_SERVER_INTRO} {guide}" if options.tools else ""
 
 
 def write_listing(skills: Sequence[Skill], options: ServeOptions) -> ListingTexts:
@@ -65,9 +64,8 @@ def write_listing(skills: Sequence[Skill], options: ServeOptions) -> ListingText
     # Both places hold one listing, so it has to fit behind the longer of the two beginnings.
     listing, is_cut = writer.fit_listing(_LOAD_INTRO if in_tool else _SKILLS_INTRO)
     instructions = f"{_SKILLS_INTRO}{listing}" if options.lists_in("instructions") else write_search_guide(options)
-    description = f"{_LOAD_INTRO}{listing}" if in_tool else ""
     # A handshake that was answered before the load told of the search tool, unless the listing stands in a tool.
-    return ListingTexts(instructions, description, needs_search=is_cut or not in_tool)
+    return ListingTexts(instructions, f"{_LOAD_INTRO}{listing}" if in_tool else "", needs_search=is_cut or not in_tool)
 
 
 def write_new_skills(skills: Sequence[Skill], options: ServeOptions) -> str:

@@ -49,11 +49,6 @@ class ServerSnapshot(NamedTuple):
     tools: ModelTools
     prompts: Prompts
 
-    @property
-    def served(self) -> ServedSkills:
-        """The skills of this snapshot."""
-        return self.handlers.served
-
 
 class SnapshotChanges(NamedTuple):
     """What a new snapshot changes for clients: whether tools or prompts differ, and which files."""
@@ -192,7 +187,7 @@ class LiveCatalog:
             except Exception:
                 logger.exception("the skills could not be loaded again; answered from what was loaded before")
                 return None
-        served.remember_names(known.served)
+        served.remember_names(known.handlers.served)
         return self._make_snapshot(served)
 
     async def get_snapshot_within(self, seconds: float) -> ServerSnapshot | None:
@@ -200,15 +195,13 @@ class LiveCatalog:
 
         A small library is always waited for.
         """
-        if self._snapshot is not None or await asyncio.to_thread(self._is_small):
+        loader = self._loader
+        if self._snapshot or isinstance(loader, ServedSkills) or await asyncio.to_thread(loader.is_small):
             return await self.get_snapshot()
         try:
             return await asyncio.wait_for(self.get_snapshot(), seconds)
         except TimeoutError:
             return None
-
-    def _is_small(self) -> bool:
-        return isinstance(self._loader, ServedSkills) or self._loader.is_small()
 
     def _accept_result(self, thread: LoadThread, result: LoadResult) -> None:
         if thread is not self._load_thread or self._first_load is None:
@@ -234,7 +227,7 @@ class LiveCatalog:
     def _report_first_load(self) -> None:
         if self._on_loaded is not None and self._snapshot is not None:
             report, self._on_loaded = self._on_loaded, None
-            report(self._snapshot.served)
+            report(self._snapshot.handlers.served)
 
     # -- in the thread -----------------------------------------------------------------------------------------------
 
@@ -262,7 +255,7 @@ class LiveCatalog:
             if served is None:
                 break
             if before is not None:
-                served.remember_names(before.served)
+                served.remember_names(before.handlers.served)
             fresh = self._make_next_snapshot(served)
             thread.deliver(LoadResult(fresh, None if before is None else self._compare_snapshots(before, fresh)))
             before = fresh
@@ -274,16 +267,22 @@ class LiveCatalog:
 
     def _make_snapshot(self, served: ServedSkills) -> ServerSnapshot:
         tools = ModelTools(served, self._options)
-        handlers = SkillHandlers(served, self._manifests, self._limits)
-        return ServerSnapshot(handlers, tools, Prompts(served, tools, self._limits))
+        return ServerSnapshot(
+            SkillHandlers(served, self._manifests, self._limits), tools, Prompts(served, tools, self._limits)
+        )
 
     def _compare_snapshots(self, old: ServerSnapshot, new: ServerSnapshot) -> SnapshotChanges:
         updated = [
-            uri for path, skill in new.served.skills.items() for uri in self._find_updated_uris(path, skill, old.served)
+            uri
+            for path, skill in new.handlers.served.skills.items()
+            for uri in self._find_updated_uris(path, skill, old.handlers.served)
         ]
-        tools = old.tools.definitions != new.tools.definitions
-        prompts = old.prompts.names != new.prompts.names
-        return SnapshotChanges(tools, prompts, tuple(updated[:_MAX_UPDATED_URIS]), old.tools.listed_skills)
+        return SnapshotChanges(
+            tools=old.tools.definitions != new.tools.definitions,
+            prompts=old.prompts.names != new.prompts.names,
+            updated_uris=tuple(updated[:_MAX_UPDATED_URIS]),
+            listed_before=old.tools.listed_skills,
+        )
 
     def _find_updated_uris(self, path: str, skill: Skill, old: ServedSkills) -> list[str]:
         """Return the addresses of a skill's files that have changed since its manifest was sent.

@@ -31,11 +31,6 @@ class ManifestFile(NamedTuple):
     path: str
     hashed: HashedFile
 
-    @property
-    def size(self) -> int:
-        """The size in bytes."""
-        return self.hashed.size
-
 
 class ServedManifest(NamedTuple):
     """The frontmatter and all files of a skill, as they were at one moment."""
@@ -46,7 +41,7 @@ class ServedManifest(NamedTuple):
     def to_entry(self, path: str) -> dict[str, Json]:
         """Return the skill as an entry of the protocol, served under ``path``."""
         resources: list[Json] = [
-            {"uri": make_uri(path, file.path), "digest": f"sha256:{file.hashed.digest.hex()}", "size": file.size}
+            {"uri": make_uri(path, file.path), "digest": f"sha256:{file.hashed.digest.hex()}", "size": file.hashed.size}
             for file in self.files
         ]
         return {"uri": make_uri(path, SKILL_FILE), "frontmatter": self.fields, "resources": resources}
@@ -105,7 +100,7 @@ class ManifestCache:
                 hashed[path] = same or hash_with_identity(skill.base, (*skill.parts, *path.split("/")), limit)
         files = tuple(ManifestFile(path, hashed[path]) for path, _ in listed)
         # The bytes that were read count: some special files claim to be empty.
-        check_total_size(sum(file.size for file in files), self._limits)
+        check_total_size(sum(file.hashed.size for file in files), self._limits)
         return ServedManifest(parse_strict_fields(data, skill, self._limits), files)
 
 

@@ -47,10 +47,6 @@ def _complete_argument(snapshot: ServerSnapshot, params: Any) -> Answer:  # noqa
     return snapshot.prompts.complete_argument(ref, params.argument.name, params.argument.value, given)
 
 
-def _list_tools(snapshot: ServerSnapshot, _: types.PaginatedRequestParams) -> Answer:
-    return Answer(make_page("tools", [*snapshot.tools.definitions], None))
-
-
 _EXTENSION_PART, _TOOLS_PART, _PROMPTS_PART = ("extension",), ("tools",), ("prompts",)
 _PAGE = types.PaginatedRequestParams
 
@@ -69,7 +65,11 @@ METHODS: dict[str, Method] = {
         types.ReadResourceRequestParams,
         lambda snapshot, p: snapshot.handlers.read_resource(p.uri),
     ),
-    "tools/list": Method(_TOOLS_PART, _PAGE, _list_tools),
+    "tools/list": Method(
+        _TOOLS_PART,
+        _PAGE,
+        lambda snapshot, _: Answer(make_page("tools", [*snapshot.tools.definitions], None)),
+    ),
     TOOL_CALL: Method(
         _TOOLS_PART,
         types.CallToolRequestParams,

@@ -126,8 +126,9 @@ class Prompts:
             known = next((argument for argument in list_arguments(skill) if argument.name == name), None)
             values = [choice for choice in (known.values if known else ()) if choice.startswith(value)]
         elif ref.get("uri") == URI_TEMPLATE:
-            is_path = name == "skill"
-            values = self._complete_paths(value) if is_path else self._complete_files(given.get("skill", ""), value)
+            values = (
+                self._complete_paths(value) if name == "skill" else self._complete_files(given.get("skill", ""), value)
+            )
         else:
             raise ResourceNotFoundError(f"nothing to complete for {str(ref.get('uri'))[:200]!r}")
         completion = {"values": values[:_MAX_VALUES], "total": len(values), "hasMore": len(values) > _MAX_VALUES}

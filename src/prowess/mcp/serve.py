@@ -188,5 +188,5 @@ def survey(*roots: str | os.PathLike[str], limits: Limits | None = None) -> Surv
             refused.append(Refused(skill.location, as_issues(error), served.catalog.get(skill.name) is skill))
         else:
             count += 1
-    refused += [Refused(issue.path, (issue,), loads=False) for issue in served.failures]
+    refused += [Refused(issue.path, (issue,), loads=False) for issue in served.catalog.failures]
     return Survey(len(served.catalog), count, tuple(sorted(refused)))

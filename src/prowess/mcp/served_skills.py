@@ -76,24 +76,19 @@ class ServedSkills:
     def __len__(self) -> int:
         return len(self.skills)
 
-    @property
-    def failures(self) -> tuple[Issue, ...]:
-        """What is wrong with each SKILL.md that cannot be loaded, and with folders that cannot be read."""
-        return self.catalog.failures
-
     def remember_names(self, before: ServedSkills) -> None:
         """Take over the names of skills that could be loaded ``before`` and cannot be loaded now.
 
         A model that asks for such a skill by its name is told what is wrong, not that it does not exist.
         """
-        failing = {issue.path for issue in self.failures}
+        failing = {issue.path for issue in self.catalog.failures}
         names = {**before.former_names, **{skill.name: skill.location for skill in before.catalog}} if failing else {}
         self.former_names = {name: location for name, location in names.items() if location in failing}
 
     def find_failure(self, name: str) -> Issue | None:
         """Return why a skill that had this name, or whose folder has it, cannot be loaded; ``None`` without one."""
         former = self.former_names.get(name)
-        for issue in self.failures:
+        for issue in self.catalog.failures:
             if issue.path == former or os.path.basename(os.path.dirname(issue.path)) == name:
                 return issue
         return None
@@ -101,7 +96,7 @@ class ServedSkills:
     @property
     def left_out(self) -> LeftOut:
         """How many skills are not served, judged by their frontmatter and names alone."""
-        return LeftOut(len(self.refused), len(self.failures))
+        return LeftOut(len(self.refused), len(self.catalog.failures))
 
     def path_of(self, skill: Skill) -> str:
         """Return the path under which the extension serves a skill; ``""`` for a skill that it leaves out."""

@@ -254,14 +254,11 @@ class Server:
             message = f"{len(uris)} files; a client can subscribe to at most {self.limits.max_subscribed_uris}"
             raise MCPError(types.INVALID_PARAMS, message)
         for uri in uris:
-            await self._load_manifest(uri)
+            snapshot = await self._live_catalog.get_snapshot()
+            with suppress(SkillError):  # the client may subscribe to a file that is not there yet
+                # The digests of the skill's files of now: without them a later change would not be noticed.
+                await anyio.to_thread.run_sync(snapshot.handlers.load_manifest, uri)
         return await self.listening(ctx, params)
-
-    async def _load_manifest(self, uri: str) -> None:
-        """Compute the digests of a skill's files, so that a later change of any file is noticed."""
-        snapshot = await self._live_catalog.get_snapshot()
-        with suppress(SkillError):  # the client may subscribe to a file that is not there yet
-            await anyio.to_thread.run_sync(snapshot.handlers.load_manifest, uri)
 
     def _announce_changes(self, changes: SnapshotChanges) -> None:
         if self._new_skills is not None:

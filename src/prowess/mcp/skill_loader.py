@@ -58,6 +58,4 @@ class SkillLoader:
         return True
 
     def _places(self) -> tuple[tuple[Place, ...], tuple[str, ...] | None]:
-        if self._roots:
-            return tuple(Place(root) for root in self._roots), None
-        return resolve_standard_places()
+        return (tuple(Place(root) for root in self._roots), None) if self._roots else resolve_standard_places()

@@ -114,8 +114,9 @@ class ModelTools:
         # A skill that models must not see gets the answer for an unknown one, which lists the skills that they may see.
         toolset = Toolset(self.open_session(skill)) if skill and skill.model_invocable else self._toolset
         result = toolset.call(name, arguments)
-        links = self._make_links(skill, result)
-        return answer_about_skill(skill, _make_result(result.content, *links, is_error=result.is_error))
+        return answer_about_skill(
+            skill, _make_result(result.content, *self._make_links(skill, result), is_error=result.is_error)
+        )
 
     def _describe_failure(self, name: str, failure: Issue) -> str:
         """Return the message that a skill exists and cannot be loaded, with the reason and what to do about it."""

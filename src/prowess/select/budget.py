@@ -113,9 +113,11 @@ def _shorten_entries(
     """Return entries that fit: with shorter descriptions, or without any, or fewer of them."""
     bare = [(name, "", location) for name, _, location in entries]
     length = _find_max_length(entries, fits) if fits(bare) else 0
-    if length >= _MIN_DESCRIPTION:
-        return [_shorten_entry(entry, length) for entry in entries]
-    return bare[: _bisect(len(bare), lambda number: fits(bare[:number]))]
+    return (
+        [_shorten_entry(entry, length) for entry in entries]
+        if length >= _MIN_DESCRIPTION
+        else bare[: _bisect(len(bare), lambda number: fits(bare[:number]))]
+    )
 
 
 def _find_max_length(entries: Sequence[ListingEntry], fits: Callable[[Sequence[ListingEntry]], bool]) -> int:
@@ -135,9 +137,7 @@ def _bisect(limit: int, fits: Callable[[int], bool]) -> int:
 
 def _shorten_entry(entry: ListingEntry, length: int) -> ListingEntry:
     name, description, location = entry
-    if len(description) <= length:
-        return entry
-    return name, description[: max(0, length - 1)].rstrip() + "…", location
+    return entry if len(description) <= length else (name, description[: max(0, length - 1)].rstrip() + "…", location)
 
 
 def _make_report(

@@ -48,15 +48,19 @@ class Media(NamedTuple):
 
     def to_openai(self) -> OpenAIMedia:
         """Return a part of a user's message for the Chat Completions API."""
-        if self.media_type == PDF_TYPE:
-            return {"type": "file", "file": {"filename": self.name, "file_data": self.url}}
-        return {"type": "image_url", "image_url": {"url": self.url}}
+        return (
+            {"type": "file", "file": {"filename": self.name, "file_data": self.url}}
+            if self.media_type == PDF_TYPE
+            else {"type": "image_url", "image_url": {"url": self.url}}
+        )
 
     def to_openai_responses(self) -> OpenAIResponsesMedia:
         """Return a part of a function's output for the Responses API."""
-        if self.media_type == PDF_TYPE:
-            return {"type": "input_file", "filename": self.name, "file_data": self.url}
-        return {"type": "input_image", "image_url": self.url, "detail": "auto"}
+        return (
+            {"type": "input_file", "filename": self.name, "file_data": self.url}
+            if self.media_type == PDF_TYPE
+            else {"type": "input_image", "image_url": self.url, "detail": "auto"}
+        )
 
     def to_mcp(self) -> McpMedia:
         """Return a block of a tool's result for the Model Context Protocol."""
@@ -72,9 +76,11 @@ def detect_media_type(content: bytes) -> str:
     Only the first bytes count and never the name: a provider refuses a call with a block of the wrong type.
     """
     # WebP has its mark behind the length of the file, so no fixed beginning can tell it from other RIFF files.
-    if content.startswith(b"RIFF") and content[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for signature, kind in _SIGNATURES if content.startswith(signature)), "")
+    return (
+        "image/webp"
+        if content.startswith(b"RIFF") and content[8:12] == b"WEBP"
+        else next((kind for signature, kind in _SIGNATURES if content.startswith(signature)), "")
+    )
 
 
 def is_pdf_text(text: str) -> bool:
@@ -87,6 +93,4 @@ def is_pdf_text(text: str) -> bool:
 
 def find_media(data: Mapping[str, Any]) -> Media | None:
     """Return the file in the data of a result, or ``None`` when there is none that models can see."""
-    if "media_type" not in data:
-        return None
-    return Media(data["media_type"], data["base64"], data["skill"], data["path"])
+    return Media(data["media_type"], data["base64"], data["skill"], data["path"]) if "media_type" in data else None

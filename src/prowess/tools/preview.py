@@ -37,8 +37,9 @@ def preview(session: Session, name: str, arguments: str | None = None) -> Previe
         return _make_preview(content, activation, filled)
     content = session.expand(f"/{name} {arguments}", inline_forks=True)  # refuses what people may not call
     activation = session.activate(name)
-    given = arguments.strip()
-    filled = fill_instructions(activation.skill, activation.instructions, activation.outputs, given, session.base_dir)
+    filled = fill_instructions(
+        activation.skill, activation.instructions, activation.outputs, arguments.strip(), session.base_dir
+    )
     return _make_preview(content, activation, filled)
 
 

@@ -69,8 +69,7 @@ class SubAgents:
         self, tool: str, prepared: PreparedFork, error: Exception, *, verb: str = " failed:"
     ) -> ToolResult:
         """Return the result for a fork without an answer; only the host learns what its own code raised."""
-        busy = isinstance(error, SkillError) and error.code == "busy"
-        code = "busy" if busy else "fork-failed"
+        code = "busy" if isinstance(error, SkillError) and error.code == "busy" else "fork-failed"
         # Only our own errors are written for models: what a host's code raises may hold its secrets.
         if isinstance(error, SkillError):
             why = error.message

@@ -140,9 +140,8 @@ class Toolset:
     def _select_names(self, query: str) -> ChosenNames:
         """Return the names that the selector picks, or ``None`` without one; its answer may change each time."""
         check_text(query, "query")
-        if not self._session.has_selector:
-            return None
-        return frozenset(skill.name for skill in self._session.candidates(query))
+        session = self._session
+        return frozenset(skill.name for skill in session.candidates(query)) if session.has_selector else None
 
     @measure_call
     def _make_prompt(self, chosen: ChosenNames) -> str:
@@ -155,8 +154,9 @@ class Toolset:
     def _emit_listing(self, report: BudgetReport) -> None:
         self._session.tell(Event("listed", "", {"names": report.shown, "tokens": report.tokens}))
         if report.is_cut:
-            detail = {"shortened": report.shortened, "dropped": report.dropped, "omitted": report.omitted}
-            self._session.tell(Event("cut", "", detail))
+            self._session.tell(
+                Event("cut", "", {"shortened": report.shortened, "dropped": report.dropped, "omitted": report.omitted})
+            )
 
     def tools(self, query: str = "") -> tuple[ToolDefinition, ...]:
         """Return the tools to offer now, each of which can do something; built once, as the prompt is."""
@@ -291,9 +291,8 @@ class Toolset:
 
     def _hide_paths(self, result: ToolResult) -> ToolResult:
         """Return the result without absolute paths of the host in its content, when the options hide them."""
-        if not self._options.hide_paths:
-            return result
-        return replace(result, content=self._open_view("").mask_text(result.content))
+        hidden = self._options.hide_paths
+        return replace(result, content=self._open_view("").mask_text(result.content)) if hidden else result
 
     # -- sub-agents --------------------------------------------------------------------------------------------------
 

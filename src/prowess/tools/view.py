@@ -70,13 +70,15 @@ class View:
     @cached_property
     def is_listing_cut(self) -> bool:
         """Whether the listing leaves out something that the model may have."""
-        if len(self.skills) < len(self.findable):
-            return True
-        return self.options.budget is not None and self._is_prompt_cut()
+        return len(self.skills) < len(self.findable) or (self.options.budget is not None and self._is_prompt_cut())
 
     def render_index(self) -> str:
         """Return the skills as plain lines."""
-        return self.fit_listing(render_index_lines) if self.skills else "No skills available."
+        return (
+            self.fit_listing(lambda entries: f"Available skills:\n{render_lines(entries)}")
+            if self.skills
+            else "No skills available."
+        )
 
     def has_files(self) -> bool:
         """Return whether any of the skills has a file besides its SKILL.md."""
@@ -119,15 +121,8 @@ class View:
     def may_use(self, name: str) -> bool:
         """Return whether the toolset's ``allowed`` lets the model have that skill."""
         allowed = self.options.allowed
-        if allowed is None or name in allowed:
-            return True
         # Fast path: this is asked for every skill of a listing, and only a name with a colon can be another spelling.
-        return ":" in name and self.session.resolve_name(name) in allowed
-
-
-def render_index_lines(entries: Sequence[ListingEntry]) -> str:
-    """Return ``Available skills:`` and a line for each entry."""
-    return f"Available skills:\n{render_lines(entries)}"
+        return allowed is None or name in allowed or (":" in name and self.session.resolve_name(name) in allowed)
 
 
 def may_have_files(skill: Skill) -> bool:

@@ -186,8 +186,7 @@ def _fix_files(paths: tuple[str, ...], *, write: bool) -> list[Fix]:
 
 def _split_pinned_files(files: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
     """Split files into those of the project, and the names of installed skills, which a lock file pins."""
-    scopes = standard_scopes(os.getcwd(), os.path.expanduser("~"), os.environ)
-    records = LockVerifier(scopes, DEFAULT_LIMITS).records
+    records = LockVerifier(standard_scopes(os.getcwd(), os.path.expanduser("~"), os.environ), DEFAULT_LIMITS).records
     folders = {file: os.path.realpath(os.path.dirname(file)) for file in files}
     free = tuple(file for file, folder in folders.items() if not any(lock.locate_folder(folder) for lock in records))
     return free, sorted({os.path.basename(os.path.dirname(file)) for file in files if file not in free})

@@ -14,17 +14,17 @@ from prowess.discovery.settings import SETTINGS, Setting
 from prowess.errors import SourceError, sort_by_similarity
 
 
-def _complete_setting(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    return [known.name for known in SETTINGS if known.name.startswith(incomplete)]
-
-
 @new_command(
     "config",
     ("prowess config", "everything"),
     ("prowess config budget", "one value"),
     ("PROWESS_BUDGET=2000 prowess config", "what a variable changes"),
 )
-@click.argument("name", required=False, shell_complete=_complete_setting)
+@click.argument(
+    "name",
+    required=False,
+    shell_complete=lambda _ctx, _param, begin: [known.name for known in SETTINGS if known.name.startswith(begin)],
+)
 @json_option
 def command(name: str | None, *, as_data: bool) -> None:
     """Show every setting, its value, and where the value came from: default, file, variable or flag.

@@ -48,9 +48,7 @@ def command(names: tuple[str, ...], *, installer: Installer, as_data: bool) -> i
         if diff.why_unasked:
             printer.warn(f"{diff.name}: its source could not be asked: {diff.why_unasked}")
     # A difference that is known outranks a source that could not be asked.
-    if any(diff.differs for diff in diffs):
-        return 1
-    return 3 if any(diff.why_unasked for diff in diffs) else 0
+    return 1 if any(diff.differs for diff in diffs) else 3 if any(diff.why_unasked for diff in diffs) else 0
 
 
 def _to_blocks(diff: prowess.SkillDiff) -> Iterator[Block]:

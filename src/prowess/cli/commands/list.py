@@ -136,8 +136,7 @@ def _skill_to_dict(row: _SkillRow) -> dict[str, object]:
 def _to_blocks(
     catalog: prowess.Catalog, rows: list[_SkillRow], absent: str, lock_states: LockStates
 ) -> Iterator[Block]:
-    groups = _group_by_place(catalog, rows)
-    for place, (own, shadowed) in groups.items():
+    for place, (own, shadowed) in _group_by_place(catalog, rows).items():
         if own or shadowed:
             scope = f"{place.scope.value}: " if place.scope else ""
             yield Title(f"{scope}{shorten_path(place.path)}", format_count(len(own), "skill"))

@@ -156,8 +156,7 @@ def _merge_files(base: str | None, ours: str, theirs: str, *, take: str | None, 
         write_atomic(ours, wrap_in_markers(*texts[1:]).encode(), mode=0o644)
         raise
     write_atomic(ours, merged.text.encode(), mode=0o644)
-    count = None if merged.conflicts else len(parse_lock(merged.text))
-    _print_answer(ours, merged, [], count=count, as_data=as_data)
+    _print_answer(ours, merged, [], count=None if merged.conflicts else len(parse_lock(merged.text)), as_data=as_data)
     if not merged.conflicts:
         _warn_of_shared_links(merged.text)
     for conflict in merged.conflicts:

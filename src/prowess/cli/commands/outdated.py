@@ -49,15 +49,15 @@ def command(*, installer: Installer, as_data: bool) -> int:
             "outdated": [asdict(entry) for entry in entries],
             "issues": [issue_to_dict(i) for i in installer.issues],
         },
-        lambda: [Table(rows, head=_HEAD)] if rows else [line(_summarize_empty(installer))],
+        # With warnings, something newer may exist that could not be seen.
+        lambda: (
+            [Table(rows, head=_HEAD)]
+            if rows
+            else [line("Nothing newer was found; see the warnings." if installer.issues else "Everything is current.")]
+        ),
         as_data=as_data,
     )
     printer.print_issues(installer.issues)
     note_missing_lock(installer)
     # A source that was not asked may hide anything, so it outranks what the others said.
     return FAILED if unknown else 1 if entries or went_back else 0
-
-
-def _summarize_empty(installer: Installer) -> str:
-    """Return the sentence for an empty list. With warnings, something newer may exist that could not be seen."""
-    return "Nothing newer was found; see the warnings." if installer.issues else "Everything is current."

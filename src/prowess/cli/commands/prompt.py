@@ -129,9 +129,9 @@ class _Prompt:
         """Return the tokens of what lists some skills: the prompt, or the tools if a dialect lists them there."""
         # A session of these alone: a toolset looks at every skill of its session, so the whole one would be quadratic.
         toolset = Toolset(Session(Catalog(skills)), self._toolset.dialect, fork=self._fork)
-        if self.text:
-            return estimate_tokens(toolset.prompt())
-        return estimate_tokens(dump_json([tool.to_json_schema() for tool in toolset.tools()], None))
+        return estimate_tokens(
+            toolset.prompt() if self.text else dump_json([tool.to_json_schema() for tool in toolset.tools()], None)
+        )
 
     def to_dict(self) -> dict[str, object]:
         """Return the answer as data."""

@@ -82,7 +82,7 @@ def _print_output(result: prowess.ScriptResult) -> None:
     if result.stdout:
         printer.print_text(result.stdout)
     if result.stderr:
-        printer.print_error_text(result.stderr)
+        printer.print_text(result.stderr, error=True)
     for gap in result.sandbox_gaps:
         printer.warn(f"sandbox {result.sandbox}: {gap}")
     if result.limit:

@@ -19,7 +19,7 @@ from prowess.install.sync import SURPLUS_CODES
 from prowess.lockfile.read import LockEntries, read_lock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     import prowess
     from prowess.install.installer import Installer
@@ -60,7 +60,8 @@ def command(*, locked: bool, remove: bool, user: bool, installer: Installer, fla
     surplus = _find_surplus(installer)
     if surplus and flags.may_ask:
         # Asked apart from the plan: a person may want the rest of the sync without a removal.
-        remove = _confirm_removal(surplus)
+        removals = [f"remove {shorten_path(issue.path)}: {issue.message}" for issue in surplus]
+        remove = ask_person("Remove what nothing asks for any more?", plan_to_blocks(removals)) is True
     folder = (installer.user if user else installer.project).lock_folder
     sync = partial(installer.sync, locked=locked, project=not user, remove=remove)
     run = _SyncRun(installer, steps, surplus, remove, folder, read_lock(folder), sync)
@@ -101,14 +102,13 @@ class _SyncRun(NamedTuple):
             report=self._report_to_blocks,
             declined_text="Nothing was synced.",
             idle_text="Nothing was changed." if self.surplus and not self.remove else "Nothing to do.",
-            issues=self._list_issues,
+            # Skills that nothing asks for are no issue if they are removed now.
+            issues=lambda: [
+                issue for issue in self.installer.issues if not (self.remove and issue.code in SURPLUS_CODES)
+            ],
             status=lambda _: 1 if _find_surplus(self.installer) else 0,
             dry_status=1 if self.steps or self.surplus else 0,
         )
-
-    def _list_issues(self) -> list[prowess.Issue]:
-        """Return the issues of the installer, without skills that nothing asks for if they are removed now."""
-        return [issue for issue in self.installer.issues if not (self.remove and issue.code in SURPLUS_CODES)]
 
     def _report_to_blocks(self, installs: tuple[prowess.InstalledSkill, ...]) -> list[Block]:
         """Return what was installed and removed. "Done." stands for a change of records or links alone."""
@@ -127,9 +127,3 @@ class _SyncRun(NamedTuple):
 def _find_surplus(installer: Installer) -> list[prowess.Issue]:
     """Return the issues about skills that are installed and that nothing asks for, as the installer last met them."""
     return [issue for issue in installer.issues if issue.code in SURPLUS_CODES]
-
-
-def _confirm_removal(surplus: Sequence[prowess.Issue]) -> bool:
-    """Return True if a person at the terminal agrees to remove what nothing asks for; False without a terminal."""
-    steps = [f"remove {shorten_path(issue.path)}: {issue.message}" for issue in surplus]
-    return ask_person("Remove what nothing asks for any more?", plan_to_blocks(steps)) is True

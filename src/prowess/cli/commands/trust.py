@@ -85,8 +85,7 @@ def _grant_trust(
 
     NAME is the name of a skill, its folder, or its SKILL.md. Exit status 1: you said no.
     """
-    settings = load_cli_settings(**where)
-    chosen = [(skill, skill.digest()) for skill in _find_skills(settings, skills)]
+    chosen = [(skill, skill.digest()) for skill in _find_skills(load_cli_settings(**where), skills)]
     trust = Trust()
     return carry_out(
         PlannedChange(

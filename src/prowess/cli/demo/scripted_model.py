@@ -50,6 +50,8 @@ class ScriptedModel:
 def answer_as_subagent(instructions: str) -> str:
     """Return the answer of a sub-agent that counts ``skills/``: the number that a command in its instructions gave."""
     count = _COUNT_PATTERN.search(instructions)
-    if count is None:
-        return "I cannot tell: the command in my instructions did not run."
-    return f"skills/ holds {count[1]} entries."
+    return (
+        "I cannot tell: the command in my instructions did not run."
+        if count is None
+        else f"skills/ holds {count[1]} entries."
+    )

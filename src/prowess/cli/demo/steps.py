@@ -251,8 +251,10 @@ class _DemoProject:
 
     def show_costs(self) -> DemoStep:
         """Return the tokens of all skills beside those that the steps used."""
-        everything = sum(prowess.inventory(skill).tokens + _count_file_tokens(skill) for skill in self.catalog)
-        bodies = sum(prowess.inventory(skill).tokens for skill in self.catalog)
+        contents = [prowess.inventory(skill) for skill in self.catalog]
+        bodies = sum(each.tokens for each in contents)
+        files = [file for each in contents for file in each.files if file.path != "SKILL.md"]
+        everything = bodies + sum(file.tokens or 0 for file in files)
         used = sum(map(prowess.estimate_tokens, self.context))
         figures = (("everything at once", everything), ("all instructions", bodies), ("as it was, on demand", used))
         largest = max(count for _, count in figures)
@@ -261,10 +263,6 @@ class _DemoProject:
             for label, count in figures
         ]
         return DemoStep("Tokens in the context", (Table(rows, indent=2),))
-
-
-def _count_file_tokens(skill: prowess.Skill) -> int:
-    return sum(file.tokens or 0 for file in prowess.inventory(skill).files if file.path != "SKILL.md")
 
 
 def _turn_to_blocks(call: ScriptedCall, result: prowess.ToolResult, tokens: int) -> Iterator[Block]:

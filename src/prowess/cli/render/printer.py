@@ -73,9 +73,9 @@ def write_bytes(data: bytes) -> None:
     sys.stdout.buffer.write(data)
 
 
-def print_text(text: str) -> None:
-    """Print text of several lines with its control characters escaped; it ends with one line break."""
-    _write(sys.stdout, escape_text(text).removesuffix("\n") + "\n")
+def print_text(text: str, *, error: bool = False) -> None:
+    """Print text of several lines, escaped and with one line break at its end; on the error stream if ``error``."""
+    _write(sys.stderr if error else sys.stdout, escape_text(text).removesuffix("\n") + "\n")
 
 
 def print_line(text: str) -> None:
@@ -89,11 +89,6 @@ def print_own_text(text: str) -> None:
 
 
 # -- the error stream -------------------------------------------------------------------------------------------------
-
-
-def print_error_text(text: str) -> None:
-    """Print the text that a script wrote to its error stream on ours."""
-    _write(sys.stderr, escape_text(text).removesuffix("\n") + "\n")
 
 
 def note(text: str, *, quiet: bool = False) -> None:
@@ -163,8 +158,9 @@ def print_usage_error(error: click.UsageError, *, as_json: bool = False) -> None
     if as_json:
         _write(sys.stderr, _dump_error("usage", message, "", hint) + "\n")
         return
-    rows = [_make_line(("error[usage]: ", "bad"), message), _make_line(("hint: ", "dim"), hint, indent=2)]
-    print_blocks(rows, error=True)
+    print_blocks(
+        [_make_line(("error[usage]: ", "bad"), message), _make_line(("hint: ", "dim"), hint, indent=2)], error=True
+    )
 
 
 def print_traceback(error: BaseException) -> None:
@@ -202,8 +198,7 @@ def flush() -> None:
 def discard_output() -> None:
     """Send the rest of the output nowhere. Otherwise Python writes it at exit, and prints a second error."""
     with suppress(OSError, ValueError, AttributeError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _write(stream: IO[str], text: str) -> None:

@@ -85,8 +85,6 @@ def replay_body(body: bytes, receive: Receive) -> Receive:
     del body  # an answer may stay open for long, and this function's frame with it
 
     async def receive_again() -> Message:
-        if not waiting:
-            return await receive()
-        return {"type": "http.request", "body": waiting.pop(), "more_body": False}
+        return {"type": "http.request", "body": waiting.pop(), "more_body": False} if waiting else await receive()
 
     return receive_again

@@ -114,9 +114,11 @@ def _define_run(_view: View) -> ToolDefinition:
 
 def _render_error(tool: str, error: Exception) -> ToolResult:
     """Return the message alone; for a skill that could not be read, say so."""
-    if isinstance(error, SkillValidationError):
-        return error_result(f"reading file: {error.message}", reason=error.code)
-    return render_plain_error(tool, error)
+    return (
+        error_result(f"reading file: {error.message}", reason=error.code)
+        if isinstance(error, SkillValidationError)
+        else render_plain_error(tool, error)
+    )
 
 
 DIALECT = Dialect(

@@ -93,11 +93,11 @@ def _json_result(data: dict[str, Any]) -> ToolResult:
 
 def _render_error(tool: str, error: Exception) -> ToolResult:
     """Return the message alone; for arguments that cannot be read, after the name of the call."""
-    if isinstance(error, BadArgumentsError):
-        return error_result(
-            f"parsing {tool.removeprefix(f'{SKILL_NAMESPACE}__')} args: {error}", reason="bad-arguments"
-        )
-    return render_plain_error(tool, error)
+    return (
+        error_result(f"parsing {tool.removeprefix(f'{SKILL_NAMESPACE}__')} args: {error}", reason="bad-arguments")
+        if isinstance(error, BadArgumentsError)
+        else render_plain_error(tool, error)
+    )
 
 
 DIALECT = Dialect(

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from prowess.runtime.activation import Activation
     from prowess.skills.skill import Skill
     from prowess.tools.view import View
 
@@ -69,11 +68,6 @@ def _render_content(skill: Skill, instructions: str) -> str:
     return wrap_in_element(CONTENT_TAG, skill.name, f"{instructions}\n\n{folder}{listed}")
 
 
-def _render_preload(activation: Activation) -> str:
-    """Return the instructions of a preloaded skill in the element that the tool uses."""
-    return _render_content(activation.skill, activation.written)
-
-
 def _render_error(_tool: str, error: Exception) -> ToolResult:
     """Return a JSON object with the kind of error and its message."""
     data = {"error_type": "ValueError", "message": describe_error(error)}
@@ -85,5 +79,6 @@ DIALECT = Dialect(
     (Tool("from_scratch__use_skill", _define_use, _answer_use, has_skills),),
     _render_prompt,
     _render_error,
-    _render_preload,
+    # Preloaded instructions stand in the element that the tool uses.
+    lambda activation: _render_content(activation.skill, activation.written),
 )
