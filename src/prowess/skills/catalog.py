@@ -261,8 +261,11 @@ class Catalog:
         """The skills whose virtual path lies under ``folder``, whole segments compared; all of them for ``""``."""
         if not folder:
             return self.skills
-        wanted = _absolute_path(folder)
-        return tuple(s for s in self.skills if not s.is_inline and _is_under(_absolute_path(s.virtual_path), wanted))
+        # Both sides end with a slash, so that whole segments are compared.
+        wanted = _absolute_path(folder).rstrip("/") + "/"
+        return tuple(
+            s for s in self.skills if not s.is_inline and f"{_absolute_path(s.virtual_path)}/".startswith(wanted)
+        )
 
     def preloaded(self) -> tuple[LoadedSkill, ...]:
         """The skills marked for preloading, with instructions; one that cannot be loaded is left out."""
@@ -392,7 +395,3 @@ def _folder_of(path: str) -> str:
 
 def _absolute_path(path: str) -> str:
     return os.path.normpath(os.path.abspath(path)).replace(os.sep, "/")
-
-
-def _is_under(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
