@@ -198,14 +198,12 @@ def _is_valid_record(fields: object) -> bool:
     """
     if not isinstance(fields, dict) or set(fields) != {*_TEXT_FIELDS, *_NUMBER_FIELDS, "replaced", "is_gone"}:
         return False
-    hashes = fields["replaced"]
-    if not isinstance(hashes, list) or not all(
-        isinstance(text_hash, str) and _SHORT_HASH.fullmatch(text_hash) for text_hash in hashes
-    ):
-        return False
-    if not isinstance(fields["is_gone"], bool):
-        return False
-    texts, numbers = [fields[key] for key in _TEXT_FIELDS], [fields[key] for key in _NUMBER_FIELDS]
-    if not all(isinstance(text, str) and text.isprintable() for text in texts):
-        return False
-    return all(type(number) in {int, float} for number in numbers) and _DIGEST.fullmatch(fields["digest"]) is not None
+    hashes, texts = fields["replaced"], [fields[key] for key in _TEXT_FIELDS]
+    return (
+        isinstance(hashes, list)
+        and all(isinstance(text_hash, str) and _SHORT_HASH.fullmatch(text_hash) for text_hash in hashes)
+        and isinstance(fields["is_gone"], bool)
+        and all(isinstance(text, str) and text.isprintable() for text in texts)
+        and all(type(fields[key]) in {int, float} for key in _NUMBER_FIELDS)
+        and _DIGEST.fullmatch(fields["digest"]) is not None
+    )

@@ -189,7 +189,11 @@ def make_transport(
     if proxy is None:
         guard = GuardedBackend(deadline, allowed, origin.scheme)
         return GuardedTransport(httpcore2.ConnectionPool(ssl_context=context, network_backend=guard))
-    _check_beyond_proxy(origin, allowed)
+    try:
+        resolve_host(origin, allowed)
+    except FetchError as error:
+        if error.code == "address-refused":  # a host that only the proxy knows passes
+            raise
     parts = urlsplit(proxy)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise FetchError(f"the proxy for {origin.display} is neither http nor https", code="bad-address")
@@ -209,12 +213,3 @@ def _find_proxy(origin: Origin) -> str | None:
     proxies = getproxies()
     proxy = proxies.get(origin.scheme) or proxies.get("all")
     return proxy if proxy is None or "://" in proxy else f"http://{proxy}"
-
-
-def _check_beyond_proxy(origin: Origin, allowed: UrlPolicy) -> None:
-    """Raise ``FetchError`` for a host that resolves here to a refused address; one that only the proxy knows passes."""
-    try:
-        resolve_host(origin, allowed)
-    except FetchError as error:
-        if error.code == "address-refused":
-            raise

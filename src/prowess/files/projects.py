@@ -75,15 +75,10 @@ def _walk_up(cwd: str, home: str) -> Iterator[str]:
         if above == folder or info is None or _is_same_place(above, home) or info.st_dev != first.st_dev:
             return
         # Whoever owns a folder above could put a ".git" and skills there, and would decide what this user is shown.
-        if _is_foreign(info):
+        # Windows has other permissions, which are not looked at.
+        if hasattr(os, "geteuid") and (info.st_uid != os.geteuid() or info.st_mode & _EVERYONE_WRITES):
             return
         folder = above
-
-
-def _is_foreign(info: os.stat_result) -> bool:
-    if not hasattr(os, "geteuid"):  # Windows has other permissions, which are not looked at
-        return False
-    return info.st_uid != os.geteuid() or bool(info.st_mode & _EVERYONE_WRITES)
 
 
 def _is_same_place(path: str, other: str) -> bool:

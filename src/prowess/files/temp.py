@@ -33,14 +33,9 @@ def temporary_folder(prefix: str = "prowess-", parent: str | None = None) -> Ite
         yield path
     finally:
         if is_ours:
-            _delete_folder(path)
-
-
-def _delete_folder(path: str) -> None:
-    """Delete a folder; an interrupt meanwhile is raised only after the folder is gone."""
-    with suppress(OSError):
-        try:
-            delete_tree(path)
-        except KeyboardInterrupt:
-            delete_tree(path)
-            raise
+            with suppress(OSError):
+                try:
+                    delete_tree(path)
+                except KeyboardInterrupt:  # raised only after the folder is gone
+                    delete_tree(path)
+                    raise

@@ -179,16 +179,15 @@ def stage_link(target: str, staged: str, final: str, files: Sequence[NewFile], *
     """
     if copy:
         return _stage_copy(staged, files)
-    text = relative_target(target, final)
+    # The system follows ".." from the real folder, so both sides are resolved first.
+    text = os.path.relpath(os.path.realpath(target), os.path.realpath(os.path.dirname(final)))
     try:
         syscalls.create_link(text, staged)
     except (OSError, NotImplementedError) as error:
         # Windows reports a missing privilege by a number of its own.
         if isinstance(error, OSError) and error.errno not in _LINK_UNSUPPORTED and not getattr(error, "winerror", 0):
             raise
-        if syscalls.create_junction(target, staged):
-            return False
-        return _stage_copy(staged, files)
+        return not syscalls.create_junction(target, staged) and _stage_copy(staged, files)
     return False
 
 
@@ -198,9 +197,3 @@ def _stage_copy(staged: str, files: Sequence[NewFile]) -> bool:
     write_tree(staged, files)
     sync_tree(staged)
     return True
-
-
-def relative_target(target: str, final: str) -> str:
-    """The text of a relative link at ``final`` that leads to ``target``."""
-    # The system follows ".." from the real folder, so both sides are resolved first.
-    return os.path.relpath(os.path.realpath(target), os.path.realpath(os.path.dirname(final)))

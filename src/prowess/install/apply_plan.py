@@ -52,8 +52,9 @@ def apply_plan(context: InstallContext, plan: Plan) -> tuple[InstalledSkill, ...
         gone = before.keys() - context.read_lock(scope).keys()
 
         def declare_plan(manifest: ProjectManifest) -> ManifestEdit:
-            agents = plan.declared_agents
-            return declare_source(manifest, scope, plan.spec, agents, mode=mode, written=plan.written, gone=gone)
+            return declare_source(
+                manifest, scope, plan.spec, plan.declared_agents, mode=mode, written=plan.written, gone=gone
+            )
 
         context.issues += edit_manifest(scope, declare_plan, context.limits)
     replaced = [before.get(skill.full_name) for skill in installed]

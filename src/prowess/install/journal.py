@@ -96,9 +96,15 @@ class ScopeJournal:
         ``None`` stands for no lock file. When something fails, the change is taken back, and the error is raised. What
         fails after the lock file was renamed is not taken back: the next command finishes it.
         """
-        journal = Journal(moves, None if before == after else _lock_change(before, after))
+        final = EMPTY_LOCK_TEXT if after is None else after
+        change = None if before == after else LockChange(secrets.token_hex(6), digest_text(before), digest_text(final))
+        journal = Journal(moves, change)
         try:
-            self._stage_lock(journal, after)
+            if change is not None:
+                # Beside the lock file, and not in the store: whoever can write there can write the lock file anyway.
+                make_folders(self._scope.lock_folder, durable=True)
+                staged = os.path.join(self._scope.lock_folder, change.staged)
+                write_new_file(staged, final.encode(), mode=0o644, durable=True)
             write_atomic(self._path, format_journal(journal, self._scope).encode())
             self._roll_forward(journal)
         except BaseException:
@@ -205,14 +211,10 @@ class ScopeJournal:
         elif now == move.new:
             if exists(paths.staged):  # the process died right after the swap, so the old entry has the staged name
                 syscalls.rename(paths.staged, paths.replaced)
-        else:
-            self._swap_in(paths, taken=bool(now))
-
-    def _swap_in(self, paths: MovePaths, *, taken: bool) -> None:
-        if taken and syscalls.swap_entries(paths.staged, paths.path):
+        elif now and syscalls.swap_entries(paths.staged, paths.path):
             syscalls.rename(paths.staged, paths.replaced)
         else:
-            if taken:  # a system that cannot exchange two names has a moment in which neither is there
+            if now:  # a system that cannot exchange two names has a moment in which neither is there
                 syscalls.rename(paths.path, paths.replaced)
             syscalls.rename(paths.staged, paths.path)
 
@@ -240,14 +242,6 @@ class ScopeJournal:
             syscalls.rename(spare, paths.staged)
         elif before != paths.staged:
             syscalls.rename(before, paths.staged)
-
-    def _stage_lock(self, journal: Journal, text: str | None) -> None:
-        """Write the new lock text to a file beside the lock file, when the change is about the lock file."""
-        if journal.lock is not None:
-            # In this folder, and not in the store: whoever can write there can write the lock file anyway.
-            make_folders(self._scope.lock_folder, durable=True)
-            staged = os.path.join(self._scope.lock_folder, journal.lock.staged)
-            write_new_file(staged, (EMPTY_LOCK_TEXT if text is None else text).encode(), mode=0o644, durable=True)
 
     def _replace_lock(self, journal: Journal) -> None:
         """Rename the staged lock file to its place. A lock file that records no install does not stay."""
@@ -312,8 +306,3 @@ class ScopeJournal:
 def new_token() -> str:
     """A new name for an entry that a change moves: the time in milliseconds, and random digits."""
     return f"{int(time.time() * 1000):x}-{secrets.token_hex(6)}"
-
-
-def _lock_change(before: str | None, after: str | None) -> LockChange:
-    final = EMPTY_LOCK_TEXT if after is None else after
-    return LockChange(secrets.token_hex(6), digest_text(before), digest_text(final))

@@ -59,19 +59,14 @@ def find_sides(scope: InstallScope, limits: Limits) -> LockSides | None:
     if marked is None:
         raise InstallError("the conflict markers do not pair, so the two sides cannot be told", path, "torn-conflict")
     for side in (marked.ours, marked.theirs):
-        _refuse_torn_side(side, path)
+        try:
+            parse_lock(side)
+        except InstallError as error:
+            message = f"the markers do not hold both sides whole, since git merged some lines already: {error.message}"
+            raise InstallError(message, path, "torn-conflict") from None
     is_base_known = marked.base is not None and _is_lock_text(marked.base)
     base = (marked.base or "") if is_base_known else ""
     return LockSides(text, base, marked.ours, marked.theirs, is_base_known, stashed)
-
-
-def _refuse_torn_side(side: str, path: str) -> None:
-    """Raise ``InstallError`` when a side is no lock file: git merged some lines of an entry by itself."""
-    try:
-        parse_lock(side)
-    except InstallError as error:
-        message = f"the markers do not hold both sides whole, since git merged some lines already: {error.message}"
-        raise InstallError(message, path, "torn-conflict") from None
 
 
 def _is_lock_text(text: str) -> bool:

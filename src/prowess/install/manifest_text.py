@@ -234,8 +234,8 @@ def _without_entry(text: str, entry_list: EntryList, span: Span) -> str:
         return text[:begin] + text[line_end + 1 :]
     if comma > span.end:
         return text[: span.start] + text[_skip_spaces(text, comma) :]
-    front = text[: span.start].rstrip(" \t")
-    return front.removesuffix(",") + text[span.end :]  # the last of several entries on one line
+    # The last of several entries on one line.
+    return text[: span.start].rstrip(" \t").removesuffix(",") + text[span.end :]
 
 
 def _with_entry(text: str, entry_list: EntryList, entry: str) -> str:

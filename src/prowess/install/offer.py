@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from prowess.authoring.descriptions import description_issues
 from prowess.authoring.secrets import find_secret_issues
+from prowess.errors import Issue
 from prowess.install.fetch_source import InMemoryFiles
 from prowess.install.source_survey import survey_source
+from prowess.install.tree_paths import REFUSAL_REASONS
 from prowess.names import SKILL_FILE
 from prowess.select.budget import listing_costs
 from prowess.skills.inventory import list_scripts
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from prowess.errors import Issue
     from prowess.install.find_skills import TreeSkill
     from prowess.install.source_survey import SourceFiles, SourceSurvey
     from prowess.limits import Limits
@@ -155,5 +156,8 @@ def _find_issues(skill: TreeSkill, listed: Skill, survey: SourceSurvey, spec: So
         *description_issues(listed),
     )
     path = "/".join(part for part in (spec.subpath, skill.path) if part)
-    yield from survey.refusals_of(skill)
+    yield from (
+        Issue(code, refused, f"{REFUSAL_REASONS.get(code, code)}: the skill cannot be installed", refused)
+        for code, refused in survey.irregular_by_folder[skill.folder]
+    )
     yield from (replace(issue, path=path) for issue in issues)

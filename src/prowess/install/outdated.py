@@ -74,7 +74,9 @@ def _find_newer(entry: LockEntry, scope: InstallScope, access: SourceAccess) -> 
     A warning says that the source went back behind what is installed, which is nothing newer, or that a site does not
     answer; with the latter goes an ``Outdated`` that failed. Raises ``SkillError`` when the source cannot be asked.
     """
-    if entry.kind == "adopted" or _is_at_fixed_commit(entry):
+    # A version that is a commit, by its id or the first digits of it, never gets old.
+    is_at_commit = is_commit(entry.ref) or (is_short_commit(entry.ref) and entry.commit.startswith(entry.ref))
+    if entry.kind == "adopted" or is_at_commit:
         return
     spec = spec_of_entry(entry, scope, ref=entry.ref)
     tag = ""
@@ -100,11 +102,6 @@ def _find_newer(entry: LockEntry, scope: InstallScope, access: SourceAccess) -> 
         yield _failed_check(entry, why)
     elif newest != current or tag:
         yield Outdated(entry.name, entry.ref, current, newest, tag)
-
-
-def _is_at_fixed_commit(entry: LockEntry) -> bool:
-    """Whether the version of an entry is a commit, by its id or the first digits of it, which never gets old."""
-    return is_commit(entry.ref) or (is_short_commit(entry.ref) and entry.commit.startswith(entry.ref))
 
 
 def describe_unreachable(entry: LockEntry, issues: Sequence[Issue]) -> str:

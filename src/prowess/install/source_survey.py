@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from prowess.errors import InstallError, Issue, did_you_mean, sort_by_similarity
 from prowess.install.find_skills import find_skills
-from prowess.install.tree_paths import REFUSAL_REASONS, is_safe_path, refuse_irregular
+from prowess.install.tree_paths import is_safe_path, refuse_irregular
 from prowess.names import SKILL_FILE, folders_above
 from prowess.spec.quantities import join_first
 
@@ -84,13 +84,6 @@ class SourceSurvey(NamedTuple):
             if name not in by_name:
                 raise _unknown_skill_error(name, self.skills)
         return [by_name[name] for name in names]
-
-    def refusals_of(self, skill: TreeSkill) -> list[Issue]:
-        """What in the folder of a skill keeps the skill from being installed, such as a link."""
-        return [
-            Issue(code, path, f"{REFUSAL_REASONS.get(code, code)}: the skill cannot be installed", path)
-            for code, path in self.irregular_by_folder[skill.folder]
-        ]
 
     def files_of(self, skill: TreeSkill) -> list[str]:
         """The paths of all files in the folder of a skill."""

@@ -56,8 +56,10 @@ def merge_locks(base: str, ours: str, theirs: str, *, choices: Mapping[str, Side
     the manifest declares an entry. A text may be empty: a lock file that was not there. Raises ``InstallError``
     (``bad-lock``, ``lock-conflict``) that names the side whose text is no lock file.
     """
+    # By lower-case name: two entries whose names differ only in case cannot be in one lock file.
     sides = [
-        _entries_by_key(locked) for locked in (_read_base(base), _read_side(ours, "ours"), _read_side(theirs, "theirs"))
+        {name.lower(): entry for name, entry in locked.items()}
+        for locked in (_read_base(base), _read_side(ours, "ours"), _read_side(theirs, "theirs"))
     ]
     chosen = {name.lower(): side for name, side in (choices or {}).items()}
     rows: list[tuple[str, str]] = []
@@ -77,14 +79,10 @@ def merge_locks(base: str, ours: str, theirs: str, *, choices: Mapping[str, Side
             rows.append((name, _entry_text(linked)))
         else:
             conflicts.append(LockConflict(name, _describe_entry(mine, other), _describe_entry(other, mine)))
-            rows.append((name, _with_conflict_markers(before, mine, other)))
+            first = f"<<<<<<< ours\n{_entry_text(mine)}||||||| base\n{_entry_text(before)}"  # git's style ``diff3``
+            rows.append((name, f"{first}=======\n{_entry_text(other)}>>>>>>> theirs\n"))
     text = EMPTY_LOCK_TEXT + "".join(f"\n{row}" for _, row in sorted(rows) if row)
     return LockMerge(text, tuple(sorted(conflicts, key=lambda conflict: conflict.name)))
-
-
-def _entries_by_key(locked: LockEntries) -> dict[str, LockEntry]:
-    """The entries by lower-case name: two entries whose names differ only in case cannot be in one lock file."""
-    return {name.lower(): entry for name, entry in locked.items()}
 
 
 def _read_side(text: str, side: str) -> LockEntries:
@@ -153,12 +151,6 @@ def _merge_sets(base: Iterable[str], ours: Iterable[str], theirs: Iterable[str])
 
 def _entry_text(entry: LockEntry | None) -> str:
     return "" if entry is None else lock_entry_text(entry)
-
-
-def _with_conflict_markers(base: LockEntry | None, ours: LockEntry | None, theirs: LockEntry | None) -> str:
-    """The versions of one entry between markers, in git's style ``diff3``."""
-    first = f"<<<<<<< ours\n{_entry_text(ours)}||||||| base\n{_entry_text(base)}"
-    return f"{first}=======\n{_entry_text(theirs)}>>>>>>> theirs\n"
 
 
 def _describe_entry(entry: LockEntry | None, other: LockEntry | None) -> str:

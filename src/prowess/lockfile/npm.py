@@ -87,6 +87,5 @@ def _collation_key(text: str) -> tuple[list[tuple[int, int | str]], list[str], l
 
 def _collation_weight(char: str) -> tuple[int, int | str]:
     index = _PUNCTUATION.find(char)
-    if index >= 0:  # punctuation comes before digits, and digits before letters
-        return 0, index
-    return (1 if char.isdigit() else 2), char.lower()
+    # Punctuation comes before digits, and digits before letters.
+    return (0, index) if index >= 0 else (1 if char.isdigit() else 2, char.lower())

@@ -86,14 +86,6 @@ class PinnedFiles(FolderFiles):
         return listed is not None and listed.sha256 == hashlib.sha256(data).hexdigest()
 
 
-def find_link_inside(skill: Skill, base: str, resolver: PathResolver) -> str | None:
-    """The real path of the first link inside an install base that led to a skill; ``None`` where none did."""
-    # No install holds a link, so somebody else made it. It may lead to a folder that no lock file covers, and the skill
-    # in that folder would pass for an installed one.
-    links = (link for path in dict.fromkeys(skill.paths_followed) for link in resolver.resolve(path).links)
-    return next((link for link in links if is_inside(link, base)), None)
-
-
 class LockVerifier:
     """The lock files of several scopes, and the decision which skills are what these lock files say."""
 
@@ -121,7 +113,12 @@ class LockVerifier:
         """
         folder = self._resolver.resolve(skill.real_folder).end
         for records in self.records:
-            link = find_link_inside(skill, records.base, self._resolver)
+            # No install holds a link, so somebody else made it. It may lead to a folder that no lock file covers, and
+            # the skill in that folder would pass for an installed one.
+            links = (
+                link for path in dict.fromkeys(skill.paths_followed) for link in self._resolver.resolve(path).links
+            )
+            link = next((link for link in links if is_inside(link, records.base)), None)
             if link is not None:
                 return Issue(_CHANGED_CODE, "", f"{link} is a link, not what was installed", skill.location)
             place = records.locate_folder(folder)

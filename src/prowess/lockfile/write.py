@@ -9,9 +9,6 @@ from prowess.files.tree import digest_tree
 from prowess.lockfile.read import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from prowess.files.tree import FileHash
     from prowess.lockfile.read import LockEntries, LockEntry
 
 EMPTY_LOCK_TEXT = (
@@ -43,7 +40,10 @@ def lock_entry_text(entry: LockEntry) -> str:
     rows += _list_rows("agents", sorted(entry.agents))
     rows += _list_rows("links", sorted(entry.links))
     rows += _list_rows("copies", sorted(entry.copies))
-    rows += ["files = [", *(f"  {toml_value(row)}," for row in _file_rows(entry.files)), "]"]
+    # By bytes, as everywhere where a tree is hashed: the order is then that of every platform.
+    files = sorted(entry.files.items(), key=lambda item: item[0].encode())
+    file_rows = (f"{file.sha256} {'x' if file.executable else '-'} {file.size} {path}" for path, file in files)
+    rows += ["files = [", *(f"  {toml_value(row)}," for row in file_rows), "]"]
     rows += [
         "[skill.skills]",
         *(f"{toml_value(name)} = {toml_value(entry.skills[name])}" for name in sorted(entry.skills)),
@@ -53,12 +53,6 @@ def lock_entry_text(entry: LockEntry) -> str:
 
 def _list_rows(key: str, values: list[str]) -> list[str]:
     return [f"{key} = {toml_value(values)}"] if values else []
-
-
-def _file_rows(files: Mapping[str, FileHash]) -> list[str]:
-    # By bytes, as everywhere where a tree is hashed: the order is then that of every platform.
-    ordered = sorted(files, key=lambda path: path.encode())
-    return [f"{files[p].sha256} {'x' if files[p].executable else '-'} {files[p].size} {p}" for p in ordered]
 
 
 def toml_value(value: object) -> str:

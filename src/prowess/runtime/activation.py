@@ -74,13 +74,6 @@ class ActiveSkill(NamedTuple):
         """Whether another activation that runs commands gives what was loaded."""
         return not self.stale and not self.commands_unrun
 
-    def can_reuse(self, *, run: bool) -> bool:
-        """Return whether an activation can give what was loaded, without reading the file again.
-
-        Commands that were left unrun matter only to a call that runs commands.
-        """
-        return self.is_ready or not (run or self.stale)
-
 
 ActivationStep = Literal["refuse-filtered", "refuse-full", "keep", "check-grant", "read", "remember"]
 """What an activation does next."""
@@ -118,7 +111,8 @@ def next_step(state: ActivationState) -> ActivationStep:
     if state.is_read:
         # Another thread may have activated the skill meanwhile: both get the text of the first.
         return "keep" if active is not None and active is not state.before and active.is_ready else "remember"
-    if active is None or not active.can_reuse(run=state.run):
+    # Commands that were left unrun matter only to a call that runs commands.
+    if active is None or (not active.is_ready and (state.run or active.stale)):
         return "read"
     # Grants are on the disk, so they are looked up outside of the lock, and only for a skill whose commands may run.
     return "keep" if active.command_decision is None or active.gone or not state.run else "check-grant"

@@ -178,7 +178,10 @@ class SkillActivator:
                 unrun=not request.run and may_have_commands(prepared.loaded.instructions),
             )
             state.revision += 1
-        self._emit_activation(request.name, reading.skill, entry)
+        # Only where somebody listens: looking for hidden text costs as much as reading the file.
+        if self.events.on_event is not None:
+            hidden = {"issues": ("hidden-text",)} if find_hidden_points(entry.loaded.instructions) else {}
+            self.events.emit("activated", request.name, location=reading.skill.location, tools=entry.tools, **hidden)
         was_stale = active is not None and active.stale
         return make_activation(entry, reading.note or (CHANGED_SINCE_LOAD if was_stale else ""))
 
@@ -215,16 +218,12 @@ class SkillActivator:
         decision = self.instructions.recheck_decision(active.loaded.skill, active.command_decision)
         if decision is not None and decision != active.command_decision:
             with self.state.lock:
-                self.state.active.update_decision(name, active, decision)
+                # The decision was made outside of the lock: another thread may have activated or ended the skill.
+                if self.state.active.entries.get(name) is active:
+                    self.state.active.entries[name] = active._replace(command_decision=decision)
         return decision is not None
 
     # -- events ------------------------------------------------------------------------------------------------------
-
-    def _emit_activation(self, name: str, skill: Skill, entry: ActiveSkill) -> None:
-        # Only where somebody listens: looking for hidden text costs as much as reading the file.
-        if self.events.on_event is not None:
-            hidden = {"issues": ("hidden-text",)} if find_hidden_points(entry.loaded.instructions) else {}
-            self.events.emit("activated", name, location=skill.location, tools=entry.tools, **hidden)
 
     def _emit_refusal(self, name: str, error: SkillError) -> None:
         # A call that waits for a person's approval is not refused, and its own event was told already.

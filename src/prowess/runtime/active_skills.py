@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 from prowess.errors import SkillNotActiveError
 from prowess.runtime.activation import ActiveSkill, collect_tools
 from prowess.runtime.catalog_diff import Refreshed, compare_catalogs, update_entries
-from prowess.spec.tool_rules import intersect_ceilings, judge_call
+from prowess.spec.tool_rules import intersect_ceilings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable
+    from collections.abc import Callable, Iterable
 
-    from prowess.runtime.activation import CommandDecision
     from prowess.runtime.instruction_loader import PreparedInstructions
     from prowess.skills.catalog import Catalog
     from prowess.skills.skill import Skill
@@ -40,11 +39,6 @@ class ActiveSkills:
             return True
         return sum(not entry.preloaded for entry in self.entries.values()) < self.max_active
 
-    def is_beyond_ceiling(self, tool: str, command: str | None) -> bool:
-        """Return whether the host's ceiling forbids a call; without a ceiling it forbids none."""
-        tools = self.ceiling.tools
-        return tools is not None and judge_call(tool, command, tools, has_families=True) != "allowed"
-
     def remember(
         self,
         name: str,
@@ -63,12 +57,6 @@ class ActiveSkills:
         self.entries[name] = entry
         return entry
 
-    def update_decision(self, name: str, entry: ActiveSkill, decision: CommandDecision) -> None:
-        """Replace what was decided about the commands of ``entry``, if that is still what is remembered."""
-        # The decision was made outside of the lock: another thread may have activated or ended the skill meanwhile.
-        if self.entries.get(name) is entry:
-            self.entries[name] = entry._replace(command_decision=decision)
-
     def deactivate(self, name: str) -> tuple[str, ...]:
         """Deactivate a skill; return the tools that no other active skill brings, sorted.
 
@@ -86,10 +74,6 @@ class ActiveSkills:
         for name in ended:
             del self.entries[name]
         return ended
-
-    def deactivate_others(self, names: Container[str]) -> None:
-        """Deactivate every skill that is not among ``names``."""
-        self.entries = {name: entry for name, entry in self.entries.items() if name in names}
 
     def open_child(self, tools: Iterable[str] | None) -> ActiveSkills:
         """Return the active skills of a sub-agent: those preloaded here, under a ceiling that ``tools`` lowers."""

@@ -82,9 +82,7 @@ class Consent:
         """
         own = self._decisions.get(request_id)
         above = None if self._parent is None else self._parent.find_decision(request_id)
-        if own is False or above is False:
-            return False
-        return own or above
+        return False if False in (own, above) else own or above
 
     def require(self, request: TrustRequest) -> RunPermission:
         """Return why this may run: ``granted`` by a grant, or ``once`` by a person's yes in this conversation.

@@ -101,7 +101,15 @@ class EventEmitter:
         if self.on_event is None:
             return
         try:
-            self.on_event(stamp_event(event, self.session))
+            self.on_event(
+                replace(
+                    event,
+                    time=event.time or time.time(),
+                    session=event.session or self.session,
+                    seconds=event.seconds if event.seconds is not None else _event_seconds(event),
+                    decision=event.decision or _DECISIONS.get(event.kind, ""),
+                )
+            )
         except Exception as error:  # noqa: BLE001 - the listener is the host's; the conversation goes on
             log_host_error("on_event", error)
             if event.kind == "host-failed":  # the listener fails for this event too: stop here
@@ -122,20 +130,6 @@ class EventEmitter:
         """Log an exception that the host's own code raised, with its traceback, and emit an event about it."""
         if log_host_error(where, error):
             self.emit("host-failed", skill, where=where, error=type(error).__name__)
-
-
-def stamp_event(event: Event, session: str) -> Event:
-    """Return the event with the present time, its session, how long it took and what was decided.
-
-    A field that the event has already is kept.
-    """
-    return replace(
-        event,
-        time=event.time or time.time(),
-        session=event.session or session,
-        seconds=event.seconds if event.seconds is not None else _event_seconds(event),
-        decision=event.decision or _DECISIONS.get(event.kind, ""),
-    )
 
 
 def _event_seconds(event: Event) -> float | None:

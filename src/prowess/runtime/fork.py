@@ -190,7 +190,8 @@ def subprocess_fork(
         values = {"prompt": prompt, "system": system, "model": prepared.model, "skill": prepared.skill_name}
         is_argument = any("{prompt}" in word for word in words)
         result = run_under_supervisor(
-            [_fill_word(word, values) for word in words],
+            # One pass: a prompt that holds "{model}" keeps it. NUL cannot be part of an argument of a program.
+            [_PLACEHOLDER.sub(lambda match: values[match[1]].replace("\0", ""), word) for word in words],
             ProcessLimits(limits.max_fork_seconds, limits.max_fork_output_bytes),
             cwd=os.path.abspath(os.fspath(cwd)) if cwd is not None else os.getcwd(),
             env=dict(os.environ if env is None else env),
@@ -204,8 +205,3 @@ def subprocess_fork(
         return result.stdout.decode("utf-8", "replace").strip()
 
     return run_fork
-
-
-def _fill_word(word: str, values: Mapping[str, str]) -> str:
-    # One pass: a prompt that holds "{model}" keeps it. NUL cannot be part of an argument of a program.
-    return _PLACEHOLDER.sub(lambda match: values[match[1]].replace("\0", ""), word)

@@ -214,7 +214,8 @@ class Session:
         check_text(tool, "tool")
         if command is not None:
             check_text(command, "command")
-        if self._state.active.is_beyond_ceiling(tool, command):
+        ceiling = self._state.active.ceiling.tools
+        if ceiling is not None and judge_call(tool, command, ceiling, has_families=True) != "allowed":
             return "refused"
         return judge_call(tool, command, self.active_tools)
 

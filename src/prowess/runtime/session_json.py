@@ -138,9 +138,12 @@ def _parse_bounds(data: Mapping[str, Any]) -> SessionBounds | None:
     # The first saves of this version do not say whether skills approve tools. In those with a list of tools they did;
     # for the others it is unknown, so they do not.
     grants = data.get("grants_tools", tools is not None)
-    if not isinstance(grants, bool):
-        return None
-    if not isinstance(max_active, int) or isinstance(max_active, bool) or max_active < 0:
+    if (
+        not isinstance(grants, bool)
+        or not isinstance(max_active, int)
+        or isinstance(max_active, bool)
+        or max_active < 0
+    ):
         return None
     # The ceiling of a sub-agent is what a skill wrote: a wrong pattern there allows nothing, and is no host's error.
     allowed = None if tools is None else tuple(filter(is_tool_pattern, tools))

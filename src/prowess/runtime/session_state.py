@@ -204,5 +204,5 @@ class SessionState:
         """Take the bounds of a save, and end the preloaded skills that were no longer active when it was made."""
         self.visibility = self.visibility._replace(fixed_filters=bounds.filters)
         self.hide_from_models(bounds.explicit_only)  # unchecked: a skill that was saved may be gone since
-        self.active.deactivate_others(active)
+        self.active.entries = {name: entry for name, entry in self.active.entries.items() if name in active}
         self.active.set_ceiling(bounds.ceiling)

@@ -15,7 +15,7 @@ from prowess.errors import (
     SourceError,
     UnknownSkillError,
 )
-from prowess.model import Explanation, Place, Shadowed
+from prowess.model import Explanation, Place, Shadowed, SkillScope
 from prowess.names import SKILL_FILE
 from prowess.on_demand import OnDemand
 from prowess.records import replace
@@ -101,7 +101,9 @@ class Catalog:
     ) -> None:
         """Keep one of two skills of one name, and note the other in ``shadowed``; raises ``DuplicateSkillError``."""
         duplicates.check_server_labels(first, second)
-        if duplicates.is_same_file(first, second):  # one skill found twice, perhaps under two names for its folder
+        # One skill found twice, perhaps under two names for its folder, has one device and inode. Sizes and times do
+        # not tell: those of two copies may be equal.
+        if first.identity is not None and second.identity is not None and first.identity[:2] == second.identity[:2]:
             self._by_name[first.name] = first if on_duplicate == "first" else second
             return
         if on_duplicate == "error":
@@ -116,7 +118,10 @@ class Catalog:
         self._by_name[winner.name] = winner
         if duplicates.may_be_identical(winner, loser):  # hashed when somebody asks for ``shadowed``, and not before
             self._maybe_identical[loser.location] = loser
-        reason = duplicates.explain_winner(winner, loser, on_duplicate)
+        is_project_over_user = winner.scope is SkillScope.PROJECT and loser.scope is SkillScope.USER
+        reason = (
+            "a project's skill wins over the user's" if is_project_over_user else f"the {on_duplicate} one found wins"
+        )
         shadowed.append(Shadowed(loser.name, loser.location, winner.location, reason))
 
     # -- copied ------------------------------------------------------------------------------------------------------
@@ -256,8 +261,11 @@ class Catalog:
         """The skills whose virtual path lies under ``folder``, whole segments compared; all of them for ``""``."""
         if not folder:
             return self.skills
-        wanted = _absolute_path(folder)
-        return tuple(s for s in self.skills if not s.is_inline and _is_under(_absolute_path(s.virtual_path), wanted))
+        # Both sides end with a slash, so that whole segments are compared.
+        wanted = _absolute_path(folder).rstrip("/") + "/"
+        return tuple(
+            s for s in self.skills if not s.is_inline and f"{_absolute_path(s.virtual_path)}/".startswith(wanted)
+        )
 
     def preloaded(self) -> tuple[LoadedSkill, ...]:
         """The skills marked for preloading, with instructions; one that cannot be loaded is left out."""
@@ -387,7 +395,3 @@ def _folder_of(path: str) -> str:
 
 def _absolute_path(path: str) -> str:
     return os.path.normpath(os.path.abspath(path)).replace(os.sep, "/")
-
-
-def _is_under(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")

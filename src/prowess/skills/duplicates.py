@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prowess.errors import SkillError, SourceError
-from prowess.model import SkillScope
 
 if TYPE_CHECKING:
-    from prowess.literals import OnDuplicate
     from prowess.skills.skill import Skill
 
 
@@ -18,12 +16,6 @@ def check_server_labels(first: Skill, second: Skill) -> None:
     if first.source_label and first.source_label == second.source_label and first.server != second.server:
         message = f"{first.name!r} is a skill of two servers, and both are {first.source_label}"
         raise SourceError(message, first.location, "duplicate-label")
-
-
-def is_same_file(first: Skill, second: Skill) -> bool:
-    """True when two skills have one SKILL.md, found under two names of its folder."""
-    # Device and inode: sizes and times of two copies may be equal.
-    return first.identity is not None and second.identity is not None and first.identity[:2] == second.identity[:2]
 
 
 def may_be_identical(first: Skill, second: Skill) -> bool:
@@ -49,10 +41,3 @@ def _try_digest(skill: Skill) -> str:
         return skill.digest()
     except (SkillError, OSError):
         return ""
-
-
-def explain_winner(winner: Skill, loser: Skill, on_duplicate: OnDuplicate) -> str:
-    """The reason why ``winner`` is in the catalogue, and not ``loser``, in a few words."""
-    if winner.scope is SkillScope.PROJECT and loser.scope is SkillScope.USER:
-        return "a project's skill wins over the user's"
-    return f"the {on_duplicate} one found wins"

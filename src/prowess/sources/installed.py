@@ -52,8 +52,14 @@ class InstalledSource:
         check_mount(self._mount_as)
         if self._verify not in {None, "lock"}:
             raise SourceError(f"verify must be 'lock' or None, not {self._verify!r}")
-        ref = self._parse_ref()
-        scope, install_folder = self._resolve_ref(ref)
+        user, project = self._bases
+        try:
+            ref = SkillRef.parse(str(self._ref))
+            scope, install_folder = find_install(ref, (project_scope(project), user_scope(user)))
+        except BadReferenceError as error:
+            raise SourceError(f"parsing skill reference: {error.message}", code=error.code) from None
+        except NotInstalledError as error:
+            raise SourceError(f"resolving skill reference {ref}: {error.message}", code=error.code) from None
         catalog = Catalog()
         copies = _find_copies(ref, scope)
         for folder in copies or [install_folder]:
@@ -64,19 +70,6 @@ class InstalledSource:
         if self._verify == "lock":
             catalog = _drop_changed_skills(catalog, scope)
         return catalog | Catalog(issues=_check_version(ref, scope, install_folder))
-
-    def _parse_ref(self) -> SkillRef:
-        try:
-            return SkillRef.parse(str(self._ref))
-        except BadReferenceError as error:
-            raise SourceError(f"parsing skill reference: {error.message}", code=error.code) from None
-
-    def _resolve_ref(self, ref: SkillRef) -> tuple[InstallScope, str]:
-        user, project = self._bases
-        try:
-            return find_install(ref, (project_scope(project), user_scope(user)))
-        except NotInstalledError as error:
-            raise SourceError(f"resolving skill reference {ref}: {error.message}", code=error.code) from None
 
 
 def _find_copies(ref: SkillRef, scope: InstallScope) -> list[str]:

@@ -37,9 +37,7 @@ def parse_allowed_tools(raw: str | None) -> tuple[str, ...]:
         return tuple(raw.replace(",", " ").split())
     # Fast path of the bench row "load_skill, first call": the pattern is five times as fast as the loop over the
     # characters, its slow twin ``_split_tools``. tests/skills/test_fast_paths.py compares the two.
-    if _WITHOUT_NESTING.fullmatch(raw):
-        return tuple(_TOOL.findall(raw))
-    return tuple(_split_tools(raw))
+    return tuple(_TOOL.findall(raw) if _WITHOUT_NESTING.fullmatch(raw) else _split_tools(raw))
 
 
 def _split_tools(raw: str) -> Iterable[str]:

@@ -96,7 +96,7 @@ class _PatternMachine:
         advance = stay = 0
         for state, token in enumerate(self._tokens):
             advance |= _can_advance(token, char) << state
-            stay |= _can_stay(token, char) << state
+            stay |= (token.kind == "deep" or (token.kind in {"star", "within"} and char != "/")) << state
         self._moves[char] = (advance, stay)
         return advance, stay
 
@@ -107,10 +107,6 @@ def _can_advance(token: _Token, char: str) -> bool:
     if char == "/":
         return False
     return token.kind in {"one", "between"} or (token.kind == "set" and token.has_char(char))
-
-
-def _can_stay(token: _Token, char: str) -> bool:
-    return token.kind == "deep" or (token.kind in {"star", "within"} and char != "/")
 
 
 @lru_cache(maxsize=256)

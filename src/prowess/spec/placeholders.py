@@ -235,9 +235,7 @@ def parse_argument_names(value: Value | None) -> tuple[str, ...]:
     """Return the names that ``arguments:`` lists: in a list, or in a text with blanks or commas between them."""
     if isinstance(value, str):
         return tuple(value.replace(",", " ").split())
-    if isinstance(value, list):
-        return tuple(item for item in value if isinstance(item, str))
-    return ()
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
 
 def parse_argument_hint(value: Value | None) -> str:

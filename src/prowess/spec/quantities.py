@@ -25,6 +25,4 @@ def format_size(size: int) -> str:
     """Return a number of bytes as ``812 bytes``, ``3.1 kB`` or ``1.2 MB``."""
     if size < _KILO:
         return format_count(size, "byte")
-    if size < _MEGA:
-        return f"{size / _KILO:.1f} kB"
-    return f"{size / _MEGA:,.1f} MB"
+    return f"{size / _KILO:.1f} kB" if size < _MEGA else f"{size / _MEGA:,.1f} MB"

@@ -60,16 +60,12 @@ def _text_issues(data: bytes, folder: str | None, limits: Limits) -> Iterator[Is
     if end < 0:
         yield Issue("unterminated-frontmatter", "", "the closing '---' is missing", line=1)
         return
-    yield from _dashes_issue(text, end)
-    yield from _frontmatter_issues(text[len(_DASHES) : end], folder, limits)
-
-
-def _dashes_issue(text: str, end: int) -> Iterator[Issue]:
-    """Yield an issue when the dashes that close the frontmatter stand within a line, where no author means them to."""
+    # No author means dashes within a line to close the frontmatter.
     line = text[text.rfind("\n", 0, end) + 1 :].partition("\n")[0]
     if line.rstrip() != _DASHES:
         message = "skills-ref reads the frontmatter only up to the first '---', which stands within this line"
         yield Issue("dashes-within-line", "", message, line=text.count("\n", 0, end) + 1, severity="info")
+    yield from _frontmatter_issues(text[len(_DASHES) : end], folder, limits)
 
 
 def _frontmatter_issues(text: str, folder: str | None, limits: Limits) -> Iterator[Issue]:
@@ -93,7 +89,12 @@ def _field_issues(values: Mapping[str, Value], folder: str | None) -> Iterator[I
             yield Issue("unknown-field", key, "is no field of the specification")
     yield from _name_issues(values.get("name", ""), folder)
     yield from _description_issues(values.get("description", ""))
-    yield from _compatibility_issues(values.get("compatibility", ""))
+    compatibility = values.get("compatibility", "")
+    if not isinstance(compatibility, str):
+        yield Issue("wrong-type", "compatibility", "must be text")
+    elif len(compatibility) > MAX_COMPATIBILITY_LENGTH:
+        message = f"has {len(compatibility)} characters; at most {MAX_COMPATIBILITY_LENGTH} are allowed"
+        yield Issue("compatibility-too-long", "compatibility", message)
 
 
 def _name_issues(value: Value, folder: str | None) -> Iterator[Issue]:
@@ -125,11 +126,3 @@ def _description_issues(value: Value) -> Iterator[Issue]:
     elif len(value) > MAX_DESCRIPTION_LENGTH:
         message = f"has {len(value)} characters; at most {MAX_DESCRIPTION_LENGTH} are allowed"
         yield Issue("description-too-long", "description", message)
-
-
-def _compatibility_issues(value: Value) -> Iterator[Issue]:
-    if not isinstance(value, str):
-        yield Issue("wrong-type", "compatibility", "must be text")
-    elif len(value) > MAX_COMPATIBILITY_LENGTH:
-        message = f"has {len(value)} characters; at most {MAX_COMPATIBILITY_LENGTH} are allowed"
-        yield Issue("compatibility-too-long", "compatibility", message)

@@ -267,16 +267,14 @@ class _WatchedProcess:
                 report_amount(format_size(max(0, written - size_at_start)))
             if written > self.limits.max_fetch_bytes:
                 self._stop(GitError(f"git wrote more than {self.limits.max_fetch_bytes} bytes", code="too-many-bytes"))
-            elif not is_over:
-                self._check_time(now - start, now - last_progress)
-
-    def _check_time(self, total: float, idle: float) -> None:
-        """Stop git when it takes too long in all, or since it last printed or wrote anything."""
-        max_total, max_idle = self.limits.max_fetch_seconds, self.limits.max_idle_seconds
-        if total > max_total:
-            self._stop(GitError(f"git took more than {max_total:g} seconds", code="git-timeout"))
-        elif idle > max_idle:
-            self._stop(GitError(f"git got nothing for {max_idle:g} seconds", code="git-timeout"))
+            elif not is_over and now - start > self.limits.max_fetch_seconds:
+                self._stop(
+                    GitError(f"git took more than {self.limits.max_fetch_seconds:g} seconds", code="git-timeout")
+                )
+            elif not is_over and now - last_progress > self.limits.max_idle_seconds:
+                self._stop(
+                    GitError(f"git got nothing for {self.limits.max_idle_seconds:g} seconds", code="git-timeout")
+                )
 
     def _stop(self, error: GitError) -> None:
         self.error = self.error or error

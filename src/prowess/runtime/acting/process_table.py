@@ -98,14 +98,10 @@ def end_descendants(root: int) -> None:
         for pid in stopped:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-        if root == os.getpid():
-            _reap_children()  # also in the last round: a process that was not collected keeps its number
+        # Also in the last round: a process that was not collected keeps its number. Never in the host, whose other
+        # children are not ours.
+        with suppress(OSError):
+            while root == os.getpid() and os.waitpid(-1, os.WNOHANG)[0]:
+                pass
         if not stopped:
             return
-
-
-def _reap_children() -> None:
-    """Collect the children that have ended. It is never called in the host, whose other children are not ours."""
-    with suppress(OSError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass

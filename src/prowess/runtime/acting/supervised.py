@@ -127,7 +127,15 @@ def run_under_supervisor(
         "stdin": base64.b64encode(stdin).decode(),
         "watched": list(watched),
         "room": room,
-        **_limits_as_json(bounds),
+        "timeout": bounds.seconds,
+        "max_output": bounds.output,
+        "memory": bounds.memory,
+        "processes": bounds.processes,
+        "disk": bounds.disk,
+        "files": bounds.files,
+        # What the kernel enforces by itself: no core files, which could be large and hold secrets, and no single file
+        # beyond the limit of the disk.
+        "rlimits": {"RLIMIT_CORE": 0, **({"RLIMIT_FSIZE": bounds.disk} if bounds.disk else {})},
     }
     answer = _ask_supervisor(task, bounds.seconds + _GRACE_SECONDS)
     if "failed" in answer:
@@ -142,20 +150,6 @@ def run_under_supervisor(
         answer["err_cut"],
         () if not room or answer["counts_deleted"] else (_DELETED_FILES_GAP,),
     )
-
-
-def _limits_as_json(bounds: ProcessLimits) -> dict[str, Any]:
-    """Return limits as the supervisor takes them, with those that the kernel enforces by itself in ``rlimits``."""
-    return {
-        "timeout": bounds.seconds,
-        "max_output": bounds.output,
-        "memory": bounds.memory,
-        "processes": bounds.processes,
-        "disk": bounds.disk,
-        "files": bounds.files,
-        # No core files, which could be large and hold secrets, and no single file beyond the limit of the disk.
-        "rlimits": {"RLIMIT_CORE": 0, **({"RLIMIT_FSIZE": bounds.disk} if bounds.disk else {})},
-    }
 
 
 def _ask_supervisor(task: dict[str, Any], timeout: float) -> dict[str, Any]:
@@ -190,7 +184,11 @@ def _ask_supervisor(task: dict[str, Any], timeout: float) -> dict[str, Any]:
             ended.wait(timeout)
     finally:
         _stop_supervisor(supervisor)
-    return _parse_answer(answers)
+    try:
+        answer: dict[str, Any] = json.loads(answers[0])
+    except (IndexError, ValueError):
+        raise SandboxError("the supervisor of a program ended without an answer", code="no-answer") from None
+    return answer
 
 
 def _read_output(supervisor: subprocess.Popen[bytes]) -> bytes:
@@ -218,11 +216,3 @@ def _stop_supervisor(supervisor: subprocess.Popen[bytes]) -> None:
         supervisor.wait()
     with suppress(OSError):
         supervisor.stdout.close()  # type: ignore[union-attr]
-
-
-def _parse_answer(answers: list[bytes]) -> dict[str, Any]:
-    try:
-        answer: dict[str, Any] = json.loads(answers[0])
-    except (IndexError, ValueError):
-        raise SandboxError("the supervisor of a program ended without an answer", code="no-answer") from None
-    return answer

@@ -284,11 +284,11 @@ def _describe_changes(before: McpEntry, after: McpEntry) -> str:
 
 def _without_privileges(front: Frontmatter, name: str) -> Frontmatter:
     """Return the fields without those that ask for more; a field that only forbids a call of the skill stays."""
-    extra = {key: value for key, value in front.extra.items() if not _is_privilege(key)}
+    # However a field is written, some model or host might take it for the real one.
+    extra = {
+        key: value
+        for key, value in front.extra.items()
+        if key.casefold().replace("-", "").replace("_", "").strip() not in _PRIVILEGE_KEYS
+    }
     # Without the bytes of the frontmatter, since they hold the fields that are left out here.
     return replace(front, name=name, model=None, context=None, extra=extra, raw=b"")
-
-
-def _is_privilege(key: str) -> bool:
-    # However a field is written, some model or host might take it for the real one.
-    return key.casefold().replace("-", "").replace("_", "").strip() in _PRIVILEGE_KEYS

@@ -31,17 +31,11 @@ class JsonMeter:
     def measure(self, chunk: bytes) -> int:
         """Return the weight of the next piece."""
         # Commas and brackets count the values; those inside of strings must not, so strings are taken out first.
-        bare = _STRING.sub(b"", self._open_string + chunk)
-        quote = bare.find(b'"')
-        self._open_string = b"" if quote < 0 else _open_string_prefix(bare[quote:])
-        bare = bare if quote < 0 else bare[:quote]
+        bare, quote, string = _STRING.sub(b"", self._open_string + chunk).partition(b'"')
+        # Of a string that goes on in the next piece, its quote is kept, and a backslash that escapes the next byte.
+        backslashes = len(string) - len(string.rstrip(b"\\"))
+        self._open_string = quote + b"\\" * (backslashes % 2)
         return len(chunk) + _VALUE_WEIGHT * (bare.count(b",") + bare.count(b"[") + bare.count(b"{"))
-
-
-def _open_string_prefix(text: bytes) -> bytes:
-    """Return the start of a string that goes on in the next piece: its quote, and a backslash that escapes a byte."""
-    backslashes = len(text) - len(text.rstrip(b"\\"))
-    return b'"\\' if backslashes % 2 else b'"'
 
 
 class ReceiveQuota:

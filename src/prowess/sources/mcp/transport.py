@@ -126,18 +126,13 @@ async def _end_process(process: Process) -> None:
         with anyio.move_on_after(_EXIT_SECONDS):
             while process.returncode is None:  # noqa: ASYNC110 - waiting for it also waits for children with its pipes
                 await anyio.sleep(0.01)
-        _signal_group(process, signal_number)
+        with suppress(OSError):
+            if hasattr(os, "killpg"):  # the whole group, because the children of a process may outlive it
+                os.killpg(process.pid, signal_number)
+            elif process.returncode is None:
+                process.kill()
     with anyio.move_on_after(_EXIT_SECONDS):
         await process.aclose()
-
-
-def _signal_group(process: Process, signal_number: signal.Signals) -> None:
-    """Send a signal to the whole group of a process, because its children may outlive it."""
-    with suppress(OSError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal_number)
-        elif process.returncode is None:
-            process.kill()
 
 
 # -- HTTP --------------------------------------------------------------------------------------------------------------

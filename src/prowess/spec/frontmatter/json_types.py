@@ -112,7 +112,7 @@ def find_unquoted_values(head: bytes, *, whole: bool = True, limits: Limits = DE
     return [
         UnquotedValue(field, value, first + value.line, value.column)
         for field, value in texts.items()
-        if isinstance(value, PlainScalar) and may_be_other_type(value)
+        if isinstance(value, PlainScalar) and read_core_scalar(value) != value
     ]
 
 
@@ -131,11 +131,6 @@ def find_type_issues(fields: dict[str, Json]) -> list[Issue]:
 def _not_text_issue(key: str, value: Json) -> Issue:
     kind = "a list" if isinstance(value, list) else "a mapping" if isinstance(value, dict) else ""
     return Issue("wrong-type", key, f"must be text, and is {kind or 'not text unless it is quoted'}")
-
-
-def may_be_other_type(text: str) -> bool:
-    """Return whether an unquoted ``text`` could be anything but text."""
-    return read_core_scalar(text) != text
 
 
 def read_core_scalar(text: str) -> Json:

@@ -86,7 +86,11 @@ def parse_head(
         text, issue = _replace_line_breaks(text, fences.line, lenient=lenient)
         issues = (*issues, issue)
     try:
-        values, lines = _parse_values(text, limits)
+        # Fast path of the bench rows that scan: nearly every head is plain, and PyYAML costs many times as much. Its
+        # slow twin is ``parse_yaml``; tests/spec/frontmatter/test_fast_paths.py compares them on real and generated
+        # heads.
+        plain = parse_plain_yaml(text) if can_skip_limit_checks(limits) else None
+        values, lines = plain if plain is not None else parse_yaml(text, limits)
     except YamlRefusedError as error:
         raise _invalid_error(error, fences.line) from None
     except YamlError as error:
@@ -136,13 +140,6 @@ def _restore_description(text: str, values: dict[str, Value], line: int) -> Iter
         number = line + text.count("\n", 0, match.start())
         message = "the text begins with '#', which makes it a comment"
         yield Issue("repaired-leading-character", "description", message, line=number, severity="warning")
-
-
-def _parse_values(text: str, limits: Limits) -> tuple[dict[str, Value], dict[str, int]]:
-    # Fast path of the bench rows that scan: nearly every head is plain, and PyYAML costs many times as much. Its slow
-    # twin is ``parse_yaml``; tests/spec/frontmatter/test_fast_paths.py compares them on real and generated heads.
-    plain = parse_plain_yaml(text) if can_skip_limit_checks(limits) else None
-    return plain if plain is not None else parse_yaml(text, limits)
 
 
 def _find_frontmatter(head: bytes, *, whole: bool, repair: bool, limits: Limits) -> tuple[Fences, tuple[Issue, ...]]:

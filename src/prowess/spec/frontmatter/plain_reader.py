@@ -61,9 +61,8 @@ def read_plain_yaml(text: str, max_depth: int) -> tuple[dict[str, Value], dict[s
 
 
 def _has_odd_characters(text: str) -> bool:
-    if text.isascii():  # fast path: in ASCII, what cannot be printed is what YAML treats in its own way
-        return not text.replace("\n", "").isprintable()
-    return re.search(_ODD, text) is not None
+    # Fast path: in ASCII, what cannot be printed is what YAML treats in its own way.
+    return not text.replace("\n", "").isprintable() if text.isascii() else re.search(_ODD, text) is not None
 
 
 class _PlainReader:
@@ -130,9 +129,7 @@ class _PlainReader:
             return self._read_block_text(written, indent)
         if written[0] in "\"'" and (len(written) == 1 or written[-1] != written[0] or not _is_quote_complete(written)):
             return self._read_quoted_text(written)
-        if written[0] in "\"'[":
-            return _unquote_value(written)
-        return self._read_wrapped_text(written, indent)
+        return _unquote_value(written) if written[0] in "\"'[" else self._read_wrapped_text(written, indent)
 
     def _read_wrapped_text(self, first: str, indent: int) -> str:
         if not self.text.startswith(" ", self.at):

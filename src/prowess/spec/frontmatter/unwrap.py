@@ -130,6 +130,5 @@ def split_glued_dashes(head: bytes, start: int, before: int) -> MisplacedFrontma
     glued = _GLUED.search(head, start, before)
     if glued is None:
         return None
-    line = head.count(b"\n", 0, start) + 1
-    fences = Fences(start, glued.start(), glued.end(), line)
+    fences = Fences(start, glued.start(), glued.end(), head.count(b"\n", 0, start) + 1)
     return _describe_place(fences, "repaired-glued-dashes")._replace(line=head.count(b"\n", 0, glued.start()) + 1)

@@ -47,8 +47,7 @@ def parse_yaml(text: str, limits: Limits = DEFAULT_LIMITS) -> tuple[dict[str, Va
     A key of the second level is written ``metadata.key``. Raises ``YamlError`` for a text that is no such mapping, and
     ``YamlRefusedError`` for one that the rules refuse.
     """
-    events = list(_check_events(_parse_events(text), limits))
-    return _ValueBuilder(events).build_document()
+    return _ValueBuilder(list(_check_events(_parse_events(text), limits))).build_document()
 
 
 def parse_yaml_value(text: str, limits: Limits = DEFAULT_LIMITS) -> Value:

@@ -86,9 +86,15 @@ def landlock_command(argv: Sequence[str], jail: Jail, *, version: int | None = N
 
         version = landlock_version()
     program = build_sandbox_filter("landlock", network=jail.network)
+    readable = (*layout.SYSTEM_FOLDERS, *layout.settings_files(network=jail.network), jail.skill, *jail.needs)
     restrictions: dict[str, Any] = {
         **_make_access_bits(version, network=jail.network),
-        "rules": _make_rules(jail),
+        "rules": [
+            *((path, _READ) for path in readable),
+            *((path, _READ_FILE) for path in _READABLE_PROC_FILES),
+            *((path, _USE_DEVICE) for path in _DEVICES),
+            *((path, _READ | _WRITE) for path in (jail.work, jail.temporary)),
+        ],
         "file_access": _FILE_ACCESS,
         "filter": base64.b64encode(program).decode(),
     }
@@ -105,14 +111,3 @@ def _make_access_bits(version: int, *, network: bool) -> dict[str, int]:
         "scoped": _SCOPED_ACCESS if version >= 6 else 0,  # noqa: PLR2004
         "size": 8 if version < 4 else 16 if version < 6 else 24,  # noqa: PLR2004
     }
-
-
-def _make_rules(jail: Jail) -> list[tuple[str, int]]:
-    """Return each path with the bits of what may be done below it."""
-    readable = (*layout.SYSTEM_FOLDERS, *layout.settings_files(network=jail.network), jail.skill, *jail.needs)
-    return [
-        *((path, _READ) for path in readable),
-        *((path, _READ_FILE) for path in _READABLE_PROC_FILES),
-        *((path, _USE_DEVICE) for path in _DEVICES),
-        *((path, _READ | _WRITE) for path in (jail.work, jail.temporary)),
-    ]
