@@ -31,8 +31,8 @@ from prowess.fetch.archive.unpack import unpack, unpack_tree
 from prowess.files.tree import FileHash, digest_tree
 from prowess.install.manifest import MANIFEST_FILE, read_declarations
 from prowess.limits import DEFAULT_LIMITS
+from prowess.lockfile.fast_parser import parse_plain_toml
 from prowess.lockfile.npm import parse_npm_lock
-from prowess.lockfile.plain_toml import parse_plain_toml
 from prowess.lockfile.read import LockEntry, parse_lock
 from prowess.lockfile.write import lock_text
 from prowess.sources.mcp.entry import parse_entry

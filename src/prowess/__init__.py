@@ -83,9 +83,9 @@ if TYPE_CHECKING:
     from prowess.runtime.acting.trust import Grant, Grants, Trust
     from prowess.runtime.acting.trust_request import TrustRequest
     from prowess.runtime.activation import Activation
+    from prowess.runtime.ambient_filter import current_skill_filter, skill_filter
     from prowess.runtime.catalog_diff import Refreshed
     from prowess.runtime.events import Event, log_events
-    from prowess.runtime.filter_context import current_skill_filter, skill_filter
     from prowess.runtime.fork import PreparedFork, fork_system_message, fork_user_message, subprocess_fork
     from prowess.runtime.session import Session
     from prowess.select.budget import BudgetReport, listing_costs, render_catalog
@@ -178,7 +178,7 @@ _ROOMS = {
     "runtime.activation": "Activation",
     "runtime.catalog_diff": "Refreshed",
     "runtime.events": "Event log_events",
-    "runtime.filter_context": "current_skill_filter skill_filter",
+    "runtime.ambient_filter": "current_skill_filter skill_filter",
     "runtime.fork": "PreparedFork fork_system_message fork_user_message subprocess_fork",
     "runtime.session": "Session",
     "select.budget": "BudgetReport listing_costs render_catalog",

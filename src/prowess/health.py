@@ -23,7 +23,7 @@ from prowess.install.agent_links import LinkFolders
 from prowess.install.manifest import manifest_file_name, read_declarations
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.compare import verify_scope
-from prowess.lockfile.journal import find_interrupted_change
+from prowess.lockfile.journal_format import find_interrupted_change
 from prowess.lockfile.read import LOCK_FILE, read_lock
 from prowess.lockfile.scopes import standard_scopes
 from prowess.progress_steps import report_steps

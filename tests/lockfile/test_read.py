@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from prowess import InstallError, PathTraversalError
 from prowess.files.tree import FileHash, digest_tree
+from prowess.lockfile.fast_parser import parse_plain_toml
 from prowess.lockfile.npm import parse_npm_lock
-from prowess.lockfile.plain_toml import parse_plain_toml
 from prowess.lockfile.read import LockEntry, parse_lock
 from prowess.lockfile.write import lock_text
 from prowess.names import split_relative_path

@@ -9,7 +9,7 @@ import pytest
 
 import prowess
 from prowess.discovery.scan import find_skills
-from prowess.discovery.scan_rules import ScanRules
+from prowess.discovery.scan_options import ScanRules
 from prowess.mcp.http.access import make_access
 from prowess.mcp.http.bind import check_token, is_loopback, parse_bind
 from prowess.mcp.manifests import ManifestCache

@@ -19,7 +19,7 @@ from tests.mcp_peers import offered, put, skill_md, talking
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from prowess.discovery.file_changes import WatchMethod
+    from prowess.discovery.folder_watchers import WatchMethod
     from prowess.mcp.served_skills import ServedSkills
     from tests.mcp_peers import Talk
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import prowess
-    from prowess.lockfile.pins import LockVerifier
+    from prowess.lockfile.verifier import LockVerifier
 
 # Two names that lockfile/ has as well: 'prowess list' without a lock file must not load that package to look for one.
 LOCK_FILE = "prowess.lock"
@@ -42,9 +42,9 @@ class LockStates:
             self._read_locks(home)
 
     def _read_locks(self, home: str) -> None:
-        from prowess.lockfile.journal import find_interrupted_change  # noqa: PLC0415 - 'list' needs it with a lock only
-        from prowess.lockfile.pins import LockVerifier  # noqa: PLC0415 - 'list' needs it with a lock only
+        from prowess.lockfile.journal_format import find_interrupted_change  # noqa: PLC0415 - 'list' needs it with a lock only
         from prowess.lockfile.scopes import standard_scopes  # noqa: PLC0415 - 'list' needs it with a lock only
+        from prowess.lockfile.verifier import LockVerifier  # noqa: PLC0415 - 'list' needs it with a lock only
 
         scopes = standard_scopes(os.getcwd(), home, os.environ)
         self._verifier = LockVerifier(scopes, DEFAULT_LIMITS)
@@ -146,8 +146,8 @@ def suggest_sync(name: str = "", *, project: bool = True, lock_states: LockState
 
 def without_edited_skills(catalog: prowess.Catalog) -> prowess.Catalog:
     """Return the catalogue without the installed skills that differ from their lock files."""
-    from prowess.lockfile.pins import LockVerifier  # noqa: PLC0415 - 'list' needs it with --verify only
     from prowess.lockfile.scopes import standard_scopes  # noqa: PLC0415 - 'list' needs it with --verify only
+    from prowess.lockfile.verifier import LockVerifier  # noqa: PLC0415 - 'list' needs it with --verify only
 
     scopes = standard_scopes(os.getcwd(), os.path.expanduser("~"), os.environ)
     unchanged, refused = LockVerifier(scopes, DEFAULT_LIMITS).verify_skills(list(catalog.skills))

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
 
-    from prowess.discovery.file_changes import WatchMethod
+    from prowess.discovery.folder_watchers import WatchMethod
     from prowess.discovery.watch import Watch
     from prowess.skills.catalog import Catalog
     from prowess.skills.skill import Skill

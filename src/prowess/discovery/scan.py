@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from prowess.arguments import check_callable, check_number, check_path, check_texts
-from prowess.discovery.scan_rules import MAX_DEPTH, SKIP_PREFIXES, ScanRules
+from prowess.discovery.scan_options import MAX_DEPTH, SKIP_PREFIXES, ScanRules
 from prowess.discovery.walk import Walk
 from prowess.errors import SourceError
 from prowess.limits import DEFAULT_LIMITS
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from prowess.files import projects
     from prowess.limits import Limits
     from prowess.literals import Mode, OnDuplicate
-    from prowess.lockfile import pins, scopes
+    from prowess.lockfile import scopes, verifier
     from prowess.skills.skill import Skill
 
     OnIssue = Callable[[Issue], object]
     SkillVerifier = Callable[[list[Skill]], tuple[list[Skill], list[Issue]]]
 else:  # a scan of named folders does without these (bench row "import and first scan")
-    pins, scopes = OnDemand("prowess.lockfile.pins"), OnDemand("prowess.lockfile.scopes")
+    verifier, scopes = OnDemand("prowess.lockfile.verifier"), OnDemand("prowess.lockfile.scopes")
     projects, search_paths = OnDemand("prowess.files.projects"), OnDemand("prowess.discovery.search_paths")
 
 
@@ -150,7 +150,7 @@ def discover(
         # The lock files lie where the skills were looked for, so the folders are resolved by one rule.
         here, house, env = _resolve_environment(cwd, home)
         lock_scopes = scopes.standard_scopes(here, house, env, project=project)
-        verify_skills = pins.LockVerifier(lock_scopes, rules.policy.limits).verify_skills
+        verify_skills = verifier.LockVerifier(lock_scopes, rules.policy.limits).verify_skills
     catalog = scan_places(places, rules, on_duplicate=on_duplicate, allowed=allowed, verify_skills=verify_skills)
     return _report_issues(catalog, on_issue)
 

@@ -34,7 +34,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from prowess.discovery.scan_rules import ScanRules
+    from prowess.discovery.scan_options import ScanRules
     from prowess.errors import Severity
     from prowess.files.directory import HeadRead
     from prowess.files.read import Identity

@@ -7,7 +7,7 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from prowess.discovery.file_changes import watch_folders
+from prowess.discovery.folder_watchers import watch_folders
 from prowess.discovery.scan import discover, resolve_standard_places, root_folder, scan
 from prowess.limits import DEFAULT_LIMITS
 from prowess.thread_work import call_on_cancel, run_in_thread
@@ -15,7 +15,7 @@ from prowess.thread_work import call_on_cancel, run_in_thread
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from prowess.discovery.file_changes import ChangeWatcher, WatchMethod
+    from prowess.discovery.folder_watchers import ChangeWatcher, WatchMethod
     from prowess.limits import Limits
     from prowess.skills.catalog import Catalog
     from prowess.skills.skill import Skill

@@ -14,7 +14,7 @@ from prowess.errors import InstallError, NotInstalledError, SkillError
 from prowess.install.fetch_source import LastOpenSource
 from prowess.install.store import check_scope_folders, recover_scope
 from prowess.install.system_errors import wrap_os_errors
-from prowess.lockfile.journal import find_interrupted_change
+from prowess.lockfile.journal_format import find_interrupted_change
 from prowess.lockfile.read import read_lock
 from prowess.lockfile.scopes import find_install, locate_install
 from prowess.spec.skill_ref import SkillRef

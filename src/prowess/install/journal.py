@@ -12,7 +12,7 @@ next command finishes it. Each step looks at what is there first, and does nothi
 its inode number when it is renamed, which tells the old entry from the new one.
 
 Recovery never writes lock text: it renames the file that waits beside ``prowess.lock``, or leaves the lock file alone.
-``lockfile/journal.py`` says what a journal holds, and which journals are not believed.
+``lockfile/journal_format.py`` says what a journal holds, and which journals are not believed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from prowess.files.directory import Folder, exists, stat_folder
 from prowess.files.paths import is_real_folder, read_inode
 from prowess.files.write import make_folders, write_atomic, write_new_file
 from prowess.install.backups import back_up
-from prowess.lockfile.journal import (
+from prowess.lockfile.journal_format import (
     JOURNAL_FILE,
     Journal,
     LockChange,

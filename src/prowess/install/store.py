@@ -21,7 +21,7 @@ from prowess.files.write import make_folders, sync_tree, write_new_file, write_t
 from prowess.install.agent_links import LinkFolders, stage_link
 from prowess.install.backups import BACKUP_FOLDER, back_up
 from prowess.install.journal import ScopeJournal, new_token
-from prowess.lockfile.journal import Move, find_interrupted_change, has_journal, journal_path
+from prowess.lockfile.journal_format import Move, find_interrupted_change, has_journal, journal_path
 from prowess.lockfile.read import LOCK_FILE, parse_lock, read_text
 from prowess.lockfile.scopes import STORE_FOLDER, list_install_names
 from prowess.lockfile.write import EMPTY_LOCK_TEXT, lock_text

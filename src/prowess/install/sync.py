@@ -23,7 +23,7 @@ from prowess.install.restore import Restoration, find_unrestorable, list_restore
 from prowess.install.store import open_store
 from prowess.install.system_errors import wrap_os_errors
 from prowess.lockfile.compare import compare_folder, find_unrecorded_installs, verify_scope
-from prowess.lockfile.journal import interrupted_error
+from prowess.lockfile.journal_format import interrupted_error
 from prowess.lockfile.read import COPY_MODE
 from prowess.progress_steps import report_steps
 

@@ -20,7 +20,7 @@ from prowess.errors import (
 from prowess.files.read import OpenFile
 from prowess.files.tree import FileHash, digest_tree
 from prowess.limits import DEFAULT_LIMITS
-from prowess.lockfile.plain_toml import parse_plain_toml
+from prowess.lockfile.fast_parser import parse_plain_toml
 from prowess.names import folders_above, split_relative_path
 from prowess.spec.redaction import hide_secrets, scrub_text
 from prowess.spec.rules import is_usable_name

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable
 
-    from prowess.discovery.file_changes import WatchMethod
+    from prowess.discovery.folder_watchers import WatchMethod
     from prowess.limits import Limits
     from prowess.skills.catalog import Catalog
     from prowess.skills.skill import Skill

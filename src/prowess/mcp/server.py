@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
-    from prowess.discovery.file_changes import WatchMethod
+    from prowess.discovery.folder_watchers import WatchMethod
     from prowess.limits import Limits
     from prowess.mcp.answers import Answer
     from prowess.mcp.live_catalog import ServerSnapshot, SnapshotChanges

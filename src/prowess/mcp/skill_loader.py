@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from prowess.discovery.scan import find_skills, resolve_standard_places
-from prowess.discovery.scan_rules import ScanRules
+from prowess.discovery.scan_options import ScanRules
 from prowess.discovery.watch import linked_folders
 from prowess.files.directory import Folder
 from prowess.mcp.served_skills import build_from_scan

@@ -21,9 +21,9 @@ from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.runtime.activation import Activation, collect_tools, make_activation
 from prowess.runtime.activator import ActivationRequest, SkillActivator
 from prowess.runtime.active_skills import ActiveSkills
+from prowess.runtime.ambient_filter import ambient_filters
 from prowess.runtime.consent import Consent
 from prowess.runtime.events import EventEmitter, measure_call, record_event_kinds
-from prowess.runtime.filter_context import ambient_filters
 from prowess.runtime.instruction_loader import InstructionLoader
 from prowess.runtime.session_arguments import check_catalog, check_session_arguments, parse_ceiling
 from prowess.runtime.session_json import (

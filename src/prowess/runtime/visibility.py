@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import SkillFilteredError
-from prowess.runtime.filter_context import ambient_filters
+from prowess.runtime.ambient_filter import ambient_filters
 from prowess.spec.globs import is_filter_match, is_none_filter
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from prowess.arguments import as_optional_absolute, check_instance, check_number, check_texts, raise_bad_argument
 from prowess.discovery.scan import check_options
-from prowess.discovery.scan_rules import MAX_DEPTH, SKIP_PREFIXES
+from prowess.discovery.scan_options import MAX_DEPTH, SKIP_PREFIXES
 from prowess.errors import ResourceError, SourceError
 from prowess.files.read import OpenFile
 from prowess.limits import DEFAULT_LIMITS, Limits

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from prowess.tools.definitions import copy_definition
-from prowess.tools.listings import PROMPT_CACHE, TOOL_CACHE, PromptListing
+from prowess.tools.listing_cache import PROMPT_CACHE, TOOL_CACHE, PromptListing
 from prowess.tools.view import View
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING
 
 from prowess.errors import SkillError
-from prowess.runtime.concurrency import get_pools
 from prowess.runtime.events import Event
+from prowess.runtime.work_pools import get_pools
 from prowess.thread_work import LoopRunningError, await_result
 from prowess.tools.definitions import ToolResult
 from prowess.tools.refusals import sanitize_error

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from prowess.arguments import check_instance, check_text
 from prowess.errors import Issue, NotTrustedError, SkillError, SourceError
-from prowess.runtime.concurrency import get_pools
 from prowess.runtime.events import Event, measure_call
 from prowess.runtime.fork import PreparedFork
 from prowess.runtime.session import Session
+from prowess.runtime.work_pools import get_pools
 from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import CONTENT_TAG, USER_CALL_TAG, neutralize_tags
 from prowess.tools.acting_tools import prepare_fork

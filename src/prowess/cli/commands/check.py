@@ -21,8 +21,8 @@ from prowess.cli.skill_lookup import find_path, load_cli_settings
 from prowess.errors import SkillError, SourceError
 from prowess.escapes import escape_line
 from prowess.limits import DEFAULT_LIMITS
-from prowess.lockfile.pins import LockVerifier
 from prowess.lockfile.scopes import standard_scopes
+from prowess.lockfile.verifier import LockVerifier
 from prowess.progress_steps import report_steps
 from prowess.spec.quantities import format_count, join_first
 

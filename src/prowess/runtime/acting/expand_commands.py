@@ -14,7 +14,7 @@ from prowess.errors import Issue, SkillError
 from prowess.runtime.acting.snapshot import take_snapshot
 from prowess.runtime.acting.supervised import ProcessLimits, make_environment, run_under_supervisor
 from prowess.runtime.acting.trust_request import TrustRequest
-from prowess.runtime.concurrency import get_pools
+from prowess.runtime.work_pools import get_pools
 from prowess.spec.commands import ExpandedText, find_commands, insert_outputs, may_have_commands
 from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.placeholders import FOLDER_NAMES, PROJECT_NAMES, split_arguments

@@ -21,8 +21,8 @@ from prowess.runtime.acting.snapshot import take_snapshot
 from prowess.runtime.acting.supervised import ProcessLimits, make_environment, run_under_supervisor
 from prowess.runtime.acting.trust import Trust
 from prowess.runtime.acting.trust_request import TrustRequest
-from prowess.runtime.concurrency import get_pools
 from prowess.runtime.consent import Consent
+from prowess.runtime.work_pools import get_pools
 from prowess.skills.resources import with_suggestions
 from prowess.skills.skill import Skill
 from prowess.spec.placeholders import FOLDER_NAMES, fill_folder

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from prowess.errors import InstallError, Issue, ResourceError, SkillValidationError
 from prowess.files.paths import PathResolver, is_inside, path_inside
 from prowess.lockfile.compare import compare_folder
-from prowess.lockfile.journal import read_staged_lock
+from prowess.lockfile.journal_format import read_staged_lock
 from prowess.lockfile.read import parse_lock, read_lock
 from prowess.names import split_resource_path
 from prowess.skills.folder_files import FolderFiles
