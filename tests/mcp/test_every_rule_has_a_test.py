@@ -1,7 +1,7 @@
 """The rules of the skills extension of MCP, in our words, and that each of them has a test.
 
-The extension is SEP-2640 (https://modelcontextprotocol.io/seps/2640-skills-extension). The docstring of each test begins
-with the number of its rule here.
+The extension is SEP-2640 (https://modelcontextprotocol.io/seps/2640-skills-extension). The docstring of each test
+begins with the number of its rule here.
 """
 
 from __future__ import annotations
