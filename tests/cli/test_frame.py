@@ -72,7 +72,7 @@ USED: dict[str, set[str]] = {
     "call": _TALKING,
     "call (no tool)": {*_TALKING, "ctypes"},  # the grants are read: which scripts are offered depends on them
     "run-script": {"ctypes", "runtime", "subprocess"},
-    "serve": {*_TALKING, "asyncio", "ctypes", "logging", "mcp", "ssl", "subprocess", "yaml"},
+    "serve": {"ctypes", "mcp", "yaml"},  # the sample is --check, which starts no server
     "demo": {
         *(
             "ctypes",
