@@ -64,7 +64,7 @@ def command(*, locked: bool, remove: bool, user: bool, installer: Installer, fla
         remove = ask_person("Remove what nothing asks for any more?", plan_to_blocks(removals)) is True
     folder = (installer.user if user else installer.project).lock_folder
     sync = partial(installer.sync, locked=locked, project=not user, remove=remove)
-    run = _SyncRun(installer, steps, surplus, remove, folder, read_lock(folder), sync)
+    run = _PlannedSync(installer, steps, surplus, remove, folder, read_lock(folder), sync)
     status = carry_out(run.plan_change(), flags)
     if surplus and not remove:
         printer.note(f"  hint: {find_remedy(surplus[0].code)}")
@@ -73,7 +73,7 @@ def command(*, locked: bool, remove: bool, user: bool, installer: Installer, fla
     return status
 
 
-class _SyncRun(NamedTuple):
+class _PlannedSync(NamedTuple):
     """One sync: what it is going to do, and the lock file as it was before."""
 
     installer: Installer
