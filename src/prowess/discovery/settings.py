@@ -63,7 +63,12 @@ SETTINGS = (
         choices=("", "xml", "markdown", "text", "json"),
     ),
     SettingSpec("budget", "count", None, "how many tokens a listing may cost"),
-    SettingSpec("selector", "text", "lexical", "what chooses the skills that fit a query", choices=("lexical", "all")),
+    SettingSpec(
+        "window", "count", None, "how many tokens the model's context window has; a chosen listing takes 2 % of it"
+    ),
+    SettingSpec(
+        "selector", "text", "auto", "what chooses the skills that fit a query", choices=("auto", "lexical", "all")
+    ),
     SettingSpec("top", "count", 1, "how many of the first skills that the selector picks count as found"),
     SettingSpec("min", "share", 1.0, "the share of queries of 'prowess eval' that must come out right"),
     SettingSpec("strict", "yes-or-no", default=False, about="whether 'prowess check' fails on warnings too"),
