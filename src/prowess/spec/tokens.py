@@ -10,18 +10,21 @@ listing of many within 1 to 2 %.
 from __future__ import annotations
 
 import re
+from string import ascii_letters, digits, punctuation
 
 COUNTER_NAME = "estimate"
 
-_LETTERS = bytes(97 if chr(code).isalpha() and code < 128 else 32 for code in range(256))
-_DIGITS = bytes(48 if 48 <= code <= 57 else 32 for code in range(256))
-_SIGNS = bytes(33 if code in b"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~" else 32 for code in range(256))
-_NEWLINES = bytes(110 if code == 10 else 32 for code in range(256))
-"""Tables for ``bytes.translate``: each keeps one kind of characters, and makes blanks of all others."""
 
+def _make_table(kept: str) -> bytes:
+    """Return a table for ``bytes.translate``: the characters ``kept`` become the first of them, all others blanks."""
+    return bytes(ord(kept[0]) if chr(code) in kept else ord(" ") for code in range(256))
+
+
+_LETTERS, _DIGITS, _SIGNS = map(_make_table, (ascii_letters, digits, punctuation))
+_NEWLINES = _make_table("\n").replace(b"\n", b"n")
 _ASCII = bytes(range(128))
-_LONG = re.compile(rb"a{8,}")
-_BREAKS = re.compile(rb"\n+|  +")
+_LONG = re.compile(rb"aaaaaaaaa*")  # a literal beginning, unlike {8,}, is found at once
+_BLANKS = re.compile(rb"  +")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _OTHER = re.compile(r"[\u0080-\u303f\u3100-\u33ff\ua000-\uabff\ud800-\U0010ffff]+")
 
@@ -38,15 +41,10 @@ def estimate_tokens(text: str) -> int:
     total = 1.057 * len(letters.split())
     # A long word is cut into several tokens.
     total += 0.045 * (sum(map(len, long_words)) - 7 * len(long_words))
-    total += 1.518 * sum((len(digits) + 2) // 3 for digits in data.translate(_DIGITS).split())
+    total += 1.518 * sum((len(number) + 2) // 3 for number in data.translate(_DIGITS).split())
     total += 0.748 * len(signs) + 0.168 * len(b"".join(signs))
-    total += 0.529 * _count_breaks(data)
+    total += 0.529 * (len(data.translate(_NEWLINES).split()) + len(_BLANKS.findall(data)))
     if not text.isascii():
         others = data.translate(None, _ASCII).decode("utf-8", "surrogatepass")
         total += 0.8 * sum(map(len, _WIDE.findall(others))) + 0.382 * sum(map(len, _OTHER.findall(others)))
     return max(1, round(total))
-
-
-def _count_breaks(data: bytes) -> int:
-    """Return the number of runs of line breaks, and of two or more blanks."""
-    return len(_BREAKS.findall(data)) if b"  " in data else len(data.translate(_NEWLINES).split())
