@@ -264,6 +264,19 @@ def test_an_explanation_says_why_models_do_not_see_a_skill(command: Command, pro
     assert command("explain", "hidden", "--json").data["visible"] is False
 
 
+def test_an_explanation_says_whether_the_listing_for_a_request_has_the_skill(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = ("--query", "profile a csv table")
+    assert "in the listing: everything fits" in command("explain", "csv-report", *query).out
+    assert "in the listing" not in command("explain", "csv-report").out
+    monkeypatch.setenv("PROWESS_BUDGET", "300")
+    assert "in the listing: chosen for the first request (rank 1" in command("explain", "csv-report", *query).out
+    ran = command("explain", "translate-strings", *query, "--json")
+    assert ran.data["reasons"][-1] == "not in the listing: not among the best for the request"
+    assert (ran.status, command("explain", "nope", *query).status) == (0, 1)
+
+
 # -- doctor ------------------------------------------------------------------------------------------------------------
 
 
@@ -326,8 +339,47 @@ def test_a_budget_cuts_and_says_what(command: Command) -> None:
     assert "uncut" not in command("prompt", "--style", "text").err
 
 
-def test_a_query_leaves_the_skills_that_fit(command: Command) -> None:
-    assert command("prompt", "--query", "profile a csv table", "--json").data["listed"] == ["csv-report"]
+def test_a_query_leaves_everything_while_it_fits_and_the_best_when_it_does_not(command: Command) -> None:
+    query = ("--query", "profile a csv table")
+    data = command("prompt", *query, "--json").data
+    assert (len(data["listed"]), data["omitted"], data["selector"]) == (6, [], "auto")
+    assert {row["reason"] for row in data["reasons"]} == {"everything fits"}
+    for bound in (("--budget", "300"), ("--window", "15000")):
+        data = command("prompt", *query, *bound, "--json").data
+        assert data["listed"][0] == "csv-report"
+        assert sorted(data["listed"] + data["omitted"]) == list(prowess.discover().names)
+        assert data["tokens"] <= 300 < data["whole_tokens"]
+        reasons = {row["name"]: row["reason"] for row in data["reasons"]}
+        assert reasons["csv-report"].startswith("chosen for the first request (rank 1")
+        assert reasons["translate-strings"] == "not among the best for the request"
+
+
+def test_what_a_choice_saves_is_told_with_the_reason_for_each_skill(command: Command) -> None:
+    words = ("prompt", "--query", "profile a csv table", "--budget", "300")
+    data, err = command(*words, "--json").data, command(*words).err
+    assert f"uncut, a listing of all 6 skills is about {data['whole_tokens']:,} tokens\n" in err
+    (row,) = [row for row in err.splitlines() if row.startswith("  csv-report ")]
+    assert "chosen for the first request (rank 1" in row
+    assert "translate-strings" not in err
+    assert "--query chooses the skills that fit a request" in command("prompt", "--budget", "300").err
+
+
+def test_the_selector_decides_which_skills_a_query_leaves(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = ("prompt", "--query", "profile a csv table", "--json")
+    data = command(*query, "--selector", "lexical").data
+    assert data["listed"] == ["csv-report"]
+    assert len(data["omitted"]) == 5
+    assert len(command(*query, "--selector", "all", "--budget", "300").data["listed"]) == 6
+    monkeypatch.setenv("PROWESS_SELECTOR", "lexical")
+    assert command(*query).data["listed"] == ["csv-report"]
+    assert command(*query, "--style", "text").data["listed"] == ["csv-report"]
+
+
+def test_a_bare_listing_is_chosen_within_its_budget_and_says_why(command: Command) -> None:
+    data = command("prompt", "--query", "profile a csv table", "--style", "text", "--budget", "200", "--json").data
+    assert data["listed"][0] == "csv-report"
+    assert (data["shortened"], data["tokens"] <= 200) == ([], True)
+    assert data["reasons"][0]["reason"].startswith("chosen for the first request (rank 1")
 
 
 def test_a_filter_leaves_the_skills_of_a_folder(command: Command) -> None:

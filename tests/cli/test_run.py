@@ -232,10 +232,19 @@ def test_no_line_of_the_demonstration_is_longer_than_80_columns(demonstration: s
 @pytest.mark.sampled(0.3, always={80})
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_the_chart_of_the_demonstration_fits_every_terminal(terminal: Terminal, columns: int) -> None:
-    """Three rows with their figures, each on one line."""
+    """Three rows and two, with their figures, each on one line."""
     shown = re.sub(r"\x1b\[[0-9;]*m", "", terminal("demo", columns=columns).out)
     rows = [row for row in shown.splitlines() if "█" in row]
-    assert [re.search(r"([0-9,]+) tokens +█+ *$", row) is not None for row in rows] == [True, True, True]
+    assert [re.search(r"([0-9,]+) tokens +█+ *$", row) is not None for row in rows] == [True] * 5
+
+
+def test_the_demonstration_chooses_from_500_skills_the_one_that_fits(demonstration: str) -> None:
+    figures = re.findall(r"^  (?:all|the best) (\d+) listed +([\d,]+) tokens", demonstration, re.MULTILINE)
+    (skills, tokens), (chosen, fewer) = [(int(number), int(cost.replace(",", ""))) for number, cost in figures]
+    assert skills == 500 > chosen > 0
+    assert tokens > 20_000
+    assert fewer <= 4_000
+    assert re.search(r"^  invoice-check +chosen for the first request \(rank 1", demonstration, re.MULTILINE)
 
 
 @pytest.mark.usefixtures("needs_sandbox")

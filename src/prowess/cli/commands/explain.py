@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
+
+import click
 
 from prowess.cli.command_class import new_command
 from prowess.cli.issues import issue_to_dict
@@ -16,6 +18,8 @@ from prowess.errors import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import prowess
+    from prowess.discovery.settings import Settings
     from prowess.model import Explanation
 
 
@@ -23,25 +27,29 @@ if TYPE_CHECKING:
     "explain",
     ("prowess explain csv-report", "which copy wins, and why"),
     ("prowess explain no-such-skill", "where it was looked for"),
+    ('prowess explain csv-report --query "profile this csv"', "whether it is listed for a request, and why"),
 )
 @skill_argument
+@click.option("--query", default="", help="A request: say whether the skill is listed for it, and why.")
 @catalog_options
 @json_option
 def command(
     skill: str,
     *,
+    query: str,
     where: CatalogFlags,
     as_data: bool,
 ) -> int:
     """Explain why a model sees a skill of this name, or does not.
 
-    The answer names the copy that wins, the copies that lose, and every place that was searched.
+    The answer names the copy that wins, the copies that lose, and every place that was searched. With --query it also
+    says whether the listing for that request has the skill, and why.
 
     Exit status 1: there is no such skill.
     """
     settings = load_cli_settings(**where)
     catalog = load_catalog(settings)
-    explanation = catalog.explain(skill)
+    explanation = _explain_listing(settings, catalog, skill, query) if query else catalog.explain(skill)
     printer.print_answer(lambda: _to_dict(explanation), lambda: _to_blocks(explanation), as_data=as_data)
     suggestion = "" if explanation.location else did_you_mean(skill, catalog.names)
     if suggestion:
@@ -49,6 +57,20 @@ def command(
     if not explanation.location and (absent := suggest_sync_for(settings)):
         printer.warn(absent)
     return 0 if explanation.location else 1
+
+
+def _explain_listing(settings: Settings, catalog: prowess.Catalog, name: str, query: str) -> Explanation:
+    """Return the explanation that a toolset gives of a skill after it made the prompt for a request."""
+    # Only here: without a request nothing of a conversation has to be loaded.
+    from prowess.cli.selection import make_selector  # noqa: PLC0415 - see above
+    from prowess.runtime.session import Session  # noqa: PLC0415 - see above
+    from prowess.tools.toolset import Toolset  # noqa: PLC0415 - see above
+
+    dialect = cast("prowess.DialectName", settings.text("dialect"))  # the toolset refuses an unknown one
+    session = Session(catalog, selector=make_selector(settings, dialect), filter=settings.text("filter"))
+    toolset = Toolset(session, dialect, budget=settings.number("budget"))
+    toolset.prompt(query)
+    return toolset.explain(name)
 
 
 def _to_dict(explanation: Explanation) -> dict[str, object]:

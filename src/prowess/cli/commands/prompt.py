@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, cast
 
 import click
@@ -12,11 +13,12 @@ from prowess.cli.lock_states import LockStates, warn_edited_skills
 from prowess.cli.options import CatalogFlags, catalog_options, json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Table, line
+from prowess.cli.selection import SelectionFlags, make_selector, selection_options
 from prowess.cli.skill_lookup import load_cli_settings, load_named_catalog, suggest_sync_for
 from prowess.escapes import dump_json
 from prowess.runtime.session import Session
 from prowess.select.budget import describe_cuts, fit_listing, listing_costs
-from prowess.select.selectors import LexicalSelector
+from prowess.select.listing_turn import LineRoom
 from prowess.skills.catalog import Catalog
 from prowess.skills.parse import parse_skill
 from prowess.spec.quantities import format_count
@@ -26,10 +28,11 @@ from prowess.tools.dialects import DIALECTS
 from prowess.tools.toolset import Toolset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import prowess
     from prowess.discovery.settings import Settings
+    from prowess.spec.render import ListingEntry
     from prowess.tools.shapes import JsonSchemaTool
 
 _STYLES = ("xml", "markdown", "text", "json")
@@ -49,6 +52,7 @@ _OTHER_SKILL_NAME = "x" * 64
 @click.option("--dialect", type=click.Choice(list(DIALECTS)), help="The names and shapes of the tools.")
 @click.option("--budget", type=click.IntRange(0), metavar="TOKENS", help="How many tokens the listing may cost.")
 @click.option("--query", default="", help="A request: the selector picks the skills that fit it.")
+@selection_options
 @click.option("--filter", "pattern", metavar="PATTERN", help="Only skills whose path matches.")
 @click.option("--tools", "with_tools", is_flag=True, help="Print the tool definitions too, as JSON.")
 @catalog_options
@@ -60,6 +64,7 @@ def command(
     dialect: str | None,
     budget: int | None,
     query: str,
+    selection: SelectionFlags,
     pattern: str | None,
     with_tools: bool,
     where: CatalogFlags,
@@ -69,8 +74,11 @@ def command(
 
     NAME is the name of a skill, its folder, its SKILL.md, or a folder of skills. Without NAME all skills are in it. A
     model also receives the tools. They are printed with --tools, or if a dialect lists the skills in them alone.
+
+    If the listing would be too long, --query makes the selector choose the skills that fit the request best. You see
+    why each of them is listed, and what the whole listing would cost.
     """
-    settings = load_cli_settings(style=style, dialect=dialect, budget=budget, filter=pattern, **where)
+    settings = load_cli_settings(style=style, dialect=dialect, budget=budget, filter=pattern, **selection, **where)
     lock_states = LockStates()
     if not skills and (absent := suggest_sync_for(settings, lock_states)):
         printer.warn(absent)
@@ -90,45 +98,61 @@ def command(
 
 
 class _Prompt:
-    """What a model would receive for one request, and what it costs."""
+    """What a model would receive for one request, what it costs, and why each skill is in it."""
 
     def __init__(self, settings: Settings, catalog: prowess.Catalog, query: str, *, is_bare: bool) -> None:
-        # As a host would set it up, so that the text is exactly what its model receives.
-        selector = LexicalSelector() if settings.text("selector") == "lexical" else None
-        session = Session(catalog, selector=selector, filter=settings.text("filter"))
         name = cast("prowess.DialectName", settings.text("dialect"))  # the toolset refuses an unknown one
+        # As a host would set it up, so that the text is exactly what its model receives.
+        selector = make_selector(settings, "prowess" if is_bare else name)
+        session = Session(catalog, selector=selector, filter=settings.text("filter"))
         has_fork = DIALECTS.get(name, DIALECTS["prowess"]).has_fork_tool
         self._fork: Literal["host"] | None = "host" if has_fork else None
         self._budget = settings.number("budget")
         self._toolset = Toolset(session, name, fork=self._fork, budget=self._budget)
         self._style = cast("prowess.ListingStyle", settings.text("style") or "xml")
-        self._skills = session.candidates(query)
+        self._selector = settings.text("selector")
         self._is_bare = is_bare
         """True for a listing alone, without the words and tools of a dialect."""
+        self._eligible = session.eligible()
         self.tools: list[JsonSchemaTool] = []
         if is_bare:
-            self.text, self._report = fit_listing(
-                self._skills, self._budget, lambda entries: render_entries(entries, self._style)
-            )
+            self.text, report = fit_listing(session.candidates(query), self._budget, self._render_entries)
+            report = replace(report, reasons=session.choose(query, LineRoom()).reasons)
         else:
             self.text = self._toolset.prompt(query)
-            self._report = self._toolset.report()
+            report = self._toolset.report()
             self.tools = [tool.to_json_schema() for tool in self._toolset.tools(query)]
         self._tool_tokens = estimate_tokens(dump_json(self.tools, None)) if self.tools else 0
+        shown = frozenset(report.shown)
+        # Whatever has left it out: the budget, or the selector.
+        omitted = tuple(skill.name for skill in self._eligible if skill.name not in shown)
+        self._report = replace(report, omitted=omitted)
+        self._is_chosen = bool(query)
+        # After a choice, nobody asks what each of thousands of others would cost.
+        self._priced = tuple(catalog[name] for name in report.shown) if query else self._eligible
+
+    def _render_entries(self, entries: Sequence[ListingEntry]) -> str:
+        return render_entries(entries, self._style)
 
     def _count_skill_tokens(self) -> dict[str, int]:
         """Return how many tokens each skill adds."""
         if self._is_bare:
-            return listing_costs(self._skills, self._style)
+            return listing_costs(self._priced, self._style)
         # Beside another skill, so that what comes once with any listing is not counted as this skill's.
         other = parse_skill(f"---\nname: {_OTHER_SKILL_NAME}\ndescription: Another.\n---\nx\n").skill
         alone = self._count_listing_tokens(other)
-        return {skill.name: self._count_listing_tokens(skill, other) - alone for skill in self._skills}
+        return {skill.name: self._count_listing_tokens(skill, other) - alone for skill in self._priced}
+
+    def _count_whole_tokens(self) -> int:
+        """Return the tokens of a listing of all skills, with nothing cut."""
+        if self._is_bare:
+            return estimate_tokens(fit_listing(self._eligible, None, self._render_entries)[0])
+        return self._count_listing_tokens(*self._eligible)
 
     def _count_listing_tokens(self, *skills: prowess.Skill) -> int:
         """Return the tokens of what lists some skills: the prompt, or the tools if a dialect lists them there."""
         # A session of these alone: a toolset looks at every skill of its session, so the whole one would be quadratic.
-        toolset = Toolset(Session(Catalog(skills)), self._toolset.dialect, fork=self._fork)
+        toolset = Toolset(Session(Catalog(skills), selector=None), self._toolset.dialect, fork=self._fork)
         return estimate_tokens(
             toolset.prompt() if self.text else dump_json([tool.to_json_schema() for tool in toolset.tools()], None)
         )
@@ -140,24 +164,41 @@ class _Prompt:
             "prompt": self.text,
             "tokens": estimate_tokens(self.text),
             "tool_tokens": self._tool_tokens,
+            "whole_tokens": self._count_whole_tokens(),
             "dialect": None if self._is_bare else self._toolset.dialect,
             "style": self._style if self._is_bare else None,
+            "selector": self._selector,
             "tools": self.tools,
             "listed": list(report.shown),
             "shortened": list(report.shortened),
             "without_description": list(report.dropped),
             "omitted": list(report.omitted),
             "costs": [{"name": name, "tokens": tokens} for name, tokens in self._count_skill_tokens().items()],
+            "reasons": [
+                {"name": name, "reason": report.reasons[name]}
+                for name in (*report.shown, *report.omitted)
+                if name in report.reasons
+            ],
         }
 
     def costs_to_blocks(self) -> Iterator[Block]:
-        """Return the costs for people: the total, then each skill, the most expensive first."""
+        """Return the costs for people: the total, then each skill with the reason for it.
+
+        The most expensive skill comes first. For a request they come in the order of the listing instead.
+        """
+        report, costs = self._report, self._count_skill_tokens()
         tools = f", and about {self._tool_tokens:,} for the tools" if self._tool_tokens else ""
         limit = "" if self._budget is None else f"; the listing keeps to {self._budget:,}"
-        skills = format_count(len(self._report.shown), "skill")
+        skills = format_count(len(report.shown), "skill")
         cost = f"{skills}, about {estimate_tokens(self.text):,} tokens{tools}{limit}"
-        yield line((f"{cost}: {describe_cuts(self._report)}", "title"))
-        if self._report.is_cut:
+        yield line((f"{cost}: {describe_cuts(report)}", "title"))
+        if report.is_cut:
+            everything = format_count(len(self._eligible), "skill")
+            yield line((f"uncut, a listing of all {everything} is about {self._count_whole_tokens():,} tokens", "dim"))
+            if not self._is_chosen and self._selector == "auto":
+                yield line(("--query chooses the skills that fit a request, instead of cutting all of them", "dim"))
+        if report.shortened or report.dropped or (report.omitted and not self._is_chosen):
             yield line(("what each would cost uncut:", "dim"))
-        rows = sorted(self._count_skill_tokens().items(), key=lambda pair: (-pair[1], pair[0]))
-        yield Table([((name, "name"), f"{tokens:,}") for name, tokens in rows], indent=2, right=frozenset((1,)))
+        names = list(costs) if self._is_chosen else sorted(costs, key=lambda name: (-costs[name], name))
+        rows = [((name, "name"), f"{costs[name]:,}", (report.reasons.get(name, ""), "dim")) for name in names]
+        yield Table(rows, indent=2, right=frozenset((1,)))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import prowess
+from prowess.cli.demo.library import make_library
 from prowess.cli.demo.scripted_model import ScriptedCall, ScriptedModel, answer_as_subagent
 from prowess.cli.demo.site import DemoSite
 from prowess.cli.render.blocks import Block, Line, Table, line
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
 
 _REQUEST = "What is in this CSV file, and is it clean?"
+_LIBRARY_REQUEST = "Is anything missing on this invoice before we pay it?"
 _MAX_ROWS = 6
+_SHOWN_CHOICES = 3
 _BAR_WIDTH = 16
 _COLUMNS = 80
 """The longest line of the demonstration, on any terminal and in a pipe: a recorded picture has this width."""
@@ -58,7 +61,7 @@ def find_examples() -> Path:
 def run_steps(folder: Path) -> Iterator[DemoStep]:
     """Yield the steps, each after it ran, in an empty folder."""
     project = _DemoProject(folder)
-    # In this order: a later step uses what an earlier one granted, and the last adds up what all of them cost.
+    # In this order: a later step uses what an earlier one granted, and the costs are those of all steps before.
     for run_step in (
         project.show_listing,
         project.show_conversation,
@@ -68,6 +71,7 @@ def run_steps(folder: Path) -> Iterator[DemoStep]:
         project.show_install,
         project.show_site,
         project.show_costs,
+        project.show_selection,
     ):
         yield run_step()
 
@@ -256,13 +260,41 @@ class _DemoProject:
         files = [file for each in contents for file in each.files if file.path != "SKILL.md"]
         everything = bodies + sum(file.tokens or 0 for file in files)
         used = sum(map(prowess.estimate_tokens, self.context))
-        figures = (("everything at once", everything), ("all instructions", bodies), ("as it was, on demand", used))
-        largest = max(count for _, count in figures)
-        rows = [
-            (label, f"{count:,} tokens", ("█" * max(1, round(_BAR_WIDTH * count / largest)), "name"))
-            for label, count in figures
+        figures = {"everything at once": everything, "all instructions": bodies, "as it was, on demand": used}
+        return DemoStep("Tokens in the context", (_draw_chart(figures),))
+
+    def show_selection(self) -> DemoStep:
+        """Return the listing of 500 skills before and after the choice for one request."""
+        library = make_library()
+        whole = prowess.Toolset(prowess.Session(library, selector=None)).prompt()
+        toolset = prowess.Toolset(prowess.Session(library))
+        chosen = toolset.prompt(_LIBRARY_REQUEST)
+        report = toolset.report()
+        figures = {
+            f"all {len(library)} listed": prowess.estimate_tokens(whole),
+            f"the best {len(report.shown)} listed": prowess.estimate_tokens(chosen),
+        }
+        names = report.shown[:_SHOWN_CHOICES]
+        width = max(map(len, names))
+        choices = [
+            line((f"{name:{width}}  ", "name"), _truncate(report.reasons[name], indent=width + 4), indent=2)
+            for name in names
         ]
-        return DemoStep("Tokens in the context", (Table(rows, indent=2),))
+        note = "A later request only appends. The others are a search away: search_skills."
+        return DemoStep(
+            f"A library of {len(library)} skills, and what a request needs of it",
+            (line(("person ", "title"), _LIBRARY_REQUEST), _draw_chart(figures), *choices, line((note, "dim"))),
+        )
+
+
+def _draw_chart(figures: dict[str, int]) -> Table:
+    """Return numbers of tokens by their labels, each with a bar."""
+    largest = max(figures.values())
+    rows = [
+        (label, f"{count:,} tokens", ("█" * max(1, round(_BAR_WIDTH * count / largest)), "name"))
+        for label, count in figures.items()
+    ]
+    return Table(rows, indent=2)
 
 
 def _turn_to_blocks(call: ScriptedCall, result: prowess.ToolResult, tokens: int) -> Iterator[Block]:
