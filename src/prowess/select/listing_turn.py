@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from prowess.select.budget import find_largest, fits_whole
-from prowess.select.shown_list import ShownList, extend_shown, first_part, has_room
+from prowess.select.shown_list import WHOLE, ShownList, cut_whole, extend_shown, first_part, has_room
 from prowess.spec.render import make_entry, render_lines
 from prowess.spec.tokens import estimate_tokens
 
@@ -112,13 +112,13 @@ class ListingTurn:
         return self._lists is not None and self._lists.read_latest_shown(self.room.place) is not None
 
     def show_all(self, candidates: Candidates, budget: int, *, is_request: bool) -> tuple[Skill, ...]:
-        """Return all candidates, those first that were shown before; a request makes them part of the conversation."""
+        """Return all candidates, those first that were shown before; the conversation begins with a request."""
         old, shown = self._read_lists(budget)
         self.choice = ListingChoice(budget=budget, reasons=shown.reasons)
         if not is_request and not shown.names:
             return candidates
-        new = shown.append(candidates.by_name)
-        if is_request and new is not old:
+        new = shown.append(candidates.by_name, dict.fromkeys(candidates.by_name, WHOLE))
+        if new is not old:
             # When another request was faster, its list stays: the next request appends what is missing there.
             self._replace_list(budget, old, new)
         skills = _find_skills(new, candidates)
@@ -134,7 +134,7 @@ class ListingTurn:
         no_room: tuple[str, ...] = ()
         while True:
             old, shown = self._read_lists(budget)
-            begun = shown if old is not None else _cut_list(shown, count, budget)
+            begun = _cut_list(shown, count, budget) if old is None else cut_whole(shown, count, budget)
             if not (begun.names or request.ranking or request.named):
                 break
             new, no_room = extend_shown(begun, request, count, budget)

@@ -37,6 +37,7 @@ _MARKED = re.compile(
 
 NAMED = "named in the request"
 BEFORE = "shown earlier in this conversation"
+WHOLE = "shown while everything fitted"
 NO_ROOM = "no room in the budget"
 
 
@@ -48,19 +49,16 @@ class RankedSkill(NamedTuple):
 
 
 class ShownList(NamedTuple):
-    """The names of the skills that a conversation has been shown, in their order, and the reasons for some of them."""
+    """The names of the skills that a conversation has been shown, in their order, each with the reason."""
 
     names: tuple[str, ...] = ()
     reasons: Mapping[str, str] = {}  # never changed: a longer list gets another mapping
 
-    def append(self, names: Iterable[str], reasons: Mapping[str, str] | None = None) -> ShownList:
+    def append(self, names: Iterable[str], reasons: Mapping[str, str]) -> ShownList:
         """Return the list with those of ``names`` at its end that it does not have; itself where it has all."""
         known = frozenset(self.names)
-        new = tuple(name for name in dict.fromkeys(names) if name not in known)
-        if not new:
-            return self
-        given = {name: reasons[name] for name in new} if reasons is not None else {}
-        return ShownList((*self.names, *new), {**self.reasons, **given})
+        new = {name: reasons[name] for name in names if name not in known}
+        return ShownList((*self.names, *new), {**self.reasons, **new}) if new else self
 
 
 class ListingRequest(NamedTuple):
@@ -99,6 +97,22 @@ def extend_shown(
     best = [ranked.name for ranked in request.ranking[:LATER_SKILLS] if ranked.name not in shown.names]
     shown = _append_fitting(shown, {name: new[name] for name in best}, count, budget)
     return shown, tuple(name for name in best if name not in shown.names)
+
+
+def cut_whole(shown: ShownList, count: CountNames, budget: int) -> ShownList:
+    """Return the list without skills that were shown only while everything fitted, as far as they do not fit now.
+
+    A filter was lifted since then, or the library has grown.
+    """
+    whole = [name for name in shown.names if shown.reasons[name] == WHOLE]
+    if not whole or count(shown.names) <= budget:
+        return shown
+
+    def keep(number: int) -> tuple[str, ...]:
+        gone = frozenset(whole[number:])
+        return tuple(name for name in shown.names if name not in gone)
+
+    return ShownList(keep(find_largest(len(whole), lambda number: count(keep(number)), budget)), shown.reasons)
 
 
 def has_room(shown: ShownList, count: CountNames, budget: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from prowess.select.shown_list import BEFORE, NO_ROOM
+from prowess.select.shown_list import NO_ROOM, WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,15 +54,15 @@ class ListingReasons(Mapping[str, str]):
         return dict, (dict(self),)
 
     def _explain_shown(self, name: str) -> str:
-        why = self._choice.reasons.get(name) or self._explain_unchosen()
+        why = self._choice.reasons.get(name)
+        if why is None or (why == WHOLE and self._choice.how == "all"):
+            why = self._explain_unchosen()
         if name in self._report.shortened:
             return f"{why}; the budget shortened its description"
         return f"{why}; the budget left out its description" if name in self._report.dropped else why
 
     def _explain_unchosen(self) -> str:
         """Return why a skill is shown for which no request was the reason."""
-        if self._choice.how == "chosen":
-            return BEFORE
         if self._choice.how == "picked":
             return "picked by the selector"
         return "everything is listed" if self._report.budget is None or self._report.is_cut else "everything fits"
