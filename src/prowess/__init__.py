@@ -88,13 +88,14 @@ if TYPE_CHECKING:
     from prowess.runtime.events import Event, log_events
     from prowess.runtime.fork import PreparedFork, fork_system_message, fork_user_message, subprocess_fork
     from prowess.runtime.session import Session
+    from prowess.search.encoder import Encoder
     from prowess.select.budget import BudgetReport, listing_costs, render_catalog
     from prowess.select.selectors import LexicalSelector, ModelDrivenSelector, Selector, SelectorChain, TagSelector
     from prowess.skills.catalog import Catalog
     from prowess.skills.instructions import LoadedSkill
     from prowess.skills.inventory import FileInfo, Inventory, inventory
     from prowess.skills.parse import ParsedSkill, parse_skill, parse_skill_file, read_metadata, validate
-    from prowess.skills.search import SearchHit
+    from prowess.skills.search_hits import SearchHit, SearchHits
     from prowess.skills.skill import Skill
     from prowess.skills.skill_source import SkillSource
     from prowess.sources.config_file import load_sources
@@ -181,6 +182,7 @@ _ROOMS = {
     "runtime.ambient_filter": "current_skill_filter skill_filter",
     "runtime.fork": "PreparedFork fork_system_message fork_user_message subprocess_fork",
     "runtime.session": "Session",
+    "search.encoder": "Encoder",
     "select.budget": "BudgetReport listing_costs render_catalog",
     "select.selectors": "LexicalSelector ModelDrivenSelector Selector SelectorChain TagSelector",
     "skills.catalog": "Catalog",
@@ -188,7 +190,7 @@ _ROOMS = {
     "skills.instructions": "LoadedSkill",
     "skills.inventory": "FileInfo Inventory inventory",
     "skills.parse": "ParsedSkill parse_skill parse_skill_file read_metadata validate",
-    "skills.search": "SearchHit",
+    "skills.search_hits": "SearchHit SearchHits",
     "skills.skill": "Skill",
     "sources.config_file": "load_sources",
     "sources.mcp.approvals": "Approvals",
@@ -216,7 +218,7 @@ _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split
 _MODULES = frozenset(("mcp", "otel", "sandbox"))
 # After `import prowess` alone, programs may write `prowess.errors.SkillError`, or `prowess.spec.render`.
 _REACHABLE = frozenset(
-    ("arguments", "discovery", "errors", "files", "hints", "limits", "model", "names", "skills", "spec")
+    ("arguments", "discovery", "errors", "files", "hints", "limits", "model", "names", "search", "skills", "spec")
 )
 
 
@@ -263,6 +265,7 @@ __all__ = [
     "DialectName",
     "DuplicateSkillError",
     "EmptySkillBodyError",
+    "Encoder",
     "EvalCase",
     "EvalReport",
     "EvalResult",
@@ -326,6 +329,7 @@ __all__ = [
     "ScriptResult",
     "Scripts",
     "SearchHit",
+    "SearchHits",
     "Selector",
     "SelectorChain",
     "Session",

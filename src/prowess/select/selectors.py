@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from prowess.arguments import check_count, check_method, check_texts
+from prowess.search.texts import tags_of
 from prowess.skills.catalog import Catalog
-from prowess.skills.search import tags_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable, Sequence
@@ -65,7 +65,11 @@ class LexicalSelector:
 
     def select(self, query: str, candidates: Sequence[Skill]) -> list[str]:
         """Return at most ``limit`` names, the best first."""
-        return [hit.name for hit in self._catalog_for(tuple(candidates)).search(query, self.limit)]
+        catalog = getattr(candidates, "catalog", None)  # a session says which catalogue its candidates are from
+        if not isinstance(catalog, Catalog):
+            catalog = self._catalog_for(tuple(candidates))
+        names = {skill.name for skill in candidates}
+        return [hit.name for hit in catalog.rank_skills(query, names, self.limit)]
 
     def _catalog_for(self, candidates: tuple[Skill, ...]) -> Catalog:
         """Return a catalogue of the candidates; its search index is kept for the next query over these candidates."""
