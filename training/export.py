@@ -1,4 +1,4 @@
-"""Write the files of the package's model from float weights: ``python -m training.export WEIGHTS VOCABULARY``.
+"""Write the files of the package's model from float weights: ``python -m training.export VOCABULARY WEIGHTS…``.
 
 It needs the packages numpy and onnx, and no torch. The weights of the layers and the embeddings of the words become
 int8 with a scale for each row. README.md says what that loses.
@@ -19,7 +19,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from prowess_retriever import model_files
-from training.lengths import REQUEST_TOKENS, SEARCHED_TOKENS
+from training.data import REQUEST_TOKENS, SEARCHED_TOKENS
 from training.weights import LAYERS, read_weights
 
 if TYPE_CHECKING:
@@ -142,8 +142,8 @@ def write_model(folder: Path, weights: Weights, vocabulary: bytes) -> None:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m training.export", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("weights", type=Path, help="a .safetensors file, or what train.py saved, without .00")
     parser.add_argument("vocabulary", type=Path, help="the vocab.txt of the base model")
+    parser.add_argument("weights", type=Path, nargs="+", help="the files of the base, then those that train.py saved")
     parser.add_argument("--folder", type=Path, default=model_files.FOLDER, help="where to write (%(default)s)")
     options = parser.parse_args(arguments)
     write_model(options.folder, read_weights(options.weights), options.vocabulary.read_bytes())

@@ -1,7 +1,9 @@
 """Text to token ids: the WordPiece tokenizer of BERT, uncased.
 
-It gives the ids that the package ``tokenizers`` gives for the vocabulary of all-MiniLM-L6-v2. It is written here because
-that package installs a client for downloads, which an offline package should not bring along.
+It gives the ids that the package ``tokenizers`` gives for the vocabulary of all-MiniLM-L6-v2. Only characters that came
+into Unicode after version 8 may differ, because each takes the classes of characters from the Unicode of its own
+language. It is written here because that package installs a client for downloads, which an offline package should not
+bring along.
 """
 
 from __future__ import annotations
@@ -27,24 +29,28 @@ _IDEOGRAPHS = (
 
 
 class Tokenizer:
-    """Splits texts into the ids of a vocabulary. It may be shared by threads."""
+    """Splits texts into the ids of a vocabulary, whose tokens come in the order of their ids.
+
+    ``start`` and ``end`` are the ids of the marks around each text. A tokenizer may be shared by threads. Raises
+    ``KeyError`` when the vocabulary lacks a mark.
+    """
 
     def __init__(self, vocabulary: Iterable[str]) -> None:
         self._ids = {token: number for number, token in enumerate(vocabulary)}
-        self._unknown, self._start, self._end = (self._ids[token] for token in (UNKNOWN, START, END))
+        self._unknown, self.start, self.end = (self._ids[token] for token in (UNKNOWN, START, END))
         self._letters = _Letters()
         self._splits: dict[str, list[int]] = {}
 
     def encode(self, text: str, length: int) -> list[int]:
         """Return the ids of ``text`` between the marks of its start and its end, cut at ``length`` ids in all."""
-        ids = [self._start]
+        ids = [self.start]
         # A line break always separates words, and only the first few lines of a long text matter.
         for line in text.split("\n"):
             for word in self._words(line):
                 ids += self._split_word(word)
             if len(ids) >= length:
                 break
-        return [*ids[: length - 1], self._end]
+        return [*ids[: length - 1], self.end]
 
     def _words(self, line: str) -> Iterator[str]:
         """The words of a line; the names of the special tokens are words of their own, also where they are written."""
@@ -99,7 +105,7 @@ class _Letters(dict[int, str]):
 def _clean_character(character: str) -> str:
     if character in "\t\n\r" or unicodedata.category(character) in {"Zs", "Zl", "Zp"}:
         return " "
-    if character == "\ufffd" or unicodedata.category(character) in {"Cc", "Cf", "Cn", "Co", "Cs"}:
+    if character == "\ufffd" or unicodedata.category(character) in {"Cc", "Cf", "Co", "Cs"}:
         return ""
     parts = [_lower_part(part) for part in unicodedata.normalize("NFD", character)]
     cleaned = "".join(parts)
