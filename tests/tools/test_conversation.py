@@ -581,8 +581,8 @@ def test_the_report_says_of_every_skill_why_it_is_shown_or_not(catalog: prowess.
     toolset.prompt(RECIPE)
     report = toolset.report()
     assert list(report.reasons) == list(catalog.names)
-    assert report.reasons["poem-review"].startswith("chosen for the first request (rank 1")
-    assert report.reasons["recipe-sort"].startswith("appended for a later request (rank 1")
+    assert report.reasons["poem-review"] == "chosen for the first request (rank 1; words: review, poem)"
+    assert report.reasons["recipe-sort"] == "appended for a later request (rank 1; words: sort, recipe)"
     assert report.reasons["garden-draft"] == "active"
     assert report.reasons["melody-draft"] == "not among the best for the request"
     assert "explicit_only" in report.reasons["melody-plan"]
