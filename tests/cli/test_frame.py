@@ -36,7 +36,7 @@ with open(os.environ["LOADED"], "w") as file:
 """
 HEAVY = {
     *("rich", "sqlite3", "httpx2", "asyncio", "zipfile", "tarfile", "tomllib", "pydantic", "yaml"),
-    *("subprocess", "ctypes", "difflib", "logging", "ssl", "importlib.metadata"),
+    *("subprocess", "ctypes", "difflib", "logging", "ssl", "importlib.metadata", "numpy", "onnxruntime"),
 }
 ROOMS = {"authoring", "fetch", "health", "install", "mcp", "runtime", "select", "sources", "tools"}
 """The parts of the library that a command which only looks at skills does without."""
@@ -64,8 +64,10 @@ USED: dict[str, set[str]] = {
     "show": {"ctypes"},
     "read": {"ctypes"},
     "trust list": {"ctypes", "runtime"},
-    "search": {"sqlite3"},
-    "prompt": {*_TALKING, "sqlite3"},
+    "search": {"ctypes", "sqlite3"},
+    "search (prepare)": {"ctypes", "sqlite3"},
+    "explain (query)": _TALKING,
+    "prompt": {*_TALKING, "ctypes", "sqlite3"},
     "doctor": {"ctypes", "health", "install", "runtime", "subprocess"},
     "trust grant": {"ctypes", "runtime"},
     "trust revoke": {"ctypes", "runtime"},
@@ -84,6 +86,7 @@ USED: dict[str, set[str]] = {
             "runtime",
             "select",
             "sources",
+            "sqlite3",
         ),
         *("ssl", "subprocess", "tools", "zipfile"),
     },
@@ -95,7 +98,7 @@ PLAIN = {"--version", "--help", "", "read", "activate", "call", "completion", "r
 BARS = {
     *("install", "sync", "update", "outdated", "verify", "link", "adopt", "check", "eval", "pack", "unpack", "doctor"),
     *("remove", "unlink", "trust grant"),
-    *("diff", "find", "install (list)"),
+    *("diff", "find", "install (list)", "search (prepare)"),
 }
 """Commands that draw progress bars on a terminal."""
 

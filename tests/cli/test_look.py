@@ -267,7 +267,7 @@ def test_an_explanation_says_why_models_do_not_see_a_skill(command: Command, pro
 def test_an_explanation_says_whether_the_listing_for_a_request_has_the_skill(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    query = ("--query", "profile a csv table")
+    query = ("--query", "profile a csv")
     assert "in the listing: everything fits" in command("explain", "csv-report", *query).out
     assert "in the listing" not in command("explain", "csv-report").out
     monkeypatch.setenv("PROWESS_BUDGET", "300")
@@ -321,7 +321,7 @@ def test_costs_are_told_apart_from_the_prompt_and_add_up(command: Command) -> No
     assert abs(sum(cost["tokens"] for cost in data["costs"]) - data["tokens"]) < 0.1 * data["tokens"]
 
 
-@pytest.mark.parametrize("words", [(), ("--query", "profile a csv table"), ("--dialect", "load_skill")])
+@pytest.mark.parametrize("words", [(), ("--query", "profile a csv"), ("--dialect", "load_skill")])
 def test_costs_are_of_what_lists_the_skills_and_the_tools_are_told_apart(
     command: Command, words: tuple[str, ...]
 ) -> None:
@@ -340,7 +340,7 @@ def test_a_budget_cuts_and_says_what(command: Command) -> None:
 
 
 def test_a_query_leaves_everything_while_it_fits_and_the_best_when_it_does_not(command: Command) -> None:
-    query = ("--query", "profile a csv table")
+    query = ("--query", "profile a csv")
     data = command("prompt", *query, "--json").data
     assert (len(data["listed"]), data["omitted"], data["selector"]) == (6, [], "auto")
     assert {row["reason"] for row in data["reasons"]} == {"everything fits"}
@@ -355,7 +355,7 @@ def test_a_query_leaves_everything_while_it_fits_and_the_best_when_it_does_not(c
 
 
 def test_what_a_choice_saves_is_told_with_the_reason_for_each_skill(command: Command) -> None:
-    words = ("prompt", "--query", "profile a csv table", "--budget", "300")
+    words = ("prompt", "--query", "profile a csv", "--budget", "300")
     data, err = command(*words, "--json").data, command(*words).err
     assert f"uncut, a listing of all 6 skills is about {data['whole_tokens']:,} tokens\n" in err
     (row,) = [row for row in err.splitlines() if row.startswith("  csv-report ")]
@@ -365,7 +365,7 @@ def test_what_a_choice_saves_is_told_with_the_reason_for_each_skill(command: Com
 
 
 def test_the_selector_decides_which_skills_a_query_leaves(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    query = ("prompt", "--query", "profile a csv table", "--json")
+    query = ("prompt", "--query", "profile a csv", "--json")
     data = command(*query, "--selector", "lexical").data
     assert data["listed"] == ["csv-report"]
     assert len(data["omitted"]) == 5
@@ -376,7 +376,7 @@ def test_the_selector_decides_which_skills_a_query_leaves(command: Command, monk
 
 
 def test_a_bare_listing_is_chosen_within_its_budget_and_says_why(command: Command) -> None:
-    data = command("prompt", "--query", "profile a csv table", "--style", "text", "--budget", "200", "--json").data
+    data = command("prompt", "--query", "profile a csv", "--style", "text", "--budget", "200", "--json").data
     assert data["listed"][0] == "csv-report"
     assert (data["shortened"], data["tokens"] <= 200) == ([], True)
     assert data["reasons"][0]["reason"].startswith("chosen for the first request (rank 1")

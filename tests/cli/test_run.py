@@ -244,7 +244,7 @@ def test_the_demonstration_chooses_from_500_skills_the_one_that_fits(demonstrati
     assert skills == 500 > chosen > 0
     assert tokens > 20_000
     assert fewer <= 4_000
-    assert re.search(r"^  invoice-check +chosen for the first request \(rank 1", demonstration, re.MULTILINE)
+    assert re.search(r"and why:\n  invoice-check +words: missing, invoice\n", demonstration)
 
 
 @pytest.mark.usefixtures("needs_sandbox")

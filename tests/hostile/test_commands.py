@@ -203,9 +203,22 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case(("read", "evil", "references/odd.md")),
         Case(("read", "evil", EVIL)),
     ),
-    "search": (Case(("search", "does", "evil")), Case(("search", EVIL))),
-    "explain": (Case(("explain", "evil")), Case(("explain", EVIL))),
-    "prompt": (Case(("prompt",), seen=False), Case(("prompt", "--style", "text", "--query", EVIL, "--tools"))),
+    "search": (
+        Case(("search", "does", "evil")),
+        Case(("search", "does", "evil", "--why")),
+        Case(("search", EVIL, "--why")),
+        Case(("search", "--prepare", "--words"), seen=False),
+    ),
+    "explain": (
+        Case(("explain", "evil")),
+        Case(("explain", EVIL)),
+        Case(("explain", "evil", "--query", EVIL)),
+    ),
+    "prompt": (
+        Case(("prompt",), seen=False),
+        Case(("prompt", "--style", "text", "--query", EVIL, "--tools")),
+        Case(("prompt", "--query", f"does evil {EVIL}", "--window", "5000"), seen=False),
+    ),
     "doctor": (Case(("doctor",)), Case(("doctor",), bad_lock), Case(("doctor",), mangled_grants)),
     "new": (
         Case(("new", f"x{EVIL}")),

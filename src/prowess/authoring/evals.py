@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.discovery.scan import scan
@@ -20,19 +20,31 @@ from prowess.files.read import OpenFile
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import SKILL_FILE
 from prowess.progress_steps import report_steps
+from prowess.search.listing_search import find_missing_words
+from prowess.select.auto_selector import AutoSelector
+from prowess.select.candidates import Candidates
 from prowess.select.selectors import LexicalSelector
 from prowess.select.steps import run_awaitable
+from prowess.skills.search_library import make_head_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from prowess.limits import Limits
+    from prowess.literals import Semantic
     from prowess.select.selectors import Selector
     from prowess.skills.catalog import Catalog
-    from prowess.skills.skill import Skill
 
 Outcome = Literal["hit", "miss", "quiet", "false-fire"]
 
+_OUTCOMES: dict[tuple[bool, bool], Outcome] = {
+    (True, True): "hit",
+    (True, False): "miss",
+    (False, True): "false-fire",
+    (False, False): "quiet",
+}
+"""The outcome of a case, by whether the query should find the skill and whether it does."""
+_MAX_RIVALS = 5
 _LIST_KEYS = ("evals", "triggers", "queries", "cases")
 _EVALS_FOLDER = "evals"
 _WHICH_SKILL_MESSAGE = (
@@ -50,6 +62,17 @@ class EvalCase(NamedTuple):
     source: str = ""
 
 
+class EvalRival(NamedTuple):
+    """A skill that a selector put before the one that a query should find, and why it fits the query.
+
+    ``why`` is that of a search: ``words: form, pdf`` with the words of the query that the skill has, ``meaning``, or
+    both. It is ``""`` for a skill that a search does not find by that query.
+    """
+
+    name: str
+    why: str
+
+
 @dataclass(frozen=True, slots=True)
 class EvalResult:
     """A case, what the selector picked (best first), and the outcome."""
@@ -57,6 +80,14 @@ class EvalResult:
     case: EvalCase
     picked: tuple[str, ...]
     outcome: Outcome
+    place: int | None = None
+    """The place of the skill among all that the selector picked, from 1; ``None`` when it was not picked."""
+    why: str = ""
+    """Of a wrong outcome: why the skill fits the query, as ``EvalRival.why`` says it."""
+    ahead: tuple[EvalRival, ...] = ()
+    """Of a miss: the skills that came before it, the first few."""
+    missing_words: tuple[str, ...] = ()
+    """Of a miss: the words of the query that the name, the description, the tags and triggers of the skill lack."""
 
     @property
     def right(self) -> bool:
@@ -98,30 +129,58 @@ def _share(part: int, rest: int) -> float | None:
 def evaluate(
     cases: Sequence[EvalCase], catalog: Catalog, *, selector: Selector | None = None, top: int = 1
 ) -> EvalReport:
-    """Judge each case: a skill is found when it is among the first ``top`` that the selector (lexical) picks.
+    """Judge each case: a skill is found when it is among the first ``top`` that the selector picks.
 
+    Without a selector, skills are ranked as a session ranks them by default: by words, and by meaning where
+    ``Catalog.prepare_search`` has prepared it. An ``AutoSelector`` is judged by its ranking, whatever fits its budget.
     Raises ``UnknownSkillError`` for a case about a skill that the catalogue does not have.
     """
-    chosen = selector or LexicalSelector()
-    # Models never see the others, so no selector is asked about them.
-    candidates = tuple(skill for skill in catalog if skill.model_invocable)
+    judge = _Judge(catalog, selector, top)
     steps = report_steps(cases, lambda case: case.query)
-    return EvalReport(tuple(_judge_case(case, catalog, chosen, candidates, top=top) for case in steps), top)
+    return EvalReport(tuple(judge.judge_case(case) for case in steps), top)
 
 
-def _judge_case(
-    case: EvalCase, catalog: Catalog, selector: Selector, candidates: tuple[Skill, ...], *, top: int
-) -> EvalResult:
-    name = catalog[case.skill].name
-    answer = selector.select(case.query, candidates)
-    picked = tuple(run_awaitable(answer) if inspect.isawaitable(answer) else answer)[:top]
-    outcomes: dict[tuple[bool, bool], Outcome] = {
-        (True, True): "hit",
-        (True, False): "miss",
-        (False, True): "false-fire",
-        (False, False): "quiet",
-    }
-    return EvalResult(case, picked, outcomes[case.should_trigger, name in picked])
+class _Judge:
+    """Judges cases over one catalogue with one selector."""
+
+    def __init__(self, catalog: Catalog, selector: Selector | None, top: int) -> None:
+        self._catalog = catalog
+        self._selector = selector.base if isinstance(selector, AutoSelector) else selector
+        # A reason names only what can have been the reason.
+        self._semantic: Semantic = False if isinstance(selector, LexicalSelector) else "auto"
+        self._top = top
+        # Models never see the others, so no selector is asked about them.
+        self._candidates = Candidates((skill for skill in catalog if skill.model_invocable), catalog)
+
+    def judge_case(self, case: EvalCase) -> EvalResult:
+        """Return the result of one case; the reasons are found out for a wrong outcome only."""
+        skill = self._catalog[case.skill]
+        ranking = self._rank_names(case.query)
+        place = ranking.index(skill.name) + 1 if skill.name in ranking else None
+        is_found = place is not None and place <= self._top
+        result = EvalResult(case, ranking[: self._top], _OUTCOMES[case.should_trigger, is_found], place)
+        if result.right:
+            return result
+        before = ranking[: place - 1 if place else None][:_MAX_RIVALS] if result.outcome == "miss" else ()
+        reasons = self._find_reasons(case.query, (*before, skill.name))
+        return replace(
+            result,
+            why=reasons.get(skill.name, ""),
+            ahead=tuple(EvalRival(name, reasons.get(name, "")) for name in before),
+            missing_words=find_missing_words(make_head_text(skill), case.query) if result.outcome == "miss" else (),
+        )
+
+    def _rank_names(self, query: str) -> tuple[str, ...]:
+        """Return the names that fit a query, the best first."""
+        if self._selector is None:
+            return tuple(hit.name for hit in self._candidates.rank(query, len(self._candidates)))
+        answer = self._selector.select(query, self._candidates)
+        return tuple(dict.fromkeys(run_awaitable(answer) if inspect.isawaitable(answer) else answer))
+
+    def _find_reasons(self, query: str, names: tuple[str, ...]) -> dict[str, str]:
+        """Return why some skills fit a query, by name; a skill that a search does not find has none."""
+        hits = self._catalog.rank_skills(query, frozenset(names), len(names), semantic=self._semantic)
+        return {hit.name: hit.why for hit in hits}
 
 
 def load_evals(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -> tuple[EvalCase, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
 
 from prowess.arguments import raise_bad_argument
@@ -35,6 +36,11 @@ class Encoder(Protocol):
     def encode_skills(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors of skills; a text that is too long for the encoder is cut by it."""
         ...
+
+
+def is_encoder_installed() -> bool:
+    """Return whether the extra ``semantic`` is installed; nothing is loaded to find out."""
+    return find_spec("prowess_retriever") is not None
 
 
 def load_installed_encoder() -> Encoder | None:

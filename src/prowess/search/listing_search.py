@@ -1,4 +1,4 @@
-"""A search over skills that are only listed, as in the index of a site: by words, with an index in memory."""
+"""A search over what a listing says of skills, as in the index of a site: by words, with an index in memory."""
 
 from __future__ import annotations
 
@@ -14,6 +14,17 @@ if TYPE_CHECKING:
 
     from prowess.limits import Limits
     from prowess.search.texts import Searchable
+
+
+def find_missing_words(text: SkillText, request: str) -> tuple[str, ...]:
+    """Return the words of a request that a text of a skill does not have, in their order, without stop words."""
+    database = IndexDatabase()
+    try:
+        with database.write():
+            row = database.put_row(b"", text)
+        return tuple(word for word in split_request(request) if not database.find_matched(word, [row]))
+    finally:
+        database.close()
 
 
 def rank_listing(skills: Sequence[Searchable], request: str, limits: Limits) -> list[tuple[int, float]]:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Self
 
+    from prowess.literals import Semantic
     from prowess.skills.search_hits import SearchHits
     from prowess.skills.skill import Skill
 
@@ -48,10 +49,10 @@ class Candidates(tuple["Skill", ...]):  # noqa: SLOT001 - a tuple with slots can
         """Return the candidates of these names, sorted by name."""
         return self.narrow(self.by_name[name] for name in sorted(set(names)) if name in self.by_name)
 
-    def rank(self, query: str, limit: int) -> SearchHits:
-        """Return at most ``limit`` of the candidates that fit ``query``, the best first."""
+    def rank(self, query: str, limit: int, semantic: Semantic = "auto") -> SearchHits:
+        """Return at most ``limit`` of the candidates that fit ``query``, the best first; ``False``: by words alone."""
         among = None if len(self) == len(self.catalog) else self.by_name
-        return self.catalog.rank_skills(query, among, limit)
+        return self.catalog.rank_skills(query, among, limit, semantic=semantic)
 
 
 class CandidateCache:

@@ -55,7 +55,7 @@ class TagSelector:
 
 
 class LexicalSelector:
-    """Shows the skills whose words fit the query best."""
+    """Shows the skills whose words fit the query best. Meaning does not count, also where it is prepared."""
 
     strict = False
 
@@ -66,7 +66,8 @@ class LexicalSelector:
 
     def select(self, query: str, candidates: Sequence[Skill]) -> list[str]:
         """Return at most ``limit`` names, the best first."""
-        return [hit.name for hit in self._plain_lists.get_candidates(candidates).rank(query, self.limit)]
+        hits = self._plain_lists.get_candidates(candidates).rank(query, self.limit, semantic=False)
+        return [hit.name for hit in hits]
 
 
 class SelectorChain:

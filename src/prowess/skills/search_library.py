@@ -201,6 +201,11 @@ def _read_head(skill: Skill, file: OpenFile) -> tuple[Skill | Frontmatter, int]:
     return document.front, document.body_offset
 
 
+def make_head_text(skill: Skill) -> SkillText:
+    """The texts of a skill that stand in its head: its name, its description, its tags and triggers."""
+    return _make_text(skill, "", "")
+
+
 def _make_text(head: Skill | Frontmatter, body: str, state: str) -> SkillText:
     return texts.SkillText(head.name, head.description.strip(), _make_labels(head), body, state)
 

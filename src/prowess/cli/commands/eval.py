@@ -13,7 +13,9 @@ from prowess.cli.completions import complete_skill_or_path
 from prowess.cli.options import CatalogFlags, catalog_options, json_option
 from prowess.cli.own_skills import find_own_paths
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Block, Line, Span, Style, Table, Title, line
+from prowess.cli.render.blocks import Block, Line, Span, Table, Title, line
+from prowess.cli.search_modes import MODE_WORDS, prepare_catalog
+from prowess.cli.selection import SELECTOR_NAMES
 from prowess.cli.shown_paths import shorten_path
 from prowess.cli.skill_lookup import find_path, load_catalog, load_cli_settings
 from prowess.discovery.scan import scan
@@ -27,13 +29,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
+    from prowess.literals import SearchMode
+    from prowess.select.selectors import Selector
 
 _SELECTOR_NOTES = {
+    "auto": "measured with the selector that sessions have by default, which ranks by {}; no model is asked",
     "lexical": "measured with the lexical selector: words in common with the query, ranked; no model is asked",
     "all": "measured with the selector that picks every skill, and leaves the choice to a model; no model is asked",
 }
-"""What each selector measures, in a sentence."""
-_STYLES: dict[str, Style] = {"hit": "good", "quiet": "good", "miss": "bad", "false-fire": "bad"}
+"""What each selector measures, in a sentence; the blank is what a search goes by."""
+_PLACES = {1: "first", 2: "second", 3: "third"}
 
 
 @new_command(
@@ -48,7 +53,7 @@ _STYLES: dict[str, Style] = {"hit": "good", "quiet": "good", "miss": "bad", "fal
     "--min", "least", type=click.FloatRange(0, 1), help="The share of queries that must come out right; 1 by default."
 )
 @click.option("--top", type=click.IntRange(1), help="A skill counts as found if it is among the first so many.")
-@click.option("--selector", type=click.Choice(("lexical", "all")), help="What picks skills for a query.")
+@click.option("--selector", type=click.Choice(SELECTOR_NAMES), help="What picks skills for a query.")
 @catalog_options
 @json_option
 def command(
@@ -67,20 +72,26 @@ def command(
     with "skill" in each entry, or as {"skill": NAME, "queries": [...]}. If there is no such path, NAME is the name of a
     skill. Without PATH the skill in this folder is tested, or the skills of the project.
 
+    For each query that misses its skill you see which skills came before it and by which words, and which words of the
+    query its description lacks. Skills are ranked as 'prowess search' ranks them. If the extra 'semantic' is installed,
+    their meaning is prepared first, so that the result does not depend on earlier searches.
+
     Exit status 1: a query came out wrong; with --min, a smaller share of them came out right (--min 0 only reports).
     """
     settings = load_cli_settings(min=least, top=top, selector=selector, **where)
     paths = (_to_skill_folder(find_path(settings, path)),) if path else find_own_paths(settings)
     cases = _load_cases(paths)
-    named = settings.text("selector")
-    chosen = LexicalSelector() if named == "lexical" else ModelDrivenSelector()
     catalog = load_catalog(settings)
     # The skills of the first path win over later ones, and all of these over the standard places.
     for place in reversed(paths):
         catalog = _load_competitors(place, named=bool(settings.names("folders"))) | catalog
+    named = settings.text("selector")
+    # Prepared at once: a test must not come out otherwise because somebody has searched before.
+    mode = prepare_catalog(catalog) if named == "auto" else None
+    selectors: dict[str, Selector] = {"lexical": LexicalSelector(max(len(catalog), 1)), "all": ModelDrivenSelector()}
     with printer.show_progress("asking"):
-        report = evaluate(cases, catalog, selector=chosen, top=settings.number("top") or 1)
-    outcome = _EvalOutcome(report, len(catalog), named, float(settings["min"]))  # type: ignore[arg-type]  # a share is a number
+        report = evaluate(cases, catalog, selector=selectors.get(named), top=settings.number("top") or 1)
+    outcome = _EvalOutcome(report, len(catalog), named, mode, float(settings["min"]))  # type: ignore[arg-type]  # a share is a number
     printer.print_answer(lambda: _to_dict(outcome), lambda: _to_blocks(outcome), as_data=as_data)
     return 0 if outcome.passed else 1
 
@@ -111,6 +122,8 @@ class _EvalOutcome(NamedTuple):
     report: EvalReport
     skills: int
     selector: str
+    mode: SearchMode | None
+    """What the default selector went by; ``None`` for another selector."""
     least: float
 
     @property
@@ -135,6 +148,7 @@ def _to_dict(outcome: _EvalOutcome) -> dict[str, object]:
         "cases": len(report.results),
         "skills": outcome.skills,
         "selector": outcome.selector,
+        "mode": outcome.mode,
         "top": report.top,
         "min": outcome.least,
         "passed": outcome.passed,
@@ -148,6 +162,10 @@ def _to_dict(outcome: _EvalOutcome) -> dict[str, object]:
                 "should_trigger": r.case.should_trigger,
                 "outcome": r.outcome,
                 "picked": list(r.picked),
+                "place": r.place,
+                "why": r.why,
+                "ahead": [{"name": rival.name, "why": rival.why} for rival in r.ahead],
+                "missing_words": list(r.missing_words),
                 "source": r.case.source,
             }
             for r in report.results
@@ -164,7 +182,8 @@ def _to_blocks(outcome: _EvalOutcome) -> Iterator[Block]:
     wrong = [result for result in report.results if not result.right]
     if wrong:
         yield Title("Came out wrong")
-        yield Table([_result_to_row(result) for result in wrong], head=("", "skill", "won instead", "query"), indent=2)
+        for result in wrong:
+            yield from _wrong_to_blocks(result)
         winners = _count_winners(wrong)
         if winners:
             yield Title("Who won instead")
@@ -173,7 +192,8 @@ def _to_blocks(outcome: _EvalOutcome) -> Iterator[Block]:
     yield line(*_describe_verdict(outcome), f" (among {format_count(outcome.skills, 'skill')}, first {report.top})")
     for what, share in (("hit rate", report.hit_rate), ("false fires", report.false_fire_rate)):
         yield line(f"{what}: {'no such queries' if share is None else f'{share:.0%}'}", indent=2)
-    yield line(_SELECTOR_NOTES[outcome.selector], indent=2)
+    went_by = MODE_WORDS[outcome.mode] if outcome.mode else ""
+    yield line(_SELECTOR_NOTES[outcome.selector].format(went_by), indent=2)
     sources = sorted({result.case.source for result in report.results})
     yield line((f"from {', '.join(map(shorten_path, sources))}", "dim"), indent=2)
 
@@ -191,10 +211,31 @@ def _describe_verdict(outcome: _EvalOutcome) -> Iterator[Span]:
         yield f"; wanted {outcome.least:.0%}"
 
 
-def _result_to_row(result: EvalResult) -> tuple[tuple[str, Style], tuple[str, Style], str, str]:
-    others = [name for name in result.picked if name != result.case.skill]
-    won = ", ".join(others) or "nobody" if result.outcome == "miss" else ""
-    return (result.outcome, _STYLES[result.outcome]), (result.case.skill, "name"), won, result.case.query
+def _wrong_to_blocks(result: EvalResult) -> Iterator[Block]:
+    """Return a query that came out wrong: what was expected, what came instead, and why."""
+    yield line((f"{result.outcome}: ", "bad"), result.case.query, indent=2)
+    if result.outcome == "false-fire":
+        yield line("finds ", (result.case.skill, "name"), _in_brackets(result.why), indent=4)
+        return
+    yield line("should find ", (result.case.skill, "name"), f", which {_describe_place(result)}", indent=4)
+    for rival in result.ahead:
+        yield line("before it: ", (rival.name, "name"), _in_brackets(rival.why), indent=4)
+    left_out = (result.place - 1 if result.place else len(result.ahead)) - len(result.ahead)
+    if left_out > 0:
+        yield line(f"and {left_out:,} more", indent=4)
+    if result.missing_words:
+        yield line(f"its name, description and tags lack: {', '.join(result.missing_words)}", indent=4)
+
+
+def _in_brackets(why: str) -> str:
+    return f" ({why})" if why else ""
+
+
+def _describe_place(result: EvalResult) -> str:
+    """Return where the skill of a query came, and why."""
+    if result.place is None:
+        return "does not come at all"
+    return f"comes {_PLACES.get(result.place, f'in place {result.place:,}')}{_in_brackets(result.why)}"
 
 
 def _count_winners(wrong: list[EvalResult]) -> list[tuple[str, int]]:

@@ -25,6 +25,7 @@ from prowess.spec.quantities import format_count
 from prowess.spec.render import render_entries
 from prowess.spec.tokens import estimate_tokens
 from prowess.tools.dialects import DIALECTS
+from prowess.tools.listing_reasons import ListingReasons
 from prowess.tools.toolset import Toolset
 
 if TYPE_CHECKING:
@@ -117,7 +118,8 @@ class _Prompt:
         self.tools: list[JsonSchemaTool] = []
         if is_bare:
             self.text, report = fit_listing(session.candidates(query), self._budget, self._render_entries)
-            report = replace(report, reasons=session.choose(query, LineRoom()).reasons)
+            reasons = ListingReasons(session, session.choose(query, LineRoom()), report, None)
+            report = replace(report, reasons=reasons)
         else:
             self.text = self._toolset.prompt(query)
             report = self._toolset.report()

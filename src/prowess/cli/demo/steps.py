@@ -269,22 +269,19 @@ class _DemoProject:
         whole = prowess.Toolset(prowess.Session(library, selector=None)).prompt()
         toolset = prowess.Toolset(prowess.Session(library))
         chosen = toolset.prompt(_LIBRARY_REQUEST)
-        report = toolset.report()
         figures = {
             f"all {len(library)} listed": prowess.estimate_tokens(whole),
-            f"the best {len(report.shown)} listed": prowess.estimate_tokens(chosen),
+            f"the best {len(toolset.report().shown)} listed": prowess.estimate_tokens(chosen),
         }
-        names = report.shown[:_SHOWN_CHOICES]
-        width = max(map(len, names))
-        choices = [
-            line((f"{name:{width}}  ", "name"), _truncate(report.reasons[name], indent=width + 4), indent=2)
-            for name in names
-        ]
-        note = "A later request only appends. The others are a search away: search_skills."
-        return DemoStep(
-            f"A library of {len(library)} skills, and what a request needs of it",
-            (line(("person ", "title"), _LIBRARY_REQUEST), _draw_chart(figures), *choices, line((note, "dim"))),
+        best = library.search(_LIBRARY_REQUEST, _SHOWN_CHOICES)
+        blocks = (
+            line(("person ", "title"), _LIBRARY_REQUEST),
+            _draw_chart(figures),
+            line("the first of them, and why:"),
+            Table([((hit.name, "name"), hit.why) for hit in best], indent=2),
+            line(("Later requests only append. The others are a search away: search_skills.", "dim")),
         )
+        return DemoStep(f"A library of {len(library)} skills, and what one request needs of it", blocks)
 
 
 def _draw_chart(figures: dict[str, int]) -> Table:
