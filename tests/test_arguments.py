@@ -123,8 +123,10 @@ MISTAKES: dict[str, tuple[Mistake, str]] = {
     ),
     "a selector that selects nothing": (
         lambda p, catalog, _: p.Session(catalog, selector="lexical"),
-        "selector has a method select(), which the text 'lexical' has not; "
-        'pass a prowess.Selector, "auto", or None to show everything',
+        (
+            "selector has a method select(), which the text 'lexical' has not; "
+            'pass a prowess.Selector, "auto", or None to show everything'
+        ),
     ),
     "a budget that is no number": (
         lambda p, _, __: p.AutoSelector("many"),
@@ -132,8 +134,10 @@ MISTAKES: dict[str, tuple[Mistake, str]] = {
     ),
     "a ranking that filters": (
         lambda p, _, __: p.AutoSelector(base=p.TagSelector(["a"])),
-        "base is a selector that ranks, and TagSelector keeps the order of names; "
-        "pass SelectorChain(TagSelector(…), AutoSelector(…))",
+        (
+            "base is a selector that ranks, and TagSelector keeps the order of names; "
+            "pass SelectorChain(TagSelector(…), AutoSelector(…))"
+        ),
     ),
     "a reordering that cannot be called": (
         lambda p, _, __: p.RerankSelector(p.LexicalSelector(), "model"),
