@@ -571,6 +571,36 @@ def test_a_catalogue_and_what_was_made_of_it_go_together() -> None:
     assert kept(PROMPT_CACHE) <= before
 
 
+class FirstNames:
+    """A ranking that costs nothing, whatever the size of the library."""
+
+    def select(self, query: str, candidates: Sequence[prowess.Skill]) -> list[str]:  # noqa: ARG002 - the protocol
+        return [skill.name for skill in candidates[:100]]
+
+
+def test_no_more_is_counted_in_a_larger_library() -> None:
+    """Counting tokens is most of the work of a prompt. Thousands of entries would take longer than searching them."""
+
+    def count_work(size: int) -> int:
+        counted = 0
+
+        def count(text: str) -> int:
+            nonlocal counted
+            counted += len(text)
+            return prowess.estimate_tokens(text)
+
+        skills = (make_skill(f"skill-{number:04}", "Does one of the many things.") for number in range(size))
+        session = Session(prowess.Catalog(skills), selector=AutoSelector(BUDGET, base=FirstNames()))
+        toolset = Toolset(session, tokens=count)
+        for query in ("", POEM, RECIPE):
+            toolset.prompt(query)
+            toolset.tools(query)
+        return counted
+
+    small, large = count_work(100), count_work(2_000)
+    assert 0 < large <= 1.5 * small
+
+
 # -- reports ----------------------------------------------------------------------------------------------------------
 
 
