@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from prowess import mcp, otel
     from prowess.authoring.check import CheckReport, check
-    from prowess.authoring.evals import EvalCase, EvalReport, EvalResult, evaluate, load_evals
+    from prowess.authoring.evals import EvalCase, EvalReport, EvalResult, EvalRival, evaluate, load_evals
     from prowess.authoring.findings import Finding
     from prowess.authoring.fix import Fix, apply_fix, fix
     from prowess.authoring.new import create_skill
@@ -140,7 +140,7 @@ __version__ = "0.1.0"
 # start of every program that has a use for skills only later (the bench row "import prowess").
 _ROOMS = {
     "authoring.check": "CheckReport check",
-    "authoring.evals": "EvalCase EvalReport EvalResult evaluate load_evals",
+    "authoring.evals": "EvalCase EvalReport EvalResult EvalRival evaluate load_evals",
     "authoring.findings": "Finding",
     "authoring.fix": "Fix apply_fix fix",
     "authoring.new": "create_skill",
@@ -277,6 +277,7 @@ __all__ = [
     "EvalCase",
     "EvalReport",
     "EvalResult",
+    "EvalRival",
     "Event",
     "Explanation",
     "FetchError",

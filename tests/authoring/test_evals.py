@@ -57,6 +57,68 @@ def test_any_selector_can_be_judged_and_top_says_how_far_it_counts(catalog: prow
     assert outcomes(prowess.evaluate(cases, catalog, selector=Waiting(), top=2)) == ["hit"]
 
 
+def make_catalog(**descriptions: str) -> prowess.Catalog:
+    """Skills of these names, with hyphens for underscores, and these descriptions."""
+    sources = [
+        prowess.Source.inline(name.replace("_", "-"), text, "Do it.\n", tags=("ledger",))
+        for name, text in descriptions.items()
+    ]
+    return prowess.Catalog.from_sources(sources)
+
+
+def test_a_miss_names_the_skills_before_it_and_the_words_that_brought_them_there() -> None:
+    catalog = make_catalog(
+        report="Writes a report.",
+        invoice_check="Checks invoices: missing amounts, missing invoices.",
+        table="Makes a table for a report.",
+        title="Titles a report.",
+    )
+    (result,) = prowess.evaluate([prowess.EvalCase("a report of missing invoices", "report")], catalog).results
+    assert (result.outcome, result.place) == ("miss", 2)
+    assert result.ahead == (prowess.EvalRival("invoice-check", "words: missing, invoices"),)
+    assert result.why == "words: report"
+    assert result.missing_words == ("missing", "invoices")
+
+
+def test_a_miss_of_a_skill_that_no_word_finds_says_that_all_words_are_missing() -> None:
+    catalog = make_catalog(report="Writes reports.", **{f"total_{n}": f"Adds up {n} totals." for n in "abcdefg"})
+    (result,) = prowess.evaluate([prowess.EvalCase("sum totals", "report")], catalog).results
+    assert (result.outcome, result.place, result.why) == ("miss", None, "")
+    assert [rival.why for rival in result.ahead] == ["words: totals"] * 5
+    assert result.missing_words == ("sum", "totals")
+
+
+def test_words_in_the_name_in_tags_and_in_other_forms_are_not_missing() -> None:
+    catalog = make_catalog(csv_report="Writes tables.", ledger="Reports tables: a table of ledgers in CSV reports.")
+    (result,) = prowess.evaluate([prowess.EvalCase("report csv table ledgers colour", "csv-report")], catalog).results
+    assert (result.outcome, result.missing_words) == ("miss", ("colour",))
+
+
+def test_a_false_fire_says_by_which_words(catalog: prowess.Catalog) -> None:
+    cases = [prowess.EvalCase("a poem about a csv", "csv-report", should_trigger=False)]
+    (result,) = prowess.evaluate(cases, catalog).results
+    assert (result.outcome, result.place, result.why) == ("false-fire", 1, "words: csv")
+    assert (result.ahead, result.missing_words) == ((), ())
+
+
+def test_what_came_out_right_needs_no_reason(catalog: prowess.Catalog) -> None:
+    (result,) = prowess.evaluate([prowess.EvalCase("profile a csv", "csv-report")], catalog).results
+    assert (result.place, result.why, result.ahead, result.missing_words) == (1, "", (), ())
+
+
+def test_skills_that_another_selector_puts_first_are_named_too(catalog: prowess.Catalog) -> None:
+    (result,) = prowess.evaluate([prowess.EvalCase("a csv", "csv-report")], catalog, selector=Waiting()).results
+    assert (result.place, result.ahead) == (2, (prowess.EvalRival("release-notes", ""),))
+
+
+def test_the_default_selector_is_judged_by_its_ranking_though_everything_fits(catalog: prowess.Catalog) -> None:
+    cases = [prowess.EvalCase("what is in this csv file?", "csv-report")]
+    for selector in (None, prowess.AutoSelector(), prowess.AutoSelector(base=prowess.LexicalSelector())):
+        assert outcomes(prowess.evaluate(cases, catalog, selector=selector)) == ["hit"]
+    worst = prowess.AutoSelector(base=Waiting())
+    assert outcomes(prowess.evaluate(cases, catalog, selector=worst)) == ["miss"]
+
+
 def test_a_case_about_an_unknown_skill_is_an_error(catalog: prowess.Catalog) -> None:
     with pytest.raises(UnknownSkillError):
         prowess.evaluate([prowess.EvalCase("x", "nope")], catalog)

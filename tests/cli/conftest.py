@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import importlib
 import json
 import os
 import pty
@@ -147,9 +148,20 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def command(project: Path) -> Command:  # noqa: ARG001 - a fixture for its effect
-    """A command line in this process."""
+def command(project: Path, monkeypatch: pytest.MonkeyPatch) -> Command:  # noqa: ARG001 - a fixture for its effect
+    """A command line in this process, as if the extra ``semantic`` were not installed: the encoder takes a while."""
+    monkeypatch.setitem(sys.modules, "prowess_retriever", None)  # Python takes such a module for a missing one
     return Command()
+
+
+@pytest.fixture
+def command_with_encoder(command: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """A command line in this process, with the encoder of the extra ``semantic``."""
+    monkeypatch.delitem(sys.modules, "prowess_retriever")
+    model_files = importlib.import_module("prowess_retriever.model_files")
+    if not (model_files.FOLDER / model_files.MANIFEST).exists():
+        pytest.skip("NOT TESTED: commands with the encoder; the files of its model are not in this checkout")
+    return command
 
 
 @pytest.fixture

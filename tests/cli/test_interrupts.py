@@ -7,19 +7,27 @@ import json
 import os
 import pty
 import select
+import signal
 import struct
 import subprocess
 import sys
 import termios
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from tests.cli.samples import another, installed
 from tests.fork_server import fork_server_for
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
     from tests.cli.conftest import Command
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that are interrupted on their own")
@@ -105,6 +113,49 @@ def test_control_c_at_the_question_means_no(project: Path, command: Command) -> 
     assert shown.endswith("interrupted\r\n")
     assert (project / ".prowess/skills/local/notes").exists()
     assert command("verify").status == 0
+
+
+class InterruptedEncoder:
+    """An encoder that is told how many texts it may encode before somebody presses Ctrl-C."""
+
+    name = "interrupted"
+
+    def __init__(self) -> None:
+        self.before_interrupt = sys.maxsize
+        self.encoded: list[str] = []
+
+    def encode_skills(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if len(self.encoded) >= self.before_interrupt:
+            signal.raise_signal(signal.SIGINT)
+        self.encoded += texts
+        return np.full((len(texts), 4), 0.5, np.float32)
+
+    encode_requests = encode_skills
+
+
+def test_control_c_while_a_search_is_prepared_keeps_what_was_done(
+    project: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(150):
+        file = project / ".agents" / "skills" / f"skill-{number}" / "SKILL.md"
+        file.parent.mkdir()
+        file.write_text(f"---\nname: skill-{number}\ndescription: Does {number}.\n---\nx\n", encoding="utf-8")
+    encoder = InterruptedEncoder()
+    installed_package = ModuleType("prowess_retriever")
+    installed_package.__spec__ = ModuleSpec("prowess_retriever", None)
+    vars(installed_package)["load_encoder"] = lambda: encoder
+    monkeypatch.setitem(sys.modules, "prowess_retriever", installed_package)
+    encoder.before_interrupt = 1
+    ran = command("search", "--prepare")
+    kept = set(encoder.encoded)
+    assert (ran.status, ran.out) == (130, "")
+    assert ran.err.split("\n", 1)[0] == "What was prepared is kept: the next time, the preparation goes on from there."
+    assert ran.err.endswith("\ninterrupted\n")
+    assert 0 < len(kept) < 156
+    assert command("search", "csv", "--json").data["mode"] == "words", "never by half of the vectors"
+    encoder.before_interrupt, encoder.encoded = sys.maxsize, []
+    assert "156 skills go by words and meaning" in command("search", "--prepare").out
+    assert (len(encoder.encoded), kept & set(encoder.encoded)) == (156 - len(kept), set())
 
 
 def pressed(words: tuple[str, ...], at: int) -> tuple[int, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -244,6 +245,54 @@ def test_a_search_gives_the_best_first_and_status_1_for_nothing(command: Command
     ran = command("search", "zebra")
     assert (ran.status, ran.out) == (1, "")
     assert "Nothing among 6 skills fits." in ran.err
+
+
+def test_a_search_says_why_each_skill_fits(command: Command) -> None:
+    ran = command("search", "profile", "this", "csv", "--why")
+    assert re.match(r"csv-report  Profiles a CSV .+\n    \d+\.\d\d  words: profile, csv\n", ran.out)
+    assert "words:" not in command("search", "profile", "this", "csv").out
+    data = command("search", "profile", "this", "csv", "--json").data
+    assert (data["mode"], data["skills"], data["hits"][0]["why"]) == ("words", 6, "words: profile, csv")
+
+
+def test_instructions_are_searched_too(command: Command, project: Path) -> None:
+    put(project / ".agents" / "skills", "plain", body="Only here: a quagga.\n")
+    assert [hit["name"] for hit in command("search", "quagga", "--json").data["hits"]] == ["plain"]
+
+
+def test_without_the_extra_a_search_tells_of_meaning_only_where_it_may_help(command: Command) -> None:
+    advice = "searched by words alone; to search by meaning too, install Prowess with the extra 'semantic'"
+    assert command("search", "csv").err == ""
+    assert command("search", "csv", "--why", "--words").err == ""
+    for words in (("zebra",), ("csv", "--why"), ("--prepare",)):
+        assert advice in command("search", *words).err, words
+        assert command("search", *words, "--json").err == ""
+
+
+def test_preparing_needs_no_query_and_a_search_needs_one_of_both(command: Command, project: Path) -> None:
+    ran = command("search", "--prepare")
+    assert (ran.status, ran.out) == (0, "Prepared: searches among 6 skills go by words.\n")
+    data = command("search", "--prepare", "--json").data
+    assert (data["mode"], data["skills"], data["hits"]) == ("words", 6, [])
+    assert command("search", "--prepare", "csv", "--json").data["hits"][0]["name"] == "csv-report"
+    ran = command("search")
+    assert (ran.status, "Missing argument 'QUERY...'" in ran.err) == (2, True)
+    shutil.rmtree(project / ".agents")
+    assert command("search", "--prepare").out == "Prepared: searches among 0 skills go by words.\n"
+
+
+def test_with_the_extra_a_search_goes_by_meaning_once_it_is_prepared(command_with_encoder: Command) -> None:
+    command = command_with_encoder
+    ran = command("search", "csv", "--json")
+    assert (ran.data["mode"], ran.err) == ("words", "")
+    assert "with --prepare, once, it searches by meaning too" in command("search", "csv").err
+    ran = command("search", "--prepare")
+    assert (ran.out, ran.err) == ("Prepared: searches among 6 skills go by words and meaning.\n", "")
+    ran = command("search", "profile", "a", "csv", "--why")
+    assert ("words: profile, csv; meaning\n" in ran.out, ran.err) == (True, "")
+    assert command("search", "csv", "--json").data["mode"] == "words+meaning"
+    assert command("search", "csv", "--words", "--json").data["mode"] == "words"
+    assert command("search", "csv", "--words").err == ""
 
 
 def test_an_explanation_names_the_winner_the_losers_and_every_place(command: Command, project: Path) -> None:

@@ -82,7 +82,7 @@ WORKS = {
     "adopt": Work(("adopt", "--yes"), 6, lambda: None),
     "check": Work(("check", str(SKILLS)), 2, lambda: None),
     "check --fix": Work(("check", str(SKILLS), "--fix"), 2, lambda: None),
-    "eval": Work(("eval", str(SKILLS / "csv-report")), 2, with_evals),
+    "eval": Work(("eval", str(SKILLS / "csv-report"), "--selector", "lexical"), 2, with_evals),
     "pack": Work(("pack", str(SKILLS / "csv-report")), 4, lambda: None),
     "unpack": Work(("unpack", "packed.skill", "--dir", "out"), 4, packed),
     "doctor": Work(("doctor",), 11, lambda: None),

@@ -54,7 +54,10 @@ def test_the_evals_of_a_new_skill_pass(command: Command, description: str) -> No
     assert (ran.status, ran.data["cases"], ran.data["hit_rate"], ran.data["false_fire_rate"]) == (0, 2, 1.0, 0.0)
 
 
-@pytest.mark.parametrize(("selector", "words"), [("lexical", "words in common"), ("all", "every skill")])
+@pytest.mark.parametrize(
+    ("selector", "words"),
+    [("auto", "by default, which ranks by words;"), ("lexical", "words in common"), ("all", "every skill")],
+)
 def test_an_eval_says_what_it_measures_with(command: Command, selector: str, words: str) -> None:
     command("new", "weekly-report", "--dir", "mine", "--with", "evals")
     ran = command("eval", "mine/weekly-report", "--selector", selector)
@@ -301,6 +304,47 @@ def test_evals_tell_hits_misses_and_who_won_instead(command: Command, project: P
     data = command("eval", str(file), "--json").data
     assert [(row["outcome"], row["picked"]) for row in data["results"]] == [("miss", ["release-notes"])]
     assert "Who won instead" in command("eval", str(file)).out
+
+
+def test_a_miss_says_to_whom_it_was_lost_and_what_the_description_lacks(command: Command, project: Path) -> None:
+    cases = [
+        {"query": "draft release notes from git", "skill": "csv-report"},
+        {"query": "zebra", "skill": "csv-report"},
+        {"query": "profile a csv", "skill": "csv-report", "should_trigger": False},
+    ]
+    (project / "evals.json").write_text(json.dumps(cases), encoding="utf-8")
+    out = command("eval", "evals.json").out
+    assert out.startswith(
+        "Came out wrong\n"
+        "  miss: draft release notes from git\n"
+        "    should find csv-report, which comes in place 4 (words: notes)\n"
+        "    before it: release-notes (words: draft, release, notes, git)\n"
+        "    before it: "
+    )
+    assert "    its name, description and tags lack: draft, release, notes, git\n" in out
+    assert (
+        "    should find csv-report, which does not come at all\n    its name, description and tags lack: zebra\n"
+        in out
+    )
+    assert "  false-fire: profile a csv\n    finds csv-report (words: profile, csv)\n" in out
+    data = command("eval", "evals.json", "--json").data
+    assert data["mode"] == "words"
+    first, second, third = data["results"]
+    assert first["ahead"][0] == {"name": "release-notes", "why": "words: draft, release, notes, git"}
+    assert (second["place"], second["ahead"], second["missing_words"]) == (None, [], ["zebra"])
+    assert (third["place"], third["why"]) == (1, "words: profile, csv")
+
+
+def test_an_eval_prepares_meaning_itself_so_that_it_always_measures_the_same(
+    command_with_encoder: Command, project: Path
+) -> None:
+    command = command_with_encoder
+    cases = [{"query": "profile a csv", "skill": "csv-report"}]
+    (project / "evals.json").write_text(json.dumps(cases), encoding="utf-8")
+    first, again = (command("eval", "evals.json", "--json").data for _ in range(2))
+    assert (first["mode"], first) == ("words+meaning", again)
+    assert "which ranks by words and meaning;" in command("eval", "evals.json").out
+    assert command("eval", "evals.json", "--selector", "lexical", "--json").data["mode"] is None
 
 
 def test_a_share_that_is_not_reached_ends_with_1(command: Command, project: Path) -> None:
