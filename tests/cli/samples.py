@@ -19,6 +19,7 @@ class Sample(NamedTuple):
 
     words: tuple[str, ...]
     shape: str = ""
+    """The name of the shape, where it is not the name of the sample."""
     statuses: frozenset[int] = frozenset((0,))
     before: tuple[Callable[[], object], ...] = ()
     sandbox: bool = False
@@ -90,9 +91,9 @@ SAMPLES: dict[str, Sample] = {
     "show": Sample(("csv-report",)),
     "read": Sample(("csv-report", "references/columns.md")),
     "search": Sample(("profile", "a", "csv", "--why")),
-    "search (prepare)": Sample(("--prepare", "--words")),
+    "search (prepare)": Sample(("--prepare", "--words"), "search"),
     "explain": Sample(("csv-report",)),
-    "explain (query)": Sample(("csv-report", "--query", "profile a csv")),
+    "explain (query)": Sample(("csv-report", "--query", "profile a csv"), "explain"),
     "prompt": Sample(("--query", "profile a csv", "--budget", "300")),
     "doctor": Sample((), statuses=frozenset((0, 1))),
     "new": Sample(("fresh-one", "--with", "scripts,references,assets,evals")),

@@ -43,7 +43,7 @@ def every_command() -> Iterator[tuple[str, click.Command]]:
 def test_every_command_has_a_sample_and_a_shape() -> None:
     names = {name for name, _ in every_command()}
     assert names == {name for name in SAMPLES if " (" not in name}
-    assert set(SAMPLES) == set(SCHEMA["properties"]) - {"error"}
+    assert {sample.shape or name for name, sample in SAMPLES.items()} == set(SCHEMA["properties"]) - {"error"}
 
 
 def test_as_text_it_answers_on_the_output_stream_alone(name: str, command: Command) -> None:
@@ -58,7 +58,7 @@ def test_as_text_it_answers_on_the_output_stream_alone(name: str, command: Comma
 def test_as_data_it_has_the_documented_shape(name: str, command: Command) -> None:
     ran = command(*words_of(name, "--json"))
     assert ran.status in SAMPLES[name].statuses, ran.err
-    assert problems(ran.data, name) == []
+    assert problems(ran.data, SAMPLES[name].shape or name) == []
     assert ran.data["version"] == 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -333,6 +334,14 @@ def test_a_miss_says_to_whom_it_was_lost_and_what_the_description_lacks(command:
     assert first["ahead"][0] == {"name": "release-notes", "why": "words: draft, release, notes, git"}
     assert (second["place"], second["ahead"], second["missing_words"]) == (None, [], ["zebra"])
     assert (third["place"], third["why"]) == (1, "words: profile, csv")
+
+
+def test_the_page_about_selection_shows_what_an_eval_prints(command: Command, project: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "selection.md").read_text(encoding="utf-8")
+    cases, shown = re.findall(r"^```(?:json|text)\n(\[.*?|Came .*?)^```$", page, re.MULTILINE | re.DOTALL)
+    shutil.copytree(BROKEN.parent / "skills", "skills")
+    (project / "evals.json").write_text(cases, encoding="utf-8")
+    assert command("eval", "evals.json", "--dir", "skills").out.startswith(f"{shown}\nWho won instead\n")
 
 
 def test_an_eval_prepares_meaning_itself_so_that_it_always_measures_the_same(
