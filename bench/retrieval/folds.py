@@ -1,0 +1,71 @@
+"""The encoder of one fold: it answers from vectors that a training run left in files, without any model.
+
+A run of the training script leaves one file for each fold, ``vectors-RUN-K.npz``. The model of a fold was tuned without
+the requests of that fold, and the file holds its vectors of every skill of the pool and of those requests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from bench.retrieval.data import FOLDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from bench.retrieval.data import Request
+
+
+def find_fold_files(folder: Path) -> list[Path]:
+    """Return the files of the one run in ``folder`` that has all folds, in the order of the folds.
+
+    Raises ``SystemExit`` with the reason when there is no such run, or more than one.
+    """
+    runs: dict[str, dict[int, Path]] = defaultdict(dict)
+    for path in folder.glob("vectors-*-[0-9].npz"):
+        run, _, fold = path.stem.rpartition("-")
+        runs[run][int(fold)] = path
+    complete = {run: files for run, files in runs.items() if set(files) >= set(range(FOLDS))}
+    if len(complete) != 1:
+        runs_there = ", ".join(sorted(complete)) or "none"
+        raise SystemExit(
+            f"--folds takes a folder with the files vectors-RUN-0.npz to vectors-RUN-{FOLDS - 1}.npz of one run. "
+            f"{folder} has these complete runs: {runs_there}"
+        )
+    (files,) = complete.values()
+    return [files[fold] for fold in range(FOLDS)]
+
+
+class FoldEncoder:
+    """An encoder for the skills of the pool and the requests of one fold. It knows no other text."""
+
+    def __init__(self, path: Path, fold: int, skills: Mapping[str, int], requests: Sequence[Request]) -> None:
+        """Read the vectors of ``fold``; ``skills`` has the place in the pool of each text that will be encoded."""
+        import numpy as np  # noqa: PLC0415 - only where vectors are used
+
+        self._float = np.float32
+        with np.load(path) as file:
+            self._skill_rows, self._request_rows = file["skills"], file["asked"]
+            held = file["held"].tolist()
+        expected = [place for place, request in enumerate(requests) if request.fold == fold]
+        if held != expected:
+            raise SystemExit(f"{path} was made for other folds: its requests are not those of fold {fold}")
+        self._skills = skills
+        self._requests = {requests[place].text: row for row, place in enumerate(held)}
+        self.name = f"fold-{fold}-{hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
+
+    def encode_requests(self, texts: Sequence[str]) -> Any:  # noqa: ANN401 - an array of numpy, which may be absent
+        """Return the vectors of requests of this fold."""
+        return self._normalize_rows(self._request_rows[[self._requests[text] for text in texts]])
+
+    def encode_skills(self, texts: Sequence[str]) -> Any:  # noqa: ANN401 - an array of numpy, which may be absent
+        """Return the vectors of skills of the pool."""
+        return self._normalize_rows(self._skill_rows[[self._skills[text] for text in texts]])
+
+    def _normalize_rows(self, rows: Any) -> Any:  # noqa: ANN401 - arrays of numpy, which may be absent
+        """Return rows of length one: the files hold half precision."""
+        exact = rows.astype(self._float)
+        return exact / (exact**2).sum(axis=1, keepdims=True) ** 0.5
