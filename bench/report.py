@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from bench import table
+if TYPE_CHECKING:
+    from bench import table
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
 
 BODY_CHARACTERS = 6_000
 MAX_WORDS = 64
-HEAD_WEIGHTS = (4.0, 4.0)
-WEIGHTS = (*HEAD_WEIGHTS, 1.0)
-"""Name, description with tags, body."""
+HEAD_WEIGHTS = (6.0, 1.0)
+"""Name, description."""
+WEIGHTS = (4.0, 4.0, 1.0)
+"""Name, description, body."""
 _WORD = re.compile(r"\w+")
 
 
@@ -43,3 +44,8 @@ def rank_rows(db: sqlite3.Connection, match: str, limit: int, weights: Sequence[
     order = f"bm25(skills, {', '.join(map(str, weights))})"
     sql = f"SELECT rowid FROM skills WHERE skills MATCH ? ORDER BY {order} LIMIT ?"  # noqa: S608 - constants
     return [row - 1 for (row,) in db.execute(sql, (match, limit))]
+
+
+def rank_request(db: sqlite3.Connection, text: str, limit: int, weights: Sequence[float] = WEIGHTS) -> list[int]:
+    """Return the numbers of the best rows for the words of a request."""
+    return rank_rows(db, match_any(split_words(text)), limit, weights)

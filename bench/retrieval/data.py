@@ -11,12 +11,12 @@ import random
 import re
 from collections import defaultdict
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench import measure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     import prowess
@@ -61,13 +61,7 @@ class Request(NamedTuple):
 
 def read_skills() -> list[PoolSkill]:
     """Return the skills of the pool in the order of their file."""
-    return [PoolSkill(row["id"], row["name"], row["description"], row["body"]) for row in _rows("skills.jsonl.xz")]
-
-
-def read_fillers(number: int) -> list[PoolSkill]:
-    """Return ``number`` further real skills, which no request asks for."""
-    rows = _rows("train.jsonl.xz")
-    return [PoolSkill("", row["name"], row["description"], row["body"]) for row, _ in zip(rows, range(number))]  # noqa: B905
+    return [PoolSkill(row["id"], row["name"], row["description"], row["body"]) for row in _read_rows("skills.jsonl.xz")]
 
 
 def read_requests(skills: Sequence[PoolSkill]) -> list[Request]:
@@ -77,9 +71,9 @@ def read_requests(skills: Sequence[PoolSkill]) -> list[Request]:
     other folds has never seen a request for the same skill.
     """
     places = {skill.id: place for place, skill in enumerate(skills)}
-    rows = list(_rows("queries.jsonl"))
+    rows = _read_rows("queries.jsonl")
     groups = _find_groups([[*row["relevant"], *row["also_relevant"]] for row in rows])
-    members: dict[int, list[dict[str, str]]] = defaultdict(list)
+    members: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for row, group in zip(rows, groups, strict=True):
         if row["relevant"]:
             members[group].append(row)
@@ -99,11 +93,9 @@ def read_requests(skills: Sequence[PoolSkill]) -> list[Request]:
     ]
 
 
-def _rows(name: str) -> Iterator[dict[str, object]]:
-    path = FOLDER / name
-    opened = lzma.open(path, "rt", encoding="utf-8") if path.suffix == ".xz" else path.open(encoding="utf-8")
-    with opened as lines:
-        yield from map(json.loads, lines)
+def _read_rows(name: str) -> list[dict[str, Any]]:
+    data = (FOLDER / name).read_bytes()
+    return [json.loads(line) for line in (lzma.decompress(data) if name.endswith(".xz") else data).splitlines()]
 
 
 def _find_groups(lists: Sequence[Sequence[str]]) -> list[int]:
@@ -123,7 +115,7 @@ def _find_groups(lists: Sequence[Sequence[str]]) -> list[int]:
     return [numbers.setdefault(find_root(items[0]), next(fresh)) if items else -1 for items in lists]
 
 
-def _deal_groups(members: dict[int, list[dict[str, str]]]) -> dict[int, int]:
+def _deal_groups(members: dict[int, list[dict[str, Any]]]) -> dict[int, int]:
     """Return the fold of each group: the largest groups first, each into the fold that has the fewest requests."""
     sizes = [0] * FOLDS
     folds = {}

@@ -1,4 +1,4 @@
-"""The plot of a selection, as SVG: what a listing costs and whether it shows the right skill, by the number of skills."""
+"""The plot of a selection, as SVG: what a listing costs, and how often it shows the right skill."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _y(share: float) -> float:
 
 
 def _draw_legend(curves: Sequence[Curve]) -> Iterator[str]:
-    left = PANEL_LEFTS[0]
+    left: float = PANEL_LEFTS[0]
     for number, curve in enumerate(curves):
         yield from _draw_curve(number, [left, left + 34], [28, 28], marks=[(left + 17, 28)])
         yield f'<text x="{left + 42}" y="32">{escape(curve.name)}</text>'

@@ -42,7 +42,8 @@ def judge_ranking(request: Request, ranking: Sequence[int]) -> Values:
     """
     places = [place for place, skill in enumerate(ranking[:DEPTH]) if skill in request.right]
     first = places[0] if places else DEPTH
-    return (float(first == 0), *(_recall(request, places, most) for most in (5, 20)), 1 / (first + 1) * bool(places))
+    reciprocal = 1 / (first + 1) if places else 0.0
+    return float(first == 0), _recall(request, places, 5), _recall(request, places, 20), reciprocal
 
 
 def _recall(request: Request, places: Sequence[int], most: int) -> float:

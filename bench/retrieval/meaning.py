@@ -1,7 +1,8 @@
-"""The encoder of one fold: it answers from vectors that a training run left in files, without any model.
+"""Where the meaning of texts comes from: the models of five folds, or the encoder that is installed, or nowhere.
 
 A run of the training script leaves one file for each fold, ``vectors-RUN-K.npz``. The model of a fold was tuned without
-the requests of that fold, and the file holds its vectors of every skill of the pool and of those requests.
+the requests of that fold, and the file holds its vectors of every skill of the pool and of those requests. So a request
+is scored by a model that never saw it. The installed encoder was tuned on all of them.
 """
 
 from __future__ import annotations
@@ -10,13 +11,25 @@ import hashlib
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from bench.retrieval.data import FOLDS
+from bench.retrieval.data import FOLDS, place_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+    from typing import Literal
 
+    import prowess
     from bench.retrieval.data import Request
+
+    Semantic = Callable[[Request], Literal[True] | prowess.Encoder]
+    """What ``semantic=`` is for a request."""
+
+BY_FOLDS = "Meaning: five models, each asked only for requests that it never saw."
+BY_INSTALLED = (
+    "Meaning: the encoder as it ships, which was tuned on these very requests, so its rows are too good. "
+    "The figures for requests that a model never saw are in training/README.md."
+)
+NOWHERE = "Not measured by meaning: "
 
 
 def find_fold_files(folder: Path) -> list[Path]:
@@ -69,3 +82,43 @@ class FoldEncoder:
         """Return rows of length one: the files hold half precision."""
         exact = rows.astype(self._float)
         return exact / (exact**2).sum(axis=1, keepdims=True) ** 0.5
+
+
+class MeaningSource:
+    """The encoders of a run, and the sentence that says what their figures are worth."""
+
+    def __init__(self, requests: Sequence[Request], folder: Path | None) -> None:
+        """Use the fold models whose vectors are in ``folder``; without a folder, the encoder that is installed."""
+        self._requests = requests
+        self._files = find_fold_files(folder) if folder else []
+        self.note = BY_FOLDS if folder else _describe_installed()
+
+    def prepare(self, catalog: prowess.Catalog, pool_places: Sequence[int] | None = None) -> Semantic | None:
+        """Compute the vectors of a library, and return what to search it with; ``None`` when there is no encoder.
+
+        ``pool_places`` has the place in the pool for each place in the library, where the two differ.
+        """
+        if self._files:
+            texts = {text_of(skill): place_of(skill) for skill in catalog}
+            if pool_places is not None:
+                texts = {text: pool_places[place] for text, place in texts.items()}
+            encoders = [FoldEncoder(path, fold, texts, self._requests) for fold, path in enumerate(self._files)]
+            for encoder in encoders:
+                catalog.prepare_search(semantic=encoder)
+            return lambda request: encoders[request.fold]
+        if self.note.startswith(NOWHERE):
+            return None
+        catalog.prepare_search(semantic=True)
+        return lambda _: True
+
+
+def _describe_installed() -> str:
+    try:
+        import prowess_retriever  # noqa: PLC0415 - an extra
+
+        prowess_retriever.load_encoder()
+    except ImportError:
+        return f"{NOWHERE}the extra 'semantic' is not installed."
+    except prowess_retriever.WeightsError as error:
+        return f"{NOWHERE}{error}"
+    return BY_INSTALLED
