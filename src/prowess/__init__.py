@@ -88,7 +88,10 @@ if TYPE_CHECKING:
     from prowess.runtime.events import Event, log_events
     from prowess.runtime.fork import PreparedFork, fork_system_message, fork_user_message, subprocess_fork
     from prowess.runtime.session import Session
+    from prowess.select.auto_selector import AutoSelector
     from prowess.select.budget import BudgetReport, listing_costs, render_catalog
+    from prowess.select.candidates import Candidates
+    from prowess.select.rerank_selector import RerankSelector
     from prowess.select.selectors import LexicalSelector, ModelDrivenSelector, Selector, SelectorChain, TagSelector
     from prowess.skills.catalog import Catalog
     from prowess.skills.instructions import LoadedSkill
@@ -181,7 +184,10 @@ _ROOMS = {
     "runtime.ambient_filter": "current_skill_filter skill_filter",
     "runtime.fork": "PreparedFork fork_system_message fork_user_message subprocess_fork",
     "runtime.session": "Session",
+    "select.auto_selector": "AutoSelector",
     "select.budget": "BudgetReport listing_costs render_catalog",
+    "select.candidates": "Candidates",
+    "select.rerank_selector": "RerankSelector",
     "select.selectors": "LexicalSelector ModelDrivenSelector Selector SelectorChain TagSelector",
     "skills.catalog": "Catalog",
     "skills.skill_source": "SkillSource",
@@ -252,11 +258,13 @@ __all__ = [
     "AnthropicTool",
     "AnthropicToolResult",
     "Approvals",
+    "AutoSelector",
     "Backup",
     "BadReferenceError",
     "BinaryResourceError",
     "BudgetReport",
     "BusyError",
+    "Candidates",
     "Catalog",
     "CheckReport",
     "Diagnosis",
@@ -317,6 +325,7 @@ __all__ = [
     "PreparedFork",
     "Preview",
     "Refreshed",
+    "RerankSelector",
     "ResourceChangedError",
     "ResourceError",
     "ResourceNotFoundError",

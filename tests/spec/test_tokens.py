@@ -2,6 +2,7 @@
 
 import json
 import lzma
+import re
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,30 @@ def test_a_repeated_line_costs_its_price_each_time(line: str, times: int) -> Non
 )
 def test_the_estimate_has_the_size_that_vocabularies_give(text: str, least: int, most: int) -> None:
     assert least <= estimate_tokens(text) <= most
+
+
+def count_by_patterns(text: str) -> int:
+    """The estimate as its formula reads: one pattern for each kind of token."""
+    signs = re.findall(r"[!-/:-@\[-`{-~]+", text)
+    total = 1.057 * len(re.findall("[A-Za-z]+", text))
+    total += 0.045 * sum(len(word) - 7 for word in re.findall("[A-Za-z]{8,}", text))
+    total += 1.518 * len(re.findall("[0-9]{1,3}", text))
+    total += 0.748 * len(signs) + 0.168 * sum(map(len, signs))
+    total += 0.529 * len(re.findall("\n+|  +", text))
+    if not text.isascii():
+        total += 0.8 * len(re.findall("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]", text))
+        total += 0.382 * len(re.findall("[\u0080-\u303f\u3100-\u33ff\ua000-\uabff\ud800-\U0010ffff]", text))
+    return max(1, round(total)) if text else 0
+
+
+PIECES = st.sampled_from(
+    ["a", "Internationalised", "<b>", "&&", "1", "12345", " ", "  ", "\n", "\n\n", "é", "文書", "한", "🎉"]
+)
+
+
+@given(st.text() | st.lists(PIECES).map("".join))
+def test_the_fast_estimate_is_the_one_that_patterns_give(text: str) -> None:
+    assert estimate_tokens(text) == count_by_patterns(text)
 
 
 def test_the_counter_is_named_an_estimate() -> None:

@@ -91,7 +91,7 @@ def test_without_a_budget_no_tokens_are_counted(put: Put, talk: Talk) -> None:
     """Counting reads every character of the listing; nobody who listens, and no bound, asked for it."""
     for number in range(MANY):
         put(f"skill-{number}", description="Does thing after thing, carefully.")
-    toolset = prowess.Toolset(talk(on_event=None))
+    toolset = prowess.Toolset(talk(on_event=None, selector=None))
     counting = prowess.estimate_tokens.__code__
     entered: list[object] = []
     sys.setprofile(lambda frame, event, _: entered.append(frame.f_code) if event == "call" else None)
@@ -128,7 +128,7 @@ def test_the_report_is_of_the_toolset_that_is_asked(library: prowess.Catalog) ->
     small.prompt()
     large.prompt()
     assert (small.report().is_cut, small.report().budget) == (True, 60)
-    assert (large.report().is_cut, large.report().budget) == (False, None)
+    assert (large.report().is_cut, large.report().budget) == (False, 4_000)
 
 
 def test_a_host_that_changes_a_definition_changes_its_own_alone(library: prowess.Catalog) -> None:

@@ -20,8 +20,8 @@ from prowess.files.read import OpenFile
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import SKILL_FILE
 from prowess.progress_steps import report_steps
-from prowess.select.ask_selector import run_awaitable
 from prowess.select.selectors import LexicalSelector
+from prowess.select.steps import run_awaitable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

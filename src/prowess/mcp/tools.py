@@ -15,6 +15,7 @@ from prowess.mcp.answers import Answer, answer_about_skill
 from prowess.mcp.listing_text import write_listing
 from prowess.mcp.uris import make_uri
 from prowess.runtime.session import Session
+from prowess.select.listing_turn import ListingChoice
 from prowess.skills.catalog import Catalog
 from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import neutralize_tags
@@ -77,9 +78,7 @@ class ModelTools:
     @cached_property
     def definitions(self) -> list[dict[str, Any]]:
         """The definitions of the tools to offer, as the protocol has them."""
-        view = View(
-            self._session, ToolsetOptions(budget=0), lambda: self.listed_skills, lambda: self._texts.needs_search
-        )
+        view = View(self._session, ToolsetOptions(), ListingChoice, lambda _choice: self._texts.needs_search)
         tools = (
             tool.describe(view) for tool in DIALECT.tools if tool.name in _CALLABLE_TOOLS and tool.is_offered(view)
         )

@@ -25,7 +25,12 @@ from prowess.runtime.ambient_filter import ambient_filters
 from prowess.runtime.consent import Consent
 from prowess.runtime.events import EventEmitter, measure_call, record_event_kinds
 from prowess.runtime.instruction_loader import InstructionLoader
-from prowess.runtime.session_arguments import check_catalog, check_session_arguments, parse_ceiling
+from prowess.runtime.session_arguments import (
+    check_catalog,
+    check_selector,
+    check_session_arguments,
+    parse_ceiling,
+)
 from prowess.runtime.session_json import (
     SavedSession,
     merge_bounds,
@@ -39,6 +44,7 @@ from prowess.runtime.skill_listing import SkillListing
 from prowess.runtime.source_labels import with_source_label
 from prowess.runtime.user_call import parse_call, render_call
 from prowess.runtime.visibility import Visibility
+from prowess.select.auto_selector import AutoSelector
 from prowess.skills.instructions import LoadedSkill
 from prowess.spec.tool_rules import judge_call
 
@@ -52,11 +58,17 @@ if TYPE_CHECKING:
     from prowess.runtime.acting.trust_request import TrustRequest
     from prowess.runtime.catalog_diff import Refreshed
     from prowess.runtime.events import Event, OnEvent
+    from prowess.select.candidates import Candidates
+    from prowess.select.listing_turn import ListingChoice, ListingRoom
     from prowess.select.selectors import Selector
     from prowess.skills.catalog import Catalog
     from prowess.skills.skill import Skill
     from prowess.spec.commands import ExpandedText
     from prowess.spec.tool_rules import ToolAnswer
+
+
+_DEFAULT_SELECTOR = AutoSelector()
+"""What ``"auto"`` stands for; it has no state, so that all sessions share it."""
 
 
 class Session:
@@ -80,7 +92,7 @@ class Session:
         catalog: Catalog | Live,
         tools: Iterable[str] | Literal["any"] | None = None,
         max_active: int = 0,
-        selector: Selector | None = None,
+        selector: Selector | Literal["auto"] | None = "auto",
         filter: str = "",  # noqa: A002 - the public signature
         base_dir: str | os.PathLike[str] | None = None,
         trust: Trust | None = None,
@@ -98,12 +110,11 @@ class Session:
         self._limits = limits
         self._events = EventEmitter(on_event, os.urandom(8).hex() if id is None else id)
         active = ActiveSkills(parse_ceiling(tools), max_active)
-        max_names = self.limits.max_listed_names
-        self._state = SessionState(catalog, Visibility(folder, filter), active, self._events, max_names)
+        self._state = SessionState(catalog, Visibility(folder, filter), active, self._events, self.limits)
         self._state.hide_from_models(hidden)
         # A name that is mistyped would show a skill that was to be kept for explicit calls.
         self._state.catalog.check_names(self._state.visibility.explicit_only, "explicit_only")
-        self._listing = SkillListing(self._state, self._events, selector)
+        self._listing = _make_listing(self._state, self._events, selector)
         # What a person refused is known before skills are preloaded: preloading may ask for consent.
         self._consent = Consent(trust, self._events, refused=restored.refused if restored else ())
         variables = check_variables(command_env, "command_env")
@@ -263,23 +274,38 @@ class Session:
         """Whether a selector decides which skills are worth showing."""
         return self._listing.selector is not None
 
-    def set_selector(self, selector: Selector | None) -> None:
-        """Select with another selector from now on; ``None``: every eligible skill is shown."""
+    def set_selector(self, selector: Selector | Literal["auto"] | None) -> None:
+        """Select with another selector from now on; ``None``: every eligible skill is shown.
+
+        The next request counts as the first one of the conversation.
+        """
+        check_selector(selector)
         with self._state.lock:
-            self._listing = replace(self._listing, selector=selector)
-            self._state.revision += 1
+            self._listing = _make_listing(self._state, self._events, selector)
+            self._state.forget_shown()
 
     def candidates(self, query: str = "", under: str = "") -> tuple[Skill, ...]:
-        """Return the skills worth showing for ``query``, by name: those eligible ones that the selector picks."""
+        """Return the skills worth showing for ``query``: those eligible ones that the selector picks.
+
+        They come by name, or in the order of a selector that has one, such as ``AutoSelector``.
+        """
         return self._listing.select(query, under)
 
     async def acandidates(self, query: str = "", under: str = "") -> tuple[Skill, ...]:
         """Return what ``candidates`` returns, and await a selector that is asynchronous."""
         return await self._listing.select_async(query, under)
 
-    def eligible(self, under: str = "") -> tuple[Skill, ...]:
+    def eligible(self, under: str = "") -> Candidates:
         """Return every skill that models may see and that the filter lets through, by name."""
         return self._state.eligible_skills(under)
+
+    def choose(self, query: str, room: ListingRoom, allowed: Iterable[str] | None = None) -> ListingChoice:
+        """Return which of the allowed skills are listed for ``query`` in a place such as the prompt of a toolset."""
+        return self._listing.choose(query, room, allowed)
+
+    def choose_lasting(self, query: str, room: ListingRoom, allowed: Iterable[str] | None = None) -> ListingChoice:
+        """Return what any request could bring into a listing, so that tools need not change with each of them."""
+        return self._listing.choose_lasting(query, room, allowed)
 
     @measure_call
     def index(self, query: str = "", under: str = "") -> str:
@@ -499,7 +525,7 @@ class Session:
         filter: str | None = None,  # noqa: A002 - the public signature
         limits: Limits | None = None,
         trust: Trust | None = None,
-        selector: Selector | None = None,
+        selector: Selector | Literal["auto"] | None = "auto",
         base_dir: str | os.PathLike[str] | None = None,
         on_event: OnEvent | None = None,
         id: str | None = None,  # noqa: A002 - the public signature
@@ -526,3 +552,11 @@ class Session:
         start(trust, limits=limits, on_event=on_event, id=id, command_env=command_env, explicit_only=hidden or ())
         issues = (older_save_issue(),) if save.is_older and not widen else ()
         return session, (*issues, *reactivate_skills(save.active, partial(session.activate, run=False)))
+
+
+def _make_listing(
+    state: SessionState, events: EventEmitter, selector: Selector | Literal["auto"] | None
+) -> SkillListing:
+    if isinstance(selector, str):
+        return SkillListing(state, events, _DEFAULT_SELECTOR, is_default=True)
+    return SkillListing(state, events, selector)

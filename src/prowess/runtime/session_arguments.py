@@ -57,10 +57,16 @@ def check_catalog(catalog: Catalog | Live) -> None:
     raise_bad_argument("catalog", "is a prowess.Catalog", given, f"pass {instead}")
 
 
+def check_selector(selector: Selector | Literal["auto"] | None) -> None:
+    """Raise ``SourceError`` unless the value is a selector, ``"auto"`` or ``None``."""
+    if selector is not None and not (isinstance(selector, str) and selector == "auto"):
+        check_method(selector, "selector", "select", 'pass a prowess.Selector, "auto", or None to show everything')
+
+
 def check_session_arguments(
     catalog: Catalog | Live,
     max_active: int,
-    selector: Selector | None,
+    selector: Selector | Literal["auto"] | None,
     pattern: str,
     trust: Trust | None,
     *,
@@ -78,8 +84,7 @@ def check_session_arguments(
     check_callable(on_event, "on_event")
     if iscoroutinefunction(on_event):
         raise SourceError("on_event is a plain function, not a coroutine function: nobody would await it")
-    if selector is not None:
-        check_method(selector, "selector", "select", "pass a prowess.Selector")
+    check_selector(selector)
     if trust is not None:
         from prowess.runtime.acting.trust import Trust  # noqa: PLC0415 - a session without trust does not load it
 

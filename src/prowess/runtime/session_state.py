@@ -4,23 +4,41 @@ from __future__ import annotations
 
 from copy import copy
 from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.arguments import check_name
 from prowess.discovery.live import Live
+from prowess.runtime.catalog_cache import CatalogCache
 from prowess.runtime.session_json import SessionBounds
 from prowess.runtime.visibility import make_filter_error
+from prowess.select.candidates import Candidates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from prowess.limits import Limits
     from prowess.runtime.activation import ActiveSkill
     from prowess.runtime.active_skills import ActiveSkills
     from prowess.runtime.catalog_diff import Refreshed
     from prowess.runtime.events import EventEmitter
     from prowess.runtime.visibility import Visibility
+    from prowess.select.shown_list import ShownList
     from prowess.skills.catalog import Catalog
     from prowess.skills.skill import Skill
+
+
+_MAX_SHOWN_LISTS = 8
+"""How many listings a conversation remembers: a host may ask for another budget with each request."""
+
+
+class EligibleSkills(NamedTuple):
+    """The skills of a catalogue that a conversation may show to models, in their order and by name."""
+
+    skills: tuple[Skill, ...]
+    by_name: dict[str, Skill]
+
+
+_ELIGIBLE: CatalogCache[EligibleSkills] = CatalogCache()
 
 
 class SessionState:
@@ -36,7 +54,7 @@ class SessionState:
         visibility: Visibility,
         active: ActiveSkills,
         events: EventEmitter,
-        max_listed_names: int,
+        limits: Limits,
     ) -> None:
         self.lock = RLock()
         self._live = catalog if isinstance(catalog, Live) else None
@@ -47,7 +65,9 @@ class SessionState:
         self.revision = 0
         """Another number after every change of what the session shows or has active."""
         self._events = events
-        self._max_listed_names = max_listed_names
+        self._limits = limits
+        # What each listing of the conversation has shown, by its place and budget; never changed in place.
+        self._shown: dict[tuple[str, int], ShownList] = {}
 
     def open_child(self, tools: Iterable[str] | None) -> SessionState:
         """Return the state of a sub-agent: this catalogue, the preloaded skills, a ceiling that ``tools`` lowers.
@@ -60,6 +80,7 @@ class SessionState:
             child = copy(self)
             child.lock = RLock()
             child.active = self.active.open_child(tools)
+            child._shown = {}  # noqa: SLF001 - the conversation of a sub-agent begins anew
             filters = dict.fromkeys(pattern for pattern in self.visibility.current_filters() if pattern)
             child.visibility = self.visibility._replace(fixed_filters=tuple(filters))
         return child
@@ -146,7 +167,7 @@ class SessionState:
         if skill is None:
             filters = self.visibility.current_filters()
             names = [skill.name for skill in self.catalog if self.visibility.passes_filters(skill, filters)]
-            raise self.catalog.make_unknown_error(name, names, self._max_listed_names)
+            raise self.catalog.make_unknown_error(name, names, self._limits.max_listed_names)
         return skill
 
     def hide_from_models(self, names: Iterable[str]) -> None:
@@ -157,15 +178,20 @@ class SessionState:
 
     # -- what is visible ---------------------------------------------------------------------------------------------
 
-    def eligible_skills(self, under: str) -> tuple[Skill, ...]:
+    def eligible_skills(self, under: str) -> Candidates:
         """Return every skill below ``under`` that models may see and that the filters let through, by name."""
         self.follow_live_catalog()
-        sees, filters = self.visibility, self.visibility.current_filters()
-        return tuple(
-            skill
-            for skill in self.catalog.under(under)
-            if sees.is_for_models(skill) and sees.passes_filters(skill, filters)
-        )
+        sees, filters, catalog = self.visibility, self.visibility.current_filters(), self.catalog
+        if under:
+            return Candidates(_find_eligible(catalog.under(under), sees, filters), catalog)
+        # Looking at each of 10,000 skills takes longer than searching them, so that sessions share what was found.
+        key = (sees.explicit_only, filters, sees.base_dir) if any(filters) else sees.explicit_only
+        kept = _ELIGIBLE.find(catalog, key)
+        if kept is None:
+            skills = _find_eligible(catalog.skills, sees, filters)
+            kept = (EligibleSkills(skills, {skill.name: skill for skill in skills}),)
+            _ELIGIBLE.store(catalog, key, kept[0], self._limits.max_listings)
+        return Candidates(kept[0].skills, catalog, kept[0].by_name)
 
     def visible_entries(self) -> dict[str, ActiveSkill]:
         """Return the active skills that the filters let through, by name."""
@@ -188,6 +214,32 @@ class SessionState:
             self.revision += 1
         return ended
 
+    # -- what was shown ----------------------------------------------------------------------------------------------
+
+    def read_shown(self, place: str, budget: int) -> ShownList | None:
+        """Return the list of a place and a budget; ``None`` where nothing was shown there."""
+        return self._shown.get((place, budget))
+
+    def read_latest_shown(self, place: str) -> ShownList | None:
+        """Return the list of a place that changed last, whatever its budget; ``None`` where there is none."""
+        return next((shown for (other, _), shown in reversed(self._shown.items()) if other == place), None)
+
+    def replace_shown(self, place: str, budget: int, old: ShownList | None, new: ShownList) -> bool:
+        """Put ``new`` in the place of ``old``; return ``False``, and change nothing, when another stands there."""
+        with self.lock:
+            if self._shown.get((place, budget)) is not old:
+                return False
+            others = [item for item in self._shown.items() if item[0] != (place, budget)]
+            self._shown = {**dict(others[1 - _MAX_SHOWN_LISTS :]), (place, budget): new}
+            self.revision += 1
+        return True
+
+    def forget_shown(self) -> None:
+        """Forget what was shown: the next request is the first one again."""
+        with self.lock:
+            self._shown = {}
+            self.revision += 1
+
     # -- saving and restoring ----------------------------------------------------------------------------------------
 
     def collect_save(self) -> tuple[SessionBounds, dict[str, Skill]]:
@@ -206,3 +258,8 @@ class SessionState:
         self.hide_from_models(bounds.explicit_only)  # unchecked: a skill that was saved may be gone since
         self.active.entries = {name: entry for name, entry in self.active.entries.items() if name in active}
         self.active.set_ceiling(bounds.ceiling)
+
+
+def _find_eligible(skills: Iterable[Skill], sees: Visibility, filters: tuple[str, ...]) -> tuple[Skill, ...]:
+    """Return the skills that models may see and that the filters let through, in their order."""
+    return tuple(skill for skill in skills if sees.is_for_models(skill) and sees.passes_filters(skill, filters))

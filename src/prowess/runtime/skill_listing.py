@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING
 
 from prowess.arguments import check_text
 from prowess.host_errors import log_host_error
-from prowess.select.ask_selector import ask_selector, ask_selector_async
+from prowess.select.ask_selector import ask_selector, ask_selector_async, find_auto_selector
+from prowess.select.auto_selector import AutoSelector
+from prowess.select.listing_turn import LineRoom, ListingChoice, ListingTurn
 from prowess.spec.render import make_entry, render_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from prowess.runtime.events import EventEmitter
     from prowess.runtime.session_state import SessionState
+    from prowess.select.listing_turn import ListingRoom
     from prowess.select.selectors import Selector
     from prowess.skills.skill import Skill
 
@@ -24,17 +29,63 @@ class SkillListing:
     state: SessionState
     events: EventEmitter
     selector: Selector | None
+    is_default: bool = False
+    """Whether the selector is the default one, which counts only in places that select by default."""
 
     def select(self, query: str, under: str) -> tuple[Skill, ...]:
-        """Return the skills below ``under`` that are worth showing for ``query``, by name."""
+        """Return the skills below ``under`` that are worth showing for ``query``."""
         check_text(query, "query")
-        return ask_selector(self.selector, query, self.state.eligible_skills(under), self._report_selector_error)
+        turn, skills = self._open_turn(LineRoom()), self.state.eligible_skills(under)
+        return ask_selector(self.selector, query, skills, self._report_selector_error, turn)
 
     async def select_async(self, query: str, under: str) -> tuple[Skill, ...]:
         """Return what ``select`` returns, and await a selector that is asynchronous."""
         check_text(query, "query")
-        skills = self.state.eligible_skills(under)
-        return await ask_selector_async(self.selector, query, skills, self._report_selector_error)
+        turn, skills = self._open_turn(LineRoom()), self.state.eligible_skills(under)
+        return await ask_selector_async(self.selector, query, skills, self._report_selector_error, turn)
+
+    def choose(self, query: str, room: ListingRoom, allowed: Iterable[str] | None) -> ListingChoice:
+        """Return what to list in a place of its own, such as the prompt of a toolset; ``allowed=None``: any skill."""
+        check_text(query, "query")
+        if self.selector is None or not self._counts_in(room):
+            return ListingChoice()
+        turn = self._open_turn(room)
+        # Fast path of the bench row "prompt() and tools() again": nothing was shown yet, and nothing is asked for.
+        if isinstance(self.selector, AutoSelector) and not (query or turn.has_shown()):
+            return ListingChoice(budget=self.selector.budget_in(room))
+        skills = self.state.eligible_skills("")
+        if allowed is not None and find_auto_selector(self.selector) is not None:
+            skills = skills.keep_names(allowed)
+        picked = ask_selector(self.selector, query, skills, self._report_selector_error, turn)
+        choice = turn.choice or ListingChoice(how="picked")
+        return choice if picked is skills else choice._replace(names=tuple(skill.name for skill in picked))
+
+    def choose_lasting(self, query: str, room: ListingRoom, allowed: Iterable[str] | None) -> ListingChoice:
+        """Return what every request could bring into a listing: it changes with the query only as ``choose`` does.
+
+        An ``AutoSelector`` can bring in everything that the filters before it leave, whatever the query is.
+        """
+        auto = find_auto_selector(self.selector)
+        if auto is None or not self._counts_in(room):
+            return self.choose(query, room, allowed)
+        check_text(query, "query")
+        choice = ListingChoice(budget=auto.budget_in(room))
+        if self.selector is auto:
+            return choice
+        skills = self.state.eligible_skills("")
+        left = ask_selector(self.selector, "", skills, self._report_selector_error)
+        return choice if len(left) == len(skills) else choice._replace(names=tuple(skill.name for skill in left))
+
+    def _counts_in(self, room: ListingRoom) -> bool:
+        return room.selects_by_default or not self.is_default
+
+    def _open_turn(self, room: ListingRoom) -> ListingTurn:
+        return ListingTurn(room, self.state, self._find_required)
+
+    def _find_required(self) -> dict[str, str]:
+        """Return the skills that a model is shown whatever is asked for, by name, each with the reason."""
+        entries = sorted(self.state.visible_entries().items())
+        return {name: "preloaded" if entry.preloaded else "active" for name, entry in entries}
 
     def render_index(self, query: str, under: str) -> str:
         """Return the selected skills as lines of text for a prompt."""

@@ -1,107 +1,104 @@
-"""Asking a selector for skills: whatever it does, the answer is some of the candidates, in their order."""
+"""Asking a selector for skills: whatever it does, the answer is some of the candidates."""
 
 from __future__ import annotations
 
 import inspect
-from contextvars import copy_context
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from prowess.arguments import check_texts
+from prowess.select.auto_selector import AutoSelector
+from prowess.select.candidates import Candidates
 from prowess.select.selectors import SelectorChain
-from prowess.thread_work import await_result, is_loop_running
+from prowess.select.steps import await_steps, run_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Sequence
 
+    from prowess.select.listing_turn import ListingTurn
     from prowess.select.selectors import Selector
+    from prowess.select.steps import Steps
     from prowess.skills.skill import Skill
 
     OnFailure = Callable[[Exception], None]
-    Steps = Generator[Any, Any, tuple[Skill, ...]]
 
 
 def ask_selector(
-    selector: Selector | None, query: str, candidates: Sequence[Skill], failed: OnFailure | None = None
+    selector: Selector | None,
+    query: str,
+    candidates: Sequence[Skill],
+    failed: OnFailure | None = None,
+    turn: ListingTurn | None = None,
 ) -> tuple[Skill, ...]:
-    """Return the candidates that ``selector`` picks, in their order; all of them when it fails and is no filter.
+    """Return the candidates that ``selector`` picks; all of them when it fails and is no filter.
 
-    ``failed`` is called with what a selector raises. A selector that must be awaited is awaited by ``run_awaitable``.
+    They stay in the order of the candidates, unless the selector is ``ordered``. ``failed`` is called with what a
+    selector raises. A selector that must be awaited is awaited by ``run_awaitable``. ``turn`` is the turn of a
+    conversation that an ``AutoSelector`` chooses for; without it, the request is the only one.
     """
-    steps = _ask_chain(selector, query, candidates, failed)
-    try:
-        waiting = next(steps)
-        while True:
-            try:
-                answer = run_awaitable(waiting)
-            except Exception as error:  # noqa: BLE001 - the selector's; the steps decide
-                waiting = steps.throw(error)
-            else:
-                waiting = steps.send(answer)
-    except StopIteration as done:
-        return tuple(done.value)
+    return run_steps(_ask_chain(selector, query, candidates, failed, turn))
 
 
 async def ask_selector_async(
-    selector: Selector | None, query: str, candidates: Sequence[Skill], failed: OnFailure | None = None
+    selector: Selector | None,
+    query: str,
+    candidates: Sequence[Skill],
+    failed: OnFailure | None = None,
+    turn: ListingTurn | None = None,
 ) -> tuple[Skill, ...]:
     """Return the candidates that ``selector`` picks, as ``ask_selector`` does, and await it in the caller's loop."""
-    steps = _ask_chain(selector, query, candidates, failed)
-    try:
-        waiting = next(steps)
-        while True:
-            try:
-                answer = await waiting
-            except Exception as error:  # noqa: BLE001 - the selector's; the steps decide
-                waiting = steps.throw(error)
-            else:
-                waiting = steps.send(answer)
-    except StopIteration as done:
-        return tuple(done.value)
+    return await await_steps(_ask_chain(selector, query, candidates, failed, turn))
+
+
+def find_auto_selector(selector: Selector | None) -> AutoSelector | None:
+    """Return the selector, or the first one of a chain, that chooses for a conversation; ``None`` without one."""
+    if isinstance(selector, SelectorChain):
+        return next(filter(None, map(find_auto_selector, selector.selectors)), None)
+    return selector if isinstance(selector, AutoSelector) else None
 
 
 def _ask_chain(
-    selector: Selector | SelectorChain | None, query: str, candidates: Sequence[Skill], failed: OnFailure | None
-) -> Steps:
-    """Ask the selectors of a chain one after the other, and return the skills that are left.
-
-    It yields what must be awaited and is sent the result, so that the two callers, of which only one may await, share
-    the rules.
-    """
-    remaining = tuple(candidates)
+    selector: Selector | None,
+    query: str,
+    candidates: Sequence[Skill],
+    failed: OnFailure | None,
+    turn: ListingTurn | None,
+) -> Steps[tuple[Skill, ...]]:
+    """Ask the selectors of a chain one after the other, and return the skills that are left."""
+    remaining = candidates if isinstance(candidates, Candidates) else tuple(candidates)
     if selector is None:
         return remaining
+    if isinstance(selector, AutoSelector):
+        return (yield from selector.choose_skills(query, remaining, turn, failed))
     if not isinstance(selector, SelectorChain):
         return (yield from _ask_single(selector, query, remaining, failed))
     for part in selector.selectors:
-        remaining = yield from _ask_chain(part, query, remaining, failed)
+        left = yield from _ask_chain(part, query, remaining, failed, turn)
+        remaining = remaining.narrow(left) if isinstance(remaining, Candidates) else left
     return remaining
 
 
-def _ask_single(selector: Selector, query: str, candidates: tuple[Skill, ...], failed: OnFailure | None) -> Steps:
+def _ask_single(
+    selector: Selector, query: str, candidates: tuple[Skill, ...], failed: OnFailure | None
+) -> Steps[tuple[Skill, ...]]:
     # A strict selector is a filter: when it fails, nothing may pass. Any other only narrows, so everything is shown.
     strict = bool(getattr(selector, "strict", False))
     if not query and not strict:
         return candidates
     try:
-        answer: Any = selector.select(query, candidates)
-        names = set(check_texts((yield answer) if inspect.isawaitable(answer) else answer, "what select() gives"))
+        answer = selector.select(query, candidates)
+        names = check_texts((yield answer) if inspect.isawaitable(answer) else answer, "what select() gives")
     except Exception as error:  # noqa: BLE001 - a selector is code of the host; the conversation goes on
         if failed is not None:
             failed(error)
         return () if strict else candidates
-    picked = tuple(skill for skill in candidates if skill.name in names)
+    picked = _pick_skills(names, candidates, ordered=bool(getattr(selector, "ordered", False)))
     return picked if picked or strict else candidates
 
 
-def run_awaitable(awaitable: Any) -> Any:  # noqa: ANN401 - whatever the selector answers
-    """Return the result of an awaitable: on the loop of the host that awaits this work, else in a loop of its own.
-
-    In a thread whose loop is running already, the awaitable gets another thread.
-    """
-    if not is_loop_running():
-        return await_result(awaitable)
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - few selectors need it, and it takes a while
-
-    # With a copy of the context: the awaitable may ask for what the host set for this conversation.
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(copy_context().run, await_result, awaitable).result()
+def _pick_skills(names: Sequence[str], candidates: tuple[Skill, ...], *, ordered: bool) -> tuple[Skill, ...]:
+    """Return the candidates of these names: in the order of the names if that is asked for, else in their own."""
+    if not ordered:
+        wanted = frozenset(names)
+        return tuple(skill for skill in candidates if skill.name in wanted)
+    by_name = {skill.name: skill for skill in candidates}
+    return tuple(by_name[name] for name in dict.fromkeys(names) if name in by_name)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 # The cost of an entry is measured by adding it to a listing with this one: the frame of a listing is not counted.
 _SAMPLE_ENTRY: ListingEntry = ("a", "b", "c")
 _MIN_DESCRIPTION = 24  # A description that is cut to fewer characters says nothing.
+_SMALL_ENTRY = 32  # The tokens of a small entry.
+_MIN_FIRST_SIZE = 16
 
 
 @dataclass(frozen=True)  # Without slots, because ``tokens`` is kept once it was counted.
@@ -98,41 +100,69 @@ def fit_listing(
 ) -> tuple[str, BudgetReport]:
     """Return the rendered listing and its report; ``count`` returns the number of tokens of a text."""
     entries = [make_entry(skill) for skill in skills]
-    text = render(entries)
     counter = COUNTER_NAME if count is estimate_tokens else getattr(count, "__name__", type(count).__name__)
-    if budget is None or count(text) <= budget:
+
+    def measure(some: Sequence[ListingEntry]) -> int:
+        return count(render(some))
+
+    if budget is None or fits_whole(len(entries), lambda number: measure(entries[:number]), budget):
+        text = render(entries)
         return text, BudgetReport(text, budget, tuple(name for name, _, _ in entries), counter=counter, count=count)
-    shown = _shorten_entries(entries, lambda some: count(render(some)) <= budget)
+    shown = _shorten_entries(entries, measure, budget)
     text, report = _make_report(entries, shown, budget, render)
     return text, replace(report, counter=counter, count=count)
 
 
 def _shorten_entries(
-    entries: Sequence[ListingEntry], fits: Callable[[Sequence[ListingEntry]], bool]
+    entries: Sequence[ListingEntry], measure: Callable[[Sequence[ListingEntry]], int], budget: int
 ) -> list[ListingEntry]:
     """Return entries that fit: with shorter descriptions, or without any, or fewer of them."""
     bare = [(name, "", location) for name, _, location in entries]
-    length = _find_max_length(entries, fits) if fits(bare) else 0
-    return (
-        [_shorten_entry(entry, length) for entry in entries]
-        if length >= _MIN_DESCRIPTION
-        else bare[: _bisect(len(bare), lambda number: fits(bare[:number]))]
-    )
-
-
-def _find_max_length(entries: Sequence[ListingEntry], fits: Callable[[Sequence[ListingEntry]], bool]) -> int:
-    """Return the largest length that every description may have."""
+    number = find_largest(len(bare), lambda number: measure(bare[:number]), budget)
+    if number < len(bare):
+        return bare[:number]
     longest = max((len(description) for _, description, _ in entries), default=0)
-    return _bisect(longest, lambda length: fits([_shorten_entry(entry, length) for entry in entries]))
+    length = find_largest(longest, lambda length: measure([_shorten_entry(entry, length) for entry in entries]), budget)
+    return [_shorten_entry(entry, length) for entry in entries] if length >= _MIN_DESCRIPTION else bare
 
 
-def _bisect(limit: int, fits: Callable[[int], bool]) -> int:
-    """Return the largest number from 0 to ``limit`` that fits, where every smaller one fits too."""
-    low, high = 0, limit
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle - 1)
-    return low
+def fits_whole(number: int, cost: Callable[[int], int], budget: int) -> bool:
+    """Return whether the first ``number`` of some entries fit; ``cost`` returns the tokens of so many of them.
+
+    Ever more of them are counted, so that the answer for thousands of entries costs little more than the budget.
+    """
+    size = min(number, _first_size(budget))
+    while size < number and cost(size) <= budget:
+        size = min(number, 2 * size)
+    return size == number and cost(number) <= budget
+
+
+def find_largest(limit: int, cost: Callable[[int], int], budget: int) -> int:
+    """Return the largest number from 0 to ``limit`` whose cost is within the budget; a larger number costs more."""
+    fitting, fitting_cost = 0, 0
+    too_large, excess_cost = limit + 1, 0
+    steps = 0
+    while too_large - fitting > 1:
+        steps += 1
+        if not excess_cost:  # nothing that is too large was counted yet
+            middle = min(limit, max(2 * fitting, _first_size(budget)))
+        elif steps % 3:
+            # Costs grow nearly evenly, so that interpolation takes about four steps where halving takes ten.
+            share = (budget - fitting_cost) / (excess_cost - fitting_cost)
+            middle = min(too_large - 1, fitting + max(1, int(share * (too_large - fitting))))
+        else:
+            middle = (fitting + too_large) // 2
+        middle_cost = cost(middle)
+        if middle_cost <= budget:
+            fitting, fitting_cost = middle, middle_cost
+        else:
+            too_large, excess_cost = middle, middle_cost
+    return fitting
+
+
+def _first_size(budget: int) -> int:
+    """Return how many entries are counted first: somewhat more than usually fit into the budget."""
+    return max(_MIN_FIRST_SIZE, budget // _SMALL_ENTRY)
 
 
 def _shorten_entry(entry: ListingEntry, length: int) -> ListingEntry:

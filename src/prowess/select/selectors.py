@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from prowess.arguments import check_count, check_method, check_texts
-from prowess.skills.catalog import Catalog
+from prowess.select.candidates import CandidateCache
 from prowess.skills.search import tags_of
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ class Selector(Protocol):
     """Chooses which of the candidates are worth showing for a query, by name; may be asynchronous.
 
     With ``strict = True`` it is a filter: it is asked without a query too, and after an empty answer nothing is shown.
-    Otherwise it only narrows: when it fails or answers with nothing, everything is shown.
+    Otherwise it only narrows: when it fails or answers with nothing, everything is shown. With ``ordered = True`` the
+    listing has the order of the answer, otherwise that of the names.
     """
 
     def select(self, query: str, candidates: Sequence[Skill]) -> Iterable[str] | Awaitable[Iterable[str]]:
@@ -61,18 +62,11 @@ class LexicalSelector:
     def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
         check_count(limit, "limit")
         self.limit = limit
-        self._last_catalog: tuple[tuple[Skill, ...], Catalog] | None = None
+        self._plain_lists = CandidateCache()
 
     def select(self, query: str, candidates: Sequence[Skill]) -> list[str]:
         """Return at most ``limit`` names, the best first."""
-        return [hit.name for hit in self._catalog_for(tuple(candidates)).search(query, self.limit)]
-
-    def _catalog_for(self, candidates: tuple[Skill, ...]) -> Catalog:
-        """Return a catalogue of the candidates; its search index is kept for the next query over these candidates."""
-        last = self._last_catalog
-        if last is None or last[0] != candidates:
-            last = self._last_catalog = (candidates, Catalog(candidates))
-        return last[1]
+        return [hit.name for hit in self._plain_lists.get_candidates(candidates).rank(query, self.limit)]
 
 
 class SelectorChain:

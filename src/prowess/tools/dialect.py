@@ -45,6 +45,10 @@ class Dialect(NamedTuple):
     """Renders the instructions of a preloaded skill for the prompt."""
     loads_hidden: bool = True
     """Whether its tool loads a skill that is hidden from models, when a model names it nevertheless."""
+    selects_by_default: bool = False
+    """Whether the default selector of a session counts: the systems of other dialects show every skill."""
+    has_index_tool: bool = False
+    """Whether the listing can stand in the description of a tool."""
 
     @property
     def has_fork_tool(self) -> bool:

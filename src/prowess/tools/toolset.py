@@ -31,11 +31,10 @@ if TYPE_CHECKING:
     from prowess.runtime.acting.trust_request import TrustRequest
     from prowess.runtime.fork import ForkRunner
     from prowess.select.budget import BudgetReport
+    from prowess.select.listing_turn import ListingChoice
     from prowess.tools.definitions import ToolDefinition
     from prowess.tools.dialect import Tool
     from prowess.tools.view import View
-
-    ChosenNames = frozenset[str] | None
 
 T = TypeVar("T")
 _MAX_NAME_SHOWN = 128
@@ -128,7 +127,7 @@ class Toolset:
         The block is built once for a catalogue and a state, and shared by all sessions in that state. ``budget`` holds
         for all of it: preloaded instructions and the sentences around the listing count, but are never cut.
         """
-        return self._make_prompt(self._select_names(query))
+        return self._make_prompt(self._listings.choose(query))
 
     async def aprompt(self, query: str = "") -> str:
         """Return what ``prompt`` returns, made in a thread; an asynchronous selector is awaited on the caller's loop.
@@ -137,15 +136,9 @@ class Toolset:
         """
         return await self._run_in_pool(partial(self.prompt, query))
 
-    def _select_names(self, query: str) -> ChosenNames:
-        """Return the names that the selector picks, or ``None`` without one; its answer may change each time."""
-        check_text(query, "query")
-        session = self._session
-        return frozenset(skill.name for skill in session.candidates(query)) if session.has_selector else None
-
     @measure_call
-    def _make_prompt(self, chosen: ChosenNames) -> str:
-        listing = self._listings.get_prompt(chosen)
+    def _make_prompt(self, choice: ListingChoice) -> str:
+        listing = self._listings.get_prompt(choice)
         self._report = listing.report
         if self._session.has_listener:  # counting the tokens of a listing costs more than all else here
             self._emit_listing(listing.report)
@@ -160,7 +153,7 @@ class Toolset:
 
     def tools(self, query: str = "") -> tuple[ToolDefinition, ...]:
         """Return the tools to offer now, each of which can do something; built once, as the prompt is."""
-        return self._listings.get_tools(self._select_names(query))
+        return self._listings.get_tools(self._listings.choose_for_tools(query))
 
     async def atools(self, query: str = "") -> tuple[ToolDefinition, ...]:
         """Return what ``tools`` returns, made in a thread; an asynchronous selector is awaited on the caller's loop.
@@ -193,7 +186,7 @@ class Toolset:
         return self._report
 
     def _open_view(self, query: str) -> View:
-        return self._listings.open_view(lambda: self._select_names(query), self._options.budget)
+        return self._listings.open_view(lambda: self._listings.choose(query), self._options.budget)
 
     # -- calls -------------------------------------------------------------------------------------------------------
 

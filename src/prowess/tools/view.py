@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from prowess.runtime.activation import Activation
     from prowess.runtime.session import Session
+    from prowess.select.listing_turn import ListingChoice
     from prowess.skills.skill import Skill
     from prowess.spec.render import ListingEntry
     from prowess.tools.options import ToolsetOptions
@@ -27,26 +28,38 @@ def _empty_report(budget: int | None) -> BudgetReport:
 
 
 class View:
-    """The skills of a session for one query; a new view is made for each call, so it never goes stale."""
+    """The skills of a session for one query; a new view is made for each call, so it never goes stale.
+
+    ``choose`` returns what is listed, and is called only if needed. ``is_prompt_cut`` returns whether the listing of
+    such a choice was shortened.
+    """
 
     def __init__(
         self,
         session: Session,
         options: ToolsetOptions,
-        candidates: Callable[[], tuple[Skill, ...]],
-        is_prompt_cut: Callable[[], bool],
+        choose: Callable[[], ListingChoice],
+        is_prompt_cut: Callable[[ListingChoice], bool],
     ) -> None:
         self.session = session
         self.options = options
         self.report = _empty_report(options.budget)
-        self._candidates = candidates
+        self._choose = choose
         self._is_prompt_cut = is_prompt_cut
 
     @cached_property
+    def _choice(self) -> ListingChoice:
+        return self._choose()
+
+    @cached_property
     def skills(self) -> tuple[Skill, ...]:
-        """The skills that may be shown, sorted by name; computed only when something is listed."""
-        allowed = self.options.allowed
-        return tuple(skill for skill in self._candidates() if allowed is None or skill.name in allowed)
+        """The skills that may be shown, in the order of the listing; computed only when something is listed."""
+        names = self._choice.names
+        if names is None:
+            return self.findable
+        # By name, from the catalogue of now: a skill picked from an earlier catalogue must not be shown.
+        known = self.session.eligible().by_name
+        return tuple(known[name] for name in names if name in known and self.may_use(name))
 
     @property
     def index_in_description(self) -> bool:
@@ -64,13 +77,19 @@ class View:
 
     @cached_property
     def findable(self) -> tuple[Skill, ...]:
-        """The skills that the model may have at all, whatever a selector picks."""
-        return tuple(skill for skill in self.session.eligible() if self.may_use(skill.name))
+        """The skills that the model may have at all, whatever a selector picks, sorted by name."""
+        eligible, allowed = self.session.eligible(), self.options.allowed
+        return eligible if allowed is None else eligible.keep_names(allowed)
 
     @cached_property
     def is_listing_cut(self) -> bool:
         """Whether the listing leaves out something that the model may have."""
-        return len(self.skills) < len(self.findable) or (self.options.budget is not None and self._is_prompt_cut())
+        return len(self.skills) < len(self.findable) or self._is_prompt_cut(self._choice)
+
+    def count_unlisted(self) -> int:
+        """Return how many skills the budget has kept out of the listing."""
+        chosen = self._choice.how == "chosen"
+        return len(self.findable) - len(self.report.shown) if chosen else len(self.report.omitted)
 
     def render_index(self) -> str:
         """Return the skills as plain lines."""

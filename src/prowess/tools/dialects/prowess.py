@@ -47,8 +47,8 @@ def _render_prompt(view: View) -> str:
         if view.forks:
             blocks.append("A skill whose mode is forked runs as a sub-agent of its own: call run_skill instead.")
         blocks.append(view.fit_listing(lambda entries: _render_listing(entries, view.forks)))
-    if view.report.omitted:
-        blocks.append(f"{len(view.report.omitted)} more are not listed: find them with search_skills.")
+    if unlisted := view.count_unlisted():
+        blocks.append(f"{unlisted} more are not listed: find them with search_skills.")
     return "\n\n".join(blocks)
 
 
@@ -218,4 +218,5 @@ DIALECT = Dialect(
     _render_error,
     render_preload_element,
     loads_hidden=False,
+    selects_by_default=True,
 )

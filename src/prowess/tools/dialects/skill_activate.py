@@ -109,4 +109,5 @@ DIALECT = Dialect(
     ),
     _render_prompt,
     _render_error,
+    has_index_tool=True,
 )

@@ -1,0 +1,125 @@
+"""The skills that a conversation has been shown: kept in their order, and only ever appended to.
+
+The prompt of a conversation is cached by providers as long as its beginning does not change. So a request adds skills
+at the end of the list, and takes none away.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.select.budget import find_largest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from prowess.select.candidates import Candidates
+
+    CountNames = Callable[[Sequence[str]], int]
+
+_FIRST_SHARE = 0.75
+"""The share of the budget that the first request may fill. The rest is for what later requests need."""
+_REFILL_SHARE = 0.5
+"""While less than this share is filled, a later request may fill as much as the first one."""
+_LATER_SKILLS = 5
+"""How many of its best skills a later request shows."""
+_MAX_NAMED = 8
+"""How many of the names in a request count: a pasted document may hold many words that are names."""
+_CALL = re.compile(r"(?<!\S)[/$](\S+)")
+_WORD = re.compile(r"\w+(?:[-_.:]\w+)*")
+_ASCII_WORD = re.compile(r"\w+(?:[-_.:]\w+)*", re.ASCII)
+
+NAMED = "named in the request"
+BEFORE = "shown earlier in this conversation"
+NO_ROOM = "no room in the budget"
+
+
+class RankedSkill(NamedTuple):
+    """A skill that fits a request, by its name, and why it does: ``words: form, pdf``."""
+
+    name: str
+    why: str = ""
+
+
+class ShownList(NamedTuple):
+    """The names of the skills that a conversation has been shown, in their order, and the reasons for some of them."""
+
+    names: tuple[str, ...] = ()
+    reasons: Mapping[str, str] = {}  # never changed: a longer list gets another mapping
+
+    def append(self, names: Iterable[str], reasons: Mapping[str, str] | None = None) -> ShownList:
+        """Return the list with those of ``names`` at its end that it does not have; itself where it has all."""
+        known = frozenset(self.names)
+        new = tuple(name for name in dict.fromkeys(names) if name not in known)
+        if not new:
+            return self
+        given = {name: reasons[name] for name in new} if reasons is not None else {}
+        return ShownList((*self.names, *new), {**self.reasons, **given})
+
+
+class ListingRequest(NamedTuple):
+    """What a request asks to be shown, by names."""
+
+    ranking: Sequence[RankedSkill]
+    """The skills that fit it, the best first."""
+    named: Sequence[str] = ()
+    """The skills whose names stand in it."""
+    required: Mapping[str, str] = {}  # never changed
+    """The skills that are shown whatever the request is, each with the reason."""
+
+
+def extend_shown(
+    shown: ShownList, request: ListingRequest, count: CountNames, budget: int
+) -> tuple[ShownList, tuple[str, ...]]:
+    """Return the list with what a request adds to it, and the names of its best skills that found no room.
+
+    ``count`` returns the tokens of a listing of some names. Named and required skills are added in any case. Of the
+    ranking, the first request adds as much as fits three quarters of the budget, and a later one those of its best
+    that are not there yet, while the budget lasts.
+    """
+    is_first = not shown.names
+    shown = shown.append(request.named, dict.fromkeys(request.named, NAMED))
+    shown = shown.append(request.required, request.required)
+    known = frozenset(shown.names)
+    new = {
+        ranked.name: _describe_rank(rank, ranked, is_first=is_first)
+        for rank, ranked in enumerate(request.ranking, 1)
+        if ranked.name not in known
+    }
+    if is_first or count(shown.names) < _REFILL_SHARE * budget:
+        shown = _append_fitting(shown, new, count, first_part(budget))
+    best = [ranked.name for ranked in request.ranking[:_LATER_SKILLS] if ranked.name not in shown.names]
+    shown = _append_fitting(shown, {name: new[name] for name in best}, count, budget)
+    return shown, tuple(name for name in best if name not in shown.names)
+
+
+def first_part(budget: int) -> int:
+    """Return the part of a budget that one request may fill; the rest is for those that come later."""
+    return int(_FIRST_SHARE * budget)
+
+
+def _append_fitting(shown: ShownList, new: Mapping[str, str], count: CountNames, budget: int) -> ShownList:
+    """Return the list with as many of ``new`` as fit, from its beginning."""
+    names = tuple(new)
+    number = find_largest(len(names), lambda number: count((*shown.names, *names[:number])), budget)
+    return shown.append(names[:number], new)
+
+
+def _describe_rank(rank: int, ranked: RankedSkill, *, is_first: bool) -> str:
+    how = "chosen for the first request" if is_first else "appended for a later request"
+    return f"{how} (rank {rank}; {ranked.why})" if ranked.why else f"{how} (rank {rank})"
+
+
+def find_named_skills(query: str, candidates: Candidates) -> tuple[str, ...]:
+    """Return the candidates whose names stand in a request: as a call, ``/name``, or as a whole word.
+
+    Calls come first, then names of several words such as ``pdf-forms``, then names that are one word.
+    """
+    known = candidates.by_name
+    words = _WORD.findall(query) if query.isascii() else (*_WORD.findall(query), *_ASCII_WORD.findall(query))
+    compounds = [word for word in words if not word.isalnum()]
+    # The name in a file may have a colon where the catalogue has a hyphen, and both are names of the skill.
+    spellings = ((word, word.replace(":", "-")) for word in (*_CALL.findall(query), *compounds, *words))
+    found = dict.fromkeys(name for pair in spellings for name in pair if name in known)
+    return tuple(found)[:_MAX_NAMED]
