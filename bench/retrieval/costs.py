@@ -28,6 +28,9 @@ FIRST_ASKED = 5
 QUERY_BOUND = 2.0
 QUERY_MS_BOUND, QUERY_MS_SIZE = 10.0, 10_000
 FIRST_BOUND = 2.0
+MEANING_MS_BOUND = 30.0
+ENCODED = 100
+"""Skills of the library that is encoded."""
 
 
 class Library(NamedTuple):
@@ -67,9 +70,7 @@ def make_library(temporary: Path, skills: Sequence[PoolSkill], size: int) -> Lib
 
 def measure_library(library: Library, requests: Sequence[Request], rounds: int) -> list[Row]:
     """Return the rows of one library. The index that the first step builds is the one that the others search."""
-    texts = [request.text for request in requests]
-    # Every so many, so that each kind and script is asked about as often as it occurs.
-    asked = texts[:: max(1, len(texts) // ASKED)][:ASKED]
+    asked = _sample_texts(requests)
     return [
         *_measure_build(library, 1 if library.size >= LARGE else min(rounds, 3)),
         *_measure_first_search(library, asked, rounds),
@@ -144,6 +145,36 @@ def _measure_memory(library: Library, asked: Sequence[str]) -> list[Row]:
 def _measure_update(library: Library, rounds: int) -> list[Row]:
     best = measure.take_turns({"update": library.command("update")}, rounds=rounds)["update"]
     return [Row("update after one skill changed", f"{library.size:,}", _milli(best.value))]
+
+
+def measure_meaning(library: Library, requests: Sequence[Request], rounds: int) -> list[Row]:
+    """Return the rows of searches with meaning; the vectors of the skills are without any."""
+    asked = _sample_texts(requests)
+    words_size = _folder_bytes(library.cache)
+    kept = measure.take_turns({"keep": library.command("keep_vectors")}, rounds=1)["keep"]
+    size = _folder_bytes(library.cache) - words_size
+    best = measure.take_turns({"query": library.command("meaning_queries", asked)}, rounds=min(rounds, 5))["query"]
+    memory = measure.take_turns({"memory": library.command("meaning_memory", asked)}, rounds=1)["memory"]
+    skills = f"{library.size:,}"
+    return [
+        Row("vectors written, encoding not counted", skills, _micro(kept.each)),
+        Row("size of the vectors on disk", skills, "", size / library.size, "bytes each"),
+        Row("search by words and meaning", skills, _milli(best.value), best.ratio, f"{TIMES} words"),
+        Row("search by words and meaning", skills, "", best.value * 1e3, "ms", MEANING_MS_BOUND),
+        _memory_row("memory of searches by words and meaning", skills, memory.value),
+    ]
+
+
+def measure_encoding(temporary: Path, skills: Sequence[PoolSkill]) -> list[Row]:
+    """Return the row of encoding a skill with the installed encoder."""
+    library = make_library(temporary, skills, ENCODED)
+    best = measure.take_turns({"encode": library.command("encode")}, rounds=1)["encode"]
+    return [Row("prepare_search: encoding a skill", f"{ENCODED}", f"{best.each * 1e3:,.1f} ms each")]
+
+
+def _sample_texts(requests: Sequence[Request]) -> list[str]:
+    """Return some requests: every so many, so that each kind and script occurs as often as among all."""
+    return [request.text for request in requests[:: max(1, len(requests) // ASKED)]][:ASKED]
 
 
 def _memory_row(what: str, skills: str, size: float) -> Row:

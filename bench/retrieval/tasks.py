@@ -21,6 +21,7 @@ import prowess
 from bench.floor import clocked
 from bench.memory import peak_bytes, resident_bytes
 from bench.retrieval import bare
+from bench.retrieval.sketch import SketchEncoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -139,6 +140,50 @@ def bare_search_memory(places: Places) -> Measured:
     return {"value": resident_bytes() - before, "count": 1}
 
 
+# -- meaning -----------------------------------------------------------------------------------------------------------
+
+
+def encode(places: Places) -> Measured:
+    """The vectors of all skills computed by the installed encoder and written, after the words were indexed."""
+    catalog = _scan(places)
+    catalog.prepare_search(semantic=False)
+    SketchEncoder()  # loads the encoder, which a process does once
+    seconds, _ = clocked(lambda: catalog.prepare_search(semantic=True))
+    return {"value": seconds, "count": len(catalog)}
+
+
+def keep_vectors(places: Places) -> Measured:
+    """Vectors for all skills written into the index; to compute them costs nothing here."""
+    catalog = _scan(places)
+    encoder = SketchEncoder()
+    before = resident_bytes()
+    seconds, _ = clocked(lambda: catalog.prepare_search(semantic=encoder))
+    return {"value": seconds, "count": len(catalog), "memory": peak_bytes() - before}
+
+
+def meaning_queries(places: Places) -> Measured:
+    """A search by words and meaning; as its floor, the search by words."""
+    catalog, encoder = _scan(places), SketchEncoder()
+    assert catalog.search("a", semantic=encoder).mode == "words+meaning"
+    return _take_turns(
+        places["requests"],
+        lambda text: catalog.search(text, limit=LIMIT, semantic=False),
+        lambda text: catalog.search(text, limit=LIMIT, semantic=encoder),
+    )
+
+
+def meaning_memory(places: Places) -> Measured:
+    """Bytes by which a process grows with its searches by meaning, beyond the encoder."""
+    catalog, encoder = _scan(places), SketchEncoder()
+    _load_search()
+    gc.collect()
+    before = resident_bytes()
+    for text in places["requests"]:
+        catalog.search(text, limit=LIMIT, semantic=encoder)
+    gc.collect()
+    return {"value": resident_bytes() - before, "count": 1}
+
+
 # -- what the tasks share ----------------------------------------------------------------------------------------------
 
 
@@ -184,6 +229,10 @@ TASKS: dict[str, Callable[[Places], Measured]] = {
         all_words,
         search_memory,
         bare_search_memory,
+        encode,
+        keep_vectors,
+        meaning_queries,
+        meaning_memory,
     )
 }
 
