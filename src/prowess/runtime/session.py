@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal
 from prowess.arguments import as_existing_folder, check_text, check_texts, check_variables
 from prowess.errors import SkillError, SkillFilteredError
 from prowess.limits import DEFAULT_LIMITS, Limits
+from prowess.records import replace as replace_record
 from prowess.runtime.activation import Activation, collect_tools, make_activation
 from prowess.runtime.activator import ActivationRequest, SkillActivator
 from prowess.runtime.active_skills import ActiveSkills
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 
     from prowess.discovery.live import Live
     from prowess.errors import Issue
+    from prowess.model import Explanation
     from prowess.runtime.acting.trust import Trust
     from prowess.runtime.acting.trust_request import TrustRequest
     from prowess.runtime.catalog_diff import Refreshed
@@ -122,7 +124,7 @@ class Session:
         self._activator = SkillActivator(self._state, self._instructions, self._events)
         self._activator.preload_skills()
         if restored is not None:
-            self._state.apply_saved_bounds(restored.active, restored.bounds)
+            self._state.apply_save(restored)
 
     def __repr__(self) -> str:
         """Return how many skills there are, and which are active."""
@@ -266,6 +268,21 @@ class Session:
     def is_for_models(self, skill: Skill) -> bool:
         """Return whether models are shown a skill: neither its file nor the host keeps it for explicit calls."""
         return self._state.visibility.is_for_models(skill)
+
+    def explain_hidden(self, skill: Skill) -> str:
+        """Return why models are not shown a skill in this conversation; ``""`` when they may be."""
+        return self._state.explain_hidden(skill)
+
+    def explain(self, name: str) -> Explanation:
+        """Return what ``Catalog.explain`` returns, and whether this conversation hides the skill or has it active."""
+        name = self.resolve_name(name)
+        found, skill = self.catalog.explain(name), self.catalog.get(name)
+        if skill is None:
+            return found
+        hidden = self.explain_hidden(skill)
+        here = [f"not shown in this conversation: {hidden}"] if hidden and found.visible else []
+        here += ["active in this conversation"] if skill.name in self.active_skills else []
+        return replace_record(found, visible=not hidden, reasons=(*found.reasons, *here))
 
     # -- listing -----------------------------------------------------------------------------------------------------
 
@@ -510,9 +527,12 @@ class Session:
     # -- saving and restoring ----------------------------------------------------------------------------------------
 
     def save(self) -> str:
-        """Return the session as JSON: its bounds, the active skills with their digests, what a person refused."""
-        bounds, active = self._state.collect_save()
-        return session_as_json(bounds, active, self._consent.refused_ids)
+        """Return the session as JSON: its bounds, the active skills with their digests, what a person refused.
+
+        It also has the names of the skills that were chosen for the conversation: a restored session shows the same.
+        """
+        bounds, active, shown = self._state.collect_save()
+        return session_as_json(bounds, active, self._consent.refused_ids, shown)
 
     @classmethod
     def restore(

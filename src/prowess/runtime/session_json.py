@@ -35,6 +35,14 @@ class SessionBounds(NamedTuple):
     """The skills that are not shown to models, by name."""
 
 
+class SavedListing(NamedTuple):
+    """What one listing of a conversation has shown: its place, its budget of tokens, and the names in their order."""
+
+    place: str
+    budget: int
+    names: tuple[str, ...]
+
+
 class SavedSession(NamedTuple):
     """What ``Session.save`` wrote."""
 
@@ -45,10 +53,17 @@ class SavedSession(NamedTuple):
     """The ids of the requests that a person refused."""
     is_older: bool = False
     """Whether the save is of the version without a ceiling."""
+    shown: tuple[SavedListing, ...] = ()
+    """What the model has been shown: it is shown again, in the same order."""
 
 
-def session_as_json(bounds: SessionBounds, active: Mapping[str, Skill], refused: Iterable[str] = ()) -> str:
-    """Return a save: the bounds of a session, its active skills with their digests, and what a person refused."""
+def session_as_json(
+    bounds: SessionBounds,
+    active: Mapping[str, Skill],
+    refused: Iterable[str] = (),
+    shown: Iterable[SavedListing] = (),
+) -> str:
+    """Return a save: the bounds, the active skills with their digests, what a person refused, what was shown."""
     skills = {name: digest_skill(skill) for name, skill in sorted(active.items())}
     bounds_json = {
         "filter": bounds.filter,
@@ -58,7 +73,8 @@ def session_as_json(bounds: SessionBounds, active: Mapping[str, Skill], refused:
         "max_active": bounds.max_active,
         "explicit_only": bounds.explicit_only,
     }
-    return json.dumps({"version": _SAVE_VERSION, **bounds_json, "active": skills, "refused": list(refused)})
+    rest = {"active": skills, "refused": list(refused), "shown": [listing._asdict() for listing in shown]}
+    return json.dumps({"version": _SAVE_VERSION, **bounds_json, **rest})
 
 
 def merge_bounds(
@@ -120,9 +136,10 @@ def session_from_json(text: str) -> SavedSession:
         return SavedSession(SessionBounds(ToolCeiling(()), 0, data["filter"]), active, is_older=True)
     bounds = _parse_bounds(data) if data.get("version") == _SAVE_VERSION else None
     refused = data.get("refused", [])  # the first saves of this version have none
-    if bounds is None or not _is_text_list(refused):
+    shown = _parse_shown(data.get("shown", []))  # nor this
+    if bounds is None or not _is_text_list(refused) or shown is None:
         raise _unknown_save_error()
-    return SavedSession(bounds, active, tuple(refused))
+    return SavedSession(bounds, active, tuple(refused), shown=shown)
 
 
 def _unknown_save_error() -> SourceError:
@@ -148,6 +165,21 @@ def _parse_bounds(data: Mapping[str, Any]) -> SessionBounds | None:
     # The ceiling of a sub-agent is what a skill wrote: a wrong pattern there allows nothing, and is no host's error.
     allowed = None if tools is None else tuple(filter(is_tool_pattern, tools))
     return SessionBounds(ToolCeiling(allowed, grants), max_active, data["filter"], tuple(filters), tuple(explicit_only))
+
+
+def _parse_shown(data: object) -> tuple[SavedListing, ...] | None:
+    """Return what a conversation has been shown; ``None`` where that is malformed."""
+    if not isinstance(data, list) or not all(map(_is_saved_listing, data)):
+        return None
+    # Each name once: somebody may have edited the save.
+    return tuple(SavedListing(entry["place"], entry["budget"], tuple(dict.fromkeys(entry["names"]))) for entry in data)
+
+
+def _is_saved_listing(data: object) -> bool:
+    if not isinstance(data, dict) or not _is_text_list(data.get("names")):
+        return False
+    budget = data.get("budget")
+    return isinstance(data.get("place"), str) and isinstance(budget, int) and not isinstance(budget, bool)
 
 
 def _is_text_list(value: object) -> TypeGuard[list[str]]:

@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.arguments import check_name
 from prowess.discovery.live import Live
 from prowess.runtime.catalog_cache import CatalogCache
-from prowess.runtime.session_json import SessionBounds
+from prowess.runtime.session_json import SavedListing, SessionBounds
 from prowess.runtime.visibility import make_filter_error
 from prowess.select.candidates import Candidates
+from prowess.select.shown_list import ShownList
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from prowess.limits import Limits
     from prowess.runtime.activation import ActiveSkill
     from prowess.runtime.active_skills import ActiveSkills
     from prowess.runtime.catalog_diff import Refreshed
     from prowess.runtime.events import EventEmitter
+    from prowess.runtime.session_json import SavedSession
     from prowess.runtime.visibility import Visibility
-    from prowess.select.shown_list import ShownList
     from prowess.skills.catalog import Catalog
     from prowess.skills.skill import Skill
 
@@ -193,6 +194,15 @@ class SessionState:
             _ELIGIBLE.store(catalog, key, kept[0], self._limits.max_listings)
         return Candidates(kept[0].skills, catalog, kept[0].by_name)
 
+    def explain_hidden(self, skill: Skill) -> str:
+        """Return why ``eligible_skills`` leaves a skill out; ``""`` for one that it has."""
+        sees = self.visibility
+        if not skill.model_invocable:
+            return "its file keeps it from models: disable-model-invocation is set"
+        if skill.name in sees.explicit_only:
+            return "the host keeps it for explicit calls: explicit_only names it"
+        return "" if sees.passes_filters(skill, sees.current_filters()) else "a filter hides it"
+
     def visible_entries(self) -> dict[str, ActiveSkill]:
         """Return the active skills that the filters let through, by name."""
         self.follow_live_catalog()
@@ -242,18 +252,21 @@ class SessionState:
 
     # -- saving and restoring ----------------------------------------------------------------------------------------
 
-    def collect_save(self) -> tuple[SessionBounds, dict[str, Skill]]:
-        """Return what a save holds of one moment: the bounds of the session, and the active skills by name."""
+    def collect_save(self) -> tuple[SessionBounds, dict[str, Skill], tuple[SavedListing, ...]]:
+        """Return what a save holds of one moment: the bounds, the active skills by name, and what was shown."""
         self.follow_live_catalog()
         # Under the lock only references are taken; hashing the skills, which reads their files, comes after it.
         with self.lock:
             active = {name: entry.loaded.skill for name, entry in self.active.entries.items()}
             sees, explicit_only = self.visibility, tuple(sorted(self.visibility.explicit_only))
             ceiling, max_active = self.active.ceiling, self.active.max_active
-        return SessionBounds(ceiling, max_active, sees.filter, sees.fixed_filters, explicit_only), active
+            shown = tuple(SavedListing(*key, names=listing.names) for key, listing in self._shown.items())
+        return SessionBounds(ceiling, max_active, sees.filter, sees.fixed_filters, explicit_only), active, shown
 
-    def apply_saved_bounds(self, active: Mapping[str, str], bounds: SessionBounds) -> None:
-        """Take the bounds of a save, and end the preloaded skills that were no longer active when it was made."""
+    def apply_save(self, saved: SavedSession) -> None:
+        """Take the bounds of a save and what was shown, and end preloaded skills that were no longer active in it."""
+        active, bounds = saved.active, saved.bounds
+        self._shown = {(listing.place, listing.budget): ShownList(listing.names) for listing in saved.shown}
         self.visibility = self.visibility._replace(fixed_filters=bounds.filters)
         self.hide_from_models(bounds.explicit_only)  # unchecked: a skill that was saved may be gone since
         self.active.entries = {name: entry for name, entry in self.active.entries.items() if name in active}

@@ -10,7 +10,13 @@ from prowess.errors import SourceError
 from prowess.select.candidates import CandidateCache
 from prowess.select.listing_turn import LineRoom, ListingTurn
 from prowess.select.selectors import SelectorChain
-from prowess.select.shown_list import ListingRequest, RankedSkill, find_named_skills
+from prowess.select.shown_list import (
+    LATER_SKILLS,
+    ListingRequest,
+    RankedSkill,
+    find_named_skills,
+    is_brief_request,
+)
 from prowess.select.steps import answer_steps
 
 if TYPE_CHECKING:
@@ -87,16 +93,20 @@ class AutoSelector:
         ``failed`` is called with what ``base`` raises.
         """
         candidates, turn = self._plain_lists.get_candidates(skills), turn or ListingTurn(LineRoom())
-        budget = self.budget_in(turn.room)
+        query, budget = query.strip(), self.budget_in(turn.room)
         # Without a request nothing can be chosen yet, and the budget shortens a listing of everything.
         if not (query or turn.has_shown()) or turn.room.fits(candidates, budget):
             return turn.show_all(candidates, budget, is_request=bool(query))
-        ranking: Sequence[RankedSkill] = ()
-        if query:
-            ranking = yield from self._rank_skills(query, candidates, max(1, budget // _LEAST_ENTRY), failed)
-        named = find_named_skills(query, candidates)
         required = {name: why for name, why in turn.find_required().items() if name in candidates.by_name}
-        return turn.show_best(candidates, ListingRequest(ranking, named, required), budget)
+        request = ListingRequest((), required=required)
+        if query:
+            brief = is_brief_request(query)
+            # Ranking more skills than can be shown takes time for nothing.
+            few = brief or not turn.has_room(candidates, budget)
+            limit = LATER_SKILLS if few else max(LATER_SKILLS, budget // _LEAST_ENTRY)
+            ranking = yield from self._rank_skills(query, candidates, limit, failed)
+            request = ListingRequest(ranking, find_named_skills(query, candidates), required, brief)
+        return turn.show_best(candidates, request, budget)
 
     def budget_in(self, room: ListingRoom) -> int:
         """Return the tokens of a listing in a place: those of the place, or else those of this selector."""

@@ -16,7 +16,7 @@ from prowess.spec.render import ListingEntry, make_entry, render_entries, render
 from prowess.spec.tokens import COUNTER_NAME, estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from prowess.spec.render import Listable, ListingStyle
 
@@ -45,6 +45,8 @@ class BudgetReport:
     counter: str = COUNTER_NAME
     count: Callable[[str], int] = field(default=estimate_tokens, repr=False, compare=False)
     """The function that counts tokens."""
+    reasons: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """Why each skill of the session is listed or not, by name; only in the report of a toolset."""
 
     @cached_property
     def tokens(self) -> int:

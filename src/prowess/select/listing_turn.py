@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from prowess.select.budget import find_largest, fits_whole
-from prowess.select.shown_list import ShownList, extend_shown, first_part
+from prowess.select.shown_list import ShownList, extend_shown, first_part, has_room
 from prowess.spec.render import make_entry, render_lines
 from prowess.spec.tokens import estimate_tokens
 
@@ -39,7 +39,7 @@ class ListingRoom(Protocol):
         """Return whether a listing of all candidates fits the budget, with nothing shortened."""
         ...
 
-    def count(self, skills: tuple[Skill, ...]) -> int:
+    def count(self, skills: tuple[Skill, ...], budget: int) -> int:
         """Return the tokens that count against the budget when these skills are listed."""
         ...
 
@@ -53,9 +53,9 @@ class LineRoom:
 
     def fits(self, candidates: Candidates, budget: int) -> bool:
         """Return whether a listing of all candidates fits the budget."""
-        return fits_whole(len(candidates), lambda number: self.count(candidates[:number]), budget)
+        return fits_whole(len(candidates), lambda number: self.count(candidates[:number], budget), budget)
 
-    def count(self, skills: tuple[Skill, ...]) -> int:
+    def count(self, skills: tuple[Skill, ...], budget: int) -> int:  # noqa: ARG002 - the protocol's signature
         """Return the tokens of the lines."""
         return estimate_tokens(render_lines(map(make_entry, skills)))
 
@@ -130,11 +130,7 @@ class ListingTurn:
 
         The budget shortens a listing of all.
         """
-        known = candidates.by_name
-
-        def count(names: Sequence[str]) -> int:
-            return self.room.count(tuple(known[name] for name in names if name in known))
-
+        count = self._make_counter(candidates, budget)
         no_room: tuple[str, ...] = ()
         while True:
             old, shown = self._read_lists(budget)
@@ -152,6 +148,16 @@ class ListingTurn:
             return skills
         self.choice = ListingChoice(budget=budget, no_room=no_room)
         return candidates
+
+    def has_room(self, candidates: Candidates, budget: int) -> bool:
+        """Return whether a request may add more than its best few skills to what was shown before."""
+        old, _ = self._read_lists(budget)
+        return old is None or has_room(old, self._make_counter(candidates, budget), budget)
+
+    def _make_counter(self, candidates: Candidates, budget: int) -> Callable[[Sequence[str]], int]:
+        """Return a function that counts the tokens of a listing of those names that are candidates."""
+        known = candidates.by_name
+        return lambda names: self.room.count(tuple(known[name] for name in names if name in known), budget)
 
     def _read_lists(self, budget: int) -> tuple[ShownList | None, ShownList]:
         """Return the list of this place and budget, and the one to go on from: the latest of the place without one."""

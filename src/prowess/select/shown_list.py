@@ -22,13 +22,18 @@ _FIRST_SHARE = 0.75
 """The share of the budget that the first request may fill. The rest is for what later requests need."""
 _REFILL_SHARE = 0.5
 """While less than this share is filled, a later request may fill as much as the first one."""
-_LATER_SKILLS = 5
+LATER_SKILLS = 5
 """How many of its best skills a later request shows."""
 _MAX_NAMED = 8
 """How many of the names in a request count: a pasted document may hold many words that are names."""
-_CALL = re.compile(r"(?<!\S)[/$](\S+)")
-_WORD = re.compile(r"\w+(?:[-_.:]\w+)*")
-_ASCII_WORD = re.compile(r"\w+(?:[-_.:]\w+)*", re.ASCII)
+_BRIEF_CHARS, _BRIEF_WORDS = 16, 3
+_NAME = r"\w+(?:[-_.:]\w+)*"
+_WORD, _ASCII_WORD = re.compile(_NAME), re.compile(_NAME, re.ASCII)
+_OPENING, _CLOSING = "[\"'`\u201c\u2018]", "[\"'`\u201d\u2019]"
+_MARKED = re.compile(
+    rf"(?<!\S)[/$]({_NAME})|{_OPENING}({_NAME}){_CLOSING}|\bskill\s+({_NAME})|({_NAME})(?=\s+skill\b)", re.IGNORECASE
+)
+"""A name after ``/`` or ``$``, in quotes, or beside the word "skill"."""
 
 NAMED = "named in the request"
 BEFORE = "shown earlier in this conversation"
@@ -67,6 +72,8 @@ class ListingRequest(NamedTuple):
     """The skills whose names stand in it."""
     required: Mapping[str, str] = {}  # never changed
     """The skills that are shown whatever the request is, each with the reason."""
+    is_brief: bool = False
+    """Whether it says little, such as a greeting: it then adds its best few skills only."""
 
 
 def extend_shown(
@@ -75,8 +82,8 @@ def extend_shown(
     """Return the list with what a request adds to it, and the names of its best skills that found no room.
 
     ``count`` returns the tokens of a listing of some names. Named and required skills are added in any case. Of the
-    ranking, the first request adds as much as fits three quarters of the budget, and a later one those of its best
-    that are not there yet, while the budget lasts.
+    ranking, the first request adds as much as fits three quarters of the budget. A later one adds those of its best
+    few that are not there yet, while the budget lasts, and as much as the first one while half of the budget is free.
     """
     is_first = not shown.names
     shown = shown.append(request.named, dict.fromkeys(request.named, NAMED))
@@ -87,11 +94,16 @@ def extend_shown(
         for rank, ranked in enumerate(request.ranking, 1)
         if ranked.name not in known
     }
-    if is_first or count(shown.names) < _REFILL_SHARE * budget:
+    if new and not request.is_brief and has_room(shown, count, budget):
         shown = _append_fitting(shown, new, count, first_part(budget))
-    best = [ranked.name for ranked in request.ranking[:_LATER_SKILLS] if ranked.name not in shown.names]
+    best = [ranked.name for ranked in request.ranking[:LATER_SKILLS] if ranked.name not in shown.names]
     shown = _append_fitting(shown, {name: new[name] for name in best}, count, budget)
     return shown, tuple(name for name in best if name not in shown.names)
+
+
+def has_room(shown: ShownList, count: CountNames, budget: int) -> bool:
+    """Return whether a request may add more than its best few skills: nothing, or little, was shown before."""
+    return not shown.names or count(shown.names) < _REFILL_SHARE * budget
 
 
 def first_part(budget: int) -> int:
@@ -102,7 +114,15 @@ def first_part(budget: int) -> int:
 def _append_fitting(shown: ShownList, new: Mapping[str, str], count: CountNames, budget: int) -> ShownList:
     """Return the list with as many of ``new`` as fit, from its beginning."""
     names = tuple(new)
-    number = find_largest(len(names), lambda number: count((*shown.names, *names[:number])), budget)
+    if not names:
+        return shown
+    # Only the new entries are counted, beside one other, so that the frame of a listing is not counted twice.
+    beside = shown.names[:1]
+    before = count(shown.names) - count(beside) if beside else 0
+    number = find_largest(len(names), lambda number: before + count((*beside, *names[:number])), budget)
+    # The tokens of two texts together are nearly their sum, so that this seldom takes more than one step.
+    while number and count((*shown.names, *names[:number])) > budget:
+        number -= 1
     return shown.append(names[:number], new)
 
 
@@ -111,15 +131,21 @@ def _describe_rank(rank: int, ranked: RankedSkill, *, is_first: bool) -> str:
     return f"{how} (rank {rank}; {ranked.why})" if ranked.why else f"{how} (rank {rank})"
 
 
-def find_named_skills(query: str, candidates: Candidates) -> tuple[str, ...]:
-    """Return the candidates whose names stand in a request: as a call, ``/name``, or as a whole word.
+def is_brief_request(query: str) -> bool:
+    """Return whether a request is of one or two short words, such as a greeting, and says little about the task."""
+    return len(query) < _BRIEF_CHARS and len(_WORD.findall(query)) < _BRIEF_WORDS
 
-    Calls come first, then names of several words such as ``pdf-forms``, then names that are one word.
+
+def find_named_skills(query: str, candidates: Candidates) -> tuple[str, ...]:
+    """Return the candidates whose names stand in a request.
+
+    A name of several words, such as ``pdf-forms``, counts wherever it stands. A name of one word may be any word, so it
+    counts as a call, ``/pdf``, in quotes, or beside the word "skill".
     """
     known = candidates.by_name
     words = _WORD.findall(query) if query.isascii() else (*_WORD.findall(query), *_ASCII_WORD.findall(query))
-    compounds = [word for word in words if not word.isalnum()]
+    marked = (match[match.lastindex or 0] for match in _MARKED.finditer(query))
+    found = (*marked, *(word for word in words if not word.isalnum()))
     # The name in a file may have a colon where the catalogue has a hyphen, and both are names of the skill.
-    spellings = ((word, word.replace(":", "-")) for word in (*_CALL.findall(query), *compounds, *words))
-    found = dict.fromkeys(name for pair in spellings for name in pair if name in known)
-    return tuple(found)[:_MAX_NAMED]
+    spellings = (spelling for word in found for spelling in (word, word.replace(":", "-")))
+    return tuple(dict.fromkeys(name for name in spellings if name in known))[:_MAX_NAMED]

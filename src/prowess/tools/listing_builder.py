@@ -64,10 +64,12 @@ class ListingBuilder:
         is_all = len(candidates) == len(self._open_whole_view().findable)
         return self._find_whole(None if is_all else tuple(candidates.by_name), budget) is not None
 
-    def count(self, skills: tuple[Skill, ...]) -> int:
+    def count(self, skills: tuple[Skill, ...], budget: int) -> int:
         """Return the tokens that count against the budget when these skills are listed."""
-        names = tuple(skill.name for skill in skills)
-        return self._count_tokens(self._render_prompt(ListingChoice(names, "chosen"), None))
+        choice = ListingChoice(tuple(skill.name for skill in skills), "chosen", budget)
+        # What was shown last is there already. What is only counted is not kept.
+        kept = PROMPT_CACHE.find(self._session, self._cache_key(choice))
+        return self._count_tokens(self._render_prompt(choice, None) if kept is None or kept.report.is_cut else kept)
 
     def _count_tokens(self, prompt: PromptListing) -> int:
         return prompt.report.tokens if self._options.budget is None else prompt.count_tokens()

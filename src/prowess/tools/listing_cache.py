@@ -39,6 +39,11 @@ class ListingCache(Generic[T]):
     def __init__(self) -> None:
         self._cache: CatalogCache[T] = CatalogCache()
 
+    def find(self, session: Session, key: Hashable) -> T | None:
+        """Return what is kept for a session in its current state; ``None`` where nothing is."""
+        kept = self._cache.find(session.catalog, (key, session.listing_key()))
+        return None if kept is None else kept[0]
+
     def get_or_make(self, session: Session, key: Hashable, make: Callable[[], T]) -> T:
         """Return what ``make`` returns for a session in its current state, kept from an earlier call if possible."""
         revision = session.revision  # read first: see below

@@ -25,8 +25,13 @@ def name_parameter(view: View, description: str = "", *, search: bool = False) -
 
 
 def make_enum(view: View, names: Sequence[str], *, search: bool = False) -> dict[str, Any]:
-    """Return the names as an ``enum`` keyword while they are few; ``search``: not when a search could find more."""
-    return {"enum": list(names)} if 0 < len(names) <= MAX_ENUM_VALUES and not (search and is_searchable(view)) else {}
+    """Return the names as an ``enum`` keyword while they are few; ``search``: not when a search could find more.
+
+    There is none when an ``AutoSelector`` leaves out names: later requests bring others into the listing.
+    """
+    if not 0 < len(names) <= MAX_ENUM_VALUES or (search and is_searchable(view)) or view.is_cut_by_selector:
+        return {}
+    return {"enum": list(names)}
 
 
 def fork_parameters(name: dict[str, Any]) -> dict[str, Any]:

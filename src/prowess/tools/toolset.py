@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from prowess.arguments import check_instance, check_text
 from prowess.errors import Issue, NotTrustedError, SkillError, SourceError
+from prowess.records import replace as replace_record
 from prowess.runtime.events import Event, measure_call
 from prowess.runtime.fork import PreparedFork
 from prowess.runtime.session import Session
@@ -19,6 +20,7 @@ from prowess.tools.arguments import BadArgumentsError, parse_arguments
 from prowess.tools.definitions import ToolResult
 from prowess.tools.dialects import DIALECTS
 from prowess.tools.listing_builder import ListingBuilder
+from prowess.tools.listing_reasons import ListingReasons
 from prowess.tools.options import make_options
 from prowess.tools.refusals import sanitize_error
 from prowess.tools.sub_agents import SubAgents
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from prowess.literals import DialectName
+    from prowess.model import Explanation
     from prowess.runtime.acting.scripts import Scripts
     from prowess.runtime.acting.trust_request import TrustRequest
     from prowess.runtime.fork import ForkRunner
@@ -95,7 +98,7 @@ class Toolset:
         self._listings = ListingBuilder(session, self._dialect, self._options)
         self._sub_agents = SubAgents(session, self._dialect, fork) if callable(fork) else None
         self._tools_by_name = {tool.name: tool for tool in self._dialect.tools}
-        self._report: BudgetReport | None = None
+        self._listed: tuple[ListingChoice, BudgetReport] | None = None
 
     @property
     def dialect(self) -> DialectName:
@@ -139,9 +142,9 @@ class Toolset:
     @measure_call
     def _make_prompt(self, choice: ListingChoice) -> str:
         listing = self._listings.get_prompt(choice)
-        self._report = listing.report
+        self._listed = (choice, listing.report)
         if self._session.has_listener:  # counting the tokens of a listing costs more than all else here
-            self._emit_listing(listing.report)
+            self._emit_listing(self.report())
         return listing.text
 
     def _emit_listing(self, report: BudgetReport) -> None:
@@ -179,11 +182,26 @@ class Toolset:
         return str(next(iter(self._dialect.tools[0].describe(self._open_view("")).parameters["required"])))
 
     def report(self) -> BudgetReport:
-        """Return what the last listing cost, and what was cut to make it fit."""
-        if self._report is None:
+        """Return what the last listing cost, what was cut to make it fit, and why each skill is listed or not."""
+        if self._listed is None:
             self.prompt()
-        assert self._report is not None  # noqa: S101 - prompt() has set it
-        return self._report
+        assert self._listed is not None  # noqa: S101 - prompt() has set it
+        choice, report = self._listed
+        if choice.how == "chosen":
+            # Only now: a listing is made for each request, and nobody may ask which of thousands it leaves out.
+            shown = frozenset(report.shown)
+            omitted = tuple(skill.name for skill in self._open_view("").findable if skill.name not in shown)
+            report = replace(report, omitted=omitted)
+        return replace(report, reasons=ListingReasons(self._session, choice, report, self._options.allowed))
+
+    def explain(self, name: str) -> Explanation:
+        """Return what ``Session.explain`` returns, and whether the last listing has the skill, and why."""
+        found = self._session.explain(name)
+        report = self.report()
+        if found.name not in report.reasons:
+            return found
+        place = "in the listing" if found.name in report.shown else "not in the listing"
+        return replace_record(found, reasons=(*found.reasons, f"{place}: {report.reasons[found.name]}"))
 
     def _open_view(self, query: str) -> View:
         return self._listings.open_view(lambda: self._listings.choose(query), self._options.budget)

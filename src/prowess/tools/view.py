@@ -86,6 +86,16 @@ class View:
         """Whether the listing leaves out something that the model may have."""
         return len(self.skills) < len(self.findable) or self._is_prompt_cut(self._choice)
 
+    @property
+    def is_cut_by_selector(self) -> bool:
+        """Whether an ``AutoSelector`` leaves out something that the model may have."""
+        return self._choice.budget is not None and self.is_listing_cut
+
+    @property
+    def has_lasting_order(self) -> bool:
+        """Whether the skills are in an order that must stay, since the conversation was shown them so."""
+        return self._choice.budget is not None and self._choice.names is not None
+
     def count_unlisted(self) -> int:
         """Return how many skills the budget has kept out of the listing."""
         chosen = self._choice.how == "chosen"

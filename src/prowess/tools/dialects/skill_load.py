@@ -27,7 +27,7 @@ _MAX_FILE_BYTES = 65_536
 def _render_prompt(view: View) -> str:
     """Return a Markdown section in the order of the allowed list, with descriptions cut at 200 characters."""
     known = {skill.name: skill for skill in view.skills}
-    order = view.options.allowed if view.options.allowed is not None else tuple(known)
+    order = tuple(known) if view.options.allowed is None or view.has_lasting_order else view.options.allowed
     skills = tuple(known[name] for name in order if name in known)
     if not skills:
         return ""
