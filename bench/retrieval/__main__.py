@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
         if "selection" in options.parts:
             _report_selection(folder, skills, requests, meaning, write=options.write)
         if "costs" in options.parts:
-            _report_costs(folder, skills, requests, options)
+            _report_costs(folder, skills, requests, options, meaning)
     return 0
 
 
@@ -106,14 +106,22 @@ def _report_selection(
 
 
 def _report_costs(
-    folder: Path, skills: Sequence[PoolSkill], requests: Sequence[Request], options: argparse.Namespace
+    folder: Path,
+    skills: Sequence[PoolSkill],
+    requests: Sequence[Request],
+    options: argparse.Namespace,
+    meaning: MeaningSource,
 ) -> None:
     rows: list[report.Row] = []
     for size in options.sizes:
         _say(f"Measuring search in a library of {size:,} skills.")
         library = costs.make_library(folder, skills, size)
         rows += costs.measure_library(library, requests, options.rounds)
+        if meaning.is_installed:
+            rows += costs.measure_meaning(library, requests, options.rounds)
         library.remove()
+    if meaning.is_installed:
+        rows += costs.measure_encoding(folder, skills)
     text = table.render(report.HEAD, [row.cells() for row in rows], numbers=frozenset((1, 2, 3)))
     note = f"{table.machine()}; best of up to {options.rounds} fresh processes each.\n"
     _publish("search-costs", f"{text}\n{note}", write=options.write)

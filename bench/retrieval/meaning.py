@@ -12,6 +12,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from bench.retrieval.data import FOLDS, place_of
+from prowess.search.texts import SkillText
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -91,7 +92,9 @@ class MeaningSource:
         """Use the fold models whose vectors are in ``folder``; without a folder, the encoder that is installed."""
         self._requests = requests
         self._files = find_fold_files(folder) if folder else []
-        self.note = BY_FOLDS if folder else _describe_installed()
+        installed = _describe_installed()
+        self.is_installed = not installed.startswith(NOWHERE)
+        self.note = BY_FOLDS if folder else installed
 
     def prepare(self, catalog: prowess.Catalog, pool_places: Sequence[int] | None = None) -> Semantic | None:
         """Compute the vectors of a library, and return what to search it with; ``None`` when there is no encoder.
@@ -99,17 +102,22 @@ class MeaningSource:
         ``pool_places`` has the place in the pool for each place in the library, where the two differ.
         """
         if self._files:
-            texts = {text_of(skill): place_of(skill) for skill in catalog}
-            if pool_places is not None:
-                texts = {text: pool_places[place] for text, place in texts.items()}
+            places = range(len(catalog)) if pool_places is None else pool_places
+            texts = {_make_encoded_text(skill): places[place_of(skill)] for skill in catalog}
             encoders = [FoldEncoder(path, fold, texts, self._requests) for fold, path in enumerate(self._files)]
             for encoder in encoders:
                 catalog.prepare_search(semantic=encoder)
             return lambda request: encoders[request.fold]
-        if self.note.startswith(NOWHERE):
+        if not self.is_installed:
             return None
         catalog.prepare_search(semantic=True)
         return lambda _: True
+
+
+def _make_encoded_text(skill: prowess.Skill) -> str:
+    """Return the text that an encoder gets for a skill, as the index makes it of a file without tags."""
+    body = skill.read_body(errors="replace")[: skill.limits.max_indexed_chars]
+    return SkillText(skill.name, skill.description.strip(), body=body).to_encode()
 
 
 def _describe_installed() -> str:

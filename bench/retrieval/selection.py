@@ -9,6 +9,7 @@ import prowess
 from bench.retrieval.data import SEED, place_of
 from bench.retrieval.plot import Curve
 from bench.retrieval.scores import Score, average_values
+from prowess.select.candidates import Candidates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,6 +24,8 @@ HEAD: table.Row = ("skills", "requests", "listing", "tokens", "skills shown", "r
 EVERYTHING, CUT = "everything", "cut to the budget"
 WORDS, MEANING = "selected by words", "selected by words and meaning"
 BUDGET = 4_000
+RANKED = 500
+"""More skills than a budget can show."""
 
 
 class Drawn(NamedTuple):
@@ -104,7 +107,9 @@ class RankingSelector:
 
     def select(self, query: str, candidates: Sequence[prowess.Skill]) -> list[str]:
         """Return the names of the candidates, the best first."""
-        raise NotImplementedError
+        assert isinstance(candidates, Candidates)
+        names = candidates.by_name
+        return [hit.name for hit in candidates.catalog.rank_skills(query, names, RANKED, semantic=self._semantic)]
 
 
 def measure_ways(ways: Ways, drawn: Drawn) -> dict[str, list[Listed]]:

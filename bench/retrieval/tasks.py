@@ -22,6 +22,7 @@ from bench.floor import clocked
 from bench.memory import peak_bytes, resident_bytes
 from bench.retrieval import bare
 from bench.retrieval.sketch import SketchEncoder
+from prowess.search.terms import split_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -189,7 +190,7 @@ def meaning_memory(places: Places) -> Measured:
 
 def own_terms(text: str) -> list[str]:
     """Return the terms that Prowess makes of a request."""
-    raise NotImplementedError
+    return split_request(text)[: prowess.Limits().max_request_terms]
 
 
 def _scan(places: Places) -> prowess.Catalog:
