@@ -116,9 +116,7 @@ def _report_costs(
     for size in options.sizes:
         _say(f"Measuring search in a library of {size:,} skills.")
         library = costs.make_library(folder, skills, size)
-        rows += costs.measure_library(library, requests, options.rounds)
-        if meaning.is_installed:
-            rows += costs.measure_meaning(library, requests, options.rounds)
+        rows += costs.measure_library(library, requests, options.rounds, with_meaning=meaning.is_installed)
         library.remove()
     if meaning.is_installed:
         rows += costs.measure_encoding(folder, skills)

@@ -31,6 +31,7 @@ FIRST_BOUND = 2.0
 MEANING_MS_BOUND = 30.0
 ENCODED = 100
 """Skills of the library that is encoded."""
+_FIRST = (sys.executable, "-m", "bench.retrieval.first")
 
 
 class Library(NamedTuple):
@@ -68,14 +69,16 @@ def make_library(temporary: Path, skills: Sequence[PoolSkill], size: int) -> Lib
     return library
 
 
-def measure_library(library: Library, requests: Sequence[Request], rounds: int) -> list[Row]:
+def measure_library(library: Library, requests: Sequence[Request], rounds: int, *, with_meaning: bool) -> list[Row]:
     """Return the rows of one library. The index that the first step builds is the one that the others search."""
-    asked = _sample_texts(requests)
+    # Every so many, so that each kind and script is asked for as often as it occurs among all.
+    asked = [request.text for request in requests[:: max(1, len(requests) // ASKED)]][:ASKED]
     return [
         *_measure_build(library, 1 if library.size >= LARGE else min(rounds, 3)),
         *_measure_first_search(library, asked, rounds),
         *_measure_queries(library, asked, min(rounds, 5)),
         *_measure_memory(library, asked),
+        *(_measure_meaning(library, asked, rounds) if with_meaning else ()),
         *_measure_update(library, min(rounds, 3)),
     ]
 
@@ -97,17 +100,16 @@ def _measure_build(library: Library, rounds: int) -> list[Row]:
 
 def _measure_first_search(library: Library, asked: Sequence[str], rounds: int) -> list[Row]:
     """The ratio is the median over several requests, since what a request costs depends on its words."""
-    module = (sys.executable, "-m", "bench.retrieval.first")
     ratios, ours, bares = [], [], []
     for text in asked[:: max(1, len(asked) // FIRST_ASKED)][:FIRST_ASKED]:
         match = bare.match_any(own_terms(text))
         commands = {
-            "bare": (*module, "bare", str(library.bare), match),
-            "ours": (*module, "ours", str(library.root), str(library.cache), text),
+            "bare": (*_FIRST, "bare", str(library.bare), match),
+            "words": (*_FIRST, "words", str(library.root), str(library.cache), text),
         }
         best = measure.take_turns(commands, rounds=min(rounds, 3) if library.size >= LARGE else rounds)
-        ratios.append(best["ours"].value / best["bare"].value)
-        ours.append(best["ours"].value)
+        ratios.append(best["words"].value / best["bare"].value)
+        ours.append(best["words"].value)
         bares.append(best["bare"].value)
     skills = f"{library.size:,}"
     what = "first search of a process, by words"
@@ -127,7 +129,7 @@ def _measure_queries(library: Library, asked: Sequence[str], rounds: int) -> lis
         Row("search by words", skills, _milli(same.value), same.ratio, f"{TIMES} same terms", QUERY_BOUND),
     ]
     if library.size == QUERY_MS_SIZE:
-        rows.append(Row("search by words", skills, "", same.value * 1e3, "ms", QUERY_MS_BOUND))
+        rows.append(Row("search by words", skills, _milli(same.value), same.value * 1e3, "ms", QUERY_MS_BOUND))
     return rows
 
 
@@ -142,27 +144,28 @@ def _measure_memory(library: Library, asked: Sequence[str]) -> list[Row]:
     ]
 
 
+def _measure_meaning(library: Library, asked: Sequence[str], rounds: int) -> list[Row]:
+    """Return the rows of searches with meaning. The encoder is real, and the vectors of the skills are not."""
+    kept = measure.take_turns({"keep": library.command("keep_vectors")}, rounds=1)["keep"]
+    size = _folder_bytes(library.cache)
+    first = (*_FIRST, "meaning", str(library.root), str(library.cache), asked[0])
+    best = measure.take_turns(
+        {"query": library.command("meaning_queries", asked), "first": first}, rounds=min(rounds, 3)
+    )
+    memory = measure.take_turns({"memory": library.command("meaning_memory", asked)}, rounds=1)["memory"]
+    skills, query = f"{library.size:,}", best["query"]
+    return [
+        Row("vectors written, encoding not counted", skills, _micro(kept.each)),
+        Row("size of the index on disk, with vectors", skills, "", size / library.size, "bytes each"),
+        Row("first search of a process, by words and meaning", skills, _milli(best["first"].value)),
+        Row("search by words and meaning", skills, _milli(query.value), query.value * 1e3, "ms", MEANING_MS_BOUND),
+        _memory_row("memory of searches by words and meaning", skills, memory.value),
+    ]
+
+
 def _measure_update(library: Library, rounds: int) -> list[Row]:
     best = measure.take_turns({"update": library.command("update")}, rounds=rounds)["update"]
     return [Row("update after one skill changed", f"{library.size:,}", _milli(best.value))]
-
-
-def measure_meaning(library: Library, requests: Sequence[Request], rounds: int) -> list[Row]:
-    """Return the rows of searches with meaning; the vectors of the skills are without any."""
-    asked = _sample_texts(requests)
-    words_size = _folder_bytes(library.cache)
-    kept = measure.take_turns({"keep": library.command("keep_vectors")}, rounds=1)["keep"]
-    size = _folder_bytes(library.cache) - words_size
-    best = measure.take_turns({"query": library.command("meaning_queries", asked)}, rounds=min(rounds, 5))["query"]
-    memory = measure.take_turns({"memory": library.command("meaning_memory", asked)}, rounds=1)["memory"]
-    skills = f"{library.size:,}"
-    return [
-        Row("vectors written, encoding not counted", skills, _micro(kept.each)),
-        Row("size of the vectors on disk", skills, "", size / library.size, "bytes each"),
-        Row("search by words and meaning", skills, _milli(best.value), best.ratio, f"{TIMES} words"),
-        Row("search by words and meaning", skills, "", best.value * 1e3, "ms", MEANING_MS_BOUND),
-        _memory_row("memory of searches by words and meaning", skills, memory.value),
-    ]
 
 
 def measure_encoding(temporary: Path, skills: Sequence[PoolSkill]) -> list[Row]:
@@ -170,11 +173,6 @@ def measure_encoding(temporary: Path, skills: Sequence[PoolSkill]) -> list[Row]:
     library = make_library(temporary, skills, ENCODED)
     best = measure.take_turns({"encode": library.command("encode")}, rounds=1)["encode"]
     return [Row("prepare_search: encoding a skill", f"{ENCODED}", f"{best.each * 1e3:,.1f} ms each")]
-
-
-def _sample_texts(requests: Sequence[Request]) -> list[str]:
-    """Return some requests: every so many, so that each kind and script occurs as often as among all."""
-    return [request.text for request in requests[:: max(1, len(requests) // ASKED)]][:ASKED]
 
 
 def _memory_row(what: str, skills: str, size: float) -> Row:

@@ -1,8 +1,8 @@
 """The first search of a fresh process: ``python -m bench.retrieval.first KIND ...`` prints one JSON object.
 
-``ours LIBRARY CACHE REQUEST`` scans the library and asks; the scan is not counted. ``bare FILE MATCH`` opens a
-plain full-text index and asks. Everything that a search loads is counted, so this module loads nothing that it can do
-without.
+``words LIBRARY CACHE REQUEST`` scans the library and asks by words, ``meaning`` with the same arguments by words and
+meaning; the scan is not counted. ``bare FILE MATCH`` opens a plain full-text index and asks. Everything that a search
+loads is counted, so this module loads nothing that it can do without.
 """
 
 from __future__ import annotations
@@ -10,11 +10,16 @@ from __future__ import annotations
 import sys
 import time
 
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    import prowess
+
 LIMIT = 10
 
 
-def search_library(library: str, cache: str, request: str) -> float:
-    """Return the CPU seconds of the first search by words, with an index that is up to date."""
+def search_library(library: str, cache: str, request: str, *, with_meaning: bool) -> float:
+    """Return the CPU seconds of the first search, with an index that is up to date."""
     import os  # noqa: PLC0415 - loaded by every Python
 
     os.environ["PROWESS_CACHE_DIR"] = cache
@@ -23,10 +28,16 @@ def search_library(library: str, cache: str, request: str) -> float:
     catalog = prowess.scan(library)
     assert "sqlite3" not in sys.modules
     begin = time.process_time()
-    hits = catalog.search(request, limit=LIMIT, semantic=False)
+    hits = catalog.search(request, limit=LIMIT, semantic=_load_encoder() if with_meaning else False)
     seconds = time.process_time() - begin
     assert hits
     return seconds
+
+
+def _load_encoder() -> prowess.Encoder:
+    from bench.retrieval.sketch import SketchEncoder  # noqa: PLC0415 - measured
+
+    return SketchEncoder()
 
 
 def search_bare(file: str, match: str) -> float:
@@ -45,5 +56,6 @@ def search_bare(file: str, match: str) -> float:
 
 
 if __name__ == "__main__":
-    measure = {"ours": search_library, "bare": search_bare}[sys.argv[1]]
-    print(f'{{"value": {measure(*sys.argv[2:])}, "count": 1}}')
+    kind, *arguments = sys.argv[1:]
+    seconds = search_bare(*arguments) if kind == "bare" else search_library(*arguments, with_meaning=kind == "meaning")
+    print(f'{{"value": {seconds}, "count": 1}}')

@@ -1,4 +1,4 @@
-"""An encoder for measuring costs: real vectors for requests, and vectors without meaning for skills, which cost nothing.
+"""An encoder for measuring costs: its vectors of requests are real, and those of skills are drawn by chance.
 
 To encode 100,000 skills takes hours, and what a search costs does not depend on what their vectors are.
 """

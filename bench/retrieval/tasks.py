@@ -82,8 +82,8 @@ def update(places: Places) -> Measured:
     """The index brought up to date after one skill changed."""
     path = min(Path(places["library"]).glob("*/SKILL.md"))
     word = f"{_MARK}{time.time_ns()}"
-    with path.open("a", encoding="utf-8") as file:
-        file.write(f"\n{word}\n")
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("\n---\n", f"\n---\n{word}\n", 1), encoding="utf-8")
     _load_search()
     catalog = _scan(places)
     seconds, _ = clocked(lambda: catalog.prepare_search(semantic=False))
