@@ -24,6 +24,8 @@ DOCS_BIN := .docs-venv/bin
 DOCS_READY := .docs-venv/ready
 # The tools that build packages stay apart, so that no other verb has to install them.
 PACKAGING := .packaging
+# The second distribution: the encoder of the search by meaning, with its weights.
+RETRIEVER := packages/prowess-retriever
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 .PHONY: help
@@ -138,9 +140,9 @@ clean: ## remove everything that the other verbs made
 	rm -rf .venv .docs-venv .cache site .clients .installers $(PACKAGING) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
 	find . -path ./.git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 
-$(READY): $(MADE) requirements/dev.txt pyproject.toml
+$(READY): $(MADE) requirements/dev.txt pyproject.toml $(RETRIEVER)/pyproject.toml
 	$(PIP) install --require-hashes -r requirements/dev.txt
-	$(PIP) install --no-build-isolation --no-deps --editable .
+	$(PIP) install --no-build-isolation --no-deps --editable . --editable $(RETRIEVER)
 	@touch $@
 
 $(DOCS_READY): requirements/docs.txt | $(MADE)

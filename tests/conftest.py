@@ -8,6 +8,7 @@ import os
 import random
 import signal
 from collections import Counter
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
@@ -48,6 +49,10 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("full" if config.getoption("full") else "default")
     if not config.getoption("full"):
         skip_disk_waits()
+    # What a test searches is indexed in the user's cache folder, unless the test names another.
+    cache = TemporaryDirectory(prefix="prowess-cache-")
+    os.environ["XDG_CACHE_HOME"] = cache.name
+    config.add_cleanup(cache.cleanup)
     config.pluginmanager.register(CostPlugin(is_bounded=not config.getoption("full")), "costs")
     # A shell has what it starts in the background ignore interrupts, and that is inherited by what tests interrupt.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

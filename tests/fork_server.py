@@ -17,9 +17,11 @@ import json
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import traceback
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -39,13 +41,21 @@ _server_options: list[str] = []
 
 
 def skip_disk_waits() -> None:
-    """Make ``os.fsync`` return at once, in this process and in those that fork servers fork for it.
+    """Make ``os.fsync`` return at once, in this process and in those that fork servers fork for it; SQLite as well.
 
     Waiting for the disk takes most of the time of an install, and only a power cut shows the difference. Programs that
     tests start, and a run with ``--full``, do wait.
     """
     _server_options[:] = [NO_DISK_WAITS]
     os.fsync = os.fstat  # type: ignore[assignment]  # fstat also refuses a descriptor that is not open
+    sqlite3.connect = _connect_without_waits
+
+
+def _connect_without_waits(*arguments: Any, **options: Any) -> sqlite3.Connection:  # noqa: ANN401 - as of connect
+    connection = sqlite3.Connection(*arguments, **options)
+    with suppress(sqlite3.Error):  # a file that is no database says so at its first use
+        connection.execute("PRAGMA synchronous = OFF")
+    return connection
 
 
 # -- in the test process------------------------------------------------------------------------------------------------

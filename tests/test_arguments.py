@@ -123,7 +123,25 @@ MISTAKES: dict[str, tuple[Mistake, str]] = {
     ),
     "a selector that selects nothing": (
         lambda p, catalog, _: p.Session(catalog, selector="lexical"),
-        "selector has a method select(), which the text 'lexical' has not; pass a prowess.Selector",
+        (
+            "selector has a method select(), which the text 'lexical' has not; "
+            'pass a prowess.Selector, "auto", or None to show everything'
+        ),
+    ),
+    "a budget that is no number": (
+        lambda p, _, __: p.AutoSelector("many"),
+        "budget is a whole number from 0 or None, not 'many'",
+    ),
+    "a ranking that filters": (
+        lambda p, _, __: p.AutoSelector(base=p.TagSelector(["a"])),
+        (
+            "base is a selector that ranks, and TagSelector keeps the order of names; "
+            "pass SelectorChain(TagSelector(…), AutoSelector(…))"
+        ),
+    ),
+    "a reordering that cannot be called": (
+        lambda p, _, __: p.RerankSelector(p.LexicalSelector(), "model"),
+        "rerank is callable, not the text 'model'",
     ),
     "a chain of something else": (
         lambda p, _, __: p.SelectorChain(p.LexicalSelector(), "tags"),

@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from prowess.runtime.events import Event, log_events
     from prowess.runtime.fork import PreparedFork, fork_system_message, fork_user_message, subprocess_fork
     from prowess.runtime.session import Session
+    from prowess.search.encoder import Encoder
     from prowess.select.auto_selector import AutoSelector
     from prowess.select.budget import BudgetReport, listing_costs, render_catalog
     from prowess.select.candidates import Candidates
@@ -97,7 +98,7 @@ if TYPE_CHECKING:
     from prowess.skills.instructions import LoadedSkill
     from prowess.skills.inventory import FileInfo, Inventory, inventory
     from prowess.skills.parse import ParsedSkill, parse_skill, parse_skill_file, read_metadata, validate
-    from prowess.skills.search import SearchHit
+    from prowess.skills.search_hits import SearchHit, SearchHits
     from prowess.skills.skill import Skill
     from prowess.skills.skill_source import SkillSource
     from prowess.sources.config_file import load_sources
@@ -184,6 +185,7 @@ _ROOMS = {
     "runtime.ambient_filter": "current_skill_filter skill_filter",
     "runtime.fork": "PreparedFork fork_system_message fork_user_message subprocess_fork",
     "runtime.session": "Session",
+    "search.encoder": "Encoder",
     "select.auto_selector": "AutoSelector",
     "select.budget": "BudgetReport listing_costs render_catalog",
     "select.candidates": "Candidates",
@@ -194,7 +196,7 @@ _ROOMS = {
     "skills.instructions": "LoadedSkill",
     "skills.inventory": "FileInfo Inventory inventory",
     "skills.parse": "ParsedSkill parse_skill parse_skill_file read_metadata validate",
-    "skills.search": "SearchHit",
+    "skills.search_hits": "SearchHit SearchHits",
     "skills.skill": "Skill",
     "sources.config_file": "load_sources",
     "sources.mcp.approvals": "Approvals",
@@ -222,7 +224,7 @@ _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split
 _MODULES = frozenset(("mcp", "otel", "sandbox"))
 # After `import prowess` alone, programs may write `prowess.errors.SkillError`, or `prowess.spec.render`.
 _REACHABLE = frozenset(
-    ("arguments", "discovery", "errors", "files", "hints", "limits", "model", "names", "skills", "spec")
+    ("arguments", "discovery", "errors", "files", "hints", "limits", "model", "names", "search", "skills", "spec")
 )
 
 
@@ -271,6 +273,7 @@ __all__ = [
     "DialectName",
     "DuplicateSkillError",
     "EmptySkillBodyError",
+    "Encoder",
     "EvalCase",
     "EvalReport",
     "EvalResult",
@@ -335,6 +338,7 @@ __all__ = [
     "ScriptResult",
     "Scripts",
     "SearchHit",
+    "SearchHits",
     "Selector",
     "SelectorChain",
     "Session",

@@ -163,6 +163,15 @@ class Limits:
     max_listings: int = 64
     """Prompts and lists of tools that are kept for one catalogue. Each is about as large as the prompt."""
 
+    max_indexed_chars: int = 6_000
+    """Characters of a skill's instructions that a search looks at. What a skill is for stands at their beginning."""
+
+    max_request_terms: int = 64
+    """Words of a request that are searched for. Of a longer request, those are taken that the fewest skills have."""
+
+    max_search_indexes: int = 64
+    """Libraries whose search index is kept in the cache folder. The one that was not used for longest goes first."""
+
     max_parallel_reads: int = 16
     """Calls of models that this process answers at one time, in all conversations together (``acall``)."""
 

@@ -16,3 +16,7 @@ OnDuplicate: TypeAlias = Literal["first", "last", "error"]
 DialectName: TypeAlias = Literal["load_skill", "skill__activate", "read_skill", "skill_load", "use_skill", "prowess"]
 OpenMethod: TypeAlias = Literal["openat2", "components", "portable"]
 """How a file is opened so that no link on the way to it is followed."""
+SearchMode: TypeAlias = Literal["words", "words+meaning"]
+"""What a search went by."""
+Semantic: TypeAlias = Literal["auto"] | bool
+"""Whether a search goes by meaning too: where it is prepared for that, always, or never."""

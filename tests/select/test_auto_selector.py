@@ -10,9 +10,12 @@ import pytest
 import prowess
 from prowess import AutoSelector, Candidates, LexicalSelector, SelectorChain, Session, TagSelector
 from prowess.select.shown_list import (
+    BEFORE,
+    WHOLE,
     ListingRequest,
-    RankedSkill,
     ShownList,
+    ShownReason,
+    cut_whole,
     extend_shown,
     find_named_skills,
     is_brief_request,
@@ -318,38 +321,38 @@ def ten_each(names: Sequence[str]) -> int:
     return 10 * len(names)
 
 
-def ranked(*names: str) -> list[RankedSkill]:
-    return [RankedSkill(name) for name in names]
+def listing(names: str, reason: ShownReason = BEFORE) -> ShownList:
+    return ShownList(tuple(names), dict.fromkeys(names, reason))
 
 
 def test_the_first_request_fills_three_quarters() -> None:
-    shown, no_room = extend_shown(ShownList(), ListingRequest(ranked(*"abcdefghijkl")), ten_each, 100)
+    shown, no_room = extend_shown(ShownList(), ListingRequest("abcdefghijkl"), ten_each, 100)
     assert (shown.names, no_room) == (tuple("abcdefg"), ())
 
 
 def test_a_later_request_appends_its_best_five_and_says_which_found_no_room() -> None:
-    shown, no_room = extend_shown(ShownList(tuple("abcdefg")), ListingRequest(ranked(*"bvwxyz")), ten_each, 100)
+    shown, no_room = extend_shown(listing("abcdefg"), ListingRequest("bvwxyz"), ten_each, 100)
     assert shown.names == (*"abcdefg", *"vwx")
     assert no_room == ("y",)
 
 
 def test_while_half_is_free_a_later_request_fills_like_the_first() -> None:
-    shown, _ = extend_shown(ShownList(("a",)), ListingRequest(ranked(*"bcdefghijkl")), ten_each, 100)
+    shown, _ = extend_shown(listing("a"), ListingRequest("bcdefghijkl"), ten_each, 100)
     assert shown.names == tuple("abcdefg")
 
 
 def test_named_and_required_skills_are_added_beyond_the_budget() -> None:
-    request = ListingRequest(ranked("z"), ("n",), {"p": "preloaded", "b": "active"})
-    shown, no_room = extend_shown(ShownList(tuple("abcdefghij")), request, ten_each, 100)
+    request = ListingRequest("z", ("n",), {"p": ShownReason("preloaded"), "b": ShownReason("active")})
+    shown, no_room = extend_shown(listing("abcdefghij"), request, ten_each, 100)
     assert (shown.names, no_room) == ((*"abcdefghij", "n", "p"), ("z",))
-    assert shown.reasons == {"n": "named in the request", "p": "preloaded"}
+    assert (shown.reasons["n"].text, shown.reasons["p"].text) == ("named in the request", "preloaded")
 
 
-def test_reasons_name_the_rank_and_the_words() -> None:
-    first, _ = extend_shown(ShownList(), ListingRequest([RankedSkill("a", "words: form, pdf")]), ten_each, 100)
-    assert first.reasons == {"a": "chosen for the first request (rank 1; words: form, pdf)"}
-    later, _ = extend_shown(first, ListingRequest(ranked("a", "b")), ten_each, 100)
-    assert later.reasons["b"] == "appended for a later request (rank 2)"
+def test_reasons_name_the_rank_and_the_request() -> None:
+    first, _ = extend_shown(ShownList(), ListingRequest("a", query="fill a form"), ten_each, 100)
+    assert first.reasons == {"a": ("chosen for the first request", 1, "fill a form")}
+    later, _ = extend_shown(first, ListingRequest("ab", query="sign it"), ten_each, 100)
+    assert later.reasons["b"] == ("appended for a later request", 2, "sign it")
 
 
 def test_a_counter_whose_sums_do_not_add_up_is_never_exceeded() -> None:
@@ -359,6 +362,14 @@ def test_a_counter_whose_sums_do_not_add_up_is_never_exceeded() -> None:
         return len(names) ** 2
 
     for budget in range(0, 200, 7):
-        shown, _ = extend_shown(ShownList(), ListingRequest(ranked(*"abcdefghijkl")), uneven, budget)
-        shown, _ = extend_shown(shown, ListingRequest(ranked(*"uvwxyz")), uneven, budget)
+        shown, _ = extend_shown(ShownList(), ListingRequest("abcdefghijkl"), uneven, budget)
+        shown, _ = extend_shown(shown, ListingRequest("uvwxyz"), uneven, budget)
         assert uneven(shown.names) <= budget
+
+
+def test_what_was_shown_while_everything_fitted_goes_first_when_it_does_not_fit_any_more() -> None:
+    mixed = listing("abc", WHOLE).append(dict.fromkeys("xyz", BEFORE)).append(dict.fromkeys("de", WHOLE))
+    assert cut_whole(mixed, ten_each, 80) is mixed
+    assert cut_whole(mixed, ten_each, 60).names == tuple("abcxyz")
+    assert cut_whole(mixed, ten_each, 45).names == tuple("axyz")
+    assert cut_whole(mixed, ten_each, 10).names == tuple("xyz"), "what a request chose stays"

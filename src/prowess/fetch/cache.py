@@ -22,17 +22,14 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import ResourceError
 from prowess.files import syscalls
+from prowess.files.cache_folder import default_cache_dir, is_private_folder
 from prowess.files.directory import list_oldest_files, stat_folder
-from prowess.files.paths import is_owned_alone
 from prowess.files.read import OpenFile
 from prowess.files.write import make_folders, write_atomic
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from prowess.limits import Limits
 
-CACHE_DIR_VARIABLE = "PROWESS_CACHE_DIR"
 _MAX_RECORD_BYTES = 256 * 1024
 _TEXT_FIELDS = ("url", "final_url", "digest", "etag", "last_modified")
 _NUMBER_FIELDS = ("size", "stored_at", "fresh_until")
@@ -84,8 +81,7 @@ class Cache:
         except OSError:
             return False
         # Whoever else may write to the folder could replace the records, which nothing but their place protects.
-        info = stat_folder(self._folder)
-        return info is not None and os.access(self._folder, os.W_OK) and is_owned_alone(info)
+        return os.access(self._folder, os.W_OK) and is_private_folder(self._folder)
 
     def read(self, digest: str, max_bytes: int) -> bytes | None:
         """Return the bytes with that hash; ``None`` when they are missing, damaged, or more than ``max_bytes``."""
@@ -157,15 +153,6 @@ class Cache:
         with suppress(OSError):  # what is not kept is fetched again
             make_folders(os.path.dirname(path), 0o700)
             write_atomic(path, data, mode=0o600)
-
-
-def default_cache_dir(env: Mapping[str, str] = os.environ) -> str:
-    """Return the folder that ``PROWESS_CACHE_DIR`` names, or else the user's cache folder for Prowess."""
-    if env.get(CACHE_DIR_VARIABLE):
-        return os.path.abspath(env[CACHE_DIR_VARIABLE])
-    from platformdirs import user_cache_dir  # noqa: PLC0415 - only when something is fetched
-
-    return os.path.join(user_cache_dir("prowess", appauthor=False), "skills")
 
 
 def sha256_hex(data: bytes) -> str:

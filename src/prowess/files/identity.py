@@ -92,9 +92,12 @@ def read_with_identity(base: str, parts: tuple[str, ...], limit: int) -> tuple[b
 
 def _as_hashed_file(file: OpenFile, digest: bytes, size: int) -> HashedFile:
     # A file that is not as long as it says, as in /proc, need not tell of its changes either.
-    latest = max(file.info.st_mtime_ns, file.info.st_ctime_ns)
-    settled = latest + _CLOCK_TICK_NS < time.time_ns() and size == file.info.st_size
-    return HashedFile(file.identity, digest, settled=settled, size=size)
+    return HashedFile(file.identity, digest, settled=is_settled(file.info) and size == file.info.st_size, size=size)
+
+
+def is_settled(info: os.stat_result) -> bool:
+    """Return whether the identity of a file can be relied on: the next change of the file will have another time."""
+    return max(info.st_mtime_ns, info.st_ctime_ns) + _CLOCK_TICK_NS < time.time_ns()
 
 
 def fingerprint_tree(path: str, limits: Limits) -> bytes:

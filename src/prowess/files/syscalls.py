@@ -1,7 +1,8 @@
 """Every system call that changes the file system, one function each.
 
-Nothing else in Prowess creates, writes, renames or deletes. So a test can watch every change, make it fail, or kill the
-process at it: tests/install/test_crashes.py does so at each call of an install.
+Nothing else in Prowess creates, writes, renames or deletes, except SQLite, which writes the index of a library. So a
+test can watch every change, make it fail, or kill the process at it: tests/install/test_crashes.py does so at each call
+of an install, and tests/search/test_crashes.py at each call of SQLite.
 """
 
 from __future__ import annotations
@@ -157,6 +158,12 @@ def set_mode(path: str, mode: int, *, fd: int | None = None) -> None:
     """Set the permissions of ``path``, or of the open ``fd``, which ``path`` then only names."""
     with _announce("chmod", path):
         os.chmod(path if fd is None else fd, mode)
+
+
+def touch_file(path: str) -> None:
+    """Set the times of a file to now."""
+    with _announce("utime", path):
+        os.utime(path)
 
 
 def delete_file(path: str, *, folder: int | None = None) -> None:

@@ -20,7 +20,8 @@ from prowess.install.typed_source import parse_typed_source
 from prowess.limits import MAX_DESCRIPTION_LENGTH
 from prowess.names import SKILL_FILE
 from prowess.progress_steps import report_steps
-from prowess.skills.search import SearchIndex, tags_of
+from prowess.search.listing_search import rank_listing
+from prowess.search.texts import tags_of
 from prowess.spec.redaction import hide_secrets
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from prowess.install.fetch_source import SourceAccess
     from prowess.install.source_survey import SourceFiles
     from prowess.limits import Limits
-    from prowess.skills.search import Searchable
+    from prowess.search.texts import Searchable
     from prowess.spec.source_spec import SourceSpec
 
 _CACHE_KEY = "prowess-skills-1:{address}#{commit}:{subpath}"
@@ -104,8 +105,8 @@ def search_indexes(query: str, indexes: Sequence[str], access: SourceAccess, lim
             if issue.code in STALE_CODES
         )
         issues += (issue for issue in noticed if issue.code not in STALE_CODES)
-    ranked = SearchIndex(skills).rank(query, len(skills))
-    best = ranked[: max(limit, 0)]
+    ranked = rank_listing(skills, query, access.limits)
+    best = ((skills[place], score) for place, score in ranked[: max(limit, 0)])
     hits = tuple(IndexHit(skill.name, skill.description, skill.address, score) for skill, score in best)
     return IndexSearch(hits, tuple(unanswered), tuple(issues), len(skills), len(ranked))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from prowess.arguments import check_text
 from prowess.errors import Issue, SkillError, SourceError
+from prowess.select.shown_list import BEFORE, WHOLE, ShownList
 from prowess.spec.tool_rules import ToolCeiling, is_tool_pattern
 
 if TYPE_CHECKING:
@@ -41,6 +42,19 @@ class SavedListing(NamedTuple):
     place: str
     budget: int
     names: tuple[str, ...]
+    whole: tuple[str, ...] = ()
+    """Those of the names that no request chose: everything fitted then."""
+
+    @classmethod
+    def of(cls, place: str, budget: int, shown: ShownList) -> SavedListing:
+        """Return what is saved of a list."""
+        whole = tuple(name for name in shown.names if shown.reasons[name] == WHOLE)
+        return cls(place, budget, shown.names, whole)
+
+    def to_shown(self) -> ShownList:
+        """Return the list again; the reasons of requests are not saved."""
+        names = tuple(dict.fromkeys(self.names))  # each once: somebody may have edited the save
+        return ShownList(names, dict.fromkeys(names, BEFORE) | dict.fromkeys(self.whole, WHOLE))
 
 
 class SavedSession(NamedTuple):
@@ -169,17 +183,23 @@ def _parse_bounds(data: Mapping[str, Any]) -> SessionBounds | None:
 
 def _parse_shown(data: object) -> tuple[SavedListing, ...] | None:
     """Return what a conversation has been shown; ``None`` where that is malformed."""
-    if not isinstance(data, list) or not all(map(_is_saved_listing, data)):
+    if not isinstance(data, list):
         return None
-    # Each name once: somebody may have edited the save.
-    return tuple(SavedListing(entry["place"], entry["budget"], tuple(dict.fromkeys(entry["names"]))) for entry in data)
+    listings = [_parse_listing(entry) for entry in data]
+    return None if None in listings else tuple(filter(None, listings))
 
 
-def _is_saved_listing(data: object) -> bool:
-    if not isinstance(data, dict) or not _is_text_list(data.get("names")):
-        return False
-    budget = data.get("budget")
-    return isinstance(data.get("place"), str) and isinstance(budget, int) and not isinstance(budget, bool)
+def _parse_listing(data: object) -> SavedListing | None:
+    if not isinstance(data, dict):
+        return None
+    place, budget, names, whole = (data.get(key) for key in ("place", "budget", "names", "whole"))
+    if not isinstance(place, str) or not isinstance(budget, int) or isinstance(budget, bool):
+        return None
+    return (
+        SavedListing(place, budget, tuple(names), tuple(whole))
+        if _is_text_list(names) and _is_text_list(whole)
+        else None
+    )
 
 
 def _is_text_list(value: object) -> TypeGuard[list[str]]:

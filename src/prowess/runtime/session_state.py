@@ -12,7 +12,6 @@ from prowess.runtime.catalog_cache import CatalogCache
 from prowess.runtime.session_json import SavedListing, SessionBounds
 from prowess.runtime.visibility import make_filter_error
 from prowess.select.candidates import Candidates
-from prowess.select.shown_list import ShownList
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from prowess.runtime.events import EventEmitter
     from prowess.runtime.session_json import SavedSession
     from prowess.runtime.visibility import Visibility
+    from prowess.select.shown_list import ShownList
     from prowess.skills.catalog import Catalog
     from prowess.skills.skill import Skill
 
@@ -260,13 +260,13 @@ class SessionState:
             active = {name: entry.loaded.skill for name, entry in self.active.entries.items()}
             sees, explicit_only = self.visibility, tuple(sorted(self.visibility.explicit_only))
             ceiling, max_active = self.active.ceiling, self.active.max_active
-            shown = tuple(SavedListing(*key, names=listing.names) for key, listing in self._shown.items())
+            shown = tuple(SavedListing.of(*key, shown) for key, shown in self._shown.items())
         return SessionBounds(ceiling, max_active, sees.filter, sees.fixed_filters, explicit_only), active, shown
 
     def apply_save(self, saved: SavedSession) -> None:
         """Take the bounds of a save and what was shown, and end preloaded skills that were no longer active in it."""
         active, bounds = saved.active, saved.bounds
-        self._shown = {(listing.place, listing.budget): ShownList(listing.names) for listing in saved.shown}
+        self._shown = {(listing.place, listing.budget): listing.to_shown() for listing in saved.shown}
         self.visibility = self.visibility._replace(fixed_filters=bounds.filters)
         self.hide_from_models(bounds.explicit_only)  # unchecked: a skill that was saved may be gone since
         self.active.entries = {name: entry for name, entry in self.active.entries.items() if name in active}

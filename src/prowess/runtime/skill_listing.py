@@ -10,6 +10,7 @@ from prowess.host_errors import log_host_error
 from prowess.select.ask_selector import ask_selector, ask_selector_async, find_auto_selector
 from prowess.select.auto_selector import AutoSelector
 from prowess.select.listing_turn import LineRoom, ListingChoice, ListingTurn
+from prowess.select.shown_list import ShownReason
 from prowess.spec.render import make_entry, render_lines
 
 if TYPE_CHECKING:
@@ -82,10 +83,10 @@ class SkillListing:
     def _open_turn(self, room: ListingRoom) -> ListingTurn:
         return ListingTurn(room, self.state, self._find_required)
 
-    def _find_required(self) -> dict[str, str]:
+    def _find_required(self) -> dict[str, ShownReason]:
         """Return the skills that a model is shown whatever is asked for, by name, each with the reason."""
         entries = sorted(self.state.visible_entries().items())
-        return {name: "preloaded" if entry.preloaded else "active" for name, entry in entries}
+        return {name: ShownReason("preloaded" if entry.preloaded else "active") for name, entry in entries}
 
     def render_index(self, query: str, under: str) -> str:
         """Return the selected skills as lines of text for a prompt."""

@@ -13,7 +13,6 @@ from prowess.select.selectors import SelectorChain
 from prowess.select.shown_list import (
     LATER_SKILLS,
     ListingRequest,
-    RankedSkill,
     find_named_skills,
     is_brief_request,
 )
@@ -34,8 +33,10 @@ DEFAULT_BUDGET = 4_000
 """The tokens of a listing unless the host says otherwise: about sixty skills, from which models still choose well."""
 _WINDOW_SHARE = 0.02
 """The share of a model's context window that a listing takes."""
-_LEAST_ENTRY = 8
-"""Tokens, fewer than an entry costs. It bounds how many skills have to be ranked to fill a budget."""
+_SMALL_ENTRY = 20
+"""The tokens of a small entry. It bounds how many skills are ranked to fill a budget."""
+_MAX_KEPT_QUERY = 2_000
+"""The characters of the longest request that is remembered."""
 
 
 class AutoSelector:
@@ -98,14 +99,14 @@ class AutoSelector:
         if not (query or turn.has_shown()) or turn.room.fits(candidates, budget):
             return turn.show_all(candidates, budget, is_request=bool(query))
         required = {name: why for name, why in turn.find_required().items() if name in candidates.by_name}
-        request = ListingRequest((), required=required)
+        request = ListingRequest(required=required)
         if query:
             brief = is_brief_request(query)
             # Ranking more skills than can be shown takes time for nothing.
             few = brief or not turn.has_room(candidates, budget)
-            limit = LATER_SKILLS if few else max(LATER_SKILLS, budget // _LEAST_ENTRY)
-            ranking = yield from self._rank_skills(query, candidates, limit, failed)
-            request = ListingRequest(ranking, find_named_skills(query, candidates), required, brief)
+            limit = LATER_SKILLS if few else max(LATER_SKILLS, budget // _SMALL_ENTRY)
+            ranking, words = yield from self._rank_skills(query, candidates, limit, failed)
+            request = ListingRequest(ranking, find_named_skills(query, candidates), required, words, brief)
         return turn.show_best(candidates, request, budget)
 
     def budget_in(self, room: ListingRoom) -> int:
@@ -114,17 +115,19 @@ class AutoSelector:
 
     def _rank_skills(
         self, query: str, candidates: Candidates, limit: int, failed: OnFailure | None
-    ) -> Steps[Sequence[RankedSkill]]:
-        """Return the candidates that fit the query, the best first."""
+    ) -> Steps[tuple[list[str], str]]:
+        """Return the names that fit the query, the best first, and the query if its words were ranked."""
         if self.base is not None:
             try:
                 answer = self.base.select(query, candidates)
                 names = check_texts((yield answer) if inspect.isawaitable(answer) else answer, "what select() gives")
-                return [RankedSkill(name) for name in dict.fromkeys(names) if name in candidates.by_name]
+                return [name for name in dict.fromkeys(names) if name in candidates.by_name], ""
             except Exception as error:  # noqa: BLE001 - the host's code; the conversation goes on, and words rank
                 if failed is not None:
                     failed(error)
-        return [RankedSkill(hit.name, getattr(hit, "why", "")) for hit in candidates.rank(query, limit)]
+        # A whole document is not kept for as long as the conversation, only to explain a listing.
+        words = query if len(query) <= _MAX_KEPT_QUERY else ""
+        return [hit.name for hit in candidates.rank(query, limit)], words
 
 
 def _budget_of(budget: int | None, window: int | None) -> int:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Self
 
-    from prowess.skills.search import SearchHit
+    from prowess.skills.search_hits import SearchHits
     from prowess.skills.skill import Skill
 
 
@@ -48,11 +48,10 @@ class Candidates(tuple["Skill", ...]):  # noqa: SLOT001 - a tuple with slots can
         """Return the candidates of these names, sorted by name."""
         return self.narrow(self.by_name[name] for name in sorted(set(names)) if name in self.by_name)
 
-    def rank(self, query: str, limit: int) -> Sequence[SearchHit]:
+    def rank(self, query: str, limit: int) -> SearchHits:
         """Return at most ``limit`` of the candidates that fit ``query``, the best first."""
-        # All matches, and then the limit: skills that are no candidates must not take the places of others.
-        hits = self.catalog.search(query, len(self.catalog))
-        return [hit for hit in hits if hit.name in self.by_name][:limit]
+        among = None if len(self) == len(self.catalog) else self.by_name
+        return self.catalog.rank_skills(query, among, limit)
 
 
 class CandidateCache:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from prowess.select.budget import find_largest, fits_whole
-from prowess.select.shown_list import ShownList, extend_shown, first_part, has_room
+from prowess.select.shown_list import WHOLE, ShownList, cut_whole, extend_shown, first_part, has_room
 from prowess.spec.render import make_entry, render_lines
 from prowess.spec.tokens import estimate_tokens
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from prowess.select.candidates import Candidates
-    from prowess.select.shown_list import ListingRequest
+    from prowess.select.shown_list import ListingRequest, ShownReason
     from prowess.skills.skill import Skill
 
 
@@ -86,8 +86,8 @@ class ListingChoice(NamedTuple):
     picked the skills. ``chosen``: an ``AutoSelector`` chose them, within the budget."""
     budget: int | None = None
     """The tokens that an ``AutoSelector`` leaves for the listing; ``None``: no such selector decides."""
-    reasons: Mapping[str, str] = {}  # never changed
-    """Why skills are shown, by name, for those that were chosen."""
+    reasons: Mapping[str, ShownReason] = {}  # never changed
+    """Why skills are shown, by name, as far as the conversation decides that."""
     no_room: tuple[str, ...] = ()
     """The skills that were among the best for the request and found no room."""
 
@@ -100,7 +100,10 @@ class ListingTurn:
     """
 
     def __init__(
-        self, room: ListingRoom, lists: ShownLists | None = None, required: Callable[[], Mapping[str, str]] = dict
+        self,
+        room: ListingRoom,
+        lists: ShownLists | None = None,
+        required: Callable[[], Mapping[str, ShownReason]] = dict,
     ) -> None:
         self.room = room
         self.find_required = required
@@ -112,13 +115,13 @@ class ListingTurn:
         return self._lists is not None and self._lists.read_latest_shown(self.room.place) is not None
 
     def show_all(self, candidates: Candidates, budget: int, *, is_request: bool) -> tuple[Skill, ...]:
-        """Return all candidates, those first that were shown before; a request makes them part of the conversation."""
+        """Return all candidates, those first that were shown before; the conversation begins with a request."""
         old, shown = self._read_lists(budget)
         self.choice = ListingChoice(budget=budget, reasons=shown.reasons)
         if not is_request and not shown.names:
             return candidates
-        new = shown.append(candidates.by_name)
-        if is_request and new is not old:
+        new = shown.append(dict.fromkeys(candidates.by_name, WHOLE))
+        if new is not old:
             # When another request was faster, its list stays: the next request appends what is missing there.
             self._replace_list(budget, old, new)
         skills = _find_skills(new, candidates)
@@ -134,7 +137,7 @@ class ListingTurn:
         no_room: tuple[str, ...] = ()
         while True:
             old, shown = self._read_lists(budget)
-            begun = shown if old is not None else _cut_list(shown, count, budget)
+            begun = _cut_list(shown, count, budget) if old is None else cut_whole(shown, count, budget)
             if not (begun.names or request.ranking or request.named):
                 break
             new, no_room = extend_shown(begun, request, count, budget)
@@ -173,7 +176,7 @@ class ListingTurn:
 def _cut_list(shown: ShownList, count: Callable[[Sequence[str]], int], budget: int) -> ShownList:
     """Return the beginning of a list that was made for another budget: as much as the first request may fill."""
     number = find_largest(len(shown.names), lambda number: count(shown.names[:number]), first_part(budget))
-    return ShownList(shown.names[:number], shown.reasons)
+    return shown.keep(shown.names[:number])
 
 
 def _find_skills(shown: ShownList, candidates: Candidates) -> tuple[Skill, ...]:

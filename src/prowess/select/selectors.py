@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from prowess.arguments import check_count, check_method, check_texts
+from prowess.search.texts import tags_of
 from prowess.select.candidates import CandidateCache
-from prowess.skills.search import tags_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable, Sequence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.select.budget import find_largest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from prowess.select.candidates import Candidates
 
@@ -35,43 +35,49 @@ _MARKED = re.compile(
 )
 """A name after ``/`` or ``$``, in quotes, or beside the word "skill"."""
 
-NAMED = "named in the request"
-BEFORE = "shown earlier in this conversation"
 NO_ROOM = "no room in the budget"
 
 
-class RankedSkill(NamedTuple):
-    """A skill that fits a request, by its name, and why it does: ``words: form, pdf``."""
+class ShownReason(NamedTuple):
+    """Why a skill is shown; for one that was chosen also its rank and the request, from which the words can be told."""
 
-    name: str
-    why: str = ""
+    text: str
+    rank: int = 0
+    query: str = ""
+
+
+NAMED = ShownReason("named in the request")
+BEFORE = ShownReason("shown earlier in this conversation")
+WHOLE = ShownReason("shown while everything fitted")
 
 
 class ShownList(NamedTuple):
-    """The names of the skills that a conversation has been shown, in their order, and the reasons for some of them."""
+    """The names of the skills that a conversation has been shown, in their order, each with the reason."""
 
     names: tuple[str, ...] = ()
-    reasons: Mapping[str, str] = {}  # never changed: a longer list gets another mapping
+    reasons: Mapping[str, ShownReason] = {}  # never changed: a longer list gets another mapping
 
-    def append(self, names: Iterable[str], reasons: Mapping[str, str] | None = None) -> ShownList:
-        """Return the list with those of ``names`` at its end that it does not have; itself where it has all."""
-        known = frozenset(self.names)
-        new = tuple(name for name in dict.fromkeys(names) if name not in known)
-        if not new:
-            return self
-        given = {name: reasons[name] for name in new} if reasons is not None else {}
-        return ShownList((*self.names, *new), {**self.reasons, **given})
+    def keep(self, names: tuple[str, ...]) -> ShownList:
+        """Return a list of these names alone."""
+        return ShownList(names, {name: self.reasons[name] for name in names})
+
+    def append(self, reasons: Mapping[str, ShownReason]) -> ShownList:
+        """Return the list with those names of ``reasons`` at its end that it does not have; itself where it has all."""
+        new = {name: reason for name, reason in reasons.items() if name not in self.reasons}
+        return ShownList((*self.names, *new), {**self.reasons, **new}) if new else self
 
 
 class ListingRequest(NamedTuple):
     """What a request asks to be shown, by names."""
 
-    ranking: Sequence[RankedSkill]
+    ranking: Sequence[str] = ()
     """The skills that fit it, the best first."""
     named: Sequence[str] = ()
     """The skills whose names stand in it."""
-    required: Mapping[str, str] = {}  # never changed
-    """The skills that are shown whatever the request is, each with the reason."""
+    required: Mapping[str, ShownReason] = {}  # never changed
+    """The skills that are shown whatever the request is."""
+    query: str = ""
+    """Its text, where the words of it were ranked."""
     is_brief: bool = False
     """Whether it says little, such as a greeting: it then adds its best few skills only."""
 
@@ -85,20 +91,34 @@ def extend_shown(
     ranking, the first request adds as much as fits three quarters of the budget. A later one adds those of its best
     few that are not there yet, while the budget lasts, and as much as the first one while half of the budget is free.
     """
-    is_first = not shown.names
-    shown = shown.append(request.named, dict.fromkeys(request.named, NAMED))
-    shown = shown.append(request.required, request.required)
-    known = frozenset(shown.names)
+    how = "chosen for the first request" if not shown.names else "appended for a later request"
+    shown = shown.append(dict.fromkeys(request.named, NAMED)).append(request.required)
     new = {
-        ranked.name: _describe_rank(rank, ranked, is_first=is_first)
-        for rank, ranked in enumerate(request.ranking, 1)
-        if ranked.name not in known
+        name: ShownReason(how, rank, request.query)
+        for rank, name in enumerate(request.ranking, 1)
+        if name not in shown.reasons
     }
     if new and not request.is_brief and has_room(shown, count, budget):
         shown = _append_fitting(shown, new, count, first_part(budget))
-    best = [ranked.name for ranked in request.ranking[:LATER_SKILLS] if ranked.name not in shown.names]
-    shown = _append_fitting(shown, {name: new[name] for name in best}, count, budget)
-    return shown, tuple(name for name in best if name not in shown.names)
+    best = {name: new[name] for name in request.ranking[:LATER_SKILLS] if name not in shown.reasons}
+    shown = _append_fitting(shown, best, count, budget)
+    return shown, tuple(name for name in best if name not in shown.reasons)
+
+
+def cut_whole(shown: ShownList, count: CountNames, budget: int) -> ShownList:
+    """Return the list without skills that were shown only while everything fitted, as far as they do not fit now.
+
+    A filter was lifted since then, or the library has grown.
+    """
+    whole = [name for name in shown.names if shown.reasons[name] == WHOLE]
+    if not whole or count(shown.names) <= budget:
+        return shown
+
+    def keep(number: int) -> tuple[str, ...]:
+        gone = frozenset(whole[number:])
+        return tuple(name for name in shown.names if name not in gone)
+
+    return shown.keep(keep(find_largest(len(whole), lambda number: count(keep(number)), budget)))
 
 
 def has_room(shown: ShownList, count: CountNames, budget: int) -> bool:
@@ -111,7 +131,7 @@ def first_part(budget: int) -> int:
     return int(_FIRST_SHARE * budget)
 
 
-def _append_fitting(shown: ShownList, new: Mapping[str, str], count: CountNames, budget: int) -> ShownList:
+def _append_fitting(shown: ShownList, new: Mapping[str, ShownReason], count: CountNames, budget: int) -> ShownList:
     """Return the list with as many of ``new`` as fit, from its beginning."""
     names = tuple(new)
     if not names:
@@ -123,12 +143,7 @@ def _append_fitting(shown: ShownList, new: Mapping[str, str], count: CountNames,
     # The tokens of two texts together are nearly their sum, so that this seldom takes more than one step.
     while number and count((*shown.names, *names[:number])) > budget:
         number -= 1
-    return shown.append(names[:number], new)
-
-
-def _describe_rank(rank: int, ranked: RankedSkill, *, is_first: bool) -> str:
-    how = "chosen for the first request" if is_first else "appended for a later request"
-    return f"{how} (rank {rank}; {ranked.why})" if ranked.why else f"{how} (rank {rank})"
+    return shown.append({name: new[name] for name in names[:number]})
 
 
 def is_brief_request(query: str) -> bool:

@@ -23,19 +23,25 @@ from prowess.records import replace
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from typing import Literal, Self, overload
 
     from prowess.limits import Bound
-    from prowess.literals import OnBadBytes, OnDuplicate
-    from prowess.skills import catalog_issues, duplicates, explanation, source_list
+    from prowess.literals import OnBadBytes, OnDuplicate, SearchMode, Semantic
+    from prowess.search import encoder, library_index, library_search, preparation
+    from prowess.search.encoder import Encoder
+    from prowess.search.library_index import LibraryIndex
+    from prowess.skills import catalog_issues, duplicates, explanation, search_hits, search_library, source_list
     from prowess.skills.instructions import LoadedSkill
-    from prowess.skills.search import SearchHit, SearchIndex
+    from prowess.skills.search_hits import SearchHits
     from prowess.skills.skill import Skill
     from prowess.skills.skill_source import SkillSource
 else:
     catalog_issues, duplicates = OnDemand("prowess.skills.catalog_issues"), OnDemand("prowess.skills.duplicates")
     explanation, source_list = OnDemand("prowess.skills.explanation"), OnDemand("prowess.skills.source_list")
+    search_hits, search_library = OnDemand("prowess.skills.search_hits"), OnDemand("prowess.skills.search_library")
+    library_index, library_search = OnDemand("prowess.search.library_index"), OnDemand("prowess.search.library_search")
+    encoder, preparation = OnDemand("prowess.search.encoder"), OnDemand("prowess.search.preparation")
 
 _NOT_PICKLED = frozenset(("__weakref__", "_index", "_lock"))
 """Slots that another process makes anew: neither a lock nor a database in memory can be pickled."""
@@ -79,7 +85,7 @@ class Catalog:
         self._by_name: dict[str, Skill] = {}
         self._skills: tuple[Skill, ...] | None = None
         self._issues: tuple[Issue, ...] | None = None
-        self._index: SearchIndex[Skill] | None = None
+        self._index: LibraryIndex | None = None
         self._lock = allocate_lock()
         self._maybe_identical: dict[str, Skill] = {}
         shadowed: list[Shadowed] = []
@@ -315,18 +321,53 @@ class Catalog:
         """The text of a file of the skill; ``max_bytes=None`` lifts the bound."""
         return self[name].read_resource(path, max_bytes)
 
-    def search(self, query: str, limit: int = 10) -> tuple[SearchHit, ...]:
-        """The skills whose names, descriptions and tags fit the words of ``query``, best first.
+    # -- searching ---------------------------------------------------------------------------------------------------
 
-        The index is built when it is first needed and kept as long as the catalogue.
+    def search(self, query: str, limit: int = 10, *, semantic: Semantic | Encoder = "auto") -> SearchHits:
+        """The skills that fit the request ``query``, the best first.
+
+        The words of names, descriptions, tags, triggers and instructions are compared with those of the request. With
+        ``semantic="auto"`` meaning counts too where ``prepare_search`` has prepared every skill for it. ``True``, or an
+        encoder, raises ``SourceError`` where that is not so (``search-not-prepared``) or nothing is installed
+        (``missing-extra``). ``False`` goes by words alone. ``mode`` of the hits says what the search went by.
+
+        What is not indexed yet is indexed first. The index lies in the cache folder, for its owner alone.
+        """
+        return self.rank_skills(query, None, limit, semantic=semantic)
+
+    def rank_skills(
+        self, query: str, among: Collection[str] | None, limit: int, *, semantic: Semantic | Encoder = "auto"
+    ) -> SearchHits:
+        """The skills that ``among`` names which fit a request, the best first: ``search`` over a part of the catalogue.
+
+        ``None`` stands for every name. Skills that ``among`` does not name never take the places of others.
         """
         check_text(query, "query")
-        from prowess.skills.search import SearchHit, SearchIndex  # noqa: PLC0415 - loads SQLite
+        _check_semantic(semantic)
+        ranking = library_search.rank_library(self._open_index(), query, among, limit, semantic)
+        hits = (search_hits.SearchHit(self._by_name[name], score, why) for name, score, why in ranking.skills)
+        return search_hits.SearchHits(hits, ranking.mode)
 
-        with self._lock:
-            if self._index is None:
-                self._index = SearchIndex(self.skills)
-        return tuple(SearchHit(skill, score) for skill, score in self._index.rank(query, limit))
+    def prepare_search(self, *, semantic: Semantic | Encoder = "auto") -> SearchMode:
+        """Index every skill now, make the vectors that a search by meaning needs, and return what searches go by.
+
+        With ``semantic="auto"`` vectors are made where the extra ``semantic`` is installed. ``True`` raises
+        ``SourceError`` (``missing-extra``) where it is not, an encoder of your own takes its place, and ``False`` makes
+        no vectors. ``prowess.progress`` is told of the steps. What was made before an interrupt is kept.
+        """
+        _check_semantic(semantic)
+        return preparation.prepare_library(self._open_index(), semantic)
+
+    def _open_index(self) -> LibraryIndex:
+        """The index of this process: a connection to a database must not be used by a process that was forked."""
+        index = self._index
+        if index is None or index.is_inherited:
+            with self._lock:
+                if self._index is index:
+                    library = search_library.CatalogLibrary(self._by_name, self._places)
+                    self._index = library_index.LibraryIndex(library)
+                index = self._index
+        return index  # type: ignore[return-value]
 
     # -- saying what happened ----------------------------------------------------------------------------------------
 
@@ -386,6 +427,11 @@ def _share_preload(skills: Iterable[Skill]) -> list[Skill]:
     given = list(skills)
     preloaded = {skill.name for skill in given if skill.preload}
     return [skill.with_source(preload=True) if skill.name in preloaded else skill for skill in given]
+
+
+def _check_semantic(semantic: Semantic | Encoder) -> None:
+    if not isinstance(semantic, bool) and semantic != "auto":  # the check of an encoder loads its module
+        encoder.check_semantic(semantic)
 
 
 def _folder_of(path: str) -> str:

@@ -28,8 +28,6 @@ class RemoteFiles(SkillFiles):
     cannot be had raises ``FetchError``; bytes that are not what was announced are never given.
     """
 
-    __slots__ = ()
-
     # -- what a source gives -----------------------------------------------------------------------------------------
 
     @property
@@ -91,11 +89,20 @@ class RemoteFiles(SkillFiles):
             (*document.issues, *differing, *files.issues()),
             files,
         )
-        return LoadedSkill(fresh, extract_instructions(skill, data, document.body_offset))
+        loaded = LoadedSkill(fresh, extract_instructions(skill, data, document.body_offset))
+        files._note_body(skill, loaded.instructions)
+        return loaded
+
+    def _note_body(self, skill: Skill, text: str) -> None:
+        beginning = text[: skill.limits.max_indexed_chars]
+        if beginning != self.fetched_body:
+            self.fetched_body = beginning
+            SkillFiles.fetch_count += 1
 
     def _read_body_bytes(self, skill: Skill, limit: int) -> tuple[bytes, int]:
         data = self.read(skill.file_name)
         offset = parse_document(skill, data).body_offset
+        self._note_body(skill, data[offset:].decode("utf-8", "replace"))
         return data[offset:], offset
 
     def list_files(self, skill: Skill) -> FileList:

@@ -32,6 +32,12 @@ class SkillFiles:
     is_inline = False
     """True for a text in a program, which has no files."""
 
+    fetched_body = ""
+    """The beginning of the instructions of a remote skill, once this process has fetched them for use."""
+
+    fetch_count = 0
+    """How often this process has set ``fetched_body`` of any skill: a search then has something new to index."""
+
     @property
     def source_label(self) -> str:
         """Who wrote the files, where a model must be told; ``""`` for files that are the user's own."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from prowess.select.shown_list import BEFORE, NO_ROOM
+from prowess.select.shown_list import NO_ROOM, WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +29,7 @@ class ListingReasons(Mapping[str, str]):
         self._allowed = allowed
         self._shown = frozenset(report.shown)
         self._catalog = session.catalog
+        self._words: dict[str, dict[str, str]] = {}
 
     def __getitem__(self, name: str) -> str:
         skill = self._catalog[name]  # UnknownSkillError is a KeyError
@@ -54,15 +55,28 @@ class ListingReasons(Mapping[str, str]):
         return dict, (dict(self),)
 
     def _explain_shown(self, name: str) -> str:
-        why = self._choice.reasons.get(name) or self._explain_unchosen()
+        reason = self._choice.reasons.get(name)
+        if reason is None or (reason == WHOLE and self._choice.how == "all"):
+            why = self._explain_unchosen()
+        else:
+            details = (f"rank {reason.rank}" if reason.rank else "", self._find_words(reason.query).get(name, ""))
+            inside = "; ".join(filter(None, details))
+            why = f"{reason.text} ({inside})" if inside else reason.text
         if name in self._report.shortened:
             return f"{why}; the budget shortened its description"
         return f"{why}; the budget left out its description" if name in self._report.dropped else why
 
+    def _find_words(self, query: str) -> dict[str, str]:
+        """Return what of a request fits each skill that it brought into the listing, by name."""
+        # Only now, by another search: nobody may ask, and remembering it costs more than the whole conversation.
+        if query and query not in self._words:
+            names = [name for name, reason in self._choice.reasons.items() if reason.query == query]
+            hits = self._catalog.rank_skills(query, names, len(names))
+            self._words[query] = {hit.name: hit.why for hit in hits}
+        return self._words.get(query, {})
+
     def _explain_unchosen(self) -> str:
         """Return why a skill is shown for which no request was the reason."""
-        if self._choice.how == "chosen":
-            return BEFORE
         if self._choice.how == "picked":
             return "picked by the selector"
         return "everything is listed" if self._report.budget is None or self._report.is_cut else "everything fits"

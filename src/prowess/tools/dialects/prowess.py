@@ -181,9 +181,7 @@ def _answer_search(view: View, arguments: Arguments) -> ToolResult:
     query = required_text(arguments, "query")
     limit = min(optional_count(arguments, "limit", _DEFAULT_HITS, least=1), _MAX_HITS)
     findable = {skill.name for skill in view.findable}
-    # All matches, and then the limit: hidden skills among the best must not take the places of others.
-    matches = view.session.catalog.search(query, len(view.session.catalog))
-    hits = [hit for hit in matches if hit.name in findable][:limit]
+    hits = view.session.catalog.rank_skills(query, findable, limit)
     if not hits:
         return ToolResult("No skill fits these words. Try others, or go on without a skill.", data={"names": []})
     rows = "\n".join(f"- {to_one_line(hit.name)}: {to_one_line(hit.description)}" for hit in hits)

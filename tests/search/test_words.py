@@ -1,7 +1,5 @@
 """Lexical search over a catalogue: what is found, in which order, and that a query is only words."""
 
-import gc
-import sqlite3
 import threading
 from collections.abc import Callable
 
@@ -10,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import prowess
-from prowess.skills.search import SearchIndex
 
 Hits = Callable[..., list[str]]
 
@@ -191,13 +188,3 @@ def test_several_threads_may_search_a_catalogue_whose_index_is_not_yet_built() -
     for thread in threads:
         thread.join(60)
     assert found == [[f"s{n:03}" for n in range(0, 200, 7)]] * 8
-
-
-def test_an_index_that_nobody_holds_any_more_closes_its_database() -> None:
-    index = SearchIndex([made("pdf", "Makes PDF files.")])
-    database = index._db  # noqa: SLF001 - nothing else tells whether it is open
-    assert [skill.name for skill, _score in index.rank("pdf", 1)] == ["pdf"]
-    del index
-    gc.collect()
-    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-        database.execute("SELECT 1")

@@ -1,0 +1,376 @@
+"""The database of an index: a row for each skill, its words in SQLite's full-text index, and vectors of texts.
+
+One class serves the file of a library and an index in memory. Nothing here knows what a skill is: a row has a key,
+which names the file or entry that its texts are from, and a state, which differs when that may have changed.
+
+The file has a rollback journal, SQLite's default. A reader sees the state before a write or the state after it, a write
+that was interrupted is taken back by whoever opens the file next, and a lock ends with its process.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from _thread import RLock
+
+from prowess.records import NamedTuple
+from prowess.search.terms import INDEX_TEXT_VERSION, make_index_text
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
+
+    from prowess.search.texts import SkillText
+
+EVERY_ROW = "\ue000"
+"""A term that every row has, in a column without weight. It is no letter, so no request contains it."""
+FORMAT_VERSION = 100 * INDEX_TEXT_VERSION + 1
+_APPLICATION_ID = 0x50525753  # "PRWS": marks a SQLite file as an index of Prowess
+_MAX_VARIABLES = 500  # older versions of SQLite take no more than 999 in one statement
+_MAX_CHECKS = 16  # catalogues that have one library: scans with different options, and those of a few states of it
+_BUSY_CODES = frozenset((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL))
+_DAMAGE_CODES = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR))
+
+_HEADER = f"""
+PRAGMA application_id = {_APPLICATION_ID};
+PRAGMA user_version = {FORMAT_VERSION};
+"""
+_SCHEMA = """
+CREATE TABLE generations(number INTEGER NOT NULL);
+INSERT INTO generations VALUES (0);
+CREATE TABLE skills(
+    id INTEGER PRIMARY KEY,
+    key BLOB NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    state TEXT NOT NULL,
+    settled INTEGER NOT NULL,
+    text_hash BLOB NOT NULL
+);
+CREATE VIRTUAL TABLE words USING fts5(name, description, body, every, tokenize='porter unicode61');
+CREATE TABLE checks(
+    id INTEGER PRIMARY KEY,
+    fingerprint BLOB NOT NULL,
+    encoder TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    UNIQUE (fingerprint, encoder)
+);
+CREATE TABLE vectors(
+    text_hash BLOB NOT NULL,
+    encoder TEXT NOT NULL,
+    vector BLOB NOT NULL,
+    PRIMARY KEY (text_hash, encoder)
+) WITHOUT ROWID;
+"""
+
+# When a process forks in the middle of a write of another thread, the child has a connection that would take back the
+# write at its end. So a fork waits for the writes of its process, which are short.
+_write_lock = RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_write_lock.acquire, after_in_parent=_write_lock.release, after_in_child=_write_lock.release
+    )
+_inherited_connections: list[sqlite3.Connection] = []
+"""Connections of the process that this one was forked from. Closing one here could disturb that process."""
+
+
+class IndexRow(NamedTuple):
+    """A skill in an index, without its texts."""
+
+    id: int
+    key: bytes
+    name: str
+    state: str
+    settled: int
+    text_hash: bytes
+
+
+def is_busy_error(error: sqlite3.Error) -> bool:
+    """True when other processes have kept the file locked for longer than this one waits."""
+    return _primary_code(error) in _BUSY_CODES
+
+
+def is_damage_error(error: sqlite3.Error) -> bool:
+    """True when the file is damaged, or is no index of this version."""
+    return _primary_code(error) in _DAMAGE_CODES
+
+
+def _primary_code(error: sqlite3.Error) -> int:
+    # An error of Python itself has no code: a text in the file is no UTF-8, for one.
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+
+
+class IndexDatabase:
+    """A connection to an index. Every method may raise ``sqlite3.Error``; its owner keeps threads apart."""
+
+    def __init__(self, path: str = "", busy_seconds: float = 0.0) -> None:
+        """Connect to the file ``path``, which must exist; without a path, make an empty index in memory."""
+        self._pid = os.getpid()
+        # mode=rw: a file that is missing stays missing, since SQLite would create it for everybody to read.
+        escaped = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+        self._db: Any = None
+        self._db = sqlite3.connect(
+            f"file:{escaped}?mode=rw" if path else ":memory:",
+            timeout=busy_seconds,
+            isolation_level=None,
+            check_same_thread=False,
+            uri=bool(path),
+        )
+        # SQLite would put temporary files into a folder that nobody gave to Prowess.
+        self._db.execute("PRAGMA temp_store = MEMORY")
+        if not path:
+            self.create_schema()
+
+    def __del__(self) -> None:
+        # At the end of a process the modules go before the objects. Then SQLite closes the file by itself.
+        if os is not None:
+            self.close()
+
+    def close(self) -> None:
+        """Close the connection; a second call does nothing."""
+        db, self._db = self._db, None
+        if db is not None and self.is_inherited:
+            _inherited_connections.append(db)
+        elif db is not None:
+            db.close()
+
+    @property
+    def is_inherited(self) -> bool:
+        """True in a process that was forked from the one that connected: there the connection must not be used."""
+        return self._pid != os.getpid()
+
+    # -- the whole file ----------------------------------------------------------------------------------------------
+
+    def create_schema(self) -> None:
+        """Make an index of an empty database."""
+        self._db.executescript(f"BEGIN IMMEDIATE;{_HEADER}{_SCHEMA}COMMIT;")
+
+    def has_our_format(self) -> bool:
+        """True when the file says that it is an index of this version."""
+        ours = self._get_value("PRAGMA application_id"), self._get_value("PRAGMA user_version")
+        return ours == (_APPLICATION_ID, FORMAT_VERSION)
+
+    def read(self) -> Transaction:
+        """A ``with`` block that sees one state of the index, whatever other processes write meanwhile."""
+        return Transaction(self._db)
+
+    def write(self) -> WriteTransaction:
+        """A ``with`` block in which no other process writes. All that it writes is kept, or nothing after an error."""
+        return WriteTransaction(self._db)
+
+    def _get_value(self, sql: str, *values: object) -> Any:  # noqa: ANN401 - what the column holds
+        row = self._db.execute(sql, values).fetchone()
+        return None if row is None else row[0]
+
+    # -- which catalogues agree with the rows ------------------------------------------------------------------------
+
+    @property
+    def generation(self) -> int:
+        """A number that grows with every change of the rows."""
+        return int(self._get_value("SELECT number FROM generations"))
+
+    def is_checked(self, fingerprint: bytes, encoder: str = "") -> bool:
+        """True when the rows are those of the catalogue with this fingerprint, each with a vector of ``encoder``."""
+        sql = "SELECT 1 FROM checks, generations WHERE fingerprint = ? AND encoder = ? AND generation = number"
+        return self._get_value(sql, fingerprint, encoder) is not None
+
+    def mark_checked(self, fingerprint: bytes, encoder: str = "") -> None:
+        """Note that the rows are those of a catalogue, until they change; with ``encoder``, that all have vectors."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO checks(fingerprint, encoder, generation) SELECT ?, ?, number FROM generations",
+            (fingerprint, encoder),
+        )
+        self._db.execute(
+            "DELETE FROM checks WHERE id <= (SELECT id FROM checks ORDER BY id DESC LIMIT 1 OFFSET ?)", (_MAX_CHECKS,)
+        )
+
+    def list_encoders(self) -> list[str]:
+        """The encoders of which some catalogue had all of its vectors, the latest first."""
+        rows = self._db.execute("SELECT encoder FROM checks WHERE encoder <> '' ORDER BY id DESC")
+        return list(dict.fromkeys(row[0] for row in rows))
+
+    # -- rows --------------------------------------------------------------------------------------------------------
+
+    def read_rows(self) -> dict[bytes, IndexRow]:
+        """Every row by its key."""
+        rows = self._db.execute("SELECT id, key, name, state, settled, text_hash FROM skills")
+        return {row[1]: IndexRow._make(row) for row in rows}
+
+    def find_row(self, key: bytes) -> IndexRow | None:
+        """The row with this key; ``None`` when there is none."""
+        sql = "SELECT id, key, name, state, settled, text_hash FROM skills WHERE key = ?"
+        row = self._db.execute(sql, (key,)).fetchone()
+        return None if row is None else IndexRow._make(row)
+
+    def get_rows(self, ids: Sequence[int]) -> dict[int, IndexRow]:
+        """The rows with these ids, by id."""
+        rows: dict[int, IndexRow] = {}
+        for part in _split_parts(ids):
+            sql = f"SELECT id, key, name, state, settled, text_hash FROM skills WHERE id IN ({_marks(part)})"  # noqa: S608
+            rows.update((row[0], IndexRow._make(row)) for row in self._db.execute(sql, part))
+        return rows
+
+    def count_rows(self) -> int:
+        """How many rows there are."""
+        return int(self._get_value("SELECT count(*) FROM skills"))
+
+    def get_last_id(self) -> int:
+        """The largest id of a row: there are no more rows than this, and counting them would take longer."""
+        return int(self._get_value("SELECT max(id) FROM skills") or 0)
+
+    def put_row(self, key: bytes, text: SkillText) -> int:
+        """Add a row, or replace the one with this key, and return its id."""
+        values = (text.name, text.state, text.settled, text.hash(), key)
+        if self._db.execute("UPDATE skills SET name=?, state=?, settled=?, text_hash=? WHERE key=?", values).rowcount:
+            row_id = self._get_value("SELECT id FROM skills WHERE key = ?", key)
+            self._db.execute("DELETE FROM words WHERE rowid = ?", (row_id,))
+        else:
+            sql = "INSERT INTO skills(name, state, settled, text_hash, key) VALUES (?, ?, ?, ?, ?)"
+            row_id = self._db.execute(sql, values).lastrowid
+        texts = (text.name, f"{text.description}\n{text.labels}", text.body)
+        self._db.execute(
+            "INSERT INTO words(rowid, name, description, body, every) VALUES (?, ?, ?, ?, ?)",
+            (row_id, *map(make_index_text, texts), EVERY_ROW),
+        )
+        self._add_generation()
+        return int(row_id or 0)
+
+    def drop_row(self, key: bytes) -> None:
+        """Remove the row with this key, if there is one."""
+        row_id = self._get_value("SELECT id FROM skills WHERE key = ?", key)
+        if row_id is not None:
+            self._db.execute("DELETE FROM words WHERE rowid = ?", (row_id,))
+            self._db.execute("DELETE FROM skills WHERE id = ?", (row_id,))
+            self._add_generation()
+
+    def _add_generation(self) -> None:
+        self._db.execute("UPDATE generations SET number = number + 1")
+
+    # -- words -------------------------------------------------------------------------------------------------------
+
+    def count_matches(self, term: str) -> int:
+        """How many rows have a term."""
+        return int(self._get_value("SELECT count(*) FROM words WHERE words MATCH ?", _quote(term)))
+
+    def rank_matches(self, match: str, weights: Sequence[float], limit: int) -> list[tuple[int, float]]:
+        """At most ``limit`` rows that a query of FTS5 matches, the best first, as ids with BM25 scores above 0."""
+        order = f"bm25(words, {', '.join(map(str, weights))})"
+        sql = f"SELECT rowid, {order} AS score FROM words WHERE words MATCH ? ORDER BY score LIMIT ?"  # noqa: S608
+        return [(row_id, -score) for row_id, score in self._db.execute(sql, (match, limit))]
+
+    def find_matched(self, term: str, ids: Sequence[int]) -> set[int]:
+        """Those of the rows with these ids that have a term."""
+        matched: set[int] = set()
+        for part in _split_parts(ids):
+            sql = f"SELECT rowid FROM words WHERE words MATCH ? AND rowid IN ({_marks(part)})"  # noqa: S608
+            matched.update(row[0] for row in self._db.execute(sql, (_quote(term), *part)))
+        return matched
+
+    # -- vectors -----------------------------------------------------------------------------------------------------
+
+    def find_vectorless_rows(self, encoder: str) -> list[IndexRow]:
+        """The rows whose text has no vector of ``encoder``."""
+        sql = """
+            SELECT id, key, name, state, settled, text_hash FROM skills AS s WHERE NOT EXISTS (
+                SELECT 1 FROM vectors AS v WHERE v.text_hash = s.text_hash AND v.encoder = ?
+            )
+        """
+        return [IndexRow._make(row) for row in self._db.execute(sql, (encoder,))]
+
+    def read_vectors(self, encoder: str) -> list[tuple[int, bytes]]:
+        """The vector of each row that has one of ``encoder``, with the id of the row."""
+        sql = "SELECT s.id, v.vector FROM skills AS s JOIN vectors AS v ON v.text_hash = s.text_hash AND v.encoder = ?"
+        return list(self._db.execute(sql, (encoder,)))
+
+    def find_vector(self, text_hash: bytes, encoder: str) -> bytes | None:
+        """The vector of a text; ``None`` when there is none of ``encoder``."""
+        vector: bytes | None = self._get_value(
+            "SELECT vector FROM vectors WHERE text_hash = ? AND encoder = ?", text_hash, encoder
+        )
+        return vector
+
+    def put_vectors(self, vectors: Iterable[tuple[bytes, bytes]], encoder: str) -> None:
+        """Keep vectors of texts, each with the hash of its text."""
+        self._db.executemany(
+            "INSERT OR REPLACE INTO vectors(text_hash, encoder, vector) VALUES (?, ?, ?)",
+            [(text_hash, encoder, vector) for text_hash, vector in vectors],
+        )
+
+    def drop_unused_vectors(self) -> None:
+        """Remove the vectors of texts that no row has, once there are more of these than of others."""
+        if self._get_value("SELECT count(*) FROM vectors") > 2 * self.count_rows() + 1_000:
+            self._db.execute("DELETE FROM vectors WHERE text_hash NOT IN (SELECT text_hash FROM skills)")
+
+
+class Transaction:
+    """A ``with`` block that reads one state of an index."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def __enter__(self) -> None:
+        self._db.execute("BEGIN")
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self._db.execute("COMMIT")
+        finally:
+            if self._db.in_transaction:  # some errors of SQLite have ended it already
+                self._db.execute("ROLLBACK")
+
+
+class WriteTransaction(Transaction):
+    """A ``with`` block that writes an index; it begins when other processes do not write."""
+
+    def __enter__(self) -> None:
+        self._wait_for_turn()
+        try:
+            _write_lock.acquire()
+        except BaseException:  # an interrupt
+            self._db.execute("ROLLBACK")
+            raise
+        # Readers wait from the first page that is written until the commit: with this, all pages are written by that.
+        self._db.execute("PRAGMA cache_spill = OFF")
+
+    def _wait_for_turn(self) -> None:
+        version = self._get_version()
+        while True:
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                # Another process may build a large index in many steps: the wait ends when it makes no progress.
+                before, version = version, self._get_version()
+                if not is_busy_error(error) or version == before:
+                    raise
+            else:
+                return
+
+    def _get_version(self) -> int:
+        (version,) = self._db.execute("PRAGMA data_version").fetchone()
+        return int(version)
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        try:
+            super().__exit__(kind, *rest)
+        finally:
+            _write_lock.release()
+
+
+def quote_terms(terms: Iterable[str]) -> str:
+    """A query of FTS5 for rows that have any of the terms. In quotes, no term is an operator, such as NOT or NEAR."""
+    return " OR ".join(map(_quote, terms))
+
+
+def _quote(term: str) -> str:
+    return '"' + term.replace('"', '""') + '"'
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def _split_parts(values: Sequence[int]) -> Iterator[Sequence[int]]:
+    for start in range(0, len(values), _MAX_VARIABLES):
+        yield values[start : start + _MAX_VARIABLES]

@@ -1,0 +1,242 @@
+"""The index of one library: opened, brought up to date, and replaced or left when its file cannot be used.
+
+Most skills are in the file of the library. An index in memory beside it has those that no file may or can hold: texts
+of a program, and, where the file cannot be written, whatever the file lacks. Without a file it has every skill.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from _thread import RLock
+
+from prowess.on_demand import OnDemand
+from prowess.search.index_database import IndexDatabase, is_damage_error
+from prowess.search.index_file import IndexFile
+from prowess.search.library import LibrarySkill
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import TypeVar
+
+    from prowess.search import index_update, vectors
+    from prowess.search.index_database import IndexRow, Transaction
+    from prowess.search.library import Library
+    from prowess.search.ranking import RowPlace
+    from prowess.search.vectors import VectorTable
+
+    T = TypeVar("T")
+else:  # a search by words of an index that is up to date does without these
+    index_update, vectors = OnDemand("prowess.search.index_update"), OnDemand("prowess.search.vectors")
+
+
+class LibraryIndex:
+    """The index of one library, for all threads of one process. Everything but ``run`` is for what ``run`` runs."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self._pid = os.getpid()
+        self._lock = RLock()  # reentrant, because a callback that is told of progress may search
+        self._source = IndexFile(library.places, library.limits) if library.places else None
+        self._is_open = False
+        self._version = -1
+        self._is_replaced = False
+        self._may_write = True
+        """False once the file could not be written: what it lacks is in memory from then on."""
+        self._file: IndexDatabase | None = None
+        self._memory: IndexDatabase | None = None
+        self._memory_keys: set[bytes] = set()
+        self._counts: tuple[object, dict[str, int]] = (None, {})
+        self._table: tuple[object, VectorTable | None] = (None, None)
+        self._unprepared: object = None
+
+    @property
+    def is_inherited(self) -> bool:
+        """True in a process that was forked from the one that made the index: it must make another."""
+        return self._pid != os.getpid()
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Return what ``work`` returns, which uses this index. No other thread uses it meanwhile.
+
+        When the file turns out to be damaged or cannot be read any more, ``work`` is called again, with a new file or
+        with an index in memory.
+        """
+        with self._lock:
+            while True:
+                try:
+                    self._open()
+                    return work()
+                except sqlite3.Error as error:
+                    self._leave_file(error)
+
+    def _open(self) -> None:
+        if self._is_open:
+            return
+        self._file = self._source.open() if self._source is not None else None
+        if self._file is None:
+            self._put_in_memory(self.library.list_kept())
+        self._is_open = True
+
+    def _leave_file(self, error: sqlite3.Error) -> None:
+        """Go on with a new file in place of a damaged one, else in memory; raise ``error`` if there is no file."""
+        if self._file is None or self._source is None:
+            raise error
+        self._file.close()
+        can_replace = is_damage_error(error) and not self._is_replaced  # a second time, the disk is to blame
+        self._file = self._source.replace() if can_replace else None
+        self._is_replaced = True
+        if self._file is None:
+            self._put_in_memory(self.library.list_kept())
+
+    # -- keeping up to date ------------------------------------------------------------------------------------------
+
+    def bring_up_to_date(self) -> None:
+        """Index whatever has no row yet, or changed before it was scanned; nothing is read where nothing has."""
+        if self._version != self.library.version:
+            self._version = self.library.version
+            self._put_in_memory(self.library.list_unkept())
+        if self._file is None or not self._may_write:
+            return
+        fingerprint = self.library.make_fingerprint()
+        if self._file.is_checked(fingerprint):
+            return
+        try:
+            index_update.update_index(self._file, self.library, fingerprint)
+        except sqlite3.Error as error:
+            if is_damage_error(error):
+                raise
+            self._may_write = False
+            self._put_in_memory(index_update.find_changes(self._file, self.library).outdated)
+
+    def refresh(self, names: Iterable[str]) -> None:
+        """Index skills again whose files have changed since."""
+        skills = [LibrarySkill(self.library.get_key(name) or b"", "", name) for name in names]
+        if self._file is not None and self._may_write:
+            try:
+                index_update.write_rows(self._file, self.library, [s for s in skills if s.key not in self._memory_keys])
+                skills = [skill for skill in skills if skill.key in self._memory_keys]
+            except sqlite3.Error as error:
+                if is_damage_error(error):
+                    raise
+                self._may_write = False
+        self._put_in_memory(skills)
+
+    def _put_in_memory(self, skills: Iterable[LibrarySkill]) -> None:
+        rows = list(skills)
+        if not rows:
+            return
+        if self._memory is None:
+            self._memory = IndexDatabase()
+        index_update.write_rows(self._memory, self.library, rows)
+        self._memory_keys.update(row.key for row in rows)
+
+    # -- what is in it -----------------------------------------------------------------------------------------------
+
+    @property
+    def databases(self) -> tuple[IndexDatabase, ...]:
+        """The databases that have the rows, the largest first."""
+        return tuple(database for database in (self._file, self._memory) if database is not None)
+
+    @property
+    def file(self) -> IndexDatabase | None:
+        """The database in a file, ``None`` where everything is in memory."""
+        return self._file
+
+    def read(self) -> Transaction:
+        """A ``with`` block that sees one state of the file."""
+        return self.databases[0].read()
+
+    def get_rows(self, places: Iterable[RowPlace]) -> dict[RowPlace, IndexRow]:
+        """The rows at these places that are rows of skills of this library."""
+        ids: dict[int, list[int]] = {}
+        for number, row_id in places:
+            ids.setdefault(number, []).append(row_id)
+        databases = self.databases
+        return {
+            (number, row_id): row
+            for number, some in ids.items()
+            for row_id, row in databases[number].get_rows(some).items()
+            if self._is_own_row(databases[number], row)
+        }
+
+    def _is_own_row(self, database: IndexDatabase, row: IndexRow) -> bool:
+        """True when the row is that of the skill of its name, and no newer one is in memory."""
+        is_replaced = database is self._file and row.key in self._memory_keys
+        return not is_replaced and self.library.get_key(row.name) == row.key
+
+    def get_counts(self) -> dict[str, int]:
+        """How many rows have a word, as far as it was asked for since the rows have changed."""
+        state = self._get_generations()
+        if self._counts[0] != state:
+            self._counts = (state, {})
+        return self._counts[1]
+
+    def get_vectors(self, encoder: str) -> VectorTable:
+        """The vectors of all rows that have one of this encoder; they stay in memory until the rows change."""
+        state = (encoder, *self._get_generations())
+        if self._table[0] != state or self._table[1] is None:
+            packed = [
+                ((number, row_id), vector)
+                for number, database in enumerate(self.databases)
+                for row_id, vector in database.read_vectors(encoder)
+            ]
+            self._table = (state, vectors.VectorTable(packed))
+        return self._table[1]  # type: ignore[return-value]
+
+    def _get_generations(self) -> tuple[int, ...]:
+        return tuple(database.generation for database in self.databases)
+
+    def list_encoders(self) -> list[str]:
+        """The encoders for which some catalogue of this library was prepared."""
+        return self.databases[0].list_encoders() if self.databases else []
+
+    def is_prepared(self, encoder: str) -> bool:
+        """True when every skill has a vector of this encoder."""
+        if not self.databases:
+            return False
+        first, fingerprint = self.databases[0], self.library.make_fingerprint()
+        is_noted = first.is_checked(fingerprint, encoder)
+        if is_noted and len(self.databases) == 1:
+            return True
+        state = (encoder, *self._get_generations())
+        if (state == self._unprepared and not is_noted) or self.find_vectorless_rows(encoder):
+            self._unprepared = state
+            return False
+        if not is_noted:
+            self._note_prepared(fingerprint, encoder)
+        return True
+
+    def _note_prepared(self, fingerprint: bytes, encoder: str) -> None:
+        try:
+            with self.databases[0].write():
+                self.databases[0].mark_checked(fingerprint, encoder)
+        except sqlite3.Error as error:  # then it is found out each time
+            if is_damage_error(error):
+                raise
+
+    def find_vectorless_rows(self, encoder: str) -> list[IndexRow]:
+        """The rows of skills of this library that lack a vector of this encoder."""
+        first = self.databases[0]
+        for database in self.databases[1:]:  # vectors go by texts, so those in the file serve rows in memory too
+            rows = database.find_vectorless_rows(encoder)
+            found = [(row.text_hash, first.find_vector(row.text_hash, encoder)) for row in rows]
+            database.put_vectors([(text_hash, vector) for text_hash, vector in found if vector is not None], encoder)
+        return [
+            row
+            for database in self.databases
+            for row in database.find_vectorless_rows(encoder)
+            if self._is_own_row(database, row)
+        ]
+
+    def put_vectors(self, packed: Sequence[tuple[bytes, bytes]], encoder: str) -> None:
+        """Keep vectors, each with the hash of its text, in the file where there is one."""
+        self._unprepared = None
+        with self.databases[0].write():
+            self.databases[0].put_vectors(packed, encoder)
+
+    def drop_unused_vectors(self) -> None:
+        """Remove vectors of texts that no skill has any more, once there are many."""
+        with self.databases[0].write():
+            self.databases[0].drop_unused_vectors()

@@ -1,0 +1,181 @@
+"""A request to a library: its skills by words, or by words and meaning, each checked before it is returned."""
+
+from __future__ import annotations
+
+import sys
+
+from prowess.on_demand import OnDemand
+from prowess.search.ranking import LEAST_COSINE, MIXED_ROWS, WordRanking, mix_scores
+from prowess.search.terms import split_request
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from prowess.literals import SearchMode, Semantic
+    from prowess.search import preparation
+    from prowess.search.encoder import Encoder
+    from prowess.search.index_database import IndexRow
+    from prowess.search.library import Library
+    from prowess.search.library_index import LibraryIndex
+    from prowess.search.ranking import RowPlace
+    from prowess.search.vectors import Vectors
+
+    RankedSkill = tuple[str, float, Callable[[], str]]
+else:  # a search by words does without it
+    preparation = OnDemand("prowess.search.preparation")
+
+_SPARE_ROWS = 10
+"""Rows that are ranked beyond those that are asked for, since some may belong to skills that this catalogue lacks."""
+
+
+# The classes here are no named tuples, because each of those would add to the time of a process's first search.
+
+
+class Ranking:
+    """The skills that fit a request, the best first, and what the search went by.
+
+    Each skill is a tuple: its name, its score, and a function that finds out the reason.
+    """
+
+    __slots__ = ("mode", "skills")
+
+    def __init__(self, skills: list[RankedSkill], mode: SearchMode) -> None:
+        self.skills = skills
+        self.mode = mode
+
+
+class _Request:
+    """A request: its words, its vector if meaning counts, and which skills may be returned."""
+
+    __slots__ = ("among", "encoder", "limit", "vector", "words")
+
+    def __init__(self, words: list[str], among: Collection[str] | None, limit: int) -> None:
+        self.words = words
+        self.among = among
+        self.limit = limit
+        self.vector: Vectors | None = None
+        self.encoder = ""
+
+
+class _Match:
+    """A row that fits a request, and what of it fits."""
+
+    __slots__ = ("has_meaning", "has_words", "name", "place", "score", "state")
+
+    def __init__(self, place: RowPlace, row: IndexRow, score: float) -> None:
+        self.place = place
+        self.name = row.name
+        self.state = row.state
+        self.score = score
+        self.has_words = True
+        self.has_meaning = False
+
+
+def rank_library(
+    index: LibraryIndex, text: str, among: Collection[str] | None, limit: int, semantic: Semantic | Encoder
+) -> Ranking:
+    """Return at most ``limit`` skills that fit the request ``text``, the best first; of ``among`` alone, if given.
+
+    Raises ``SourceError`` when ``semantic`` asks for meaning, and an encoder is not installed or vectors are missing.
+    """
+    encoder = preparation.find_prepared_encoder(index, semantic) if _may_use_meaning(index, semantic) else None
+    request = _Request(split_request(text), among, limit)
+    if request.words and encoder is not None:
+        request.vector, request.encoder = encoder.encode_requests([text])[0], encoder.name
+    matches = index.run(lambda: _rank(index, request)) if request.words and limit > 0 else []
+    explainer = _Explainer(index, request.words, matches)
+    skills = [(match.name, match.score, explainer.make_reason(match)) for match in matches]
+    return Ranking(skills, "words" if encoder is None else "words+meaning")
+
+
+def _may_use_meaning(index: LibraryIndex, semantic: Semantic | Encoder) -> bool:
+    # An encoder takes long to load. Where nothing was ever prepared, nobody needs to know whether one is installed.
+    return semantic is not False and (semantic != "auto" or index.run(index.list_encoders) != [])
+
+
+def _rank(index: LibraryIndex, request: _Request) -> list[_Match]:
+    index.bring_up_to_date()
+    if not index.databases:
+        return []
+    depth = request.limit + _SPARE_ROWS
+    may_refresh = True
+    while True:
+        count, matches = _match_rows(index, request, depth)
+        hits, changed = _check_matches(index.library, matches, request.limit)
+        if changed and may_refresh:
+            index.refresh(changed)
+            may_refresh = False
+        elif len(hits) == request.limit or count < depth:
+            return hits
+        else:
+            depth = sys.maxsize
+
+
+def _match_rows(index: LibraryIndex, request: _Request, depth: int) -> tuple[int, list[_Match]]:
+    """Rank at least ``depth`` rows; return how many rows fit, and those of skills that may be returned, best first."""
+    with index.read():
+        ranking = WordRanking(
+            index.databases, request.words, index.library.limits.max_request_terms, index.get_counts()
+        )
+        if request.vector is None:
+            scores = words = ranking.rank(depth)
+            cosines: dict[RowPlace, float] = {}
+        else:
+            words = ranking.rank(max(depth, MIXED_ROWS))
+            nearest = index.get_vectors(request.encoder).find_nearest
+            cosines = nearest(request.vector, max(depth, MIXED_ROWS), words)
+            scores = mix_scores(words, cosines)
+        rows = index.get_rows(scores)
+    matches = [_Match(place, row, scores[place]) for place, row in rows.items()]
+    for match in matches if cosines else ():
+        match.has_words = match.place in words
+        match.has_meaning = cosines.get(match.place, 0.0) >= LEAST_COSINE
+    allowed = [match for match in matches if request.among is None or match.name in request.among]
+    return len(scores), sorted(allowed, key=lambda match: (-match.score, match.name))
+
+
+def _check_matches(library: Library, matches: list[_Match], limit: int) -> tuple[list[_Match], list[str]]:
+    """The first ``limit`` matches whose files are as they were when they were indexed, and the names of the others."""
+    hits: list[_Match] = []
+    changed: list[str] = []
+    for match in matches:
+        if len(hits) == limit:
+            break
+        if library.is_current(match.name, match.state):
+            hits.append(match)
+        else:
+            changed.append(match.name)
+    return hits, changed
+
+
+class _Explainer:
+    """The reasons why skills fit one request. The words are looked up for all of them when the first is asked for."""
+
+    def __init__(self, index: LibraryIndex, words: list[str], matches: list[_Match]) -> None:
+        self._index = index
+        self._words = words
+        self._matches = matches
+        self._matched: dict[RowPlace, list[str]] | None = None
+
+    def make_reason(self, match: _Match) -> Callable[[], str]:
+        """Return a function that returns the reason for one match."""
+        return lambda: self._explain(match)
+
+    def _explain(self, match: _Match) -> str:
+        if self._matched is None:
+            # A hit that another process got by a fork cannot ask the index any more.
+            self._matched = {} if self._index.is_inherited else self._index.run(self._find_words)
+        words = ", ".join(self._matched.get(match.place, ()))
+        parts = [f"words: {words}" if words else "words"] if match.has_words else []
+        return "; ".join([*parts, *(["meaning"] if match.has_meaning else [])])
+
+    def _find_words(self) -> dict[RowPlace, list[str]]:
+        matched: dict[RowPlace, list[str]] = {}
+        for number, database in enumerate(self._index.databases):
+            ids = [row for place, row in (match.place for match in self._matches if match.has_words) if place == number]
+            for word in self._words[: self._index.library.limits.max_request_terms]:
+                for row in database.find_matched(word, ids):
+                    matched.setdefault((number, row), []).append(word)
+        return matched

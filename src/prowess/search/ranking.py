@@ -1,0 +1,112 @@
+"""The order of skills for a request: by their words, and by words and meaning together.
+
+The numbers here were chosen by measurement, with `make bench-retrieval`.
+"""
+
+from __future__ import annotations
+
+from math import log
+
+from prowess.search.index_database import EVERY_ROW, quote_terms
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from prowess.search.index_database import IndexDatabase
+
+    RowPlace = tuple[int, int]
+    """The index that has a row, by its number, and the id of the row in it."""
+
+_WEIGHTS = (4.0, 4.0, 1.0, 0.0)  # name, description with labels, body, and the column that every row has
+_MAX_PRESELECTED = 3_000
+"""Rows that the rarest terms of a request have together; only these are scored. Rows that have nothing but the common
+terms of a request are never among the best, and scoring them takes most of the time of a plain query."""
+_MAX_COUNTED_TERMS = 512  # of a whole document as a request, no more words than this are looked up
+_LEAST_WEIGHT = 1e-6  # as in FTS5: a term that more than half of the rows have counts for nearly nothing
+WORDS_SHARE = 0.5
+"""How much of a score comes from words where meaning counts too; the rest comes from the cosine."""
+LEAST_COSINE = 0.3
+"""How near the meaning of a skill must be for a hit without a word in common."""
+MIXED_ROWS = 300
+"""Rows with the best words, and rows with the nearest meaning, that are compared by both."""
+
+
+class WordRanking:
+    """The rows of some indexes that have words of one request, scored so that the scores can be compared.
+
+    The first index is the large one. The rows of any other get the scores that they would have in it.
+    """
+
+    def __init__(
+        self, indexes: Sequence[IndexDatabase], words: Sequence[str], most: int, counts: dict[str, int]
+    ) -> None:
+        """``most``: how many of the words count. ``counts``: how many rows have a word, as far as that is known."""
+        self._indexes = indexes
+        self._counts = counts
+        # Counting takes a while, and is needed only to leave something out, or to weigh terms in two indexes alike.
+        self._is_small = len(indexes) == 1 and len(words) <= most and indexes[0].get_last_id() <= _MAX_PRESELECTED
+        self.terms = words if self._is_small else self._sort_by_count(words[:_MAX_COUNTED_TERMS])[:most]
+
+    def _sort_by_count(self, words: Sequence[str]) -> list[str]:
+        """The words that some row has, those in the fewest rows first."""
+        counts = self._counts
+        for word in words:
+            if word not in counts:
+                counts[word] = sum(index.count_matches(word) for index in self._indexes)
+        return sorted(filter(counts.__getitem__, words), key=counts.__getitem__)
+
+    def rank(self, limit: int) -> dict[RowPlace, float]:
+        """The scores of at most ``limit`` rows of the first index, and of all rows of the others that have a term."""
+        if not self.terms:
+            return {}
+        scores = {(0, row): score for row, score in self._indexes[0].rank_matches(self._make_match(), _WEIGHTS, limit)}
+        for place in range(1, len(self._indexes)):
+            scores.update(self._rank_beside(place))
+        return scores
+
+    def _make_match(self) -> str:
+        terms, counts = self.terms, self._counts
+        if self._is_small:
+            return quote_terms(terms)
+        total, rare = counts[terms[0]], 1
+        while rare < len(terms) and total + counts[terms[rare]] <= _MAX_PRESELECTED:
+            total += counts[terms[rare]]
+            rare += 1
+        match = quote_terms(terms[:rare])
+        # A row must have a rare term. Any other term only adds to its score, since each row has one of the rest.
+        return f"({match}) AND ({quote_terms((*terms[rare:], EVERY_ROW))})" if rare < len(terms) else match
+
+    def _rank_beside(self, place: int) -> dict[RowPlace, float]:
+        """The rows of a small index, scored as in the first one.
+
+        BM25 weighs a term by how rare it is among all rows of its index. So each term is ranked by itself here, and its
+        weight in the small index is replaced by the one that it has among all rows.
+        """
+        scores: dict[RowPlace, float] = {}
+        index = self._indexes[place]
+        own_rows, all_rows = index.count_rows(), sum(one.count_rows() for one in self._indexes)
+        for term in self.terms:
+            matches = index.rank_matches(quote_terms([term]), _WEIGHTS, own_rows)
+            factor = _weigh_term(all_rows, self._counts[term]) / _weigh_term(own_rows, len(matches))
+            for row, score in matches:
+                scores[place, row] = scores.get((place, row), 0.0) + score * factor
+        return scores
+
+
+def _weigh_term(rows: int, matches: int) -> float:
+    """The weight that FTS5 gives to a term which ``matches`` of the rows have."""
+    return max(log((rows - matches + 0.5) / (matches + 0.5)), _LEAST_WEIGHT)
+
+
+def mix_scores(words: dict[RowPlace, float], cosines: dict[RowPlace, float]) -> dict[RowPlace, float]:
+    """The scores of rows by words and meaning together; a row without a word counts only if its meaning is near."""
+    best = max(words.values(), default=1.0)
+    scores = {
+        place: (1 - WORDS_SHARE) * cosine + WORDS_SHARE * words.get(place, 0.0) / best
+        for place, cosine in cosines.items()
+        if place in words or cosine >= LEAST_COSINE
+    }
+    # Words whose row has no vector: it was written by another process after the vectors were read.
+    return {**{place: WORDS_SHARE * score / best for place, score in words.items()}, **scores}

@@ -1,0 +1,61 @@
+"""Texts as words: how the text of a skill is written into the index, and which terms a request is searched by.
+
+SQLite's tokenizer ``porter unicode61`` splits the text at blanks and signs, folds case and accents, and stems English
+words. This module does before that what the tokenizer cannot: it splits compounds such as ``camelCase``, and writes
+scripts without blanks between words as pairs of characters.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+INDEX_TEXT_VERSION = 1
+"""Changes when ``make_index_text`` writes a text in another way, so that every index is built again."""
+
+_COMPOUND = re.compile(r"([a-z0-9])(?=[A-Z])")
+_WORD = re.compile(r"[^\W_]+")
+
+# Words that requests and descriptions of every kind have: they cost time, and say nothing about what is wanted.
+STOP_WORDS = frozenset(
+    """
+    a about after all also am an and any are as at be because been before but by can could did do does each for from get
+    give got had has have help here how i if in into is it its just let like make me more most my need new no not now of
+    on one only or other our out over per please same see should show so some such than that the their them then there
+    these they this to too up us use using very via want was we were what when where which while who will with would
+    you your don ve
+    """.split()  # noqa: SIM905 - a list of words reads better as a text
+)
+
+
+def make_index_text(text: str) -> str:
+    """Return a text as the index takes it: compounds split, and scripts without blanks as pairs of characters."""
+    text = _COMPOUND.sub(r"\1 ", text.replace("\0", " "))
+    if text.isascii():
+        return text
+    # Half of a surrogate pair cannot be stored.
+    return _unspaced_run().sub(_write_pairs, text.encode("utf-8", "ignore").decode())
+
+
+@cache
+def _unspaced_run() -> re.Pattern[str]:
+    """The pattern of characters that are written without blanks between words: kana, Chinese characters, Hangul.
+
+    It is compiled on first use, which takes as long as a search in English.
+    """
+    return re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+
+
+def _write_pairs(run: re.Match[str]) -> str:
+    characters = run[0]
+    return f" {' '.join(characters[at : at + 2] for at in range(len(characters) - 1)) or characters} "
+
+
+def split_request(request: str) -> list[str]:
+    """Return the words of a request in lower case, each once, without those that say nothing.
+
+    A request of nothing but such words is searched by them.
+    """
+    words = list(dict.fromkeys(_WORD.findall(make_index_text(request).lower())))
+    telling = [word for word in words if word not in STOP_WORDS and (len(word) > 1 or not word.isascii())]
+    return telling or words

@@ -1,0 +1,65 @@
+"""Vectors of skills: one byte for each number, as the index keeps them, and their cosines with a request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from prowess.errors import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from prowess.search.encoder import Encoder
+    from prowess.search.ranking import RowPlace
+
+    Vectors = NDArray[np.float32]
+
+_LARGEST = 127
+_TABLE = 2  # dimensions: rows, and the numbers of each
+_SCALE_BYTES = 4
+_ROWS_AT_ONCE = 4_096  # bytes become floats in parts, so that no second copy of all vectors is made
+
+
+def encode_texts(encoder: Encoder, texts: Sequence[str]) -> list[bytes]:
+    """The packed vectors of the texts of skills; raises ``SourceError`` for an encoder that returns something else."""
+    encoded = np.asarray(encoder.encode_skills(texts), np.float32)
+    if encoded.ndim != _TABLE or len(encoded) != len(texts):
+        message = f"the encoder {encoder.name!r} returned an array of shape {encoded.shape} for {len(texts)} texts"
+        raise SourceError(message, code="encoder-failed")
+    return pack_vectors(encoded)
+
+
+def pack_vectors(vectors: Vectors) -> list[bytes]:
+    """Vectors of length one as bytes: the largest number of each as a float, then each number as one byte of it."""
+    rows = np.asarray(vectors, np.float32)
+    scales = np.maximum(np.abs(rows).max(axis=1, keepdims=True), np.finfo(np.float32).tiny).astype("<f4") / _LARGEST
+    numbers = np.rint(rows / scales).astype(np.int8)
+    return [scale.tobytes() + row.tobytes() for scale, row in zip(scales, numbers, strict=True)]
+
+
+class VectorTable:
+    """The vectors of the rows of some indexes."""
+
+    def __init__(self, packed: Sequence[tuple[RowPlace, bytes]]) -> None:
+        """``packed``: the vector of each row, as ``pack_vectors`` returns it.
+
+        Raises ``ValueError`` when the vectors have different lengths.
+        """
+        self._places = [place for place, _ in packed]
+        self._positions = {place: position for position, place in enumerate(self._places)}
+        table = np.frombuffer(b"".join(vector for _, vector in packed), np.uint8).reshape(len(packed), -1)
+        self._scales = np.ascontiguousarray(table[:, :_SCALE_BYTES]).view("<f4").reshape(-1)
+        self._numbers = table[:, _SCALE_BYTES:].view(np.int8)
+
+    def find_nearest(self, request: Vectors, most: int, also: Iterable[RowPlace]) -> dict[RowPlace, float]:
+        """The cosines of a request with the ``most`` rows that are nearest to it, and with the rows in ``also``."""
+        parts = range(0, len(self._places), _ROWS_AT_ONCE)
+        products = [self._numbers[start : start + _ROWS_AT_ONCE].astype(np.float32) @ request for start in parts]
+        cosines = np.concatenate(products or [np.zeros(0, np.float32)]) * self._scales
+        nearest = np.argpartition(-cosines, most)[:most] if most < len(cosines) else np.arange(len(cosines))
+        positions = {*nearest.tolist(), *(self._positions[place] for place in also if place in self._positions)}
+        return {self._places[position]: float(cosines[position]) for position in positions}

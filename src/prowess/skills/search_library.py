@@ -1,0 +1,223 @@
+"""The skills of a catalogue as the index of a search asks for them: their keys, their states, and their texts.
+
+A skill in a folder is named by its SKILL.md, and its state is the identity of that file. A skill of a site or of an MCP
+server is named by its source and its address. Of such a skill only what the source has listed is indexed, until its
+instructions are fetched for use. Those of an MCP server stay in memory then, as its files do.
+"""
+
+from __future__ import annotations
+
+import os
+
+from prowess.errors import ResourceError, ResourceNotFoundError, SkillLoadError
+from prowess.files.read import OpenFile, identity_of
+from prowess.limits import DEFAULT_LIMITS
+from prowess.on_demand import OnDemand
+from prowess.search.library import Library, LibrarySkill, is_known_state
+from prowess.skills.head import SkillHead
+from prowess.skills.skill_files import SkillFiles
+
+try:  # Fast path of the first search of a process: hashlib loads OpenSSL, which takes longer than the search.
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from prowess.files import identity
+    from prowess.files.read import Identity
+    from prowess.model import Place, Value
+    from prowess.search import texts
+    from prowess.search.texts import SkillText
+    from prowess.skills import instructions
+    from prowess.skills.skill import Skill
+    from prowess.spec.frontmatter.fields import Frontmatter
+else:  # these read skills that have to be indexed
+    texts, instructions = OnDemand("prowess.search.texts"), OnDemand("prowess.skills.instructions")
+    identity = OnDemand("prowess.files.identity")
+
+_LABEL_FIELDS = ("triggers", "keywords", "when_to_use", "when-to-use")
+_LABEL_MARKS = (b"tags", b"triggers", b"keywords", b"when")
+"""A head that the fast matcher has read, and that holds none of these, has no labels."""
+_MAX_BYTES_PER_CHAR = 4
+
+
+class CatalogLibrary(Library):
+    """The skills of one catalogue."""
+
+    def __init__(self, skills: Mapping[str, Skill], places: Iterable[Place]) -> None:
+        self._skills = skills
+        self._places = tuple(places)
+        self.limits = next(iter(skills.values())).limits if skills else DEFAULT_LIMITS
+        others = [skill for skill in skills.values() if skill._identity is None]
+        self._remote = [skill for skill in others if not skill.is_local and not skill.is_inline]
+        self._unkept = [skill for skill in others if skill.is_local or skill.is_inline]
+        self._fingerprint = (-1, b"")
+
+    @property
+    def version(self) -> int:
+        return SkillFiles.fetch_count if self._remote else 0
+
+    # -- all skills --------------------------------------------------------------------------------------------------
+
+    def _iter_kept(self) -> Iterator[Skill]:
+        yield from (skill for skill in self._skills.values() if skill._identity is not None)
+        yield from self._remote
+
+    @property
+    def places(self) -> str:
+        if len(self._unkept) == len(self._skills):
+            return ""
+        # The folders that were scanned, where they are known: a skill behind a link has a base of its own, so with each
+        # that is installed the library would become another one.
+        places = {place.path for place in self._places} or {
+            skill.base or skill.source_label or skill.origin for skill in self._iter_kept()
+        }
+        return "\n".join((str(self.limits.max_indexed_chars), *sorted(places)))
+
+    def make_fingerprint(self) -> bytes:
+        version = self.version
+        if self._fingerprint[0] != version:
+            self._fingerprint = (version, self._hash_states())
+        return self._fingerprint[1]
+
+    def _hash_states(self) -> bytes:
+        # Fast path of the first search of a process: no key and no state of a file becomes a text. The hash of numbers,
+        # unlike that of texts, is the same in every process.
+        skills = self._skills.values()
+        identities = hash(tuple([skill._identity for skill in skills if skill._identity is not None]))
+        locations = {id(location): location for location in [skill._location for skill in skills]}
+        remote = [text for skill in self._remote for text in (skill.location, _make_state(skill), skill.name)]
+        bases = [location.base for location in locations.values()]
+        paths = "\0".join([str(identities), *bases, "", *[skill._rel for skill in skills], *remote])
+        return blake2b(paths.encode("utf-8", "surrogateescape"), digest_size=16).digest()
+
+    def list_kept(self) -> Iterator[LibrarySkill]:
+        return map(_make_row, self._iter_kept())
+
+    def list_unkept(self) -> Iterator[LibrarySkill]:
+        yield from map(_make_row, self._unkept)
+        # The instructions of skills of MCP servers: the file has what the servers have listed.
+        yield from (_make_row(skill) for skill in self._remote if skill.server is not None and _fetched_body(skill))
+
+    # -- one skill ---------------------------------------------------------------------------------------------------
+
+    def get_key(self, name: str) -> bytes | None:
+        skill = self._skills.get(name)
+        return None if skill is None else _make_key(skill)
+
+    def is_current(self, name: str, state: str) -> bool:
+        skill = self._skills[name]
+        if skill.is_local:
+            return _show_identity(_stat_identity(_real_path(skill))) == state
+        return is_known_state(state, _base_state(skill))
+
+    def is_gone(self, key: bytes) -> bool:
+        path = os.fsdecode(key)
+        if os.path.isabs(path):
+            return not os.path.lexists(path)
+        # What a server or site has listed is complete: a row of it that this catalogue lacks is of an older listing.
+        return any(
+            place.found and not os.path.isabs(place.path) and path.startswith(place.path) for place in self._places
+        )
+
+    def read_text(self, name: str) -> SkillText | None:
+        skill = self._skills[name]
+        if skill.is_local:
+            return _read_file(skill)
+        most = skill.limits.max_indexed_chars
+        body = skill.read_body() if skill.is_inline else _fetched_body(skill)
+        return _make_text(skill, body[:most], _make_state(skill))
+
+
+# -- keys and states ---------------------------------------------------------------------------------------------------
+
+
+def _make_row(skill: Skill) -> LibrarySkill:
+    return LibrarySkill(_make_key(skill), _make_state(skill), skill.name)
+
+
+def _make_key(skill: Skill) -> bytes:
+    return os.fsencode(_real_path(skill)) if skill.is_local else skill.location.encode("utf-8", "surrogatepass")
+
+
+def _real_path(skill: Skill) -> str:
+    return f"{skill.real_folder}{os.sep}{skill.file_name}"
+
+
+def _make_state(skill: Skill) -> str:
+    if skill.is_local:
+        return _show_identity(skill.identity)
+    body = "" if skill.is_inline or skill.server is not None else _fetched_body(skill)
+    return f"{_base_state(skill)}+{blake2b(body.encode(), digest_size=8).hexdigest()}" if body else _base_state(skill)
+
+
+def _base_state(skill: Skill) -> str:
+    """The state of a skill without a folder, as its source announces it."""
+    return str(skill.state)
+
+
+def _show_identity(known: Identity | None) -> str:
+    return "" if known is None else ":".join(map(str, known))
+
+
+def _stat_identity(path: str) -> Identity | None:
+    try:
+        return identity_of(os.lstat(path))
+    except OSError:
+        return None
+
+
+def _fetched_body(skill: Skill) -> str:
+    return skill._location.files.fetched_body
+
+
+# -- texts -------------------------------------------------------------------------------------------------------------
+
+
+def _read_file(skill: Skill) -> SkillText | None:
+    """The texts in the file of a skill as it is now; ``None`` when it is gone, or is no SKILL.md any more."""
+    try:
+        with OpenFile(skill.base, (*skill.parts, skill.file_name)) as file:
+            head, offset = _read_head(skill, file)
+            most = skill.limits.max_indexed_chars
+            body = file.read(_MAX_BYTES_PER_CHAR * most, offset).decode("utf-8", "replace")[:most]
+            text = _make_text(head, body, _show_identity(file.identity))
+            return text._replace(settled=identity.is_settled(file.info))
+    except (ResourceNotFoundError, SkillLoadError):
+        return None
+    except ResourceError:  # it cannot be read now, or changed meanwhile: what the scan saw must do for a while
+        return _make_text(skill, "", _show_identity(skill.identity))._replace(settled=False)
+
+
+def _read_head(skill: Skill, file: OpenFile) -> tuple[Skill | Frontmatter, int]:
+    """The fields of an open file, and the byte at which its body begins; nothing is parsed where nothing changed."""
+    if file.identity == skill.identity:
+        return skill, skill.body_offset
+    document = instructions.parse_document(skill, file.read(skill.limits.max_frontmatter_bytes + 1))
+    return document.front, document.body_offset
+
+
+def _make_text(head: Skill | Frontmatter, body: str, state: str) -> SkillText:
+    return texts.SkillText(head.name, head.description.strip(), _make_labels(head), body, state)
+
+
+def _make_labels(head: Skill | Frontmatter) -> str:
+    """The tags and triggers of a skill, as one text."""
+    if isinstance(head, SkillHead):
+        raw = head.unparsed_head
+        # Fast path: most heads have no labels, and parsing them would take a third of the time of indexing.
+        if raw is not None and not any(mark in raw for mark in _LABEL_MARKS):
+            return ""
+        head = head.peek()
+    labels = [*texts.tags_of(head), *(_flatten(head.extra[key]) for key in _LABEL_FIELDS if key in head.extra)]
+    return " ".join(labels)
+
+
+def _flatten(value: Value) -> str:
+    if isinstance(value, str):
+        return value
+    return " ".join(map(_flatten, value.values() if isinstance(value, dict) else value))

@@ -1,0 +1,45 @@
+"""Five folds of the labelled requests, by skill: a model that was tuned on four of them is measured on the fifth.
+
+Requests that share a right skill, directly or over others, are in one fold. So no model is asked for a skill, or for a
+near copy of one, that it was tuned on.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FOLDS = 5
+
+
+def deal_folds(records: Sequence[dict[str, Any]]) -> list[int]:
+    """Return the fold of each record: the largest groups first, each into the fold that has the fewest requests."""
+    groups: dict[str, list[int]] = defaultdict(list)
+    for number, root in enumerate(_find_roots([[*row["relevant"], *row["also_relevant"]] for row in records])):
+        groups[root].append(number)
+    sizes = [0] * FOLDS
+    folds = [0] * len(records)
+    for numbers in sorted(groups.values(), key=lambda numbers: (-len(numbers), records[numbers[0]]["id"])):
+        fold = sizes.index(min(sizes))
+        sizes[fold] += len(numbers)
+        for number in numbers:
+            folds[number] = fold
+    return folds
+
+
+def _find_roots(lists: Sequence[Sequence[str]]) -> list[str]:
+    """Return for each list one of the items of its group, the same one for every list of the group."""
+    parents: dict[str, str] = {}
+
+    def find_root(item: str) -> str:
+        while parents.setdefault(item, item) != item:
+            item = parents[item]
+        return item
+
+    for items in lists:
+        for item in items[1:]:
+            parents[find_root(items[0])] = find_root(item)
+    return [find_root(items[0]) for items in lists]
