@@ -16,6 +16,7 @@ from bench.retrieval import bare, data, quality, selection
 from bench.retrieval.data import PoolSkill, Request
 from bench.retrieval.plot import Curve, draw_selection
 from bench.retrieval.scores import Score, average_values, judge_ranking
+from training.folds import FOLDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,9 +27,9 @@ needs_data = pytest.mark.skipif(
 
 
 def make_request(
-    *relevant: int, also: tuple[int, ...] = (), group: int = 0, kind: str = "task", script: str = "latin"
+    *relevant: int, also: tuple[int, ...] = (), group: object = 0, kind: str = "task", script: str = "latin"
 ) -> Request:
-    return Request("fill in a form", relevant, also, kind, script, group, 0)
+    return Request("fill in a form", relevant, also, kind, script, str(group), 0)
 
 
 def make_pool(*names: str) -> list[PoolSkill]:
@@ -89,7 +90,7 @@ def test_no_two_folds_share_a_right_skill_and_all_folds_are_of_one_size() -> Non
     rows = map(json.loads, (data.FOLDER / "queries.jsonl").read_text(encoding="utf-8").splitlines())
     ids = dict.fromkeys(id_ for row in rows for id_ in (*row["relevant"], *row["also_relevant"]))
     requests = data.read_requests([PoolSkill(id_, "", "", "") for id_ in ids])
-    folds = [[request for request in requests if request.fold == fold] for fold in range(data.FOLDS)]
+    folds = [[request for request in requests if request.fold == fold] for fold in range(FOLDS)]
     right = [frozenset[int]().union(*(request.right for request in fold)) for fold in folds]
     assert sum(map(len, right)) == len(frozenset[int]().union(*right)) > 500
     assert len({len(fold) for fold in folds}) == 1

@@ -9,11 +9,10 @@ import json
 import lzma
 import random
 import re
-from collections import defaultdict
-from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench import measure
+from training.folds import deal_folds, find_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     import prowess
 
 FOLDER = measure.CHECKOUT.parent / "shared" / "retrieval"
-FOLDS = 5
 SEED = 7
 MAX_NAME = 64
 # A scan takes no name with these characters; a hyphen separates the same words.
@@ -46,7 +44,7 @@ class Request(NamedTuple):
     also_relevant: tuple[int, ...]
     kind: str
     script: str
-    group: int
+    group: str
     """Requests that share a right skill, directly or over others, are in one group."""
     fold: int
 
@@ -65,64 +63,26 @@ def read_skills() -> list[PoolSkill]:
 
 
 def read_requests(skills: Sequence[PoolSkill]) -> list[Request]:
-    """Return the requests with an answer, in the order of their file, each in its fold.
-
-    The folds are by skill: requests that share a right skill are in one fold, so that a model that was tuned on the
-    other folds has never seen a request for the same skill.
-    """
+    """Return the requests with an answer, in the order of their file, each in its fold."""
     places = {skill.id: place for place, skill in enumerate(skills)}
-    rows = _read_rows("queries.jsonl")
-    groups = _find_groups([[*row["relevant"], *row["also_relevant"]] for row in rows])
-    members: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for row, group in zip(rows, groups, strict=True):
-        if row["relevant"]:
-            members[group].append(row)
-    folds = _deal_groups(members)
+    records = [record for record in _read_rows("queries.jsonl") if record["relevant"]]
     return [
         Request(
-            row["query"],
-            tuple(places[id_] for id_ in row["relevant"]),
-            tuple(places[id_] for id_ in row["also_relevant"]),
-            row["kind"],
-            row["lang"],
+            record["query"],
+            tuple(places[id_] for id_ in record["relevant"]),
+            tuple(places[id_] for id_ in record["also_relevant"]),
+            record["kind"],
+            record["lang"],
             group,
-            folds[group],
+            fold,
         )
-        for row, group in zip(rows, groups, strict=True)
-        if row["relevant"]
+        for record, group, fold in zip(records, find_groups(records), deal_folds(records), strict=True)
     ]
 
 
 def _read_rows(name: str) -> list[dict[str, Any]]:
     data = (FOLDER / name).read_bytes()
     return [json.loads(line) for line in (lzma.decompress(data) if name.endswith(".xz") else data).splitlines()]
-
-
-def _find_groups(lists: Sequence[Sequence[str]]) -> list[int]:
-    """Return the number of each list's group: lists that share an item, directly or over others, are in one."""
-    parents: dict[str, str] = {}
-
-    def find_root(item: str) -> str:
-        while parents.setdefault(item, item) != item:
-            item = parents[item]
-        return item
-
-    for items in lists:
-        for item in items[1:]:
-            parents[find_root(items[0])] = find_root(item)
-    numbers: dict[str, int] = {}
-    fresh = count()
-    return [numbers.setdefault(find_root(items[0]), next(fresh)) if items else -1 for items in lists]
-
-
-def _deal_groups(members: dict[int, list[dict[str, Any]]]) -> dict[int, int]:
-    """Return the fold of each group: the largest groups first, each into the fold that has the fewest requests."""
-    sizes = [0] * FOLDS
-    folds = {}
-    for group, rows in sorted(members.items(), key=lambda item: (-len(item[1]), item[1][0]["id"])):
-        folds[group] = sizes.index(min(sizes))
-        sizes[folds[group]] += len(rows)
-    return folds
 
 
 # -- written -----------------------------------------------------------------------------------------------------------

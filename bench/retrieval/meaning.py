@@ -11,8 +11,9 @@ import hashlib
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from bench.retrieval.data import FOLDS, place_of
+from bench.retrieval.data import place_of
 from prowess.search.texts import SkillText
+from training.folds import FOLDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -61,9 +61,9 @@ def average_values(requests: Sequence[Request], values: Iterable[Sequence[float]
     return [_average_column([request.group for request in requests], column) for column in columns]
 
 
-def _average_column(groups: Sequence[int], column: Sequence[float]) -> Score:
+def _average_column(groups: Sequence[str], column: Sequence[float]) -> Score:
     mean = sum(column) / len(column)
-    deviations: dict[int, float] = defaultdict(float)
+    deviations: dict[str, float] = defaultdict(float)
     for group, value in zip(groups, column, strict=True):
         deviations[group] += value - mean
     return Score(mean, sqrt(sum(deviation**2 for deviation in deviations.values())) / len(column))

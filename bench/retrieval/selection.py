@@ -42,7 +42,7 @@ def draw_libraries(skills: Sequence[PoolSkill], requests: Sequence[Request], siz
     A library that is larger than the pool has some of the skills that no request asks for twice.
     """
     rng = random.Random(f"{SEED} {size}")
-    groups: dict[int, list[Request]] = {}
+    groups: dict[str, list[Request]] = {}
     for request in requests:
         groups.setdefault(request.group, []).append(request)
     for _ in range(DRAWS[size]):
