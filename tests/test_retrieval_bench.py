@@ -8,12 +8,14 @@ from math import sqrt
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
 
 import prowess
 from bench import table
 from bench.retrieval import bare, data, quality, selection
 from bench.retrieval.data import PoolSkill, Request
+from bench.retrieval.meaning import FoldEncoder, MeaningSource, find_fold_files
 from bench.retrieval.plot import Curve, draw_selection
 from bench.retrieval.scores import Score, average_values, judge_ranking
 from training.folds import FOLDS
@@ -141,6 +143,71 @@ def test_the_plain_index_ranks_the_row_with_the_words_first() -> None:
     assert bare.rank_request(db, "Fill in FORMS, and one table!", 20) == [1, 0]
     assert bare.rank_request(db, "?!", 20) == []
     db.close()
+
+
+# -- meaning and selection ---------------------------------------------------------------------------------------------
+
+
+def write_folds(folder: Path, pool: list[PoolSkill], requests: list[Request], run: str = "tried") -> None:
+    """Write vectors by which each request is nearest to its first relevant skill, and to no other."""
+    skills = np.eye(len(pool), dtype=np.float16)
+    for fold in range(FOLDS):
+        held = [place for place, request in enumerate(requests) if request.fold == fold]
+        asked = skills[[requests[place].relevant[0] for place in held]]
+        np.savez(folder / f"vectors-{run}-{fold}.npz", skills=skills, asked=asked, held=np.array(held))
+
+
+def make_fold_requests(number: int) -> list[Request]:
+    return [make_request(place)._replace(text=f"wish {place}", fold=place % FOLDS) for place in range(number)]
+
+
+@pytest.fixture
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PROWESS_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "library"
+
+
+def test_each_request_is_searched_for_with_the_model_that_never_saw_it(tmp_path: Path, library: Path) -> None:
+    pool, requests = make_pool(*(f"skill-{place}" for place in range(10))), make_fold_requests(10)
+    write_folds(tmp_path, pool, requests)
+    data.write_library(library, pool)
+    catalog = prowess.scan(library)
+    semantic = MeaningSource(requests, tmp_path).prepare(catalog)
+    assert semantic is not None
+    rank = quality.rank_by_meaning(catalog, semantic)
+    assert [rank(request)[0] for request in requests] == list(range(10))
+    with pytest.raises(KeyError):
+        quality.rank_by_meaning(catalog, lambda request: semantic(requests[request.fold - 1]))(requests[0])
+
+
+def test_a_request_that_a_selection_serves_has_its_skill_among_those_shown(tmp_path: Path, library: Path) -> None:
+    pool, requests = make_pool(*(f"skill-{place}" for place in range(150))), make_fold_requests(10)
+    write_folds(tmp_path, pool, requests)
+    drawn = selection.Drawn(list(range(149, -1, -1)), requests)
+    data.write_library(library, [pool[place] for place in drawn.places])
+    catalog = prowess.scan(library)
+    ways = selection.list_ways(catalog, MeaningSource(requests, tmp_path).prepare(catalog, drawn.places))
+    shown = selection.summarize_ways(150, requests, selection.measure_ways(ways, drawn))
+    assert [row.way for row in shown] == [selection.EVERYTHING, selection.CUT, selection.WORDS, selection.MEANING]
+    everything, cut, _, meaning = shown
+    assert (everything.skills, everything.right.mean, meaning.right.mean) == (150, 1, 1)
+    assert meaning.skills < 150
+    assert max(cut.tokens, meaning.tokens) <= selection.BUDGET < everything.tokens
+
+
+@pytest.mark.parametrize("runs", [(), ("a", "b")])
+def test_a_folder_must_hold_the_vectors_of_one_training_run(tmp_path: Path, runs: tuple[str, ...]) -> None:
+    for run in runs:
+        write_folds(tmp_path, make_pool("a"), [], run)
+    with pytest.raises(SystemExit, match=", ".join(f"vectors-{run}" for run in runs) or "none"):
+        find_fold_files(tmp_path)
+
+
+def test_vectors_of_other_folds_are_refused(tmp_path: Path) -> None:
+    pool, requests = make_pool("a", "b", "c"), make_fold_requests(3)
+    write_folds(tmp_path, pool, requests)
+    with pytest.raises(SystemExit, match="made for other folds"):
+        FoldEncoder(tmp_path / "vectors-tried-0.npz", 0, {}, requests[1:])
 
 
 # -- what is written ---------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from bench.retrieval.data import place_of
@@ -93,9 +94,28 @@ class MeaningSource:
         """Use the fold models whose vectors are in ``folder``; without a folder, the encoder that is installed."""
         self._requests = requests
         self._files = find_fold_files(folder) if folder else []
-        installed = _describe_installed()
-        self.is_installed = not installed.startswith(NOWHERE)
-        self.note = BY_FOLDS if folder else installed
+
+    @cached_property
+    def _installed(self) -> str:
+        try:
+            import prowess_retriever  # noqa: PLC0415 - an extra
+
+            prowess_retriever.load_encoder()
+        except ImportError:
+            return f"{NOWHERE}the extra 'semantic' is not installed."
+        except prowess_retriever.WeightsError as error:
+            return f"{NOWHERE}{error}"
+        return BY_INSTALLED
+
+    @property
+    def is_installed(self) -> bool:
+        """True when the encoder that ships can be used."""
+        return self._installed == BY_INSTALLED
+
+    @property
+    def note(self) -> str:
+        """The sentence for the tables."""
+        return BY_FOLDS if self._files else self._installed
 
     def prepare(self, catalog: prowess.Catalog, pool_places: Sequence[int] | None = None) -> Semantic | None:
         """Compute the vectors of a library, and return what to search it with; ``None`` when there is no encoder.
@@ -119,15 +139,3 @@ def _make_encoded_text(skill: prowess.Skill) -> str:
     """Return the text that an encoder gets for a skill, as the index makes it of a file without tags."""
     body = skill.read_body(errors="replace")[: skill.limits.max_indexed_chars]
     return SkillText(skill.name, skill.description.strip(), body=body).to_encode()
-
-
-def _describe_installed() -> str:
-    try:
-        import prowess_retriever  # noqa: PLC0415 - an extra
-
-        prowess_retriever.load_encoder()
-    except ImportError:
-        return f"{NOWHERE}the extra 'semantic' is not installed."
-    except prowess_retriever.WeightsError as error:
-        return f"{NOWHERE}{error}"
-    return BY_INSTALLED
