@@ -119,6 +119,10 @@ bench-peers: $(READY) ## measure beside other loaders
 bench-installers: $(READY) ## measure beside the npm installer of skills, which it installs into .installers
 	$(BIN)/python -m bench.installers $(ARGS)
 
+.PHONY: bench-retrieval
+bench-retrieval: $(READY) ## measure how well search finds real skills, and what it costs; ARGS="--folds FOLDER" for fold models
+	$(BIN)/python -m bench.retrieval $(ARGS)
+
 .PHONY: corpus
 corpus: $(READY) ## load a corpus of real skills and count what loads
 	$(BIN)/python -m bench.corpus

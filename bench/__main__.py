@@ -9,12 +9,12 @@ import argparse
 import sys
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
 
 from bench import measure, servers, table
 from bench.corpus import CORPUS, make_real_library
 from bench.generate import PLAIN, VARIED, make_library
 from bench.installing import make_installed, make_repository, make_source
+from bench.report import HEAD, TIMES, Row
 
 SIZES = (100, 1_000, 10_000)
 ROUNDS = 15
@@ -36,39 +36,6 @@ DEMO_BOUND = 60
 INSTALL_BOUND = 3.0
 VERIFY_BOUND = 1.5
 INSTALLED = 1_000
-
-TIMES = "\N{MULTIPLICATION SIGN}"
-
-
-class Row(NamedTuple):
-    """One line of the report; a ``figure`` is judged where there is a ``bound``."""
-
-    what: str
-    skills: str
-    cost: str
-    figure: float | None = None
-    unit: str = f"{TIMES} floor"
-    bound: float | None = None
-    aim: float | None = None
-
-    def cells(self) -> table.Row:
-        return (self.what, self.skills, self.cost, self._shown(), self._demanded(), self._verdict())
-
-    def _shown(self) -> str:
-        return "" if self.figure is None else f"{self.figure:,.2f} {self.unit}"
-
-    def _demanded(self) -> str:
-        if self.bound is None:
-            return ""
-        return f"≤ {self.bound:g}" + (f", aim {self.aim:g}" if self.aim is not None else "")
-
-    def _verdict(self) -> str:
-        if self.bound is None or self.figure is None:
-            return ""
-        return "PASS" if self.figure <= self.bound else "OVER"
-
-
-HEAD: table.Row = ("measured", "skills", "CPU time", "compared", "demanded", "")
 
 _FIRST_SCAN = "import sys, prowess; prowess.scan(sys.argv[1])"
 IMPORTS = {

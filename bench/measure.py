@@ -35,6 +35,8 @@ class Best:
     count: int = 0
     floors: list[float] = field(default_factory=list)
     """What each run measured as its floor, call by call beside the subject, where it did."""
+    memory: float = 0
+    """The bytes that the last run needed at its peak, where it measured them."""
 
     @property
     def value(self) -> float:
@@ -57,6 +59,7 @@ class Printed(TypedDict):
     value: float
     count: NotRequired[int]
     floor: NotRequired[float]
+    memory: NotRequired[float]
     digest: NotRequired[str]
 
 
@@ -85,6 +88,7 @@ def take_turns(commands: Mapping[str, Command], *, rounds: int) -> dict[str, Bes
             found = run_fresh(command)
             best[name].runs.append(found["value"])
             best[name].count = found.get("count", 1)
+            best[name].memory = found.get("memory", 0)
             if "floor" in found:
                 best[name].floors.append(found["floor"])
     return best

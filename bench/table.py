@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import time
 import unicodedata
 from pathlib import Path
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 DOCUMENT_NAME = "docs/reference/benchmarks.md"
-DOCUMENT = Path(__file__).resolve().parent.parent / DOCUMENT_NAME
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENT = ROOT / DOCUMENT_NAME
 
 Row = tuple[str, ...]
 
@@ -42,14 +44,19 @@ def machine() -> str:
     """What the figures depend on: cores, Python, kernel, day."""
     python = f"{platform.python_implementation()} {platform.python_version()}"
     kernel = f"{platform.system()} {platform.release().partition('-')[0]} {platform.machine()}"
-    return f"{os.cpu_count()} cores, {python}, {kernel}; {time.strftime('%Y-%m-%d')}"
+    return f"{os.cpu_count()} cores, {python}, {kernel}; {day()}"
+
+
+def day() -> str:
+    """The day of a run."""
+    return time.strftime("%Y-%m-%d")
 
 
 def write_between(name: str, text: str, document: Path = DOCUMENT) -> None:
     """Put ``text`` between the comments ``name:begin`` and ``name:end`` of the document."""
-    begin, end = f"<!-- {name}:begin -->\n", f"<!-- {name}:end -->"
-    before, found, rest = document.read_text(encoding="utf-8").partition(begin)
-    _, closed, after = rest.partition(end)
-    if not (found and closed):
-        raise SystemExit(f"{document.name} has no place for the table: it needs the lines {begin.strip()} and {end}")
-    document.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
+    page = document.read_text(encoding="utf-8")
+    begin, end = (re.search(f"<!-- {name}: ?{mark} -->", page) for mark in ("begin", "end"))
+    if begin is None or end is None:
+        needed = f"<!-- {name}:begin --> and <!-- {name}:end -->"
+        raise SystemExit(f"{document.name} has no place for the table: it needs the lines {needed}")
+    document.write_text(f"{page[: begin.end()]}\n\n{text}\n{page[end.start() :]}", encoding="utf-8")

@@ -18,6 +18,7 @@ import yaml  # noqa: F401 - some heads need it; its import is a line of its own 
 
 import prowess
 from bench.floor import clocked, read_bodies
+from bench.memory import resident_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -201,31 +202,20 @@ def traced_memory(root: str) -> Measured:
 def resident_memory(root: str) -> Measured:
     """Bytes by which the process grew."""
     gc.collect()
-    before = _resident()
+    before = resident_bytes()
     catalog = prowess.scan(root)
     gc.collect()
-    return {"value": _resident() - before, "count": len(catalog)}
+    return {"value": resident_bytes() - before, "count": len(catalog)}
 
 
 def resident_memory_with_issues(root: str) -> Measured:
     """The same once ``catalog.issues`` was asked for, which parses every head."""
     gc.collect()
-    before = _resident()
+    before = resident_bytes()
     catalog = prowess.scan(root)
     assert not catalog.issues
     gc.collect()
-    return {"value": _resident() - before, "count": len(catalog)}
-
-
-def _resident() -> int:
-    try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    except OSError:  # no /proc: the largest that the process has been
-        import resource  # noqa: PLC0415 - not on every platform
-
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak if sys.platform == "darwin" else peak * 1024
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    return {"value": resident_bytes() - before, "count": len(catalog)}
 
 
 TASKS: dict[str, Callable[[str], Measured]] = {

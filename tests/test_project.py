@@ -93,7 +93,7 @@ def test_make_alone_prints_its_verbs() -> None:
         pytest.skip("there is no make here")
     verbs = (
         "demo test test-full test-foreign test-clients test-types lint manual package "
-        "bench bench-peers corpus soak fuzz clean"
+        "bench bench-peers bench-retrieval corpus soak fuzz clean"
     )
     for verb in verbs.split():
         assert re.search(rf"^make {verb} +\S", done.stdout, re.MULTILINE), verb

@@ -18,8 +18,8 @@ FOLDS = 5
 def deal_folds(records: Sequence[dict[str, Any]]) -> list[int]:
     """Return the fold of each record: the largest groups first, each into the fold that has the fewest requests."""
     groups: dict[str, list[int]] = defaultdict(list)
-    for number, root in enumerate(_find_roots([[*row["relevant"], *row["also_relevant"]] for row in records])):
-        groups[root].append(number)
+    for number, group in enumerate(find_groups(records)):
+        groups[group].append(number)
     sizes = [0] * FOLDS
     folds = [0] * len(records)
     for numbers in sorted(groups.values(), key=lambda numbers: (-len(numbers), records[numbers[0]]["id"])):
@@ -30,8 +30,9 @@ def deal_folds(records: Sequence[dict[str, Any]]) -> list[int]:
     return folds
 
 
-def _find_roots(lists: Sequence[Sequence[str]]) -> list[str]:
-    """Return for each list one of the items of its group, the same one for every list of the group."""
+def find_groups(records: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the group of each record, named by one of its skills: records that share a right skill are in one."""
+    lists = [[*record["relevant"], *record["also_relevant"]] for record in records]
     parents: dict[str, str] = {}
 
     def find_root(item: str) -> str:
