@@ -134,9 +134,7 @@ def split_lines(body: str) -> list[str]:
     return [line for line in lines if len(line) > 2][:MOST_LINES]
 
 
-def read_requests(
-    records: Sequence[dict[str, Any]], places: dict[str, int], tokenizer: Tokenizer
-) -> list[Request]:
+def read_requests(records: Sequence[dict[str, Any]], places: dict[str, int], tokenizer: Tokenizer) -> list[Request]:
     """Return the labelled requests; ``places`` has the place of each skill by its id."""
     return [
         Request(
@@ -173,7 +171,11 @@ class PairMaker:
             size = -(-len(pairs) // REQUEST_PARTS)
             rows = [pair.request for pair in pairs]
             parts = [pad_rows(rows[start : start + size]) for start in range(0, len(rows), size)]
-            yield parts, pad_rows([pair.skill for pair in pairs]), np.array([pair.key for pair in pairs], dtype=np.int64)
+            yield (
+                parts,
+                pad_rows([pair.skill for pair in pairs]),
+                np.array([pair.key for pair in pairs], dtype=np.int64),
+            )
 
     def _ask(self, request: Request, labelled: Sequence[SkillText]) -> Pair:
         """A labelled request with one of its skills."""

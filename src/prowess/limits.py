@@ -166,7 +166,7 @@ class Limits:
     max_indexed_chars: int = 6_000
     """Characters of a skill's instructions that a search looks at. What a skill is for stands at their beginning."""
 
-    max_request_terms: int = 64
+    max_request_terms: int = 32
     """Words of a request that are searched for. Of a longer request, those are taken that the fewest skills have."""
 
     max_search_indexes: int = 64

@@ -1,4 +1,4 @@
-"""The database of an index: a row for each skill, its words in SQLite's full-text index, and vectors of texts.
+"""The database of an index: a row for each skill, its words in full-text tables of SQLite, and vectors of texts.
 
 One class serves the file of a library and an index in memory. Nothing here knows what a skill is: a row has a key,
 which names the file or entry that its texts are from, and a state, which differs when that may have changed.
@@ -14,18 +14,26 @@ import sqlite3
 from _thread import RLock
 
 from prowess.records import NamedTuple
-from prowess.search.terms import INDEX_TEXT_VERSION, make_index_text
+from prowess.search.terms import INDEX_TEXT_VERSION, drop_exclusions, make_index_text
 
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
+    from typing import Any, Literal
 
     from prowess.search.texts import SkillText
 
+    WordTable = Literal["heads", "bodies"]
+
 EVERY_ROW = "\ue000"
 """A term that every row has, in a column without weight. It is no letter, so no request contains it."""
+_HEAD_PADDING = " ".join([EVERY_ROW] * 40)
+"""About as many words as a description has. BM25 counts a word of a long text for less than one of a short text, and
+FTS5 has no setting for that. With so many words in each row, the length of a description counts for half as much."""
+WORD_TABLES: tuple[WordTable, ...] = ("heads", "bodies")
+"""The full-text tables: names and descriptions, and the beginnings of instructions. Apart from each other, a word in a
+description counts by the length of descriptions, and not by that of the whole skill."""
 FORMAT_VERSION = 100 * INDEX_TEXT_VERSION + 1
 _APPLICATION_ID = 0x50525753  # "PRWS": marks a SQLite file as an index of Prowess
 _MAX_VARIABLES = 500  # older versions of SQLite take no more than 999 in one statement
@@ -48,7 +56,8 @@ CREATE TABLE skills(
     settled INTEGER NOT NULL,
     text_hash BLOB NOT NULL
 );
-CREATE VIRTUAL TABLE words USING fts5(name, description, body, every, tokenize='porter unicode61');
+CREATE VIRTUAL TABLE heads USING fts5(name, description, padding, tokenize='porter unicode61');
+CREATE VIRTUAL TABLE bodies USING fts5(body, padding, tokenize='porter unicode61');
 CREATE TABLE checks(
     id INTEGER PRIMARY KEY,
     fingerprint BLOB NOT NULL,
@@ -73,6 +82,18 @@ if hasattr(os, "register_at_fork"):
     )
 _inherited_connections: list[sqlite3.Connection] = []
 """Connections of the process that this one was forked from. Closing one here could disturb that process."""
+
+
+class WordQuery(NamedTuple):
+    """A query of one of the tables of words, and what its scores count for."""
+
+    table: WordTable
+    match: str
+    """The query, in the language of FTS5."""
+    weights: str
+    """The weights of the columns, with commas between."""
+    share: float = 1.0
+    """What its scores are multiplied by before they are added to those of other queries."""
 
 
 class IndexRow(NamedTuple):
@@ -224,15 +245,16 @@ class IndexDatabase:
         values = (text.name, text.state, text.settled, text.hash(), key)
         if self._db.execute("UPDATE skills SET name=?, state=?, settled=?, text_hash=? WHERE key=?", values).rowcount:
             row_id = self._get_value("SELECT id FROM skills WHERE key = ?", key)
-            self._db.execute("DELETE FROM words WHERE rowid = ?", (row_id,))
+            self._drop_words(row_id)
         else:
             sql = "INSERT INTO skills(name, state, settled, text_hash, key) VALUES (?, ?, ?, ?, ?)"
             row_id = self._db.execute(sql, values).lastrowid
-        texts = (text.name, f"{text.description}\n{text.labels}", text.body)
-        self._db.execute(
-            "INSERT INTO words(rowid, name, description, body, every) VALUES (?, ?, ?, ?, ?)",
-            (row_id, *map(make_index_text, texts), EVERY_ROW),
-        )
+        described = f"{drop_exclusions(text.description)}\n{text.labels}"
+        head = (row_id, make_index_text(text.name), make_index_text(described), _HEAD_PADDING)
+        self._db.execute("INSERT INTO heads(rowid, name, description, padding) VALUES (?, ?, ?, ?)", head)
+        if text.body:  # a row without words would make every body a long one
+            body = (row_id, make_index_text(text.body), EVERY_ROW)
+            self._db.execute("INSERT INTO bodies(rowid, body, padding) VALUES (?, ?, ?)", body)
         self._add_generation()
         return int(row_id or 0)
 
@@ -240,31 +262,46 @@ class IndexDatabase:
         """Remove the row with this key, if there is one."""
         row_id = self._get_value("SELECT id FROM skills WHERE key = ?", key)
         if row_id is not None:
-            self._db.execute("DELETE FROM words WHERE rowid = ?", (row_id,))
+            self._drop_words(row_id)
             self._db.execute("DELETE FROM skills WHERE id = ?", (row_id,))
             self._add_generation()
+
+    def _drop_words(self, row_id: int) -> None:
+        for table in WORD_TABLES:
+            self._db.execute(f"DELETE FROM {table} WHERE rowid = ?", (row_id,))  # noqa: S608 - a name of ours
 
     def _add_generation(self) -> None:
         self._db.execute("UPDATE generations SET number = number + 1")
 
     # -- words -------------------------------------------------------------------------------------------------------
 
-    def count_matches(self, term: str) -> int:
-        """How many rows have a term."""
-        return int(self._get_value("SELECT count(*) FROM words WHERE words MATCH ?", _quote(term)))
+    def count_texts(self, table: WordTable) -> int:
+        """How many rows have a text in a table of words."""
+        return int(self._get_value(f"SELECT count(*) FROM {table}"))  # noqa: S608 - a name of ours
 
-    def rank_matches(self, match: str, weights: Sequence[float], limit: int) -> list[tuple[int, float]]:
-        """At most ``limit`` rows that a query of FTS5 matches, the best first, as ids with BM25 scores above 0."""
-        order = f"bm25(words, {', '.join(map(str, weights))})"
-        sql = f"SELECT rowid, {order} AS score FROM words WHERE words MATCH ? ORDER BY score LIMIT ?"  # noqa: S608
-        return [(row_id, -score) for row_id, score in self._db.execute(sql, (match, limit))]
+    def count_matches(self, table: WordTable, term: str) -> int:
+        """How many rows of a table of words have a term."""
+        return int(self._get_value(f"SELECT count(*) FROM {table} WHERE {table} MATCH ?", _quote(term)))  # noqa: S608
+
+    def rank_matches(self, queries: Sequence[WordQuery], limit: int) -> list[tuple[int, float]]:
+        """At most ``limit`` rows that queries match, the best first, as ids with the sums of their scores above 0."""
+        parts = [
+            f"SELECT rowid AS id, -{share} * bm25({table}, {weights}) AS score FROM {table} WHERE {table} MATCH ?"  # noqa: S608
+            for table, _, weights, share in queries
+        ]
+        # SQLite would move a single query into the outer one, where bm25 cannot be called beside a sum.
+        both = f"SELECT id, sum(score) AS score FROM ({' UNION ALL '.join(parts)}) GROUP BY id"  # noqa: S608
+        scores = parts[0] if len(parts) == 1 else both
+        sql = f"{scores} ORDER BY score DESC LIMIT ?"
+        return list(self._db.execute(sql, (*(query.match for query in queries), limit)))
 
     def find_matched(self, term: str, ids: Sequence[int]) -> set[int]:
         """Those of the rows with these ids that have a term."""
         matched: set[int] = set()
         for part in _split_parts(ids):
-            sql = f"SELECT rowid FROM words WHERE words MATCH ? AND rowid IN ({_marks(part)})"  # noqa: S608
-            matched.update(row[0] for row in self._db.execute(sql, (_quote(term), *part)))
+            for table in WORD_TABLES:
+                sql = f"SELECT rowid FROM {table} WHERE {table} MATCH ? AND rowid IN ({_marks(part)})"  # noqa: S608
+                matched.update(row[0] for row in self._db.execute(sql, (_quote(term), *part)))
         return matched
 
     # -- vectors -----------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from prowess.search import index_update, vectors
     from prowess.search.index_database import IndexRow, Transaction
     from prowess.search.library import Library
-    from prowess.search.ranking import RowPlace
+    from prowess.search.ranking import RowPlace, TermCounts
     from prowess.search.vectors import VectorTable
 
     T = TypeVar("T")
@@ -48,7 +48,7 @@ class LibraryIndex:
         self._file: IndexDatabase | None = None
         self._memory: IndexDatabase | None = None
         self._memory_keys: set[bytes] = set()
-        self._counts: tuple[object, dict[str, int]] = (None, {})
+        self._counts: tuple[object, TermCounts] = (None, {})
         self._table: tuple[object, VectorTable | None] = (None, None)
         self._unprepared: object = None
 
@@ -166,7 +166,7 @@ class LibraryIndex:
         is_replaced = database is self._file and row.key in self._memory_keys
         return not is_replaced and self.library.get_key(row.name) == row.key
 
-    def get_counts(self) -> dict[str, int]:
+    def get_counts(self) -> TermCounts:
         """How many rows have a word, as far as it was asked for since the rows have changed."""
         state = self._get_generations()
         if self._counts[0] != state:

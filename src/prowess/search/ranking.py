@@ -7,27 +7,30 @@ from __future__ import annotations
 
 from math import log
 
-from prowess.search.index_database import EVERY_ROW, quote_terms
+from prowess.search.index_database import EVERY_ROW, WordQuery, quote_terms
 
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from prowess.search.index_database import IndexDatabase
+    from prowess.search.index_database import IndexDatabase, WordTable
 
+    TermCounts = dict[tuple[WordTable, str], int]
+    """How many texts of a table have a term."""
     RowPlace = tuple[int, int]
     """The index that has a row, by its number, and the id of the row in it."""
 
-_WEIGHTS = (4.0, 4.0, 1.0, 0.0)  # name, description with labels, body, and the column that every row has
-_MAX_PRESELECTED = 3_000
+_PARTS: tuple[tuple[WordTable, str, float], ...] = (("heads", "4.0, 2.0, 0.0", 1.0), ("bodies", "2.0, 0.0", 1.3))
+"""The tables of words, each with the weights of its columns and the share of its scores."""
+_MAX_PRESELECTED = 5_000
 """Rows that the rarest terms of a request have together; only these are scored. Rows that have nothing but the common
 terms of a request are never among the best, and scoring them takes most of the time of a plain query."""
 _MAX_COUNTED_TERMS = 512  # of a whole document as a request, no more words than this are looked up
 _LEAST_WEIGHT = 1e-6  # as in FTS5: a term that more than half of the rows have counts for nearly nothing
-WORDS_SHARE = 0.5
+WORDS_SHARE = 0.3
 """How much of a score comes from words where meaning counts too; the rest comes from the cosine."""
-LEAST_COSINE = 0.3
+LEAST_COSINE = 0.15
 """How near the meaning of a skill must be for a hit without a word in common."""
 MIXED_ROWS = 300
 """Rows with the best words, and rows with the nearest meaning, that are compared by both."""
@@ -39,40 +42,51 @@ class WordRanking:
     The first index is the large one. The rows of any other get the scores that they would have in it.
     """
 
-    def __init__(
-        self, indexes: Sequence[IndexDatabase], words: Sequence[str], most: int, counts: dict[str, int]
-    ) -> None:
+    def __init__(self, indexes: Sequence[IndexDatabase], words: Sequence[str], most: int, counts: TermCounts) -> None:
         """``most``: how many of the words count. ``counts``: how many rows have a word, as far as that is known."""
         self._indexes = indexes
         self._counts = counts
         # Counting takes a while, and is needed only to leave something out, or to weigh terms in two indexes alike.
         self._is_small = len(indexes) == 1 and len(words) <= most and indexes[0].get_last_id() <= _MAX_PRESELECTED
-        self.terms = words if self._is_small else self._sort_by_count(words[:_MAX_COUNTED_TERMS])[:most]
+        self.terms = list(words) if self._is_small else self._find_rarest(words[:_MAX_COUNTED_TERMS], most)
 
-    def _sort_by_count(self, words: Sequence[str]) -> list[str]:
-        """The words that some row has, those in the fewest rows first."""
-        counts = self._counts
-        for word in words:
-            if word not in counts:
-                counts[word] = sum(index.count_matches(word) for index in self._indexes)
-        return sorted(filter(counts.__getitem__, words), key=counts.__getitem__)
+    def _find_rarest(self, words: Sequence[str], most: int) -> list[str]:
+        """The ``most`` words that are in the fewest rows, but in any."""
+        totals = {word: sum(self._count(table, word) for table, _, _ in _PARTS) for word in words}
+        return sorted(filter(totals.__getitem__, words), key=totals.__getitem__)[:most]
+
+    def _count(self, table: WordTable, term: str) -> int:
+        """How many texts of a table, in all indexes, have a term."""
+        key = (table, term)
+        if key not in self._counts:
+            self._counts[key] = sum(index.count_matches(table, term) for index in self._indexes)
+        return self._counts[key]
 
     def rank(self, limit: int) -> dict[RowPlace, float]:
         """The scores of at most ``limit`` rows of the first index, and of all rows of the others that have a term."""
-        if not self.terms:
+        queries = [query for query in map(self._make_query, _PARTS) if query.match]
+        if not queries:
             return {}
-        scores = {(0, row): score for row, score in self._indexes[0].rank_matches(self._make_match(), _WEIGHTS, limit)}
+        scores = {(0, row): score for row, score in self._indexes[0].rank_matches(queries, limit)}
         for place in range(1, len(self._indexes)):
             scores.update(self._rank_beside(place))
         return scores
 
-    def _make_match(self) -> str:
-        terms, counts = self.terms, self._counts
-        if self._is_small:
-            return quote_terms(terms)
-        total, rare = counts[terms[0]], 1
-        while rare < len(terms) and total + counts[terms[rare]] <= _MAX_PRESELECTED:
-            total += counts[terms[rare]]
+    def _make_query(self, part: tuple[WordTable, str, float]) -> WordQuery:
+        table, weights, share = part
+        match = quote_terms(self.terms) if self._is_small else self._select_rare(table)
+        return WordQuery(table, match, weights, share)
+
+    def _select_rare(self, table: WordTable) -> str:
+        """A query for the rows of a table that have a rare term of the request; ``""`` when no row has a term."""
+        terms = sorted(
+            (term for term in self.terms if self._count(table, term)), key=lambda term: self._count(table, term)
+        )
+        total = rare = 0
+        for term in terms:
+            total += self._count(table, term)
+            if rare and total > _MAX_PRESELECTED:
+                break
             rare += 1
         match = quote_terms(terms[:rare])
         # A row must have a rare term. Any other term only adds to its score, since each row has one of the rest.
@@ -86,12 +100,13 @@ class WordRanking:
         """
         scores: dict[RowPlace, float] = {}
         index = self._indexes[place]
-        own_rows, all_rows = index.count_rows(), sum(one.count_rows() for one in self._indexes)
-        for term in self.terms:
-            matches = index.rank_matches(quote_terms([term]), _WEIGHTS, own_rows)
-            factor = _weigh_term(all_rows, self._counts[term]) / _weigh_term(own_rows, len(matches))
-            for row, score in matches:
-                scores[place, row] = scores.get((place, row), 0.0) + score * factor
+        for table, weights, share in _PARTS:
+            own_texts, all_texts = index.count_texts(table), sum(one.count_texts(table) for one in self._indexes)
+            for term in self.terms if own_texts else ():
+                matches = index.rank_matches([WordQuery(table, quote_terms([term]), weights, share)], own_texts)
+                factor = _weigh_term(all_texts, self._count(table, term)) / _weigh_term(own_texts, len(matches))
+                for row, score in matches:
+                    scores[place, row] = scores.get((place, row), 0.0) + score * factor
         return scores
 
 

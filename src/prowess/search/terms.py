@@ -15,6 +15,12 @@ INDEX_TEXT_VERSION = 1
 
 _COMPOUND = re.compile(r"([a-z0-9])(?=[A-Z])")
 _WORD = re.compile(r"[^\W_]+")
+_EXCLUSION = re.compile(
+    r"(?:^|(?<=[.;!?\n(\u2014\u2013]))\s*"
+    r"(?:(?:do not|don['\u2019]t|never) (?:use|trigger|invoke|activate|apply|load)"
+    r"|not (?:\w+ ){0,3}(?:for|when|if)|skip (?:for|if|when))\b[^.;!?\n]*",
+    re.IGNORECASE,
+)
 
 # Words that requests and descriptions of every kind have: they cost time, and say nothing about what is wanted.
 STOP_WORDS = frozenset(
@@ -26,6 +32,14 @@ STOP_WORDS = frozenset(
     you your don ve
     """.split()  # noqa: SIM905 - a list of words reads better as a text
 )
+
+
+def drop_exclusions(description: str) -> str:
+    """Return a description without the clauses that say what the skill is not for, such as "Do not use for …".
+
+    A request with the words of such a clause must not find the skill by them.
+    """
+    return _EXCLUSION.sub("", description)
 
 
 def make_index_text(text: str) -> str:
