@@ -203,7 +203,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--write", action="store_true", help="put the table into the README of prowess-retriever")
     options = parser.parse_args(arguments)
     report = table.render(HEAD, measure_engines(options.rounds), numbers=frozenset((1, 2, 3)))
-    note = f"{table.machine()}; best of {options.rounds} fresh processes each, in turns. Chosen at {ENOUGH} or more: numpy.\n"
+    note = (
+        f"{table.machine()}; best of {options.rounds} fresh processes each, in turns. "
+        f"numpy would be chosen at {ENOUGH} or more.\n"
+    )
     print(f"{report}\n{note}", end="", flush=True)
     if options.write:
         table.write_between("encoders", f"{report}\n{note}", README)

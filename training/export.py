@@ -42,7 +42,7 @@ def round_rows(values: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[n
 
 
 class LayerGraph:
-    """Builds the graph: from ``states``, the summed embeddings of one text, to ``vector``, the mean of its last states."""
+    """Builds the graph from ``states``, the summed embeddings of a text, to ``vector``, the mean of its last states."""
 
     def __init__(self, weights: Weights) -> None:
         self._weights = weights

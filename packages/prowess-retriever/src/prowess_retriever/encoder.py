@@ -56,9 +56,8 @@ class SkillEncoder:
             return self._stack(list(pool.map(lambda text: self._encode(text, self._skill_tokens), texts)))
 
     def _encode(self, text: str, length: int) -> NDArray[np.float32]:
-        """Encode one text alone. In a batch its numbers would be rounded by the largest of the whole batch, so that its
-        vector would depend on its neighbours; and short texts would be padded to the length of the longest.
-        """
+        # One text alone: in a batch its numbers would be rounded by the largest of the whole batch, so that its vector
+        # would depend on its neighbours, and it would be padded to the length of the longest.
         ids = self._tokenizer.encode(text, length)
         states = self._words[ids] * self._word_scales[ids, None] + self._positions[: len(ids)]
         vector: NDArray[np.float32] = self._session.run(None, {"states": states})[0]

@@ -57,8 +57,8 @@ def read_model(folder: Path) -> Model:
         raise WeightsError(f"{folder / MANIFEST}: the file is damaged: {_REMEDY}") from None
     if model_format != FORMAT:
         raise WeightsError(
-            f"{folder / MANIFEST}: the model has the format {model_format}, and this version of prowess-retriever reads "
-            f"the format {FORMAT}: {_REMEDY}"
+            f"{folder / MANIFEST}: the model has the format {model_format}, and this version of prowess-retriever "
+            f"reads the format {FORMAT}: {_REMEDY}"
         )
     layers, embeddings, vocabulary = (
         _read_checked(folder / name, digests.get(name)) for name in (LAYERS, EMBEDDINGS, VOCABULARY)
