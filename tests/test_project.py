@@ -32,7 +32,7 @@ def tracked() -> list[Path]:
 def is_text(path: Path) -> bool:
     """True unless the beginning of the file has a zero byte, as the weights of the encoder have."""
     with path.open("rb") as file:
-        return b"\0" not in file.read(1024)
+        return b"\0" not in file.read(8192)
 
 
 def lines_with(pattern: re.Pattern[str], files: list[Path]) -> list[str]:
