@@ -54,7 +54,7 @@ class Recipe:
     quoted: float = 0.5
     dropped: float = 0.0
     words: float = 0.0
-    """How much a match of words adds to the closeness in half of the loss, so that the encoder learns what words miss."""
+    """How much a match of words adds to the closeness in half of the loss: the encoder then learns what words miss."""
     frozen: int = 1
     """1: the embeddings of words and positions stay as they are published."""
     seed: int = 1
@@ -133,7 +133,7 @@ def _rate_at(step: int, steps: int) -> float:
 
 
 def measure_loss(forward: Any, batch: data.Batch, recipe: Recipe, rarity: Tensor | None) -> Tensor:  # noqa: ANN401 - a compiled module
-    """Return how badly the requests of a batch find their skills among all of the batch, and the skills their requests."""
+    """Return how badly the requests of a batch find their skills in the batch, and the skills their requests."""
     parts, skills, keys = batch
     asked = [torch.from_numpy(part).to(DEVICE).long() for part in parts]
     answers = torch.from_numpy(skills).to(DEVICE).long()
@@ -240,7 +240,7 @@ def measure_ranking(closeness: NDArray[np.float32], examples: Examples, held: Se
 
 
 def run_fold(base: Weights, examples: Examples, recipe: Recipe, fold: int, save_as: Path) -> dict[str, float]:
-    """Tune on the other folds, save the vectors of the skills and of the requests of ``fold``, and return its figures."""
+    """Tune on the other folds, save the vectors of the skills and of this fold's requests, and return its figures."""
     seen = [request for request, other in zip(examples.requests, examples.folds, strict=True) if other != fold]
     held = [number for number, other in enumerate(examples.folds) if other == fold]
     encoder = train(base, examples, seen, recipe)
