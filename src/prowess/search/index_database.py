@@ -292,7 +292,7 @@ class IndexDatabase:
         # SQLite would move a single query into the outer one, where bm25 cannot be called beside a sum.
         both = f"SELECT id, sum(score) AS score FROM ({' UNION ALL '.join(parts)}) GROUP BY id"  # noqa: S608
         scores = parts[0] if len(parts) == 1 else both
-        sql = f"{scores} ORDER BY score DESC LIMIT ?"
+        sql = f"{scores} ORDER BY score DESC, id LIMIT ?"
         return list(self._db.execute(sql, (*(query.match for query in queries), limit)))
 
     def find_matched(self, term: str, ids: Sequence[int]) -> set[int]:
