@@ -7,13 +7,11 @@ of a program, and, where the file cannot be written, whatever the file lacks. Wi
 from __future__ import annotations
 
 import os
-import sqlite3
 from _thread import RLock
 
 from prowess.on_demand import OnDemand
-from prowess.search.index_database import IndexDatabase, is_damage_error
+from prowess.search.index_database import DATABASE_ERRORS, IndexDatabase, is_damage_error
 from prowess.search.index_file import IndexFile
-from prowess.search.library import LibrarySkill
 
 TYPE_CHECKING = False
 
@@ -21,27 +19,30 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import TypeVar
 
-    from prowess.search import index_update, vectors
+    from prowess.search import index_update, library, vectors
     from prowess.search.index_database import IndexRow, Transaction
-    from prowess.search.library import Library
+    from prowess.search.library import Library, LibrarySkill
     from prowess.search.ranking import RowPlace, TermCounts
     from prowess.search.vectors import VectorTable
 
     T = TypeVar("T")
 else:  # a search by words of an index that is up to date does without these
     index_update, vectors = OnDemand("prowess.search.index_update"), OnDemand("prowess.search.vectors")
+    library = OnDemand("prowess.search.library")
 
 
 class LibraryIndex:
     """The index of one library, for all threads of one process. Everything but ``run`` is for what ``run`` runs."""
 
-    def __init__(self, library: Library) -> None:
-        self.library = library
+    def __init__(self, skills: Library) -> None:
+        self.library = skills
         self._pid = os.getpid()
         self._lock = RLock()  # reentrant, because a callback that is told of progress may search
-        self._source = IndexFile(library.places, library.limits) if library.places else None
+        places = skills.places
+        self._source = IndexFile(places, skills.limits) if places else None
         self._is_open = False
         self._version = -1
+        self._compared_generation = -1
         self._is_replaced = False
         self._may_write = True
         """False once the file could not be written: what it lacks is in memory from then on."""
@@ -68,7 +69,7 @@ class LibraryIndex:
                 try:
                     self._open()
                     return work()
-                except sqlite3.Error as error:
+                except DATABASE_ERRORS as error:
                     self._leave_file(error)
 
     def _open(self) -> None:
@@ -79,7 +80,7 @@ class LibraryIndex:
             self._put_in_memory(self.library.list_kept())
         self._is_open = True
 
-    def _leave_file(self, error: sqlite3.Error) -> None:
+    def _leave_file(self, error: Exception) -> None:
         """Go on with a new file in place of a damaged one, else in memory; raise ``error`` if there is no file."""
         if self._file is None or self._source is None:
             raise error
@@ -92,19 +93,23 @@ class LibraryIndex:
 
     # -- keeping up to date ------------------------------------------------------------------------------------------
 
-    def bring_up_to_date(self) -> None:
-        """Index whatever has no row yet, or changed before it was scanned; nothing is read where nothing has."""
+    def bring_up_to_date(self, *, has_moved: bool = False) -> None:
+        """Index whatever has no row yet, or changed before it was scanned; nothing is read where nothing has.
+
+        ``has_moved``: a file has been found at another place than the index says, so the rows are compared in any case.
+        """
         if self._version != self.library.version:
             self._version = self.library.version
             self._put_in_memory(self.library.list_unkept())
         if self._file is None or not self._may_write:
             return
         fingerprint = self.library.make_fingerprint()
-        if self._file.is_checked(fingerprint):
+        if self._file.is_checked(fingerprint) and (not has_moved or self._file.generation == self._compared_generation):
             return
         try:
             index_update.update_index(self._file, self.library, fingerprint)
-        except sqlite3.Error as error:
+            self._compared_generation = self._file.generation
+        except DATABASE_ERRORS as error:
             if is_damage_error(error):
                 raise
             self._may_write = False
@@ -112,12 +117,12 @@ class LibraryIndex:
 
     def refresh(self, names: Iterable[str]) -> None:
         """Index skills again whose files have changed since."""
-        skills = [LibrarySkill(self.library.get_key(name) or b"", "", name) for name in names]
+        skills = [library.LibrarySkill(self.library.get_key(name) or b"", "", name) for name in names]
         if self._file is not None and self._may_write:
             try:
                 index_update.write_rows(self._file, self.library, [s for s in skills if s.key not in self._memory_keys])
                 skills = [skill for skill in skills if skill.key in self._memory_keys]
-            except sqlite3.Error as error:
+            except DATABASE_ERRORS as error:
                 if is_damage_error(error):
                     raise
                 self._may_write = False
@@ -149,7 +154,7 @@ class LibraryIndex:
         return self.databases[0].read()
 
     def get_rows(self, places: Iterable[RowPlace]) -> dict[RowPlace, IndexRow]:
-        """The rows at these places that are rows of skills of this library."""
+        """The rows at these places, without those that newer ones in memory replace."""
         ids: dict[int, list[int]] = {}
         for number, row_id in places:
             ids.setdefault(number, []).append(row_id)
@@ -158,13 +163,12 @@ class LibraryIndex:
             (number, row_id): row
             for number, some in ids.items()
             for row_id, row in databases[number].get_rows(some).items()
-            if self._is_own_row(databases[number], row)
+            if databases[number] is not self._file or row.key not in self._memory_keys
         }
 
-    def _is_own_row(self, database: IndexDatabase, row: IndexRow) -> bool:
-        """True when the row is that of the skill of its name, and no newer one is in memory."""
-        is_replaced = database is self._file and row.key in self._memory_keys
-        return not is_replaced and self.library.get_key(row.name) == row.key
+    def is_own_row(self, row: IndexRow) -> bool:
+        """True when the row is that of the skill of its name in this library."""
+        return self.library.get_key(row.name) == row.key
 
     def get_counts(self) -> TermCounts:
         """How many rows have a word, as far as it was asked for since the rows have changed."""
@@ -212,7 +216,7 @@ class LibraryIndex:
         try:
             with self.databases[0].write():
                 self.databases[0].mark_checked(fingerprint, encoder)
-        except sqlite3.Error as error:  # then it is found out each time
+        except DATABASE_ERRORS as error:  # then it is found out each time
             if is_damage_error(error):
                 raise
 
@@ -227,7 +231,7 @@ class LibraryIndex:
             row
             for database in self.databases
             for row in database.find_vectorless_rows(encoder)
-            if self._is_own_row(database, row)
+            if self.is_own_row(row) and (database is not self._file or row.key not in self._memory_keys)
         ]
 
     def put_vectors(self, packed: Sequence[tuple[bytes, bytes]], encoder: str) -> None:

@@ -80,11 +80,14 @@ def rank_library(
 
     Raises ``SourceError`` when ``semantic`` asks for meaning, and an encoder is not installed or vectors are missing.
     """
-    encoder = preparation.find_prepared_encoder(index, semantic) if _may_use_meaning(index, semantic) else None
     request = _Request(split_request(text), among, limit)
-    if request.words and encoder is not None:
+    encoder = preparation.find_prepared_encoder(index, semantic) if _may_use_meaning(index, semantic) else None
+    if encoder is not None and request.words:
         request.vector, request.encoder = encoder.encode_requests([text])[0], encoder.name
     matches = index.run(lambda: _rank(index, request)) if request.words and limit > 0 else []
+    if encoder is not None and request.words and request.vector is None:
+        # The file was damaged or changed since: the vectors that were there a moment ago are not there any more.
+        return rank_library(index, text, among, limit, semantic)
     explainer = _Explainer(index, request.words, matches)
     skills = [(match.name, match.score, explainer.make_reason(match)) for match in matches]
     return Ranking(skills, "words" if encoder is None else "words+meaning")
@@ -99,22 +102,42 @@ def _rank(index: LibraryIndex, request: _Request) -> list[_Match]:
     index.bring_up_to_date()
     if not index.databases:
         return []
+    if request.vector is not None and not index.is_prepared(request.encoder):
+        request.vector = None
+        return []
     depth = request.limit + _SPARE_ROWS
     may_refresh = True
     while True:
-        count, matches = _match_rows(index, request, depth)
-        hits, changed = _check_matches(index.library, matches, request.limit)
-        if changed and may_refresh:
-            index.refresh(changed)
+        found = _match_rows(index, request, depth)
+        hits, changed = _check_matches(index.library, found.matches, request.limit)
+        has_moved = may_refresh and any(index.library.has_changed(row.key, row.state) for row in found.namesakes)
+        if may_refresh and (changed or has_moved):
             may_refresh = False
-        elif len(hits) == request.limit or count < depth:
+            index.refresh(changed)
+            index.bring_up_to_date(has_moved=has_moved)
+        elif len(hits) == request.limit or found.count < depth:
             return hits
         else:
             depth = sys.maxsize
 
 
-def _match_rows(index: LibraryIndex, request: _Request, depth: int) -> tuple[int, list[_Match]]:
-    """Rank at least ``depth`` rows; return how many rows fit, and those of skills that may be returned, best first."""
+class _Found:
+    """The rows that fit a request, before their files are looked at.
+
+    ``count`` is the number of rows that were ranked, and ``matches`` are those of skills that may be returned, best
+    first. ``namesakes`` are rows of files elsewhere that have the name of a skill of this library.
+    """
+
+    __slots__ = ("count", "matches", "namesakes")
+
+    def __init__(self, count: int, matches: list[_Match], namesakes: list[IndexRow]) -> None:
+        self.count = count
+        self.matches = matches
+        self.namesakes = namesakes
+
+
+def _match_rows(index: LibraryIndex, request: _Request, depth: int) -> _Found:
+    """Rank at least ``depth`` rows."""
     with index.read():
         ranking = WordRanking(
             index.databases, request.words, index.library.limits.max_request_terms, index.get_counts()
@@ -128,12 +151,18 @@ def _match_rows(index: LibraryIndex, request: _Request, depth: int) -> tuple[int
             cosines = nearest(request.vector, max(depth, MIXED_ROWS), words)
             scores = mix_scores(words, cosines)
         rows = index.get_rows(scores)
-    matches = [_Match(place, row, scores[place]) for place, row in rows.items()]
+    matches, namesakes = [], []
+    for place, row in rows.items():
+        if request.among is not None and row.name not in request.among:
+            continue
+        if index.is_own_row(row):
+            matches.append(_Match(place, row, scores[place]))
+        elif index.library.get_key(row.name) is not None:
+            namesakes.append(row)
     for match in matches if cosines else ():
         match.has_words = match.place in words
         match.has_meaning = cosines.get(match.place, 0.0) >= LEAST_COSINE
-    allowed = [match for match in matches if request.among is None or match.name in request.among]
-    return len(scores), sorted(allowed, key=lambda match: (-match.score, match.name))
+    return _Found(len(scores), sorted(matches, key=lambda match: (-match.score, match.name)), namesakes)
 
 
 def _check_matches(library: Library, matches: list[_Match], limit: int) -> tuple[list[_Match], list[str]]:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from math import log
 
-from prowess.search.index_database import EVERY_ROW, WordQuery, quote_terms
+from prowess.search.index_database import EVERY_ROW, quote_terms
 
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from prowess.search.index_database import IndexDatabase, WordTable
+    from prowess.search.index_database import IndexDatabase, WordQuery, WordTable
 
     TermCounts = dict[tuple[WordTable, str], int]
     """How many texts of a table have a term."""
@@ -64,7 +64,7 @@ class WordRanking:
 
     def rank(self, limit: int) -> dict[RowPlace, float]:
         """The scores of at most ``limit`` rows of the first index, and of all rows of the others that have a term."""
-        queries = [query for query in map(self._make_query, _PARTS) if query.match]
+        queries = [query for query in map(self._make_query, _PARTS) if query[1]]
         if not queries:
             return {}
         scores = {(0, row): score for row, score in self._indexes[0].rank_matches(queries, limit)}
@@ -75,7 +75,7 @@ class WordRanking:
     def _make_query(self, part: tuple[WordTable, str, float]) -> WordQuery:
         table, weights, share = part
         match = quote_terms(self.terms) if self._is_small else self._select_rare(table)
-        return WordQuery(table, match, weights, share)
+        return table, match, weights, share
 
     def _select_rare(self, table: WordTable) -> str:
         """A query for the rows of a table that have a rare term of the request; ``""`` when no row has a term."""
@@ -103,7 +103,7 @@ class WordRanking:
         for table, weights, share in _PARTS:
             own_texts, all_texts = index.count_texts(table), sum(one.count_texts(table) for one in self._indexes)
             for term in self.terms if own_texts else ():
-                matches = index.rank_matches([WordQuery(table, quote_terms([term]), weights, share)], own_texts)
+                matches = index.rank_matches([(table, quote_terms([term]), weights, share)], own_texts)
                 factor = _weigh_term(all_texts, self._count(table, term)) / _weigh_term(own_texts, len(matches))
                 for row, score in matches:
                     scores[place, row] = scores.get((place, row), 0.0) + score * factor
