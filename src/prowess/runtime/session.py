@@ -78,12 +78,14 @@ class Session:
 
     ``tools``: the tools that skills may approve by their ``allowed-tools``, and the most that the host allows (``[]``:
     nothing, ``"any"``: no ceiling, ``None``: no skill approves anything, and nothing is refused). ``max_active``: how
-    many skills may be active at once, besides the preloaded ones; 0 is no limit. ``filter``: a pattern over virtual
-    paths, which are taken relative to ``base_dir`` (the working folder). ``trust``: which commands and scripts may run;
-    without it, nothing runs. ``on_event`` is called with every ``Event``, outside of any lock. ``id``: the name of this
-    conversation in events. ``command_env``: the names of variables of the host's environment that commands see besides
-    the usual few. ``explicit_only``: the names of skills that models are not shown, even if their files allow it;
-    ``UnknownSkillError`` is raised for a name that no skill has.
+    many skills may be active at once, besides the preloaded ones; 0 is no limit. ``selector``: what chooses the skills
+    that a model is shown; ``"auto"`` is an ``AutoSelector()`` in the dialect ``prowess``, and shows everything in
+    others, as ``None`` does in all. ``filter``: a pattern over virtual paths, which are taken relative to ``base_dir``
+    (the working folder). ``trust``: which commands and scripts may run; without it, nothing runs. ``on_event`` is
+    called with every ``Event``, outside of any lock. ``id``: the name of this conversation in events. ``command_env``:
+    the names of variables of the host's environment that commands see besides the usual few. ``explicit_only``: the
+    names of skills that models are not shown, even if their files allow it; ``UnknownSkillError`` is raised for a name
+    that no skill has.
     """
 
     _restored: SavedSession | None = None
@@ -320,9 +322,9 @@ class Session:
         """Return which of the allowed skills are listed for ``query`` in a place such as the prompt of a toolset."""
         return self._listing.choose(query, room, allowed)
 
-    def choose_lasting(self, query: str, room: ListingRoom, allowed: Iterable[str] | None = None) -> ListingChoice:
+    def choose_reachable(self, query: str, room: ListingRoom, allowed: Iterable[str] | None = None) -> ListingChoice:
         """Return what any request could bring into a listing, so that tools need not change with each of them."""
-        return self._listing.choose_lasting(query, room, allowed)
+        return self._listing.choose_reachable(query, room, allowed)
 
     @measure_call
     def index(self, query: str = "", under: str = "") -> str:

@@ -61,7 +61,7 @@ class SkillListing:
         choice = turn.choice or ListingChoice(how="picked")
         return choice if picked is skills else choice._replace(names=tuple(skill.name for skill in picked))
 
-    def choose_lasting(self, query: str, room: ListingRoom, allowed: Iterable[str] | None) -> ListingChoice:
+    def choose_reachable(self, query: str, room: ListingRoom, allowed: Iterable[str] | None) -> ListingChoice:
         """Return what every request could bring into a listing: it changes with the query only as ``choose`` does.
 
         An ``AutoSelector`` can bring in everything that the filters before it leave, whatever the query is.

@@ -57,7 +57,7 @@ class ListingBuilder:
         """
         if self._dialect.has_index_tool and self._options.index_in_description:
             return self.choose(query)
-        return self._session.choose_lasting(query, self, self._options.allowed)
+        return self._session.choose_reachable(query, self, self._options.allowed)
 
     def fits(self, candidates: Candidates, budget: int) -> bool:
         """Return whether a listing of all candidates fits, with nothing shortened."""
