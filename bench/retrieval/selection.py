@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 DRAWS = {10: 60, 100: 12, 1_000: 2, 10_000: 1}
 """How many libraries are drawn of each size."""
+MAX_ASKED = 1_000
+"""Requests that are asked of one library, at most."""
 HEAD: table.Row = ("skills", "requests", "listing", "tokens", "skills shown", "right skill shown")
 EVERYTHING, CUT = "everything", "cut to the budget"
 WORDS, MEANING = "selected by words", "selected by words and meaning"
@@ -55,7 +57,8 @@ def draw_libraries(skills: Sequence[PoolSkill], requests: Sequence[Request], siz
                 asked += group
         others = [place for place in range(len(skills)) if place not in right]
         rng.shuffle(others)
-        yield Drawn([*right, *(others * 2)[: size - len(right)]], asked)
+        step = -(-len(asked) // MAX_ASKED)
+        yield Drawn([*right, *(others * 2)[: size - len(right)]], asked[::step])
 
 
 class Shown(NamedTuple):
