@@ -36,7 +36,6 @@ REQUEST_PARTS = 3
 # The wide marks are those of Chinese and Japanese.
 _SENTENCE_END = re.compile(r"(?<=[.!?;:\u3002\uff01\uff1f\uff1b])\s+|\n+")
 _SHORT_SENTENCE = 20
-_QUOTE = re.compile(r'["“]([^"“”]{8,160})["”]')
 
 Pieces = list[list[int]]
 Batch = tuple[list["NDArray[np.int32]"], "NDArray[np.int32]", "NDArray[np.int64]"]
@@ -51,8 +50,6 @@ class SkillText:
     name: list[int]
     description: Pieces
     body: Pieces
-    quotes: list[tuple[int, list[int]]]
-    """What the description quotes, such as examples of requests, each with the number of its sentence."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +75,6 @@ class Mixture:
 
     own: int = 608
     asked: int = 160
-    quoted: float = 0.5
-    """The share of pairs of a skill with quotes in which a quote plays the request."""
     dropped: float = 0.0
     """The share of a labelled request's tokens that is left out, so that it is never quite the same."""
 
@@ -108,13 +103,11 @@ def _read_skill(record: dict[str, Any], tokenizer: Tokenizer) -> SkillText:
         return tokenizer.encode(text, TRAINED_TOKENS)[1:-1]
 
     sentences = split_sentences(record["description"])
-    quotes = [(number, quote) for number, sentence in enumerate(sentences) for quote in _QUOTE.findall(sentence)]
     return SkillText(
         zlib.crc32(record["name"].lower().encode()),
         split(record["name"].replace("-", " ")),
         [split(sentence) for sentence in sentences],
         [split(line) for line in split_lines(record["body"])],
-        [(number, split(quote)) for number, quote in quotes if " " in quote.strip()],
     )
 
 
@@ -188,9 +181,6 @@ class PairMaker:
     def _cut(self, skill: SkillText) -> Pair | None:
         """A pair out of a skill's own text: one part plays the request, and the rest of the skill plays the answer."""
         chance = self._chance
-        if skill.quotes and chance.random() < self._mixture.quoted:
-            number, quote = chance.choice(skill.quotes)
-            return self._pair([quote], skill, [*_without(skill.description, number), *skill.body])
         kind = chance.random()
         if kind < 0.35 and len(skill.description) > 1:
             number = chance.randrange(len(skill.description))

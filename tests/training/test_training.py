@@ -65,12 +65,11 @@ def test_requests_that_share_a_right_skill_are_in_one_fold() -> None:
 
 def test_a_pair_never_shows_the_request_within_its_skill(tokenizer: Tokenizer) -> None:
     (skill,) = data.read_skills([RECORD], tokenizer)
-    assert [number for number, _ in skill.quotes] == [1]
     maker = data.PairMaker(tokenizer, data.Mixture(own=40, asked=0), seed=1)
     requests, skills, keys = next(maker.make_batches([skill], [], []))
     assert sum(len(part) for part in requests) == len(skills) == len(keys) == 40
     asked = {tuple(row[row != 0][1:-1]) for part in requests for row in part}
-    assert tuple(skill.quotes[0][1]) in asked
+    assert tuple(skill.description[0]) in asked
     rows = iter(skills)
     for part in requests:
         for row, answer in zip(part, islice(rows, len(part)), strict=True):
