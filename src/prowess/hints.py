@@ -244,4 +244,6 @@ HINTS: dict[str, str] = {
 
 def explain_extra(extra: str) -> str:
     """Return the words that tell a person how to add an extra, wherever Prowess was installed from."""
-    return f"install Prowess with the extra '{extra}' (in a checkout: pip install '.[{extra}]')"
+    # An extra that is a package of this repository comes from the checkout as well.
+    beside = "./packages/prowess-retriever " if extra == "semantic" else ""
+    return f"install Prowess with the extra '{extra}' (in a checkout: pip install {beside}'.[{extra}]')"
