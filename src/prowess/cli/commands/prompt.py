@@ -184,9 +184,9 @@ class _Prompt:
         }
 
     def costs_to_blocks(self) -> Iterator[Block]:
-        """Return the costs for people: the total, then each skill with the reason for it.
+        """Return the costs for people: the total, then each skill, the most expensive first.
 
-        The most expensive skill comes first. For a request they come in the order of the listing instead.
+        For a request they come in the order of the listing instead, each with the reason for it.
         """
         report, costs = self._report, self._count_skill_tokens()
         tools = f", and about {self._tool_tokens:,} for the tools" if self._tool_tokens else ""
@@ -202,5 +202,6 @@ class _Prompt:
         if report.shortened or report.dropped or (report.omitted and not self._is_chosen):
             yield line(("what each would cost uncut:", "dim"))
         names = list(costs) if self._is_chosen else sorted(costs, key=lambda name: (-costs[name], name))
-        rows = [((name, "name"), f"{costs[name]:,}", (report.reasons.get(name, ""), "dim")) for name in names]
+        reasons = report.reasons if self._is_chosen else dict.fromkeys(names, "")
+        rows = [((name, "name"), f"{costs[name]:,}", (reasons[name], "dim")) for name in names]
         yield Table(rows, indent=2, right=frozenset((1,)))
