@@ -48,12 +48,12 @@ def skip_disk_waits() -> None:
     """
     _server_options[:] = [NO_DISK_WAITS]
     os.fsync = os.fstat  # type: ignore[assignment]  # fstat also refuses a descriptor that is not open
-    sqlite3.connect = _connect_without_waits
+    sqlite3.connect = _connect_without_waits  # type: ignore[assignment]
 
 
 def _connect_without_waits(*arguments: Any, **options: Any) -> sqlite3.Connection:  # noqa: ANN401 - as of connect
     connection = sqlite3.Connection(*arguments, **options)
-    with suppress(sqlite3.Error):  # a file that is no database says so at its first use
+    with suppress(sqlite3.Error, UnicodeDecodeError):  # a file that is no database says so at its first use
         connection.execute("PRAGMA synchronous = OFF")
     return connection
 

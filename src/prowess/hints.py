@@ -139,6 +139,8 @@ HINTS: dict[str, str] = {
     "token-needed": "put a long random token into PROWESS_MCP_TOKEN or a file, or bind to 127.0.0.1",
     "cannot-listen": "choose another port, or end what uses it",
     "missing-extra": "install Prowess with the extra that is named",
+    "search-not-prepared": "call catalog.prepare_search() first, or search with semantic='auto'",
+    "encoder-failed": "install prowess-retriever again, or mend the encoder that was passed",
     "fetch-failed": "check the address, the network and the proxy, and try again",
     "fetch-timeout": "try again, or raise Limits.fetch_idle_seconds or fetch_total_seconds",
     "bad-address": "write https://, the host, and a path if need be; no name, password or fragment",

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -70,6 +71,44 @@ def test_another_ending_of_a_word_is_the_same_word(query: str, hits: Hits) -> No
 @pytest.mark.parametrize("query", ["翻訳", "日本語", "英語に", "文書"])
 def test_words_of_a_script_without_blanks_are_found(query: str, hits: Hits) -> None:
     assert hits(query) == ["translate"]
+
+
+@pytest.mark.parametrize(
+    ("description", "query"),
+    [
+        ("Calls readTableRows of the API.", "table"),
+        ("Calls readTableRows of the API.", "rows"),
+        ("Reads tables.", "readTable"),
+        ("Sets max_table_size.", "table"),
+        ("Is about table-reading.", "reading"),
+        ("Uses HTML5Parser.", "parser"),
+    ],
+)
+def test_compounds_are_found_by_their_parts(description: str, query: str) -> None:
+    catalog = prowess.Catalog([made("a", description), made("b", "Something else.")])
+    assert [hit.name for hit in catalog.search(query)] == ["a"]
+
+
+@pytest.mark.parametrize(("query", "found"), [("文書", ["translate"]), ("書文", []), ("語文", []), ("訳", [])])
+def test_in_a_script_without_blanks_the_order_of_characters_counts(query: str, found: list[str], hits: Hits) -> None:
+    assert hits(query) == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "한국어 문서를 번역한다",
+        "カタカナの文書",
+        "把文件翻译成英语",
+        "Переводит документы",
+        "ترجمة الوثائق",
+        "अनुवाद करता है",
+    ],
+)
+def test_a_skill_in_any_script_is_found_by_its_own_words(text: str) -> None:
+    catalog = prowess.Catalog([made("a", text), made("b", "Something else.")])
+    for word in text.split():
+        assert [hit.name for hit in catalog.search(word)] == ["a"], word
 
 
 def test_accents_and_case_do_not_matter(hits: Hits) -> None:
@@ -146,6 +185,45 @@ def test_any_description_and_tag_can_be_indexed(description: str, tag: str) -> N
 
 def test_a_long_query_is_answered(hits: Hits) -> None:
     assert hits("forms " + " ".join(f"word{n}" for n in range(10_000))) == ["pdf-forms"]
+
+
+def test_of_a_long_request_the_words_count_that_the_fewest_skills_have() -> None:
+    common = [f"common{number}" for number in range(80)]
+    every = " ".join(common)
+    catalog = prowess.Catalog([made("rare", f"Has {every} and a needle."), *(made(f"s{n}", every) for n in range(5))])
+    assert [hit.name for hit in catalog.search(f"{every} needle", 1)] == ["rare"]
+    assert catalog.search(f"{every} needle", 1)[0].score > catalog.search(every, 1)[0].score
+
+
+def test_the_limits_say_how_many_words_of_a_request_count(put: Callable[..., Path], tmp_path: Path) -> None:
+    put("skills/a", "name: a\ndescription: Apples and pears.\n")
+    put("skills/b", "name: b\ndescription: Apples.\n")
+    narrow = prowess.scan(tmp_path / "skills", limits=prowess.Limits(max_request_terms=1))
+    assert [hit.name for hit in narrow.search("apples pears")] == ["a"]
+    assert [hit.name for hit in prowess.scan(tmp_path / "skills").search("apples pears")] == ["a", "b"]
+
+
+def test_skills_with_nothing_but_common_words_are_found_when_there_are_no_others() -> None:
+    catalog = prowess.Catalog(made(f"s{n}", "Makes charts.") for n in range(3_500))
+    assert len(catalog.search("charts makes", 20)) == 20
+
+
+def test_a_rare_word_wins_in_a_large_catalogue_and_common_words_add_to_its_score() -> None:
+    skills = [made(f"s{n:04}", ("Charts.", "Tables.", "Soups.")[n % 3]) for n in range(4_600)]
+    catalog = prowess.Catalog([*skills, made("x", "Cleans a xylophone."), made("y", "Charts a xylophone.")])
+    assert [hit.name for hit in catalog.search("charts tables xylophone", 2)] == ["y", "x"]
+
+
+def test_the_reason_names_the_words_of_the_request() -> None:
+    catalog = prowess.Catalog([made("a", "Fills PDF forms."), made("b", "Merges forms.")])
+    hits = catalog.search("please fill a form and merge the PDF")
+    assert {hit.name: hit.why for hit in hits} == {"a": "words: fill, form, pdf", "b": "words: form, merge"}
+
+
+def test_a_hit_unpacks_as_two_and_a_made_one_has_no_reason() -> None:
+    skill, score = CATALOG.search("merge documents")[0]
+    hit = prowess.SearchHit(skill, score)
+    assert (hit.name, hit.why, len(hit), hit.score) == ("pdf-forms", "", 2, score)
 
 
 def test_a_limit_keeps_the_best() -> None:

@@ -562,6 +562,15 @@ def test_the_caches_do_not_grow_with_the_conversations(catalog: prowess.Catalog)
     assert all(new - old <= 4 for new, old in zip(after, before, strict=True))
 
 
+def test_a_report_is_made_again_when_its_listing_is_kept_no_more(catalog: prowess.Catalog) -> None:
+    limits = prowess.Limits(max_listings=1)
+    toolset = begin(catalog, limits=limits)
+    toolset.prompt(POEM)
+    before = toolset.report()
+    begin(catalog, limits=limits).prompt(RECIPE)
+    assert toolset.report() == before
+
+
 def test_a_catalogue_and_what_was_made_of_it_go_together() -> None:
     before = kept(PROMPT_CACHE)
     toolset = begin(prowess.Catalog(LIBRARY))

@@ -13,7 +13,6 @@ import os
 import sqlite3
 from _thread import RLock
 
-from prowess.records import NamedTuple
 from prowess.search.terms import INDEX_TEXT_VERSION, make_index_text
 
 TYPE_CHECKING = False
@@ -75,34 +74,48 @@ _inherited_connections: list[sqlite3.Connection] = []
 """Connections of the process that this one was forked from. Closing one here could disturb that process."""
 
 
-class IndexRow(NamedTuple):
+DATABASE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What the methods of a database raise. The second is Python's, for a message of SQLite that cites a damaged file."""
+
+
+_ROW_TYPES = [int, bytes, str, str, int, bytes]
+
+
+class IndexRow:
     """A skill in an index, without its texts."""
 
-    id: int
-    key: bytes
-    name: str
-    state: str
-    settled: int
-    text_hash: bytes
+    __slots__ = ("id", "key", "name", "settled", "state", "text_hash")
+
+    def __init__(self, values: tuple[Any, ...]) -> None:
+        # SQLite takes any value for a column, so the values of a damaged file may be of any type.
+        if [*map(type, values)] != _ROW_TYPES:
+            raise sqlite3.DatabaseError("a row has values of other types than it should")
+        self.id: int
+        self.key: bytes
+        self.name: str
+        self.state: str
+        self.settled: int
+        self.text_hash: bytes
+        self.id, self.key, self.name, self.state, self.settled, self.text_hash = values
 
 
-def is_busy_error(error: sqlite3.Error) -> bool:
+def is_busy_error(error: Exception) -> bool:
     """True when other processes have kept the file locked for longer than this one waits."""
     return _primary_code(error) in _BUSY_CODES
 
 
-def is_damage_error(error: sqlite3.Error) -> bool:
+def is_damage_error(error: Exception) -> bool:
     """True when the file is damaged, or is no index of this version."""
     return _primary_code(error) in _DAMAGE_CODES
 
 
-def _primary_code(error: sqlite3.Error) -> int:
+def _primary_code(error: Exception) -> int:
     # An error of Python itself has no code: a text in the file is no UTF-8, for one.
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
 
 
 class IndexDatabase:
-    """A connection to an index. Every method may raise ``sqlite3.Error``; its owner keeps threads apart."""
+    """A connection to an index. Every method may raise ``DATABASE_ERRORS``; its owner keeps threads apart."""
 
     def __init__(self, path: str = "", busy_seconds: float = 0.0) -> None:
         """Connect to the file ``path``, which must exist; without a path, make an empty index in memory."""
@@ -163,12 +176,18 @@ class IndexDatabase:
         row = self._db.execute(sql, values).fetchone()
         return None if row is None else row[0]
 
+    def _get_number(self, sql: str, *values: object) -> int:
+        number = self._get_value(sql, *values)
+        if not isinstance(number, int):
+            raise sqlite3.DatabaseError("a number is missing or of another type")
+        return number
+
     # -- which catalogues agree with the rows ------------------------------------------------------------------------
 
     @property
     def generation(self) -> int:
         """A number that grows with every change of the rows."""
-        return int(self._get_value("SELECT number FROM generations"))
+        return self._get_number("SELECT number FROM generations")
 
     def is_checked(self, fingerprint: bytes, encoder: str = "") -> bool:
         """True when the rows are those of the catalogue with this fingerprint, each with a vector of ``encoder``."""
@@ -188,36 +207,36 @@ class IndexDatabase:
     def list_encoders(self) -> list[str]:
         """The encoders of which some catalogue had all of its vectors, the latest first."""
         rows = self._db.execute("SELECT encoder FROM checks WHERE encoder <> '' ORDER BY id DESC")
-        return list(dict.fromkeys(row[0] for row in rows))
+        return list(dict.fromkeys(str(row[0]) for row in rows))
 
     # -- rows --------------------------------------------------------------------------------------------------------
 
     def read_rows(self) -> dict[bytes, IndexRow]:
         """Every row by its key."""
         rows = self._db.execute("SELECT id, key, name, state, settled, text_hash FROM skills")
-        return {row[1]: IndexRow._make(row) for row in rows}
+        return {row[1]: IndexRow(row) for row in rows}
 
     def find_row(self, key: bytes) -> IndexRow | None:
         """The row with this key; ``None`` when there is none."""
         sql = "SELECT id, key, name, state, settled, text_hash FROM skills WHERE key = ?"
         row = self._db.execute(sql, (key,)).fetchone()
-        return None if row is None else IndexRow._make(row)
+        return None if row is None else IndexRow(row)
 
     def get_rows(self, ids: Sequence[int]) -> dict[int, IndexRow]:
         """The rows with these ids, by id."""
         rows: dict[int, IndexRow] = {}
         for part in _split_parts(ids):
             sql = f"SELECT id, key, name, state, settled, text_hash FROM skills WHERE id IN ({_marks(part)})"  # noqa: S608
-            rows.update((row[0], IndexRow._make(row)) for row in self._db.execute(sql, part))
+            rows.update((row[0], IndexRow(row)) for row in self._db.execute(sql, part))
         return rows
 
     def count_rows(self) -> int:
         """How many rows there are."""
-        return int(self._get_value("SELECT count(*) FROM skills"))
+        return self._get_number("SELECT count(*) FROM skills")
 
     def get_last_id(self) -> int:
         """The largest id of a row: there are no more rows than this, and counting them would take longer."""
-        return int(self._get_value("SELECT max(id) FROM skills") or 0)
+        return self._get_number("SELECT coalesce(max(id), 0) FROM skills")
 
     def put_row(self, key: bytes, text: SkillText) -> int:
         """Add a row, or replace the one with this key, and return its id."""
@@ -251,7 +270,7 @@ class IndexDatabase:
 
     def count_matches(self, term: str) -> int:
         """How many rows have a term."""
-        return int(self._get_value("SELECT count(*) FROM words WHERE words MATCH ?", _quote(term)))
+        return self._get_number("SELECT count(*) FROM words WHERE words MATCH ?", _quote(term))
 
     def rank_matches(self, match: str, weights: Sequence[float], limit: int) -> list[tuple[int, float]]:
         """At most ``limit`` rows that a query of FTS5 matches, the best first, as ids with BM25 scores above 0."""
@@ -276,12 +295,16 @@ class IndexDatabase:
                 SELECT 1 FROM vectors AS v WHERE v.text_hash = s.text_hash AND v.encoder = ?
             )
         """
-        return [IndexRow._make(row) for row in self._db.execute(sql, (encoder,))]
+        return [IndexRow(row) for row in self._db.execute(sql, (encoder,))]
 
     def read_vectors(self, encoder: str) -> list[tuple[int, bytes]]:
-        """The vector of each row that has one of ``encoder``, with the id of the row."""
+        """The vector of each row that has one of ``encoder``, with the id of the row; all are of one length."""
         sql = "SELECT s.id, v.vector FROM skills AS s JOIN vectors AS v ON v.text_hash = s.text_hash AND v.encoder = ?"
-        return list(self._db.execute(sql, (encoder,)))
+        rows: list[tuple[int, Any]] = self._db.execute(sql, (encoder,)).fetchall()
+        lengths = {len(vector) if isinstance(vector, bytes) else None for _, vector in rows}
+        if len(lengths) > 1 or None in lengths:
+            raise sqlite3.DatabaseError("the vectors of one encoder differ in length")
+        return rows
 
     def find_vector(self, text_hash: bytes, encoder: str) -> bytes | None:
         """The vector of a text; ``None`` when there is none of ``encoder``."""
@@ -299,7 +322,7 @@ class IndexDatabase:
 
     def drop_unused_vectors(self) -> None:
         """Remove the vectors of texts that no row has, once there are more of these than of others."""
-        if self._get_value("SELECT count(*) FROM vectors") > 2 * self.count_rows() + 1_000:
+        if self._get_number("SELECT count(*) FROM vectors") > 2 * self.count_rows() + 1_000:
             self._db.execute("DELETE FROM vectors WHERE text_hash NOT IN (SELECT text_hash FROM skills)")
 
 
@@ -325,14 +348,14 @@ class WriteTransaction(Transaction):
     """A ``with`` block that writes an index; it begins when other processes do not write."""
 
     def __enter__(self) -> None:
+        # Readers wait from the first page that is written until the end. With this, no page is written before that.
+        self._db.execute("PRAGMA cache_spill = OFF")
         self._wait_for_turn()
         try:
             _write_lock.acquire()
         except BaseException:  # an interrupt
             self._db.execute("ROLLBACK")
             raise
-        # Readers wait from the first page that is written until the commit: with this, all pages are written by that.
-        self._db.execute("PRAGMA cache_spill = OFF")
 
     def _wait_for_turn(self) -> None:
         version = self._get_version()

@@ -22,7 +22,7 @@ from prowess.files.cache_folder import default_cache_dir, is_private_folder
 from prowess.files.contained_open import READ_FLAGS
 from prowess.files.paths import is_link, is_owned_alone
 from prowess.on_demand import OnDemand
-from prowess.search.index_database import FORMAT_VERSION, IndexDatabase, is_damage_error
+from prowess.search.index_database import DATABASE_ERRORS, FORMAT_VERSION, IndexDatabase, is_damage_error
 
 try:  # Fast path of the first search of a process: hashlib loads OpenSSL, which takes longer than the search.
     from _blake2 import blake2b
@@ -64,7 +64,7 @@ class IndexFile:
             return None
         try:
             database = self._open_database(folder)
-        except sqlite3.Error as error:
+        except DATABASE_ERRORS as error:
             if not is_damage_error(error):  # locked for too long, or unreadable: whoever has it may need it as it is
                 return None
             _warn_of_damage(os.path.join(folder, self._database_name))
@@ -78,7 +78,7 @@ class IndexFile:
         return self._create(folder) if folder else None
 
     def _open_database(self, folder: str) -> IndexDatabase | None:
-        """Connect to the database in use; ``None`` when there is none. Raises ``sqlite3.Error`` when it is unusable."""
+        """Connect to the database in use; ``None`` when there is none. Raises ``DATABASE_ERRORS`` if it is no index."""
         self._database_name = _read_pointer(os.path.join(folder, self._name))
         path = os.path.join(folder, self._database_name)
         try:
@@ -106,7 +106,7 @@ class IndexFile:
                 database = self._create_locked(folder)
                 _prune(folder, self._limits.max_search_indexes)
                 return database
-        except (OSError, BusyError, sqlite3.Error):
+        except (OSError, BusyError, *DATABASE_ERRORS):
             return None
 
     def _create_locked(self, folder: str) -> IndexDatabase:
@@ -187,4 +187,5 @@ def _warn_of_damage(path: str) -> None:
     _warned_paths.add(path)
     import logging  # noqa: PLC0415 - only when something is wrong
 
-    logging.getLogger("prowess").warning("the search index %s was damaged, and is built again", path)
+    message = "the search index %s is damaged or of another version, and is built again"
+    logging.getLogger("prowess").warning(message, path)

@@ -60,7 +60,7 @@ class WriteResult(NamedTuple):
 def update_index(database: IndexDatabase, library: Library, fingerprint: bytes) -> None:
     """Bring the rows of a file up to date, and note that they are those of the catalogue with this fingerprint.
 
-    Raises ``sqlite3.Error`` when the file cannot be written. What was written before that stays, and is right.
+    Raises ``DATABASE_ERRORS`` when the file cannot be written. What was written before that stays, and is right.
     """
     looked_at: set[bytes] = set()
     settled = True

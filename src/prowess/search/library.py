@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -11,22 +11,18 @@ if TYPE_CHECKING:
     from prowess.search.texts import SkillText
 
 
-class LibrarySkill:
-    """A skill as a library knows it without reading anything.
+class LibrarySkill(NamedTuple):
+    """A skill as a library knows it without reading anything."""
 
-    ``key`` names the file or entry that it comes from. ``state`` is a text that differs when that may have changed.
-    """
-
-    __slots__ = ("key", "name", "state")
-
-    def __init__(self, key: bytes, state: str, name: str) -> None:
-        self.key = key
-        self.state = state
-        self.name = name
+    key: bytes
+    """The file or entry that it comes from."""
+    state: str
+    """A text that differs when the file or entry may have changed."""
+    name: str
 
 
-class Library:
-    """The skills of one catalogue, by name. Every method must be implemented."""
+class Library(Protocol):
+    """The skills of one catalogue, by name."""
 
     limits: Limits
     """The bounds of the search."""
@@ -34,40 +30,40 @@ class Library:
     @property
     def version(self) -> int:
         """A number that differs when the lists of skills, or their states, may differ."""
-        raise NotImplementedError
+        ...
 
     @property
     def places(self) -> str:
         """A text that is equal for all catalogues that share an index; ``""`` when nothing may be kept in a file."""
-        raise NotImplementedError
+        ...
 
     def make_fingerprint(self) -> bytes:
         """A hash over the keys and states of all skills that may be kept in a file."""
-        raise NotImplementedError
+        ...
 
     def list_kept(self) -> Iterable[LibrarySkill]:
         """The skills that may be kept in a file."""
-        raise NotImplementedError
+        ...
 
     def list_unkept(self) -> Iterable[LibrarySkill]:
         """The skills that are indexed in memory only."""
-        raise NotImplementedError
+        ...
 
     def get_key(self, name: str) -> bytes | None:
         """The key of the skill of that name; ``None`` when there is none."""
-        raise NotImplementedError
+        ...
 
     def is_current(self, name: str, state: str) -> bool:
         """True when the file or entry of a skill still has this state."""
-        raise NotImplementedError
+        ...
 
     def is_gone(self, key: bytes) -> bool:
         """True when the file of a key, which need not be one of this library, does not exist any more."""
-        raise NotImplementedError
+        ...
 
     def read_text(self, name: str) -> SkillText | None:
         """The texts of a skill as its file or entry has them now; ``None`` when it is no skill any more."""
-        raise NotImplementedError
+        ...
 
 
 def is_known_state(known: str, wanted: str) -> bool:

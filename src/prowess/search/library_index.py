@@ -7,13 +7,11 @@ of a program, and, where the file cannot be written, whatever the file lacks. Wi
 from __future__ import annotations
 
 import os
-import sqlite3
 from _thread import RLock
 
 from prowess.on_demand import OnDemand
-from prowess.search.index_database import IndexDatabase, is_damage_error
+from prowess.search.index_database import DATABASE_ERRORS, IndexDatabase, is_damage_error
 from prowess.search.index_file import IndexFile
-from prowess.search.library import LibrarySkill
 
 TYPE_CHECKING = False
 
@@ -21,25 +19,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import TypeVar
 
-    from prowess.search import index_update, vectors
+    from prowess.search import index_update, library, vectors
     from prowess.search.index_database import IndexRow, Transaction
-    from prowess.search.library import Library
+    from prowess.search.library import Library, LibrarySkill
     from prowess.search.ranking import RowPlace
     from prowess.search.vectors import VectorTable
 
     T = TypeVar("T")
 else:  # a search by words of an index that is up to date does without these
     index_update, vectors = OnDemand("prowess.search.index_update"), OnDemand("prowess.search.vectors")
+    library = OnDemand("prowess.search.library")
 
 
 class LibraryIndex:
     """The index of one library, for all threads of one process. Everything but ``run`` is for what ``run`` runs."""
 
-    def __init__(self, library: Library) -> None:
-        self.library = library
+    def __init__(self, skills: Library) -> None:
+        self.library = skills
         self._pid = os.getpid()
         self._lock = RLock()  # reentrant, because a callback that is told of progress may search
-        self._source = IndexFile(library.places, library.limits) if library.places else None
+        places = skills.places
+        self._source = IndexFile(places, skills.limits) if places else None
         self._is_open = False
         self._version = -1
         self._is_replaced = False
@@ -68,7 +68,7 @@ class LibraryIndex:
                 try:
                     self._open()
                     return work()
-                except sqlite3.Error as error:
+                except DATABASE_ERRORS as error:
                     self._leave_file(error)
 
     def _open(self) -> None:
@@ -79,7 +79,7 @@ class LibraryIndex:
             self._put_in_memory(self.library.list_kept())
         self._is_open = True
 
-    def _leave_file(self, error: sqlite3.Error) -> None:
+    def _leave_file(self, error: Exception) -> None:
         """Go on with a new file in place of a damaged one, else in memory; raise ``error`` if there is no file."""
         if self._file is None or self._source is None:
             raise error
@@ -104,7 +104,7 @@ class LibraryIndex:
             return
         try:
             index_update.update_index(self._file, self.library, fingerprint)
-        except sqlite3.Error as error:
+        except DATABASE_ERRORS as error:
             if is_damage_error(error):
                 raise
             self._may_write = False
@@ -112,12 +112,12 @@ class LibraryIndex:
 
     def refresh(self, names: Iterable[str]) -> None:
         """Index skills again whose files have changed since."""
-        skills = [LibrarySkill(self.library.get_key(name) or b"", "", name) for name in names]
+        skills = [library.LibrarySkill(self.library.get_key(name) or b"", "", name) for name in names]
         if self._file is not None and self._may_write:
             try:
                 index_update.write_rows(self._file, self.library, [s for s in skills if s.key not in self._memory_keys])
                 skills = [skill for skill in skills if skill.key in self._memory_keys]
-            except sqlite3.Error as error:
+            except DATABASE_ERRORS as error:
                 if is_damage_error(error):
                     raise
                 self._may_write = False
@@ -212,7 +212,7 @@ class LibraryIndex:
         try:
             with self.databases[0].write():
                 self.databases[0].mark_checked(fingerprint, encoder)
-        except sqlite3.Error as error:  # then it is found out each time
+        except DATABASE_ERRORS as error:  # then it is found out each time
             if is_damage_error(error):
                 raise
 

@@ -80,11 +80,14 @@ def rank_library(
 
     Raises ``SourceError`` when ``semantic`` asks for meaning, and an encoder is not installed or vectors are missing.
     """
-    encoder = preparation.find_prepared_encoder(index, semantic) if _may_use_meaning(index, semantic) else None
     request = _Request(split_request(text), among, limit)
-    if request.words and encoder is not None:
+    encoder = preparation.find_prepared_encoder(index, semantic) if _may_use_meaning(index, semantic) else None
+    if encoder is not None and request.words:
         request.vector, request.encoder = encoder.encode_requests([text])[0], encoder.name
     matches = index.run(lambda: _rank(index, request)) if request.words and limit > 0 else []
+    if encoder is not None and request.words and request.vector is None:
+        # The file was damaged or changed since: the vectors that were there a moment ago are not there any more.
+        return rank_library(index, text, among, limit, semantic)
     explainer = _Explainer(index, request.words, matches)
     skills = [(match.name, match.score, explainer.make_reason(match)) for match in matches]
     return Ranking(skills, "words" if encoder is None else "words+meaning")
@@ -98,6 +101,9 @@ def _may_use_meaning(index: LibraryIndex, semantic: Semantic | Encoder) -> bool:
 def _rank(index: LibraryIndex, request: _Request) -> list[_Match]:
     index.bring_up_to_date()
     if not index.databases:
+        return []
+    if request.vector is not None and not index.is_prepared(request.encoder):
+        request.vector = None
         return []
     depth = request.limit + _SPARE_ROWS
     may_refresh = True

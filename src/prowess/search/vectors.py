@@ -45,18 +45,24 @@ class VectorTable:
     """The vectors of the rows of some indexes."""
 
     def __init__(self, packed: Sequence[tuple[RowPlace, bytes]]) -> None:
-        """``packed``: the vector of each row, as ``pack_vectors`` returns it.
-
-        Raises ``ValueError`` when the vectors have different lengths.
-        """
+        """``packed``: the vector of each row, as ``pack_vectors`` returns it, all of one length."""
         self._places = [place for place, _ in packed]
         self._positions = {place: position for position, place in enumerate(self._places)}
-        table = np.frombuffer(b"".join(vector for _, vector in packed), np.uint8).reshape(len(packed), -1)
+        width = len(packed[0][1]) if packed else _SCALE_BYTES
+        table = np.frombuffer(b"".join(vector for _, vector in packed), np.uint8).reshape(len(packed), width)
         self._scales = np.ascontiguousarray(table[:, :_SCALE_BYTES]).view("<f4").reshape(-1)
         self._numbers = table[:, _SCALE_BYTES:].view(np.int8)
 
     def find_nearest(self, request: Vectors, most: int, also: Iterable[RowPlace]) -> dict[RowPlace, float]:
-        """The cosines of a request with the ``most`` rows that are nearest to it, and with the rows in ``also``."""
+        """The cosines of a request with the ``most`` rows that are nearest to it, and with the rows in ``also``.
+
+        Raises ``SourceError`` when the vector of the request is longer or shorter than those of the rows.
+        """
+        if self._places and request.shape != self._numbers.shape[1:]:
+            message = (
+                f"the vector of the request has {request.shape} numbers, those of skills {self._numbers.shape[1:]}"
+            )
+            raise SourceError(message, code="encoder-failed")
         parts = range(0, len(self._places), _ROWS_AT_ONCE)
         products = [self._numbers[start : start + _ROWS_AT_ONCE].astype(np.float32) @ request for start in parts]
         cosines = np.concatenate(products or [np.zeros(0, np.float32)]) * self._scales

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from prowess.records import NamedTuple
-
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
@@ -14,25 +12,34 @@ if TYPE_CHECKING:
     from prowess.skills.skill import Skill
 
 
-class _SkillScore(NamedTuple):
-    skill: Skill
-    score: float
-
-
-class SearchHit(_SkillScore):
+class SearchHit(tuple["Skill", float]):  # noqa: SLOT001 - it has a reason, and tuples cannot have slots
     """A skill that fits a request, and how well: a higher score is better. It unpacks as these two."""
 
-    _why: str | Callable[[], str] = ""
+    _why: str | Callable[[], str]
 
     def __new__(cls, skill: Skill, score: float, why: str | Callable[[], str] = "") -> Self:
         """``why``: the reason, or a function that finds it out when somebody asks."""
-        hit = super().__new__(cls, skill, score)
+        hit = super().__new__(cls, (skill, score))
         hit._why = why
         return hit
+
+    def __repr__(self) -> str:
+        """The skill and the score."""
+        return f"SearchHit({self.skill!r}, {self.score!r})"
 
     def __reduce__(self) -> tuple[type[SearchHit], tuple[Skill, float, str]]:
         """What a pickle holds: the reason too, as text."""
         return SearchHit, (self.skill, self.score, self.why)
+
+    @property
+    def skill(self) -> Skill:
+        """The skill."""
+        return self[0]
+
+    @property
+    def score(self) -> float:
+        """How well the skill fits."""
+        return self[1]
 
     @property
     def name(self) -> str:

@@ -13,7 +13,6 @@ from prowess.errors import ResourceError, ResourceNotFoundError, SkillLoadError
 from prowess.files.read import OpenFile, identity_of
 from prowess.limits import DEFAULT_LIMITS
 from prowess.on_demand import OnDemand
-from prowess.search.library import Library, LibrarySkill, is_known_state
 from prowess.skills.head import SkillHead
 from prowess.skills.skill_files import SkillFiles
 
@@ -30,14 +29,15 @@ if TYPE_CHECKING:
     from prowess.files import identity
     from prowess.files.read import Identity
     from prowess.model import Place, Value
-    from prowess.search import texts
+    from prowess.search import library, texts
+    from prowess.search.library import LibrarySkill
     from prowess.search.texts import SkillText
     from prowess.skills import instructions
     from prowess.skills.skill import Skill
     from prowess.spec.frontmatter.fields import Frontmatter
 else:  # these read skills that have to be indexed
     texts, instructions = OnDemand("prowess.search.texts"), OnDemand("prowess.skills.instructions")
-    identity = OnDemand("prowess.files.identity")
+    identity, library = OnDemand("prowess.files.identity"), OnDemand("prowess.search.library")
 
 _LABEL_FIELDS = ("triggers", "keywords", "when_to_use", "when-to-use")
 _LABEL_MARKS = (b"tags", b"triggers", b"keywords", b"when")
@@ -45,16 +45,20 @@ _LABEL_MARKS = (b"tags", b"triggers", b"keywords", b"when")
 _MAX_BYTES_PER_CHAR = 4
 
 
-class CatalogLibrary(Library):
-    """The skills of one catalogue."""
+class CatalogLibrary:
+    """The skills of one catalogue: a ``prowess.search.library.Library``, which says what its methods return."""
 
     def __init__(self, skills: Mapping[str, Skill], places: Iterable[Place]) -> None:
         self._skills = skills
         self._places = tuple(places)
         self.limits = next(iter(skills.values())).limits if skills else DEFAULT_LIMITS
-        others = [skill for skill in skills.values() if skill._identity is None]
+        # Most catalogues have nothing but files: to count is ten times as fast as to look at each skill once more.
+        identities = [skill._identity for skill in skills.values()]
+        others = [skill for skill in skills.values() if skill._identity is None] if identities.count(None) else []
         self._remote = [skill for skill in others if not skill.is_local and not skill.is_inline]
         self._unkept = [skill for skill in others if skill.is_local or skill.is_inline]
+        # The hash of numbers is the same in every process. That of None is not.
+        self._identities_hash = hash(tuple([one for one in identities if one is not None] if others else identities))
         self._fingerprint = (-1, b"")
 
     @property
@@ -85,15 +89,15 @@ class CatalogLibrary(Library):
         return self._fingerprint[1]
 
     def _hash_states(self) -> bytes:
-        # Fast path of the first search of a process: no key and no state of a file becomes a text. The hash of numbers,
-        # unlike that of texts, is the same in every process.
+        # Fast path of the first search of a process: no key and no state of a file becomes a text.
         skills = self._skills.values()
-        identities = hash(tuple([skill._identity for skill in skills if skill._identity is not None]))
-        locations = {id(location): location for location in [skill._location for skill in skills]}
+        locations = [skill._location for skill in skills]
+        if locations.count(locations[0]) == len(locations):
+            locations = locations[:1]
+        bases = dict.fromkeys(location.base for location in locations)
         remote = [text for skill in self._remote for text in (skill.location, _make_state(skill), skill.name)]
-        bases = [location.base for location in locations.values()]
-        paths = "\0".join([str(identities), *bases, "", *[skill._rel for skill in skills], *remote])
-        return blake2b(paths.encode("utf-8", "surrogateescape"), digest_size=16).digest()
+        rows = [str(self._identities_hash), *bases, "", *[skill._rel for skill in skills], *remote]
+        return blake2b("\0".join(rows).encode("utf-8", "surrogateescape"), digest_size=16).digest()
 
     def list_kept(self) -> Iterator[LibrarySkill]:
         return map(_make_row, self._iter_kept())
@@ -113,7 +117,7 @@ class CatalogLibrary(Library):
         skill = self._skills[name]
         if skill.is_local:
             return _show_identity(_stat_identity(_real_path(skill))) == state
-        return is_known_state(state, _base_state(skill))
+        return library.is_known_state(state, _base_state(skill))
 
     def is_gone(self, key: bytes) -> bool:
         path = os.fsdecode(key)
@@ -137,7 +141,7 @@ class CatalogLibrary(Library):
 
 
 def _make_row(skill: Skill) -> LibrarySkill:
-    return LibrarySkill(_make_key(skill), _make_state(skill), skill.name)
+    return library.LibrarySkill(_make_key(skill), _make_state(skill), skill.name)
 
 
 def _make_key(skill: Skill) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from weakref import ref
 
 from prowess.arguments import check_instance, check_text
 from prowess.errors import Issue, NotTrustedError, SkillError, SourceError
@@ -27,6 +28,7 @@ from prowess.tools.sub_agents import SubAgents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from weakref import ReferenceType
 
     from prowess.literals import DialectName
     from prowess.model import Explanation
@@ -98,7 +100,8 @@ class Toolset:
         self._listings = ListingBuilder(session, self._dialect, self._options)
         self._sub_agents = SubAgents(session, self._dialect, fork) if callable(fork) else None
         self._tools_by_name = {tool.name: tool for tool in self._dialect.tools}
-        self._listed: tuple[ListingChoice, BudgetReport] | None = None
+        # Weak, since a listing may be as large as everything else that a conversation holds, and the cache has it.
+        self._listed: tuple[ListingChoice, ReferenceType[BudgetReport]] | None = None
 
     @property
     def dialect(self) -> DialectName:
@@ -142,7 +145,7 @@ class Toolset:
     @measure_call
     def _make_prompt(self, choice: ListingChoice) -> str:
         listing = self._listings.get_prompt(choice)
-        self._listed = (choice, listing.report)
+        self._listed = (choice, ref(listing.report))
         if self._session.has_listener:  # counting the tokens of a listing costs more than all else here
             self._emit_listing(self.report())
         return listing.text
@@ -186,7 +189,8 @@ class Toolset:
         if self._listed is None:
             self.prompt()
         assert self._listed is not None  # noqa: S101 - prompt() has set it
-        choice, report = self._listed
+        choice, kept = self._listed
+        report = kept() or self._listings.get_prompt(choice).report
         if choice.how == "chosen":
             # Only now: a listing is made for each request, and nobody may ask which of thousands it leaves out.
             shown = frozenset(report.shown)

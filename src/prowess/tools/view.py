@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from prowess.runtime.activation import Activation
     from prowess.runtime.session import Session
+    from prowess.select.candidates import Candidates
     from prowess.select.listing_turn import ListingChoice
     from prowess.skills.skill import Skill
     from prowess.spec.render import ListingEntry
@@ -76,7 +77,7 @@ class View:
         return listing
 
     @cached_property
-    def findable(self) -> tuple[Skill, ...]:
+    def findable(self) -> Candidates:
         """The skills that the model may have at all, whatever a selector picks, sorted by name."""
         eligible, allowed = self.session.eligible(), self.options.allowed
         return eligible if allowed is None else eligible.keep_names(allowed)

@@ -180,8 +180,7 @@ def _answer_search(view: View, arguments: Arguments) -> ToolResult:
     """Return the names and descriptions of the skills that fit the query."""
     query = required_text(arguments, "query")
     limit = min(optional_count(arguments, "limit", _DEFAULT_HITS, least=1), _MAX_HITS)
-    findable = {skill.name for skill in view.findable}
-    hits = view.session.catalog.rank_skills(query, findable, limit)
+    hits = view.findable.rank(query, limit)
     if not hits:
         return ToolResult("No skill fits these words. Try others, or go on without a skill.", data={"names": []})
     rows = "\n".join(f"- {to_one_line(hit.name)}: {to_one_line(hit.description)}" for hit in hits)
