@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -87,7 +88,9 @@ def command(
     warn_edited_skills(catalog.skills, lock_states)
     # A style of the settings gives way to a dialect that this command line names.
     is_bare = style is not None or (dialect is None and bool(settings["style"]))
-    prompt = _Prompt(settings, catalog, query, is_bare=is_bare)
+    # The first search of a library indexes it.
+    with printer.show_progress("choosing") if query else nullcontext():
+        prompt = _Prompt(settings, catalog, query, is_bare=is_bare)
     if as_data:
         printer.print_answer(prompt.to_dict, list, as_data=True)
         return

@@ -66,8 +66,9 @@ def command(
     mode: SearchMode = prepare_catalog(catalog, semantic=semantic) if prepare else "words"
     if not query:
         return _print_preparation(catalog, mode, only_words=only_words, as_data=as_data)
-    # All of them, so that the answer can say how many it leaves out.
-    matches = catalog.search(" ".join(query), max(len(catalog), 1), semantic=semantic)
+    with printer.show_progress("searching"):  # the first search of a library indexes it
+        # All of them, so that the answer can say how many it leaves out.
+        matches = catalog.search(" ".join(query), max(len(catalog), 1), semantic=semantic)
     hits = matches[:limit]
     printer.print_answer(
         lambda: _to_dict(hits, matches.mode, len(catalog)),
