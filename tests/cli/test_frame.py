@@ -98,7 +98,7 @@ PLAIN = {"--version", "--help", "", "read", "activate", "call", "completion", "r
 BARS = {
     *("install", "sync", "update", "outdated", "verify", "link", "adopt", "check", "eval", "pack", "unpack", "doctor"),
     *("remove", "unlink", "trust grant"),
-    *("diff", "find", "install (list)", "search (prepare)"),
+    *("diff", "find", "install (list)", "search", "search (prepare)", "prompt", "explain (query)"),
 }
 """Commands that draw progress bars on a terminal."""
 

@@ -262,10 +262,13 @@ def test_instructions_are_searched_too(command: Command, project: Path) -> None:
 
 def test_without_the_extra_a_search_tells_of_meaning_only_where_it_may_help(command: Command) -> None:
     advice = "searched by words alone; to search by meaning too, install Prowess with the extra 'semantic'"
+    assert (Path(__file__).parents[2] / "packages" / "prowess-retriever" / "pyproject.toml").exists()
     assert command("search", "csv").err == ""
     assert command("search", "csv", "--why", "--words").err == ""
     for words in (("zebra",), ("csv", "--why"), ("--prepare",)):
-        assert advice in command("search", *words).err, words
+        said = command("search", *words).err
+        assert advice in said, words
+        assert "(in a checkout: pip install ./packages/prowess-retriever '.[semantic]')" in said
         assert command("search", *words, "--json").err == ""
 
 

@@ -118,6 +118,20 @@ def test_without_a_tool_those_that_are_offered_are_listed(command: Command) -> N
 
 
 @pytest.mark.usefixtures("needs_sandbox")
+@pytest.mark.parametrize("bound", ["PROWESS_BUDGET=300", "PROWESS_WINDOW=15000"])
+def test_the_settings_decide_whether_skills_are_listed_or_searched_for(
+    command: Command, monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    def offered() -> set[str]:
+        return {tool["name"] for tool in command("call", "--json").data["tools"]}
+
+    assert "search_skills" not in offered()
+    monkeypatch.setenv(*bound.split("="))
+    assert "search_skills" in offered()
+    monkeypatch.setenv("PROWESS_SELECTOR", "all")
+    assert "search_skills" not in offered()
+
+
 def test_a_script_needs_a_grant_and_then_runs_in_a_sandbox(command: Command) -> None:
     words = ("run-script", "folder-report", "scripts/sizes.py", "nothing")
     refused = command(*words)

@@ -301,3 +301,31 @@ def test_an_encoder_that_cannot_be_loaded_is_told_once_and_words_must_do(
     with pytest.raises(prowess.SourceError, match="the weights are damaged") as caught:
         prowess.scan(library).search("tuna", semantic=True)
     assert caught.value.code == "encoder-failed"
+
+
+def test_models_selectors_and_evals_search_by_what_is_prepared(
+    library: Path, encoder: TopicEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "prowess_retriever", FakeModule(lambda: encoder))
+    catalog = prowess.scan(library)
+    session = prowess.Session(catalog, selector=prowess.AutoSelector(budget=10))
+    case = prowess.EvalCase("kitten", "cats")
+    assert prowess.Toolset(session).call("search_skills", {"query": "kitten"}).data["names"] == []
+    assert prowess.evaluate([case], catalog).results[0].outcome == "miss"
+    catalog.prepare_search()
+    assert prowess.Toolset(session).call("search_skills", {"query": "kitten"}).data["names"] == ["cats"]
+    assert [skill.name for skill in session.candidates("kitten")] == ["cats"]
+    assert prowess.evaluate([case], catalog).results[0].outcome == "hit"
+
+
+def test_the_lexical_selector_goes_by_words_where_meaning_is_prepared(
+    library: Path, encoder: TopicEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "prowess_retriever", FakeModule(lambda: encoder))
+    catalog = prowess.scan(library)
+    catalog.prepare_search()
+    lexical, rank = prowess.LexicalSelector(), prowess.Candidates(catalog.skills, catalog).rank
+    assert lexical.select("puppy tuna", catalog.skills) == ["cats"]
+    assert [hit.name for hit in rank("puppy tuna", 3)] == ["cats", "dogs"]
+    (result,) = prowess.evaluate([prowess.EvalCase("cats and a leash", "maps")], catalog, selector=lexical).results
+    assert [rival.why for rival in result.ahead] == ["words: cats", "words: leash"], "nothing else was a reason"

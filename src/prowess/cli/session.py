@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prowess.cli.lock_states import warn_edited_skills
+from prowess.cli.selection import make_selector
 from prowess.cli.skill_lookup import find_in_catalog, is_path, load_catalog
 from prowess.runtime.acting.trust import Trust
 from prowess.runtime.session import Session
@@ -25,5 +26,7 @@ def open_session(settings: Settings, name: str = "", *, run: bool = True) -> tup
         skill = find_in_catalog(catalog, name, verify=bool(settings["verify"]))
         catalog, name = Catalog([skill]), skill.name
     warn_edited_skills([catalog[name]] if name else catalog.skills)
+    selector = make_selector(settings, settings.text("dialect"))
     # Any tool is allowed: what is shown is what a skill asks for, and showing it approves nothing.
-    return Session(catalog, "any", trust=Trust() if run else None, filter=settings.text("filter")), name
+    session = Session(catalog, "any", selector=selector, trust=Trust() if run else None, filter=settings.text("filter"))
+    return session, name

@@ -20,7 +20,6 @@ from prowess.install.typed_source import parse_typed_source
 from prowess.limits import MAX_DESCRIPTION_LENGTH
 from prowess.names import SKILL_FILE
 from prowess.progress_steps import report_steps
-from prowess.search.listing_search import rank_listing
 from prowess.search.texts import tags_of
 from prowess.spec.redaction import hide_secrets
 
@@ -83,6 +82,8 @@ def search_indexes(query: str, indexes: Sequence[str], access: SourceAccess, lim
     An index that cannot be asked is in ``unanswered``. Raises ``SourceError`` (``too-many-indexes``) for more than
     ``Limits.max_indexes``.
     """
+    from prowess.search.listing_search import rank_listing  # noqa: PLC0415 - loads SQLite, which only a search needs
+
     addresses = list(dict.fromkeys(indexes))
     if len(addresses) > access.limits.max_indexes:
         raise SourceError(

@@ -69,8 +69,9 @@ def _explain_listing(settings: Settings, catalog: prowess.Catalog, name: str, qu
     dialect = cast("prowess.DialectName", settings.text("dialect"))  # the toolset refuses an unknown one
     session = Session(catalog, selector=make_selector(settings, dialect), filter=settings.text("filter"))
     toolset = Toolset(session, dialect, budget=settings.number("budget"))
-    toolset.prompt(query)
-    return toolset.explain(name)
+    with printer.show_progress("choosing"):  # the first search of a library indexes it
+        toolset.prompt(query)
+        return toolset.explain(name)
 
 
 def _to_dict(explanation: Explanation) -> dict[str, object]:

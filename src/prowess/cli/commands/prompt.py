@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -87,7 +88,9 @@ def command(
     warn_edited_skills(catalog.skills, lock_states)
     # A style of the settings gives way to a dialect that this command line names.
     is_bare = style is not None or (dialect is None and bool(settings["style"]))
-    prompt = _Prompt(settings, catalog, query, is_bare=is_bare)
+    # The first search of a library indexes it.
+    with printer.show_progress("choosing") if query else nullcontext():
+        prompt = _Prompt(settings, catalog, query, is_bare=is_bare)
     if as_data:
         printer.print_answer(prompt.to_dict, list, as_data=True)
         return
@@ -184,9 +187,9 @@ class _Prompt:
         }
 
     def costs_to_blocks(self) -> Iterator[Block]:
-        """Return the costs for people: the total, then each skill with the reason for it.
+        """Return the costs for people: the total, then each skill, the most expensive first.
 
-        The most expensive skill comes first. For a request they come in the order of the listing instead.
+        For a request they come in the order of the listing instead, each with the reason for it.
         """
         report, costs = self._report, self._count_skill_tokens()
         tools = f", and about {self._tool_tokens:,} for the tools" if self._tool_tokens else ""
@@ -202,5 +205,6 @@ class _Prompt:
         if report.shortened or report.dropped or (report.omitted and not self._is_chosen):
             yield line(("what each would cost uncut:", "dim"))
         names = list(costs) if self._is_chosen else sorted(costs, key=lambda name: (-costs[name], name))
-        rows = [((name, "name"), f"{costs[name]:,}", (report.reasons.get(name, ""), "dim")) for name in names]
+        reasons = report.reasons if self._is_chosen else dict.fromkeys(names, "")
+        rows = [((name, "name"), f"{costs[name]:,}", (reasons[name], "dim")) for name in names]
         yield Table(rows, indent=2, right=frozenset((1,)))

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     ("prowess search fill a pdf form", "the words of a request"),
     ("prowess search fill a pdf form --why", "with the reason for each skill"),
     ("prowess search csv --limit 3 --json", "the three best, as data"),
-    ("prowess search --prepare", "index all skills now, also by meaning if the extra 'semantic' is installed"),
+    ("prowess search --prepare", "make the index now, and with the extra 'semantic' the vectors for meaning"),
 )
 @click.argument("query", nargs=-1)
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="How many to show at most.")
 @click.option("--why", is_flag=True, help="Show why each skill fits: by which words, or by meaning.")
 @click.option("--words", "only_words", is_flag=True, help="Go by words alone, also if meaning is prepared.")
-@click.option("--prepare", is_flag=True, help="First index every skill, also by meaning if that is installed.")
+@click.option("--prepare", is_flag=True, help="Index every skill first, also by meaning if that is installed.")
 @catalog_options
 @json_option
 def command(
@@ -46,12 +46,12 @@ def command(
     where: CatalogFlags,
     as_data: bool,
 ) -> int:
-    """Search the skills that fit QUERY, a request in any words, best first.
+    """List the skills that fit QUERY, a request in your own words, best first.
 
-    The words of QUERY are looked for in names, descriptions, tags and instructions. If the extra 'semantic' is
-    installed and the skills are prepared, their meaning counts too. Preparing takes some seconds for a hundred skills,
-    and once is enough: later only skills that are new or changed are prepared. The index is kept in your cache folder.
-    An interrupt loses nothing. --prepare goes without QUERY too.
+    Its words are looked for in names, descriptions, tags and instructions. If the extra 'semantic' is installed and the
+    skills are prepared, meaning counts too. --prepare prepares them, with or without QUERY. That takes some seconds for
+    a hundred skills, and later only for those that are new or changed. An interrupt loses nothing. The index is kept in
+    your cache folder.
 
     Exit status 1: nothing fits.
     """
@@ -66,8 +66,9 @@ def command(
     mode: SearchMode = prepare_catalog(catalog, semantic=semantic) if prepare else "words"
     if not query:
         return _print_preparation(catalog, mode, only_words=only_words, as_data=as_data)
-    # All of them, so that the answer can say how many it leaves out.
-    matches = catalog.search(" ".join(query), max(len(catalog), 1), semantic=semantic)
+    with printer.show_progress("searching"):  # the first search of a library indexes it
+        # All of them, so that the answer can say how many it leaves out.
+        matches = catalog.search(" ".join(query), max(len(catalog), 1), semantic=semantic)
     hits = matches[:limit]
     printer.print_answer(
         lambda: _to_dict(hits, matches.mode, len(catalog)),
