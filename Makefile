@@ -68,7 +68,7 @@ test-types: $(READY) ## check typed programs against openai, anthropic and mcp w
 lint: $(READY) ## check style, format, types and layers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy src tests $(wildcard bench scripts examples/*.py)
+	$(BIN)/mypy src tests $(RETRIEVER)/src $(wildcard bench scripts training examples/*.py)
 	$(BIN)/lint-imports --no-logo
 
 .PHONY: format
@@ -101,11 +101,13 @@ docs-serve: $(DOCS_READY) ## show the documentation site on this machine while y
 
 # Building from the sdist proves that the sdist is complete.
 .PHONY: package
-package: $(PACKAGING)/ready ## build the sdist, and the wheel from it, into dist/; check what they hold and say
+package: $(PACKAGING)/ready ## build the sdist and the wheel of both packages into dist/; check what they hold and say
 	rm -rf dist
-	$(PACKAGING)/bin/python -m build --no-isolation
+	$(PACKAGING)/bin/python -m build --no-isolation --outdir dist
+	$(PACKAGING)/bin/python -m build --no-isolation --outdir dist $(RETRIEVER)
 	$(PACKAGING)/bin/python -m twine check --strict dist/*
 	$(PACKAGING)/bin/check-wheel-contents dist/*.whl
+	$(PACKAGING)/bin/python -m scripts.wheel_contents dist
 
 .PHONY: bench
 bench: $(READY) ## measure
@@ -114,6 +116,10 @@ bench: $(READY) ## measure
 .PHONY: bench-peers
 bench-peers: $(READY) ## measure beside other loaders
 	$(BIN)/python -m bench.peers
+
+.PHONY: bench-encoders
+bench-encoders: $(READY) ## measure the engines that could run the encoder: numpy and onnxruntime
+	$(BIN)/python -m bench.encoders $(ARGS)
 
 .PHONY: bench-installers
 bench-installers: $(READY) ## measure beside the npm installer of skills, which it installs into .installers

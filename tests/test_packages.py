@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -14,17 +15,21 @@ import pytest
 import yaml
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
+from packaging.requirements import Requirement
 
 from hatch_build import project_urls, rewrite_links
 from prowess.cli.command_table import COMMANDS
 from prowess.health import EXTRAS
 from prowess.literals import DialectName
+from scripts.wheel_contents import check_wheel
+from tests.retriever.model_copies import need_model
 
 if TYPE_CHECKING:
     from grimp import ImportGraph
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+RETRIEVER = ROOT / "packages" / "prowess-retriever"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 RELATIVE_LINK = re.compile(r"\]\((?!https?:|#)")
 DEMO_SKILL = re.compile(r"prowess/cli/demo/(skills|acting)/.+")
@@ -64,6 +69,79 @@ def test_the_sdist_holds_what_builds_the_wheel_and_no_tests() -> None:
     assert tops == {"src", "examples", "hatch_build.py", "README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE"}
 
 
+# -- The package of the encoder ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def retriever() -> dict[str, Any]:
+    found: dict[str, Any] = tomllib.loads((RETRIEVER / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return found
+
+
+@pytest.mark.parametrize("builder", [WheelBuilder, SdistBuilder])
+def test_both_packages_of_the_encoder_hold_its_modules_and_its_model(
+    builder: type[WheelBuilder | SdistBuilder],
+) -> None:
+    files = {Path(file.distribution_path) for file in builder(str(RETRIEVER)).recurse_included_files()}
+    names = {path.name for path in files if path.parent.name == "prowess_retriever"}
+    assert names == {"__init__.py", "encoder.py", "model_files.py", "py.typed", "wordpiece.py"}
+    need_model()
+    model = {path.name for path in files if path.parent.name == "model"}
+    assert model == {"embeddings.npz", "layers.onnx", "model.json", "vocabulary.txt"}
+
+
+def test_the_package_of_the_encoder_brings_the_licences_of_its_code_and_of_its_weights(
+    retriever: dict[str, Any],
+) -> None:
+    assert retriever["license"] == "MIT AND Apache-2.0"
+    assert retriever["license-files"] == ["LICENSE", "LICENSE-APACHE", "NOTICE"]
+    assert (RETRIEVER / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+    assert "Version 2.0, January 2004" in (RETRIEVER / "LICENSE-APACHE").read_text(encoding="utf-8")
+    assert "all-MiniLM-L6-v2" in (RETRIEVER / "NOTICE").read_text(encoding="utf-8")
+
+
+def test_the_package_of_the_encoder_needs_neither_prowess_nor_a_client_for_downloads(retriever: dict[str, Any]) -> None:
+    assert {Requirement(row).name for row in retriever["dependencies"]} == {"numpy", "onnxruntime"}
+
+
+def test_the_extra_takes_the_encoder_of_this_checkout(retriever: dict[str, Any]) -> None:
+    (row,) = PROJECT["optional-dependencies"]["semantic"]
+    version = WheelBuilder(str(RETRIEVER)).metadata.version
+    assert Requirement(row).name == retriever["name"]
+    assert Requirement(row).specifier.contains(version)
+
+
+def test_both_packages_claim_the_same_versions_of_python_and_the_same_systems(retriever: dict[str, Any]) -> None:
+    assert retriever["requires-python"] == PROJECT["requires-python"]
+    claims = [
+        {row for row in project["classifiers"] if row.startswith(("Programming", "Operating"))}
+        for project in (retriever, PROJECT)
+    ]
+    assert claims[0] == claims[1]
+
+
+def test_the_readme_of_the_encoder_has_no_links_that_a_package_index_cannot_follow() -> None:
+    assert not RELATIVE_LINK.search((RETRIEVER / "README.md").read_text(encoding="utf-8"))
+
+
+def test_a_wheel_of_the_encoder_without_its_model_or_its_licences_is_not_published(tmp_path: Path) -> None:
+    path = tmp_path / "prowess_retriever-1-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.writestr("prowess_retriever/model/layers.onnx", b"")
+        wheel.writestr("prowess_retriever-1.dist-info/licenses/LICENSE", b"")
+    problems = check_wheel(path)
+    assert len(problems) == 5
+    assert f"{path.name} lacks prowess_retriever/model/embeddings.npz" in problems
+    assert f"{path.name} lacks /licenses/LICENSE-APACHE" in problems
+
+
+def test_a_wheel_of_the_encoder_of_more_than_25_mb_is_not_published(tmp_path: Path) -> None:
+    path = tmp_path / "prowess_retriever-1-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.writestr("prowess_retriever/model/layers.onnx", bytes(25_000_001))
+    assert f"{path.name} has 25,000,1" in check_wheel(path)[-1]
+
+
 # -- Extras ------------------------------------------------------------------------------------------------------------
 
 
@@ -75,7 +153,7 @@ def test_every_extra_is_used_by_a_module_and_known_to_doctor(imports: ImportGrap
 
 USE_EACH_EXTRA = """
 import sys
-for module in ("mcp", "mcp_types", "watchfiles", "opentelemetry"):
+for module in ("mcp", "mcp_types", "watchfiles", "opentelemetry", "prowess_retriever"):
     sys.modules[module] = None  # as if it were not installed
 import prowess, prowess.mcp
 uses = {
@@ -83,6 +161,7 @@ uses = {
     "mcp of others": lambda: prowess.Source.mcp("other", command=["none"]).load(),
     "watch": lambda: next(iter(prowess.watch(".", notice="watchfiles"))),
     "otel": lambda: prowess.otel.trace_events(),
+    "semantic": lambda: prowess.scan(".").search("words", semantic=True),
 }
 for name, use in uses.items():
     try:
@@ -97,11 +176,13 @@ def test_what_needs_a_missing_extra_says_which_one_and_how_to_add_it(tmp_path: P
         [sys.executable, "-c", USE_EACH_EXTRA], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
     )
     rows = [row.split("|") for row in done.stdout.splitlines()]
-    assert [name for name, _code, _message in rows] == ["mcp", "mcp of others", "watch", "otel"]
+    assert [name for name, _code, _message in rows] == ["mcp", "mcp of others", "watch", "otel", "semantic"]
     for name, code, message in rows:
         extra = name.split()[0]
         assert code == "missing-extra"
-        assert message.endswith(f"install Prowess with the extra '{extra}' (in a checkout: pip install '.[{extra}]')")
+        beside = "./packages/prowess-retriever " if extra == "semantic" else ""
+        remedy = f"install Prowess with the extra '{extra}' (in a checkout: pip install {beside}'.[{extra}]')"
+        assert message.endswith(remedy)
 
 
 # -- Metadata ----------------------------------------------------------------------------------------------------------

@@ -33,7 +33,8 @@ WIDTH_STEP = 32
 REQUEST_PARTS = 3
 """Requests of a batch are padded in parts of like length: most are short, and one width would be padding mostly."""
 
-_SENTENCE_END = re.compile(r"(?<=[.!?;:。！？；])\s+|\n+")
+# The wide marks are those of Chinese and Japanese.
+_SENTENCE_END = re.compile(r"(?<=[.!?;:\u3002\uff01\uff1f\uff1b])\s+|\n+")
 _SHORT_SENTENCE = 20
 _QUOTE = re.compile(r'["“]([^"“”]{8,160})["”]')
 
@@ -118,7 +119,7 @@ def _read_skill(record: dict[str, Any], tokenizer: Tokenizer) -> SkillText:
 
 
 def split_sentences(text: str) -> list[str]:
-    """Return the sentences of a description; a short one stays with the one before it, because alone it says nothing."""
+    """Return the sentences of a description; a short one stays with the one before it: alone it says little."""
     sentences: list[str] = []
     for sentence in _SENTENCE_END.split(text.strip()):
         if sentences and len(sentence) < _SHORT_SENTENCE:
@@ -134,9 +135,7 @@ def split_lines(body: str) -> list[str]:
     return [line for line in lines if len(line) > 2][:MOST_LINES]
 
 
-def read_requests(
-    records: Sequence[dict[str, Any]], places: dict[str, int], tokenizer: Tokenizer
-) -> list[Request]:
+def read_requests(records: Sequence[dict[str, Any]], places: dict[str, int], tokenizer: Tokenizer) -> list[Request]:
     """Return the labelled requests; ``places`` has the place of each skill by its id."""
     return [
         Request(
@@ -173,7 +172,11 @@ class PairMaker:
             size = -(-len(pairs) // REQUEST_PARTS)
             rows = [pair.request for pair in pairs]
             parts = [pad_rows(rows[start : start + size]) for start in range(0, len(rows), size)]
-            yield parts, pad_rows([pair.skill for pair in pairs]), np.array([pair.key for pair in pairs], dtype=np.int64)
+            yield (
+                parts,
+                pad_rows([pair.skill for pair in pairs]),
+                np.array([pair.key for pair in pairs], dtype=np.int64),
+            )
 
     def _ask(self, request: Request, labelled: Sequence[SkillText]) -> Pair:
         """A labelled request with one of its skills."""

@@ -1,7 +1,7 @@
 """Write the files of the package's model from float weights: ``python -m training.export VOCABULARY WEIGHTS…``.
 
-It needs the packages numpy and onnx, and no torch. The weights of the layers and the embeddings of the words become
-int8 with a scale for each row. README.md says what that loses.
+It needs the packages numpy, onnx and onnxruntime, and no torch. The weights of the layers and the embeddings of the
+words become int8 with a scale for each row. ``--check`` measures what the vectors of skills lose by that.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from prowess_retriever import model_files
-from training.data import REQUEST_TOKENS, SEARCHED_TOKENS
+from prowess_retriever import load_encoder, model_files
+from prowess_retriever.wordpiece import Tokenizer
+from training.data import REQUEST_TOKENS, SEARCHED_TOKENS, describe_skill, read_records
+from training.float_encoder import EPSILON, HEADS, FloatEncoder
 from training.weights import LAYERS, read_weights
 
 if TYPE_CHECKING:
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
 
     from training.weights import Weights
 
-HEADS = 12
-EPSILON = 1e-12
+CHECKED = 500
+LEAST_COSINE = 0.99
 FUSED = "com.microsoft"
 """The operators of onnxruntime itself. Each does in one step what the standard ones do in several."""
 
@@ -40,7 +42,7 @@ def round_rows(values: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[n
 
 
 class LayerGraph:
-    """Builds the graph: from ``states``, the summed embeddings of one text, to ``vector``, the mean of its last states."""
+    """Builds the graph from ``states``, the summed embeddings of a text, to ``vector``, the mean of its last states."""
 
     def __init__(self, weights: Weights) -> None:
         self._weights = weights
@@ -140,13 +142,30 @@ def write_model(folder: Path, weights: Weights, vocabulary: bytes) -> None:
         print(f"{folder / name}: {len(data):,} bytes")
 
 
+def measure_agreement(folder: Path, weights: Weights, skills: Path) -> NDArray[np.float64]:
+    """Return the cosines between the vectors of the model in ``folder`` and those of ``weights``, for some skills."""
+    texts = [describe_skill(record) for record in read_records(skills)]
+    texts = texts[:: max(len(texts) // CHECKED, 1)][:CHECKED]
+    exact = FloatEncoder(weights)
+    tokenizer = Tokenizer((folder / model_files.VOCABULARY).read_text(encoding="utf-8").splitlines())
+    expected = np.stack([exact.encode(tokenizer.encode(text, SEARCHED_TOKENS)) for text in texts])
+    return np.sum(expected * load_encoder(folder).encode_skills(texts), axis=1, dtype=np.float64)
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m training.export", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("vocabulary", type=Path, help="the vocab.txt of the base model")
     parser.add_argument("weights", type=Path, nargs="+", help="the files of the base, then those that train.py saved")
     parser.add_argument("--folder", type=Path, default=model_files.FOLDER, help="where to write (%(default)s)")
+    parser.add_argument("--check", type=Path, metavar="SKILLS", help="a skills.jsonl.xz to compare vectors on")
     options = parser.parse_args(arguments)
-    write_model(options.folder, read_weights(options.weights), options.vocabulary.read_bytes())
+    weights = read_weights(options.weights)
+    write_model(options.folder, weights, options.vocabulary.read_bytes())
+    print(load_encoder(options.folder).name)
+    if options.check:
+        cosines = measure_agreement(options.folder, weights, options.check)
+        print(f"cosine with 32 bits over {len(cosines)} skills: mean {cosines.mean():.4f}, least {cosines.min():.4f}")
+        return int(cosines.mean() < LEAST_COSINE)
     return 0
 
 

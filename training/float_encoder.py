@@ -1,6 +1,7 @@
-"""The encoder in numpy with 32 bits: what the package's model is compared with, and a candidate of ``bench/encoders.py``.
+"""The encoder in numpy with 32 bits.
 
-It needs no package but numpy, so the loss by rounding can be measured where there is no torch.
+``export.py`` compares the package's model with it, because it needs no torch. ``bench/encoders.py`` measures it as the
+other engine that the package could have.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ class FloatEncoder:
         scores -= scores.max(axis=-1, keepdims=True)
         np.exp(scores, out=scores)
         scores /= scores.sum(axis=-1, keepdims=True)
-        attended: Floats = (scores @ value).transpose(1, 0, 2).reshape(length, width)
-        return attended
+        attended = (scores @ value).transpose(1, 0, 2).reshape(length, width)
+        return attended.astype(np.float32, copy=False)
 
     def _multiply(self, states: Floats, name: str) -> Floats:
         product: Floats = states @ self._weights[f"{name}.weight"]
@@ -78,8 +79,9 @@ def compute_erf(values: Floats) -> Floats:
     """Return the error function, which numpy lacks, to within 2e-7, by formula 7.1.26 of Abramowitz and Stegun."""
     sizes = np.abs(values)
     steps = 1 / (1 + np.float32(0.3275911) * sizes)
-    series = np.float32(1.061405429)
+    series = np.full_like(sizes, 1.061405429)
     for factor in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
-        series = series * steps + np.float32(factor)
+        series *= steps
+        series += np.float32(factor)
     outcome: Floats = np.copysign(1 - series * steps * np.exp(-sizes * sizes), values)
     return outcome

@@ -54,7 +54,7 @@ class Recipe:
     quoted: float = 0.5
     dropped: float = 0.0
     words: float = 0.0
-    """How much a match of words adds to the closeness in half of the loss, so that the encoder learns what words miss."""
+    """How much a match of words adds to the closeness in half of the loss: the encoder then learns what words miss."""
     frozen: int = 1
     """1: the embeddings of words and positions stay as they are published."""
     seed: int = 1
@@ -133,7 +133,7 @@ def _rate_at(step: int, steps: int) -> float:
 
 
 def measure_loss(forward: Any, batch: data.Batch, recipe: Recipe, rarity: Tensor | None) -> Tensor:  # noqa: ANN401 - a compiled module
-    """Return how badly the requests of a batch find their skills among all of the batch, and the skills their requests."""
+    """Return how badly the requests of a batch find their skills in the batch, and the skills their requests."""
     parts, skills, keys = batch
     asked = [torch.from_numpy(part).to(DEVICE).long() for part in parts]
     answers = torch.from_numpy(skills).to(DEVICE).long()
@@ -155,7 +155,9 @@ def _contrast(scores: Tensor, twins: Tensor) -> Tensor:
 
 
 @contextmanager
-def make_batches(examples: Examples, requests: Sequence[data.Request], recipe: Recipe) -> Iterator[Iterator[data.Batch]]:
+def make_batches(
+    examples: Examples, requests: Sequence[data.Request], recipe: Recipe
+) -> Iterator[Iterator[data.Batch]]:
     """Batches without end, made by processes of their own, which end with the block.
 
     The order in which the processes deliver is not fixed, so two runs with one seed differ slightly.
@@ -203,7 +205,9 @@ def weigh_words(asked: Sequence[Tensor], skills: Tensor, rarity: Tensor) -> Tens
     counts.scatter_add_(1, skills, torch.ones_like(skills, dtype=torch.float))
     lengths = (skills != PADDING).sum(1, keepdim=True).float()
     weights = counts * 2.2 / (counts + 1.2 * (0.5 + 0.5 * lengths / lengths.mean())) * rarity
-    present = torch.cat([torch.zeros(len(part), VOCABULARY, device=part.device).scatter_(1, part, 1.0) for part in asked])
+    present = torch.cat(
+        [torch.zeros(len(part), VOCABULARY, device=part.device).scatter_(1, part, 1.0) for part in asked]
+    )
     common = (present.bfloat16() @ weights.bfloat16().T).float()
     return common / common.amax(1, keepdim=True).clamp(min=1e-6)
 
@@ -236,7 +240,7 @@ def measure_ranking(closeness: NDArray[np.float32], examples: Examples, held: Se
 
 
 def run_fold(base: Weights, examples: Examples, recipe: Recipe, fold: int, save_as: Path) -> dict[str, float]:
-    """Tune on the other folds, save the vectors of the skills and of the requests of ``fold``, and return its figures."""
+    """Tune on the other folds, save the vectors of the skills and of this fold's requests, and return its figures."""
     seen = [request for request, other in zip(examples.requests, examples.folds, strict=True) if other != fold]
     held = [number for number, other in enumerate(examples.folds) if other == fold]
     encoder = train(base, examples, seen, recipe)
@@ -255,7 +259,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("vocabulary", type=Path, help="the vocab.txt of the base model")
     parser.add_argument("base", type=Path, nargs="+", help="the files of the base weights")
     parser.add_argument("--run", default="tuned", help="a word for the names of the files (%(default)s)")
-    parser.add_argument("--folds", default="0,1,2,3,4,all", help="the folds to measure; all: save weights (%(default)s)")
+    parser.add_argument(
+        "--folds", default="0,1,2,3,4,all", help="the folds to measure; all: save weights (%(default)s)"
+    )
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=NUMBER", help="change the recipe")
     options = parser.parse_args(arguments)
     recipe = _change_recipe(Recipe(), options.set)

@@ -6,7 +6,6 @@ The names are those of the parameters in ``encoder.py``.
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
 Weights = dict[str, NDArray[np.float32]]
 
@@ -54,7 +54,7 @@ def read_weights(paths: Sequence[Path]) -> Weights:
 
 
 def save_weights(folder: Path, run: str, weights: Mapping[str, NDArray[np.float32]]) -> None:
-    """Write ``weights`` with 16 bits each into ``folder``, as ``weights-RUN-0.npz``, ``weights-RUN-1.npz`` and so on."""
+    """Write ``weights`` with 16 bits each into ``folder``: ``weights-RUN-0.npz``, ``weights-RUN-1.npz`` and so on."""
     parts: list[dict[str, NDArray[np.float16]]] = [{}]
     size = 0
     for name, values in _cut_arrays(weights):

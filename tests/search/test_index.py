@@ -226,11 +226,12 @@ def test_no_index_is_kept_where_none_is_allowed(write: Write, tmp_path: Path, ca
 
 
 @pytest.fixture
-def library(write: Write, tmp_path: Path) -> Path:
+def library(write: Write, tmp_path: Path, settle: Callable[[], None]) -> Path:
     """A library that was indexed a while ago: two skills about animals, and one about neither."""
     write("cats", "Feeds cats.", "Open a tin of tuna.\n")
     write("dogs", "Walks dogs.", "Take a leash.\n")
     write("maps", "Draws maps.", "Take a compass.\n")
+    settle()
     find(prowess.scan(tmp_path / "skills"), "cats")
     return tmp_path / "skills"
 
@@ -261,6 +262,43 @@ def test_a_skill_in_a_renamed_folder_is_found_at_its_new_place(library: Path) ->
     catalog = prowess.scan(library)
     (hit,) = catalog.search("tuna", semantic=False)
     assert (hit.name, hit.skill.folder_name) == ("cats", "felines")
+
+
+def test_a_skill_behind_a_link_is_found_when_the_folder_of_the_link_has_moved(
+    library: Path, tmp_path: Path, write: Write, settle: Callable[[], None]
+) -> None:
+    write("inner", "Holds others.", "Take a ladder.\n")
+    (library / "inner").rename(tmp_path / "elsewhere")
+    (library / "inner").symlink_to(tmp_path / "elsewhere")
+    settle()
+    assert find(prowess.scan(library, follow_links=True), "ladder") == ["inner"]
+    (tmp_path / "elsewhere").rename(tmp_path / "moved")
+    (library / "inner").unlink()
+    (library / "inner").symlink_to(tmp_path / "moved")
+    catalog = prowess.scan(library, follow_links=True)
+    assert find(catalog, "ladder") == ["inner"]
+    assert catalog.search("ladder")[0].skill.real_folder == str(tmp_path / "moved")
+
+
+def test_a_changed_namesake_in_another_folder_is_not_looked_at_again_and_again(
+    tmp_path: Path, cache: Path, settle: Callable[[], None], put: Write
+) -> None:
+    for folder in ("skills/a", "skills/b"):
+        put(f"{folder}/cats", body=f"Open a tin of tuna in {folder}.\n")
+    settle()
+    first, second = (tmp_path / "skills" / name for name in "ab")
+    catalogs = [prowess.scan(first, second), prowess.scan(second, first)]
+    for catalog in catalogs:
+        assert find(catalog, "tuna") == ["cats"]
+    put("skills/b/cats", body="Open a tin of salmon.\n")
+    settle()
+    assert find(catalogs[0], "tuna") == ["cats"]
+    before = database(cache).stat().st_mtime_ns
+    for _ in range(3):
+        assert find(catalogs[0], "tuna") == ["cats"]
+    assert database(cache).stat().st_mtime_ns == before
+    assert find(catalogs[1], "tuna") == []
+    assert find(catalogs[1], "salmon") == ["cats"]
 
 
 def test_an_older_catalogue_never_returns_a_skill_that_has_moved(library: Path) -> None:

@@ -38,7 +38,7 @@ class Library(Protocol):
         ...
 
     def make_fingerprint(self) -> bytes:
-        """A hash over the keys and states of all skills that may be kept in a file."""
+        """Bytes that differ when a skill that may be kept in a file was added, removed or changed."""
         ...
 
     def list_kept(self) -> Iterable[LibrarySkill]:
@@ -55,6 +55,10 @@ class Library(Protocol):
 
     def is_current(self, name: str, state: str) -> bool:
         """True when the file or entry of a skill still has this state."""
+        ...
+
+    def has_changed(self, key: bytes, state: str) -> bool:
+        """True when the file of a key, which need not be one of this library, has not this state any more."""
         ...
 
     def is_gone(self, key: bytes) -> bool:

@@ -42,6 +42,7 @@ class LibraryIndex:
         self._source = IndexFile(places, skills.limits) if places else None
         self._is_open = False
         self._version = -1
+        self._compared_generation = -1
         self._is_replaced = False
         self._may_write = True
         """False once the file could not be written: what it lacks is in memory from then on."""
@@ -92,18 +93,22 @@ class LibraryIndex:
 
     # -- keeping up to date ------------------------------------------------------------------------------------------
 
-    def bring_up_to_date(self) -> None:
-        """Index whatever has no row yet, or changed before it was scanned; nothing is read where nothing has."""
+    def bring_up_to_date(self, *, has_moved: bool = False) -> None:
+        """Index whatever has no row yet, or changed before it was scanned; nothing is read where nothing has.
+
+        ``has_moved``: a file has been found at another place than the index says, so the rows are compared in any case.
+        """
         if self._version != self.library.version:
             self._version = self.library.version
             self._put_in_memory(self.library.list_unkept())
         if self._file is None or not self._may_write:
             return
         fingerprint = self.library.make_fingerprint()
-        if self._file.is_checked(fingerprint):
+        if self._file.is_checked(fingerprint) and (not has_moved or self._file.generation == self._compared_generation):
             return
         try:
             index_update.update_index(self._file, self.library, fingerprint)
+            self._compared_generation = self._file.generation
         except DATABASE_ERRORS as error:
             if is_damage_error(error):
                 raise
@@ -149,7 +154,7 @@ class LibraryIndex:
         return self.databases[0].read()
 
     def get_rows(self, places: Iterable[RowPlace]) -> dict[RowPlace, IndexRow]:
-        """The rows at these places that are rows of skills of this library."""
+        """The rows at these places, without those that newer ones in memory replace."""
         ids: dict[int, list[int]] = {}
         for number, row_id in places:
             ids.setdefault(number, []).append(row_id)
@@ -158,13 +163,12 @@ class LibraryIndex:
             (number, row_id): row
             for number, some in ids.items()
             for row_id, row in databases[number].get_rows(some).items()
-            if self._is_own_row(databases[number], row)
+            if databases[number] is not self._file or row.key not in self._memory_keys
         }
 
-    def _is_own_row(self, database: IndexDatabase, row: IndexRow) -> bool:
-        """True when the row is that of the skill of its name, and no newer one is in memory."""
-        is_replaced = database is self._file and row.key in self._memory_keys
-        return not is_replaced and self.library.get_key(row.name) == row.key
+    def is_own_row(self, row: IndexRow) -> bool:
+        """True when the row is that of the skill of its name in this library."""
+        return self.library.get_key(row.name) == row.key
 
     def get_counts(self) -> dict[str, int]:
         """How many rows have a word, as far as it was asked for since the rows have changed."""
@@ -227,7 +231,7 @@ class LibraryIndex:
             row
             for database in self.databases
             for row in database.find_vectorless_rows(encoder)
-            if self._is_own_row(database, row)
+            if self.is_own_row(row) and (database is not self._file or row.key not in self._memory_keys)
         ]
 
     def put_vectors(self, packed: Sequence[tuple[bytes, bytes]], encoder: str) -> None:

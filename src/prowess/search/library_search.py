@@ -108,19 +108,36 @@ def _rank(index: LibraryIndex, request: _Request) -> list[_Match]:
     depth = request.limit + _SPARE_ROWS
     may_refresh = True
     while True:
-        count, matches = _match_rows(index, request, depth)
-        hits, changed = _check_matches(index.library, matches, request.limit)
-        if changed and may_refresh:
-            index.refresh(changed)
+        found = _match_rows(index, request, depth)
+        hits, changed = _check_matches(index.library, found.matches, request.limit)
+        has_moved = may_refresh and any(index.library.has_changed(row.key, row.state) for row in found.namesakes)
+        if may_refresh and (changed or has_moved):
             may_refresh = False
-        elif len(hits) == request.limit or count < depth:
+            index.refresh(changed)
+            index.bring_up_to_date(has_moved=has_moved)
+        elif len(hits) == request.limit or found.count < depth:
             return hits
         else:
             depth = sys.maxsize
 
 
-def _match_rows(index: LibraryIndex, request: _Request, depth: int) -> tuple[int, list[_Match]]:
-    """Rank at least ``depth`` rows; return how many rows fit, and those of skills that may be returned, best first."""
+class _Found:
+    """The rows that fit a request, before their files are looked at.
+
+    ``count`` is the number of rows that were ranked, and ``matches`` are those of skills that may be returned, best
+    first. ``namesakes`` are rows of files elsewhere that have the name of a skill of this library.
+    """
+
+    __slots__ = ("count", "matches", "namesakes")
+
+    def __init__(self, count: int, matches: list[_Match], namesakes: list[IndexRow]) -> None:
+        self.count = count
+        self.matches = matches
+        self.namesakes = namesakes
+
+
+def _match_rows(index: LibraryIndex, request: _Request, depth: int) -> _Found:
+    """Rank at least ``depth`` rows."""
     with index.read():
         ranking = WordRanking(
             index.databases, request.words, index.library.limits.max_request_terms, index.get_counts()
@@ -134,12 +151,18 @@ def _match_rows(index: LibraryIndex, request: _Request, depth: int) -> tuple[int
             cosines = nearest(request.vector, max(depth, MIXED_ROWS), words)
             scores = mix_scores(words, cosines)
         rows = index.get_rows(scores)
-    matches = [_Match(place, row, scores[place]) for place, row in rows.items()]
+    matches, namesakes = [], []
+    for place, row in rows.items():
+        if request.among is not None and row.name not in request.among:
+            continue
+        if index.is_own_row(row):
+            matches.append(_Match(place, row, scores[place]))
+        elif index.library.get_key(row.name) is not None:
+            namesakes.append(row)
     for match in matches if cosines else ():
         match.has_words = match.place in words
         match.has_meaning = cosines.get(match.place, 0.0) >= LEAST_COSINE
-    allowed = [match for match in matches if request.among is None or match.name in request.among]
-    return len(scores), sorted(allowed, key=lambda match: (-match.score, match.name))
+    return _Found(len(scores), sorted(matches, key=lambda match: (-match.score, match.name)), namesakes)
 
 
 def _check_matches(library: Library, matches: list[_Match], limit: int) -> tuple[list[_Match], list[str]]:

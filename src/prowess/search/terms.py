@@ -13,7 +13,6 @@ from functools import cache
 INDEX_TEXT_VERSION = 1
 """Changes when ``make_index_text`` writes a text in another way, so that every index is built again."""
 
-_COMPOUND = re.compile(r"([a-z0-9])(?=[A-Z])")
 _WORD = re.compile(r"[^\W_]+")
 
 # Words that requests and descriptions of every kind have: they cost time, and say nothing about what is wanted.
@@ -30,11 +29,19 @@ STOP_WORDS = frozenset(
 
 def make_index_text(text: str) -> str:
     """Return a text as the index takes it: compounds split, and scripts without blanks as pairs of characters."""
-    text = _COMPOUND.sub(r"\1 ", text.replace("\0", " "))
+    text = text.replace("\0", " ")
+    if not text.islower():
+        text = _compound().sub(r"\1 ", text)
     if text.isascii():
         return text
     # Half of a surrogate pair cannot be stored.
     return _unspaced_run().sub(_write_pairs, text.encode("utf-8", "ignore").decode())
+
+
+@cache
+def _compound() -> re.Pattern[str]:
+    """The pattern of the last character of a part of a compound such as ``camelCase``. It is compiled on first use."""
+    return re.compile(r"([a-z0-9])(?=[A-Z])")
 
 
 @cache

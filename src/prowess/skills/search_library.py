@@ -59,7 +59,6 @@ class CatalogLibrary:
         self._unkept = [skill for skill in others if skill.is_local or skill.is_inline]
         # The hash of numbers is the same in every process. That of None is not.
         self._identities_hash = hash(tuple([one for one in identities if one is not None] if others else identities))
-        self._fingerprint = (-1, b"")
 
     @property
     def version(self) -> int:
@@ -83,21 +82,10 @@ class CatalogLibrary:
         return "\n".join((str(self.limits.max_indexed_chars), *sorted(places)))
 
     def make_fingerprint(self) -> bytes:
-        version = self.version
-        if self._fingerprint[0] != version:
-            self._fingerprint = (version, self._hash_states())
-        return self._fingerprint[1]
-
-    def _hash_states(self) -> bytes:
-        # Fast path of the first search of a process: no key and no state of a file becomes a text.
-        skills = self._skills.values()
-        locations = [skill._location for skill in skills]
-        if locations.count(locations[0]) == len(locations):
-            locations = locations[:1]
-        bases = dict.fromkeys(location.base for location in locations)
+        # Fast path of the first search of a process: no key and no state of a file becomes a text. Keys are left out,
+        # since a file that has moved is noticed when its old row would be a hit (``has_changed``).
         remote = [text for skill in self._remote for text in (skill.location, _make_state(skill), skill.name)]
-        rows = [str(self._identities_hash), *bases, "", *[skill._rel for skill in skills], *remote]
-        return blake2b("\0".join(rows).encode("utf-8", "surrogateescape"), digest_size=16).digest()
+        return "\0".join([str(self._identities_hash), *remote]).encode("utf-8", "surrogatepass")
 
     def list_kept(self) -> Iterator[LibrarySkill]:
         return map(_make_row, self._iter_kept())
@@ -118,6 +106,10 @@ class CatalogLibrary:
         if skill.is_local:
             return _show_identity(_stat_identity(_real_path(skill))) == state
         return library.is_known_state(state, _base_state(skill))
+
+    def has_changed(self, key: bytes, state: str) -> bool:
+        path = os.fsdecode(key)
+        return os.path.isabs(path) and _show_identity(_stat_identity(path)) != state
 
     def is_gone(self, key: bytes) -> bool:
         path = os.fsdecode(key)

@@ -1,4 +1,4 @@
-"""The encoder behind Prowess's search by meaning: requests and skills become vectors that can be compared.
+r"""The encoder behind Prowess's search by meaning: requests and skills become vectors that can be compared.
 
     from prowess_retriever import load_encoder
 

@@ -29,42 +29,63 @@ class SkillEncoder:
 
     def __init__(self, model: Model, session: InferenceSession) -> None:
         self.name = model.name
-        self._model = model
         self._session = session
         self._tokenizer = Tokenizer(model.vocabulary)
+        self._words, self._word_scales, self._positions = model.words, model.word_scales, model.positions
+        self._request_tokens, self._skill_tokens = model.request_tokens, model.skill_tokens
 
     def encode_requests(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return a row for each request, on the core of the caller, so that a server's other cores stay free."""
-        return self._stack([self._encode(text, self._model.request_tokens) for text in texts])
+        """Return a row for each request, on the core of the caller, so that a server's other cores stay free.
+
+        A request is cut at 96 tokens. Raises ``TypeError`` when ``texts`` is a single text.
+        """
+        _check_texts(texts)
+        return self._stack([self._encode(text, self._request_tokens) for text in texts])
 
     def encode_skills(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return a row for each text of a skill, on every core that the process may use.
 
-        A text is cut at the length of the model, so nothing is gained by sending more than its first few thousand
-        characters. To show progress or to stop in between, send some hundred texts at a time.
+        A text is cut at 256 tokens. To show progress, send some hundred texts at a time. Raises ``TypeError`` when
+        ``texts`` is a single text.
         """
+        _check_texts(texts)
         workers = min(_count_cores(), len(texts))
         if workers <= 1:
-            return self._stack([self._encode(text, self._model.skill_tokens) for text in texts])
+            return self._stack([self._encode(text, self._skill_tokens) for text in texts])
         with ThreadPoolExecutor(workers, "prowess-retriever") as pool:
-            return self._stack(list(pool.map(lambda text: self._encode(text, self._model.skill_tokens), texts)))
+            return self._stack(list(pool.map(lambda text: self._encode(text, self._skill_tokens), texts)))
 
     def _encode(self, text: str, length: int) -> NDArray[np.float32]:
-        """One text at a time: activations are rounded by what is in a batch, and a vector must not depend on that."""
-        model = self._model
+        # One text alone: in a batch its numbers would be rounded by the largest of the whole batch, so that its vector
+        # would depend on its neighbours, and it would be padded to the length of the longest.
         ids = self._tokenizer.encode(text, length)
-        states = model.words[ids] * model.word_scales[ids, None] + model.positions[: len(ids)]
+        states = self._words[ids] * self._word_scales[ids, None] + self._positions[: len(ids)]
         vector: NDArray[np.float32] = self._session.run(None, {"states": states})[0]
         return vector / np.linalg.norm(vector)
 
     def _stack(self, vectors: list[NDArray[np.float32]]) -> NDArray[np.float32]:
-        return np.stack(vectors) if vectors else np.zeros((0, self._model.positions.shape[1]), dtype=np.float32)
+        return np.stack(vectors) if vectors else np.zeros((0, self._positions.shape[1]), dtype=np.float32)
+
+
+def _check_texts(texts: Sequence[str]) -> None:
+    """A single text is a sequence of texts too: of its characters, which nobody means."""
+    if isinstance(texts, str):
+        raise TypeError("texts must be a list of texts; this is a single text: put it into a list")
+
+
+def _count_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+# -- loading -----------------------------------------------------------------------------------------------------------
 
 
 def load_encoder(folder: str | os.PathLike[str] | None = None) -> SkillEncoder:
-    """Return the encoder of this package, or of the model in ``folder``; each model is loaded once in a process.
+    """Return the encoder of this package, or of the model in ``folder``; each folder is loaded once in a process.
 
-    Raises ``WeightsError`` when a file of the model is absent or damaged.
+    Raises ``WeightsError`` when a file of the model is absent, damaged or not usable with the installed onnxruntime.
     """
     place = FOLDER if folder is None else Path(folder).absolute()
     with _loading:
@@ -76,27 +97,26 @@ def load_encoder(folder: str | os.PathLike[str] | None = None) -> SkillEncoder:
 
 _loaded: dict[Path, SkillEncoder] = {}
 _loading = threading.Lock()
+if hasattr(os, "register_at_fork"):
+    # A fork waits while a thread loads: else its child would have a lock that nobody opens.
+    os.register_at_fork(before=_loading.acquire, after_in_parent=_loading.release, after_in_child=_loading.release)
 
 
 def _make_encoder(folder: Path) -> SkillEncoder:
-    from onnxruntime import InferenceSession, SessionOptions  # noqa: PLC0415 - 68 MB: only when a model is used
+    from onnxruntime import InferenceSession, SessionOptions  # noqa: PLC0415 - large: only when a model is loaded
 
     model = read_model(folder)
     options = SessionOptions()
-    # One thread a call: texts are encoded beside each other, and no pool of threads is there that a fork would lose.
+    # One thread a call. Skills are encoded beside each other, which uses all cores just as well; and a process that is
+    # forked has lost no threads that it would wait for.
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    options.log_severity_level = 3  # errors only; each also is an exception
+    options.log_severity_level = 3  # errors only
     try:
         session = InferenceSession(model.layers, options, providers=["CPUExecutionProvider"])
     except Exception as error:
         raise WeightsError(
-            f"{folder / LAYERS}: onnxruntime does not load the model ({error}): install its newest version"
+            f"{folder / LAYERS}: the installed onnxruntime does not take it ({error}): "
+            "update the package onnxruntime, or install prowess-retriever again"
         ) from error
     return SkillEncoder(model, session)
-
-
-def _count_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -1,10 +1,11 @@
-"""The files of the model: where they lie, and what is said when they are absent or damaged.
+"""The files of the model: how they are read, and what is said when they are absent or damaged.
 
-``model.json`` names the other files with their SHA-256 digests. A model is the folder of these files:
+A model is a folder with four files, which ``training/export.py`` of the repository writes:
 
-- ``layers.onnx``: the graph of the layers, from the sum of the embeddings to the mean of the last states;
-- ``embeddings.npz``: the embeddings of the words (int8, with a scale for each) and of the positions;
-- ``vocabulary.txt``: one token a line.
+- ``model.json`` has the lengths at which texts are cut, and the SHA-256 digests of the other files;
+- ``layers.onnx`` is the graph of the layers, from the sum of the embeddings to the mean of the last states;
+- ``embeddings.npz`` has the embeddings of the words (int8, with a scale for each) and of the positions;
+- ``vocabulary.txt`` has one token a line.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ _REMEDY = "install prowess-retriever again, which brings the files of its model"
 
 
 class WeightsError(Exception):
-    """The files of the model are absent, damaged, or of a version that this package does not read."""
+    """The files of the model are absent, damaged, or of a format that this version does not read."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """A model that was read: its name, the lengths at which it cuts texts, and its parts."""
+    """A model that was read. ``name`` identifies everything that decides its vectors."""
 
     name: str
     request_tokens: int
@@ -47,42 +48,42 @@ class Model:
 
 def read_model(folder: Path) -> Model:
     """Return the model in ``folder``. Raises ``WeightsError`` when a file is absent or is not what it should be."""
-    manifest = _read_file(folder, MANIFEST)
+    manifest = _read_file(folder / MANIFEST)
     try:
         described: dict[str, Any] = json.loads(manifest)
-        if described["format"] != FORMAT:
-            raise WeightsError(
-                f"{folder / MANIFEST}: the model has format {described['format']}, and this version of "
-                f"prowess-retriever reads format {FORMAT}: {_REMEDY}"
-            )
-        files = {name: _read_checked(folder, name, described["sha256"][name]) for name in _CONTENT}
-        with np.load(io.BytesIO(files[EMBEDDINGS]), allow_pickle=False) as arrays:
-            return Model(
-                name=f"prowess-retriever-{hashlib.sha256(manifest).hexdigest()[:12]}",
-                request_tokens=described["request_tokens"],
-                skill_tokens=described["skill_tokens"],
-                layers=files[LAYERS],
-                words=arrays["words"],
-                word_scales=arrays["word_scales"],
-                positions=arrays["positions"],
-                vocabulary=files[VOCABULARY].decode().splitlines(),
-            )
-    except (ValueError, KeyError, TypeError) as error:
-        raise WeightsError(f"{folder / MANIFEST}: it does not describe a model ({error!r}): {_REMEDY}") from None
+        model_format, digests = described["format"], described["sha256"]
+        lengths = int(described["request_tokens"]), int(described["skill_tokens"])
+    except (ValueError, KeyError, TypeError):
+        raise WeightsError(f"{folder / MANIFEST}: the file is damaged: {_REMEDY}") from None
+    if model_format != FORMAT:
+        raise WeightsError(
+            f"{folder / MANIFEST}: the model has the format {model_format}, and this version of prowess-retriever "
+            f"reads the format {FORMAT}: {_REMEDY}"
+        )
+    layers, embeddings, vocabulary = (
+        _read_checked(folder / name, digests.get(name)) for name in (LAYERS, EMBEDDINGS, VOCABULARY)
+    )
+    with np.load(io.BytesIO(embeddings), allow_pickle=False) as arrays:
+        return Model(
+            f"prowess-retriever-{hashlib.sha256(manifest).hexdigest()[:12]}",
+            *lengths,
+            layers,
+            arrays["words"],
+            arrays["word_scales"],
+            arrays["positions"],
+            vocabulary.decode().splitlines(),
+        )
 
 
-_CONTENT = (LAYERS, EMBEDDINGS, VOCABULARY)
-
-
-def _read_checked(folder: Path, name: str, digest: str) -> bytes:
-    data = _read_file(folder, name)
+def _read_checked(path: Path, digest: str | None) -> bytes:
+    data = _read_file(path)
     if hashlib.sha256(data).hexdigest() != digest:
-        raise WeightsError(f"{folder / name}: the file is damaged, or belongs to another model: {_REMEDY}")
+        raise WeightsError(f"{path}: the file is damaged, or belongs to another model: {_REMEDY}")
     return data
 
 
-def _read_file(folder: Path, name: str) -> bytes:
+def _read_file(path: Path) -> bytes:
     try:
-        return (folder / name).read_bytes()
+        return path.read_bytes()
     except OSError as error:
-        raise WeightsError(f"{folder / name}: the file cannot be read ({error.strerror}): {_REMEDY}") from None
+        raise WeightsError(f"{path}: the file cannot be read ({error.strerror}): {_REMEDY}") from None

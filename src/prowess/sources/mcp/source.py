@@ -2,7 +2,7 @@
 
 The caller chooses the label, so no server decides what it is called, and none can shadow a skill of another source. A
 file that the entry of a skill does not list is not read. A file whose size or digest differs from the entry is not
-used. Nothing is kept on the disk.
+used. Nothing is kept on the disk but what a search needs of the listing.
 """
 
 from __future__ import annotations
