@@ -242,11 +242,8 @@ HINTS: dict[str, str] = {
 """What to do about each code: the table behind ``Issue.hint`` and ``SkillError.hint``."""
 
 
-_CHECKOUT_PACKAGES = {"semantic": "./packages/prowess-retriever"}
-"""The package of a checkout that an extra needs, where there is one: pip would look for it elsewhere."""
-
-
 def explain_extra(extra: str) -> str:
     """Return the words that tell a person how to add an extra, wherever Prowess was installed from."""
-    packages = " ".join(filter(None, (_CHECKOUT_PACKAGES.get(extra), f"'.[{extra}]'")))
-    return f"install Prowess with the extra '{extra}' (in a checkout: pip install {packages})"
+    # An extra that is a package of this repository comes from the checkout as well.
+    beside = "./packages/prowess-retriever " if extra == "semantic" else ""
+    return f"install Prowess with the extra '{extra}' (in a checkout: pip install {beside}'.[{extra}]')"

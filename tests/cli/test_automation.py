@@ -66,8 +66,9 @@ def run_job(lines: list[str]) -> tuple[str, int, str]:
 
 
 @pytest.fixture
-def collection(project: Path) -> Path:
+def collection(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with a collection that is right: checked skills, queries that find them, an install that is locked."""
+    monkeypatch.setenv("PROWESS_SELECTOR", "lexical")  # a job loads the encoder anew, which takes a while
     shutil.rmtree(project / ".agents")
     shutil.copytree(ROOT / "examples" / "skills", project / "skills")
     evals = project / "skills" / "csv-report" / "evals"

@@ -211,7 +211,7 @@ def test_what_a_bar_names_can_do_no_harm(terminal: Terminal) -> None:
     """Case by case the name is in the bar: the work ends in the middle, so the last bar shows the step it was at."""
     cases = [{"query": "good", "skill": "csv-report"}, {"query": f"[red]a {EVIL} b", "skill": "nope"}]
     Path("evals.json").write_text(json.dumps(cases), encoding="utf-8")
-    ran = terminal("eval", "evals.json", both=True)
+    ran = terminal("eval", "evals.json", "--selector", "lexical", both=True)
     assert ran.status == 3
     assert "asking: [red]a \\x1b[2J" in ran.out
     assert "1/2" in ran.out
@@ -221,7 +221,7 @@ def test_what_a_bar_names_can_do_no_harm(terminal: Terminal) -> None:
 def test_a_long_name_does_not_break_the_line(terminal: Terminal) -> None:
     cases = [{"query": "good", "skill": "csv-report"}, {"query": "long " * 100, "skill": "nope"}]
     Path("evals.json").write_text(json.dumps(cases), encoding="utf-8")
-    ran = terminal("eval", "evals.json", both=True, columns=60)
+    ran = terminal("eval", "evals.json", "--selector", "lexical", both=True, columns=60)
     drawn = [row for row in OWN.sub("", ran.out.replace("\r", "\n")).splitlines() if BAR.search(row)]
     assert drawn
     assert max(map(len, drawn)) <= 60

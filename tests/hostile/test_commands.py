@@ -233,7 +233,10 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case(("check", f"x{EVIL}")),
     ),
     "preview": (Case(("preview", f"./{SKILLS}/evil", EVIL)), Case(("preview", EVIL))),
-    "eval": (Case(("eval", f"{SKILLS}/evil")), Case(("eval", f"e{IN_NAME}.json"), evals_elsewhere)),
+    "eval": (
+        Case(("eval", f"{SKILLS}/evil", "--selector", "lexical")),
+        Case(("eval", f"e{IN_NAME}.json", "--selector", "lexical"), evals_elsewhere),
+    ),
     "pack": (
         Case(("pack", f"{SKILLS}/evil"), seen=False),
         Case(("pack", "elsewhere/notes", "-o", f"out{IN_NAME}/x.skill"), source),
