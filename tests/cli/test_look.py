@@ -288,7 +288,7 @@ def test_with_the_extra_a_search_goes_by_meaning_once_it_is_prepared(command_wit
     command = command_with_encoder
     ran = command("search", "csv", "--json")
     assert (ran.data["mode"], ran.err) == ("words", "")
-    assert "with --prepare, once, it searches by meaning too" in command("search", "csv").err
+    assert "Not all skills are prepared, so words alone counted; with --prepare" in command("search", "csv").err
     ran = command("search", "--prepare")
     assert (ran.out, ran.err) == ("Prepared: searches among 6 skills go by words and meaning.\n", "")
     ran = command("search", "profile", "a", "csv", "--why")

@@ -34,5 +34,5 @@ def suggest_meaning(mode: SearchMode) -> str:
     if mode == "words+meaning":
         return ""
     if is_encoder_installed():
-        return "This searched by words alone; with --prepare, once, it searches by meaning too."
+        return "Not all skills are prepared, so words alone counted; with --prepare it searches by meaning too."
     return f"This searched by words alone; to search by meaning too, {explain_extra('semantic')}"

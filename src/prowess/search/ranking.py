@@ -30,7 +30,7 @@ _MAX_COUNTED_TERMS = 512  # of a whole document as a request, no more words than
 _LEAST_WEIGHT = 1e-6  # as in FTS5: a term that more than half of the rows have counts for nearly nothing
 WORDS_SHARE = 0.3
 """How much of a score comes from words where meaning counts too; the rest comes from the cosine."""
-LEAST_COSINE = 0.15
+LEAST_COSINE = 0.25
 """How near the meaning of a skill must be for a hit without a word in common."""
 MIXED_ROWS = 300
 """Rows with the best words, and rows with the nearest meaning, that are compared by both."""

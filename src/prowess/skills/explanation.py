@@ -16,7 +16,7 @@ def explain_skill(skill: Skill) -> tuple[str, ...]:
     places = {"url": "found on a site", "mcp": f"found on {skill.source_label}"}
     source = places.get(skill.origin, f"found in a {skill.origin}")
     place = f"found in the {skill.scope.value}'s folders" if skill.scope else source
-    sees = "models see it" if skill.model_invocable else "models do not see it: disable-model-invocation is set"
+    sees = "models may use it" if skill.model_invocable else "models do not see it: disable-model-invocation is set"
     calls = "people may call it" if skill.user_invocable else "people may not call it: user-invocable is false"
     return (place, sees, calls)
 

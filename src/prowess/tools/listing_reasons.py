@@ -79,6 +79,8 @@ class ListingReasons(Mapping[str, str]):
         """Return why a skill is shown for which no request was the reason."""
         if self._choice.how == "picked":
             return "picked by the selector"
+        if self._report.omitted:
+            return "no request has chosen skills, so as many are listed as fit the budget"
         return "everything is listed" if self._report.budget is None or self._report.is_cut else "everything fits"
 
     def _explain_left_out(self, name: str) -> str:
