@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import prowess
+from prowess.search.library_index import LibraryIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -145,6 +146,43 @@ def test_after_a_change_words_must_do_until_the_next_preparation(
         catalog.search("kitten", semantic=encoder)
     catalog.prepare_search(semantic=encoder)
     assert find(catalog, "kitten", encoder) == ["cats"]
+
+
+def test_a_skill_that_changed_after_the_scan_is_not_ranked_among_the_vectors_of_others(
+    library: Path, write: Write, settle: Callable[[], None], encoder: TopicEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "prowess_retriever", FakeModule(lambda: encoder))
+    settle()
+    catalog = prowess.scan(library)
+    assert catalog.prepare_search() == "words+meaning"
+    write("cats", "Feeds cats.", "Open a tin of tuna, and brush the kitten.\n")
+    hits = catalog.search("kitten dogs")
+    assert (hits.mode, {hit.why for hit in hits}) == ("words", {"words: kitten", "words: dogs"})
+    with pytest.raises(prowess.SourceError, match="prepare_search"):
+        catalog.search("kitten dogs", semantic=True)
+
+
+def test_a_row_that_another_catalogue_writes_during_a_search_is_not_ranked_among_the_vectors_of_others(
+    library: Path, write: Write, encoder: TopicEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = prowess.scan(library)
+    catalog.prepare_search(semantic=encoder)
+    is_prepared = LibraryIndex.is_prepared
+
+    def change_after_check(index: LibraryIndex, name: str) -> bool:
+        answer = is_prepared(index, name)
+        monkeypatch.undo()
+        write("cats", "Feeds cats.", "Open a tin of tuna, and brush the kitten.\n")
+        prowess.scan(library).search("cats", semantic=False)
+        return answer
+
+    def encode_requests(texts: Sequence[str]) -> NDArray[np.float32]:
+        monkeypatch.setattr(LibraryIndex, "is_prepared", change_after_check)
+        return TopicEncoder.encode_requests(encoder, texts)
+
+    encoder.encode_requests = encode_requests  # type: ignore[method-assign]
+    with pytest.raises(prowess.SourceError, match="prepare_search"):
+        catalog.search("kitten dogs", semantic=encoder)
 
 
 def test_a_skill_that_goes_leaves_the_others_prepared(library: Path, encoder: TopicEncoder) -> None:
@@ -328,4 +366,4 @@ def test_the_lexical_selector_goes_by_words_where_meaning_is_prepared(
     assert lexical.select("puppy tuna", catalog.skills) == ["cats"]
     assert [hit.name for hit in rank("puppy tuna", 3)] == ["cats", "dogs"]
     (result,) = prowess.evaluate([prowess.EvalCase("cats and a leash", "maps")], catalog, selector=lexical).results
-    assert [rival.why for rival in result.ahead] == ["words: cats", "words: leash"], "nothing else was a reason"
+    assert {rival.why for rival in result.ahead} == {"words: cats", "words: leash"}, "nothing else was a reason"
