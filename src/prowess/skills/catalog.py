@@ -343,6 +343,8 @@ class Catalog:
         ``None`` stands for every name. Skills that ``among`` does not name never take the places of others.
         """
         check_text(query, "query")
+        if not isinstance(limit, int) or isinstance(limit, bool):
+            raise_bad_argument("limit", "is a whole number", limit)
         _check_semantic(semantic)
         ranking = library_search.rank_library(self._open_index(), query, among, limit, semantic)
         hits = (search_hits.SearchHit(self._by_name[name], score, why) for name, score, why in ranking.skills)
