@@ -341,6 +341,24 @@ def test_an_encoder_that_cannot_be_loaded_is_told_once_and_words_must_do(
     assert caught.value.code == "encoder-failed"
 
 
+def test_an_encoder_that_fails_on_a_request_is_told_once_and_words_must_do(
+    library: Path, encoder: TopicEncoder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def encode_requests(texts: Sequence[str]) -> NDArray[np.float32]:
+        raise RuntimeError(f"no memory for {len(texts)} request")
+
+    monkeypatch.setitem(sys.modules, "prowess_retriever", FakeModule(lambda: encoder))
+    catalog = prowess.scan(library)
+    catalog.prepare_search()
+    encoder.encode_requests = encode_requests  # type: ignore[method-assign]
+    with caplog.at_level(logging.WARNING, logger="prowess"):
+        hits = [catalog.search("tuna") for _ in range(2)]
+    assert [(one.mode, one[0].name) for one in hits] == [("words", "cats")] * 2
+    assert caplog.text.count("the encoder 'topics' failed: RuntimeError: no memory for 1 request") == 1
+    with pytest.raises(RuntimeError, match="no memory"):
+        catalog.search("tuna", semantic=True)
+
+
 def test_models_selectors_and_evals_search_by_what_is_prepared(
     library: Path, encoder: TopicEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,7 +83,10 @@ def rank_library(
     request = _Request(split_request(text), among, limit)
     encoder = preparation.find_prepared_encoder(index, semantic) if _may_use_meaning(index, semantic) else None
     if encoder is not None and request.words:
-        request.vector, request.encoder = encoder.encode_requests([text])[0], encoder.name
+        is_auto = semantic == "auto"
+        request.vector = preparation.encode_or_warn(encoder, text) if is_auto else encoder.encode_requests([text])[0]
+        request.encoder = encoder.name
+        encoder = None if request.vector is None else encoder
     matches = index.run(lambda: _rank(index, request)) if request.words and limit > 0 else []
     if encoder is not None and request.words and request.vector is None:
         # The file was damaged or changed since: the vectors that were there a moment ago are not there any more.
