@@ -195,6 +195,14 @@ MISTAKES: dict[str, tuple[Mistake, str]] = {
         lambda p, catalog, _: p.Toolset(p.Session(catalog), ["prowess"]),
         "dialect is a text, not the list ['prowess']",
     ),
+    "a limit of a search that is no number": (
+        lambda _, catalog, __: catalog.search("pdf", "5"),
+        "limit is a whole number, not the text '5'",
+    ),
+    "a limit of a search that is no whole number": (
+        lambda _, catalog, __: catalog.search("pdf", 1.5),
+        "limit is a whole number, not the float 1.5",
+    ),
     "a query of a search that is no text": (
         lambda _, catalog, __: catalog.search(5),
         "query is a text, not the int 5",

@@ -100,6 +100,12 @@ def check_number(given: object, argument: str) -> None:
         raise_bad_argument(argument, "is a whole number", given)
 
 
+def check_integer(given: object, argument: str) -> None:
+    """Raise ``SourceError`` unless the value is a whole number; it may be below 0."""
+    if not isinstance(given, int) or isinstance(given, bool):
+        raise_bad_argument(argument, "is a whole number", given)
+
+
 def check_count(given: object, argument: str, *, optional: bool = False) -> None:
     """Raise ``SourceError`` unless the value is a whole number from 0, or ``None`` where that is ``optional``."""
     if optional and given is None:

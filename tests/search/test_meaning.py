@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import prowess
+from prowess.search.library_index import LibraryIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -145,6 +146,43 @@ def test_after_a_change_words_must_do_until_the_next_preparation(
         catalog.search("kitten", semantic=encoder)
     catalog.prepare_search(semantic=encoder)
     assert find(catalog, "kitten", encoder) == ["cats"]
+
+
+def test_a_skill_that_changed_after_the_scan_is_not_ranked_among_the_vectors_of_others(
+    library: Path, write: Write, settle: Callable[[], None], encoder: TopicEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "prowess_retriever", FakeModule(lambda: encoder))
+    settle()
+    catalog = prowess.scan(library)
+    assert catalog.prepare_search() == "words+meaning"
+    write("cats", "Feeds cats.", "Open a tin of tuna, and brush the kitten.\n")
+    hits = catalog.search("kitten dogs")
+    assert (hits.mode, {hit.why for hit in hits}) == ("words", {"words: kitten", "words: dogs"})
+    with pytest.raises(prowess.SourceError, match="prepare_search"):
+        catalog.search("kitten dogs", semantic=True)
+
+
+def test_a_row_that_another_catalogue_writes_during_a_search_is_not_ranked_among_the_vectors_of_others(
+    library: Path, write: Write, encoder: TopicEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = prowess.scan(library)
+    catalog.prepare_search(semantic=encoder)
+    is_prepared = LibraryIndex.is_prepared
+
+    def change_after_check(index: LibraryIndex, name: str) -> bool:
+        answer = is_prepared(index, name)
+        monkeypatch.undo()
+        write("cats", "Feeds cats.", "Open a tin of tuna, and brush the kitten.\n")
+        prowess.scan(library).search("cats", semantic=False)
+        return answer
+
+    def encode_requests(texts: Sequence[str]) -> NDArray[np.float32]:
+        monkeypatch.setattr(LibraryIndex, "is_prepared", change_after_check)
+        return TopicEncoder.encode_requests(encoder, texts)
+
+    encoder.encode_requests = encode_requests  # type: ignore[method-assign]
+    with pytest.raises(prowess.SourceError, match="prepare_search"):
+        catalog.search("kitten dogs", semantic=encoder)
 
 
 def test_a_skill_that_goes_leaves_the_others_prepared(library: Path, encoder: TopicEncoder) -> None:
@@ -301,6 +339,24 @@ def test_an_encoder_that_cannot_be_loaded_is_told_once_and_words_must_do(
     with pytest.raises(prowess.SourceError, match="the weights are damaged") as caught:
         prowess.scan(library).search("tuna", semantic=True)
     assert caught.value.code == "encoder-failed"
+
+
+def test_an_encoder_that_fails_on_a_request_is_told_once_and_words_must_do(
+    library: Path, encoder: TopicEncoder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def encode_requests(texts: Sequence[str]) -> NDArray[np.float32]:
+        raise RuntimeError(f"no memory for {len(texts)} request")
+
+    monkeypatch.setitem(sys.modules, "prowess_retriever", FakeModule(lambda: encoder))
+    catalog = prowess.scan(library)
+    catalog.prepare_search()
+    encoder.encode_requests = encode_requests  # type: ignore[method-assign]
+    with caplog.at_level(logging.WARNING, logger="prowess"):
+        hits = [catalog.search("tuna") for _ in range(2)]
+    assert [(one.mode, one[0].name) for one in hits] == [("words", "cats")] * 2
+    assert caplog.text.count("the encoder 'topics' failed: RuntimeError: no memory for 1 request") == 1
+    with pytest.raises(RuntimeError, match="no memory"):
+        catalog.search("tuna", semantic=True)
 
 
 def test_models_selectors_and_evals_search_by_what_is_prepared(

@@ -131,6 +131,8 @@ def _find_folder() -> str:
         cache = default_cache_dir()
         folder = os.path.join(cache, _FOLDER)
         if not os.path.isdir(folder):
+            if os.path.lexists(cache) and not is_private_folder(cache):
+                return ""
             write.make_folders(folder, 0o700)
     except (OSError, ValueError, RuntimeError):  # RuntimeError: nobody knows where the home folder is
         return ""

@@ -172,14 +172,14 @@ class LibraryIndex:
 
     def get_counts(self) -> TermCounts:
         """How many rows have a word, as far as it was asked for since the rows have changed."""
-        state = self._get_generations()
+        state = self.get_generations()
         if self._counts[0] != state:
             self._counts = (state, {})
         return self._counts[1]
 
     def get_vectors(self, encoder: str) -> VectorTable:
         """The vectors of all rows that have one of this encoder; they stay in memory until the rows change."""
-        state = (encoder, *self._get_generations())
+        state = (encoder, *self.get_generations())
         if self._table[0] != state or self._table[1] is None:
             packed = [
                 ((number, row_id), vector)
@@ -189,7 +189,8 @@ class LibraryIndex:
             self._table = (state, vectors.VectorTable(packed))
         return self._table[1]  # type: ignore[return-value]
 
-    def _get_generations(self) -> tuple[int, ...]:
+    def get_generations(self) -> tuple[int, ...]:
+        """The generations of the databases: equal as long as their rows are the same."""
         return tuple(database.generation for database in self.databases)
 
     def list_encoders(self) -> list[str]:
@@ -204,7 +205,7 @@ class LibraryIndex:
         is_noted = first.is_checked(fingerprint, encoder)
         if is_noted and len(self.databases) == 1:
             return True
-        state = (encoder, *self._get_generations())
+        state = (encoder, *self.get_generations())
         if (state == self._unprepared and not is_noted) or self.find_vectorless_rows(encoder):
             self._unprepared = state
             return False

@@ -83,7 +83,10 @@ def rank_library(
     request = _Request(split_request(text), among, limit)
     encoder = preparation.find_prepared_encoder(index, semantic) if _may_use_meaning(index, semantic) else None
     if encoder is not None and request.words:
-        request.vector, request.encoder = encoder.encode_requests([text])[0], encoder.name
+        is_auto = semantic == "auto"
+        request.vector = preparation.encode_or_warn(encoder, text) if is_auto else encoder.encode_requests([text])[0]
+        request.encoder = encoder.name
+        encoder = None if request.vector is None else encoder
     matches = index.run(lambda: _rank(index, request)) if request.words and limit > 0 else []
     if encoder is not None and request.words and request.vector is None:
         # The file was damaged or changed since: the vectors that were there a moment ago are not there any more.
@@ -102,13 +105,16 @@ def _rank(index: LibraryIndex, request: _Request) -> list[_Match]:
     index.bring_up_to_date()
     if not index.databases:
         return []
-    if request.vector is not None and not index.is_prepared(request.encoder):
-        request.vector = None
-        return []
     depth = request.limit + _SPARE_ROWS
     may_refresh = True
     while True:
-        found = _match_rows(index, request, depth)
+        generations = () if request.vector is None else index.get_generations()
+        if request.vector is not None and not index.is_prepared(request.encoder):
+            request.vector = None
+            return []
+        found = _match_rows(index, request, depth, generations)
+        if found is None:
+            continue
         hits, changed = _check_matches(index.library, found.matches, request.limit)
         has_moved = may_refresh and any(index.library.has_changed(row.key, row.state) for row in found.namesakes)
         if may_refresh and (changed or has_moved):
@@ -136,9 +142,12 @@ class _Found:
         self.namesakes = namesakes
 
 
-def _match_rows(index: LibraryIndex, request: _Request, depth: int) -> _Found:
-    """Rank at least ``depth`` rows."""
+def _match_rows(index: LibraryIndex, request: _Request, depth: int, generations: tuple[int, ...]) -> _Found | None:
+    """Rank at least ``depth`` rows; ``None`` when meaning counts and the rows are not of these generations any more."""
     with index.read():
+        # Another process may have written a row without a vector since: then half of the vectors would count.
+        if request.vector is not None and index.get_generations() != generations:
+            return None
         ranking = WordRanking(
             index.databases, request.words, index.library.limits.max_request_terms, index.get_counts()
         )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from prowess.search.encoder import Encoder
     from prowess.search.index_database import IndexRow
     from prowess.search.library_index import LibraryIndex
+    from prowess.search.vectors import Vectors
 else:  # numpy is there only where an encoder is
     vectors = OnDemand("prowess.search.vectors")
 
@@ -90,9 +91,23 @@ def _load_or_warn() -> Encoder | None:
     try:
         return load_installed_encoder()
     except SourceError as error:
-        if error.message not in _warned_errors:
-            import logging  # noqa: PLC0415 - only when something is wrong
-
-            _warned_errors.add(error.message)
-            logging.getLogger("prowess").warning("searching by words alone: %s", error.message)
+        _warn_once(error.message)
         return None
+
+
+def encode_or_warn(encoder: Encoder, request: str) -> Vectors | None:
+    """Return the vector of a request. Where the installed encoder fails, the log says so once, and words must do."""
+    try:
+        vector: Vectors = encoder.encode_requests([request])[0]
+    except Exception as error:  # noqa: BLE001 - an optional part, without which every search works
+        _warn_once(f"the encoder {encoder.name!r} failed: {type(error).__name__}: {error}")
+        return None
+    return vector
+
+
+def _warn_once(message: str) -> None:
+    if message not in _warned_errors:
+        import logging  # noqa: PLC0415 - only when something is wrong
+
+        _warned_errors.add(message)
+        logging.getLogger("prowess").warning("searching by words alone: %s", message)
