@@ -232,6 +232,8 @@ class SessionState:
 
     def read_latest_shown(self, place: str) -> ShownList | None:
         """Return the list of a place that changed last, whatever its budget; ``None`` where there is none."""
+        if not self._shown:
+            return None
         return next((shown for (other, _), shown in reversed(self._shown.items()) if other == place), None)
 
     def replace_shown(self, place: str, budget: int, old: ShownList | None, new: ShownList) -> bool:

@@ -50,11 +50,10 @@ class SkillListing:
         check_text(query, "query")
         if self.selector is None or not self._counts_in(room):
             return ListingChoice()
-        turn = self._open_turn(room)
         # Fast path of the bench row "prompt() and tools() again": nothing was shown yet, and nothing is asked for.
-        if isinstance(self.selector, AutoSelector) and not (query or turn.has_shown()):
+        if not query and isinstance(self.selector, AutoSelector) and self.state.read_latest_shown(room.place) is None:
             return ListingChoice(budget=self.selector.budget_in(room))
-        skills = self.state.eligible_skills("")
+        turn, skills = self._open_turn(room), self.state.eligible_skills("")
         if allowed is not None and find_auto_selector(self.selector) is not None:
             skills = skills.keep_names(allowed)
         picked = ask_selector(self.selector, query, skills, self._report_selector_error, turn)
