@@ -728,3 +728,16 @@ def test_whatever_happens_nothing_that_was_shown_is_taken_away_or_moves(budget: 
         chosen = [name for name in names if not reasons[name].startswith(("everything", "no request", "shown while"))]
         order += [name for name in chosen if name not in order]
     assert order
+
+
+def test_an_active_skill_is_listed_before_any_request_although_not_all_fit() -> None:
+    skills = [
+        prowess.parse_skill(f"---\nname: skill-{number:04}\ndescription: Number {number}.\n---\nDo it.\n").skill
+        for number in range(2_000)
+    ]
+    session = prowess.Session(prowess.Catalog(skills))
+    toolset = prowess.Toolset(session)
+    assert "skill-1999" not in toolset.prompt()
+    session.activate("skill-1999")
+    assert "skill-1999" in toolset.prompt()
+    assert toolset.report().shown[0] == "skill-1999"

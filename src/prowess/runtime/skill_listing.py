@@ -51,8 +51,9 @@ class SkillListing:
         if self.selector is None or not self._counts_in(room):
             return ListingChoice()
         # Fast path of the bench row "prompt() and tools() again": nothing was shown yet, and nothing is asked for.
-        if not query and isinstance(self.selector, AutoSelector) and self.state.read_latest_shown(room.place) is None:
-            return ListingChoice(budget=self.selector.budget_in(room))
+        auto = self.selector if isinstance(self.selector, AutoSelector) and not query else None
+        if auto is not None and not self.state.visible_entries() and self.state.read_latest_shown(room.place) is None:
+            return ListingChoice(budget=auto.budget_in(room))
         turn, skills = self._open_turn(room), self.state.eligible_skills("")
         if allowed is not None and find_auto_selector(self.selector) is not None:
             skills = skills.keep_names(allowed)

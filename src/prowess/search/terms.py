@@ -60,11 +60,12 @@ def _compound() -> re.Pattern[str]:
 
 @cache
 def _unspaced_run() -> re.Pattern[str]:
-    """The pattern of characters that are written without blanks between words: kana, Chinese characters, Hangul.
+    """The pattern of characters that are written without blanks between words.
 
-    It is compiled on first use, which takes as long as a search in English.
+    These are kana, Chinese characters, Hangul, and the scripts of Thai, Lao, Burmese and Khmer. The pattern
+    is compiled on first use, which takes as long as a search in English.
     """
-    return re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+    return re.compile("[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 
 
 def _write_pairs(run: re.Match[str]) -> str:

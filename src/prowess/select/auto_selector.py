@@ -95,10 +95,14 @@ class AutoSelector:
         """
         candidates, turn = self._plain_lists.get_candidates(skills), turn or ListingTurn(LineRoom())
         query, budget = query.strip(), self.budget_in(turn.room)
-        # Without a request nothing can be chosen yet, and the budget shortens a listing of everything.
-        if not (query or turn.has_shown()) or turn.room.fits(candidates, budget):
+        if turn.room.fits(candidates, budget):
             return turn.show_all(candidates, budget, is_request=bool(query))
         required = {name: why for name, why in turn.find_required().items() if name in candidates.by_name}
+        if not (query or turn.has_shown()):
+            # Without a request nothing can be chosen yet, and the budget shortens a listing of everything from its end.
+            everything = turn.show_all(candidates, budget, is_request=False)
+            first = tuple(candidates.by_name[name] for name in required)
+            return (*first, *(skill for skill in everything if skill.name not in required)) if first else everything
         request = ListingRequest(required=required)
         if query:
             brief = is_brief_request(query)
