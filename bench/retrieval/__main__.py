@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -33,6 +34,8 @@ _ERRORS = "± is the standard error, over groups of requests that share a right 
 
 def main(arguments: list[str]) -> int:
     options = _parse_options(arguments)
+    # A run that is ended from outside must not leave its libraries behind: they are hundreds of megabytes.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     if not FOLDER.is_dir():
         print("Skipped: there is no ../shared/retrieval beside the checkout, so there are no labelled requests.")
         return 0
@@ -116,7 +119,10 @@ def _report_costs(
     for size in options.sizes:
         _say(f"Measuring search in a library of {size:,} skills.")
         library = costs.make_library(folder, skills, size)
-        rows += costs.measure_library(library, requests, options.rounds, with_meaning=meaning.is_installed)
+        measured = costs.measure_library(library, requests, options.rounds, with_meaning=meaning.is_installed)
+        for row in measured:  # the next size takes long, and whoever waits or gives up has these
+            _say("  ".join(filter(None, row.cells())))
+        rows += measured
         library.remove()
     if meaning.is_installed:
         rows += costs.measure_encoding(folder, skills)
