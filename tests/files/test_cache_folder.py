@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from prowess.files.cache_folder import _linux_cache_dir, _system_cache_dir, default_cache_dir, is_private_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_the_variable_names_the_folder(tmp_path: Path) -> None:
