@@ -147,6 +147,18 @@ def test_after_a_change_words_must_do_until_the_next_preparation(
     assert find(catalog, "kitten", encoder) == ["cats"]
 
 
+def test_a_change_that_only_a_hit_shows_ends_the_search_by_meaning(
+    library: Path, write: Write, encoder: TopicEncoder
+) -> None:
+    catalog = prowess.scan(library)
+    catalog.prepare_search(semantic=encoder)
+    assert find(catalog, "puppy", encoder) == ["dogs"]
+    write("dogs", "Walks dogs.", "Take a kitten.\n")
+    with pytest.raises(prowess.SourceError, match="not prepared"):
+        catalog.search("puppy", semantic=encoder)
+    assert [hit.name for hit in catalog.search("kitten", semantic=False)] == ["dogs"]
+
+
 def test_a_skill_that_goes_leaves_the_others_prepared(library: Path, encoder: TopicEncoder) -> None:
     prowess.scan(library).prepare_search(semantic=encoder)
     (library / "dogs" / "SKILL.md").unlink()

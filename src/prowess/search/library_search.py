@@ -86,7 +86,7 @@ def rank_library(
         request.vector, request.encoder = encoder.encode_requests([text])[0], encoder.name
     matches = index.run(lambda: _rank(index, request)) if request.words and limit > 0 else []
     if encoder is not None and request.words and request.vector is None:
-        # The file was damaged or changed since: the vectors that were there a moment ago are not there any more.
+        # A skill has changed since, or the file of the index is a new one: a skill has no vector any more.
         return rank_library(index, text, among, limit, semantic)
     explainer = _Explainer(index, request.words, matches)
     skills = [(match.name, match.score, explainer.make_reason(match)) for match in matches]
@@ -102,12 +102,12 @@ def _rank(index: LibraryIndex, request: _Request) -> list[_Match]:
     index.bring_up_to_date()
     if not index.databases:
         return []
-    if request.vector is not None and not index.is_prepared(request.encoder):
-        request.vector = None
-        return []
     depth = request.limit + _SPARE_ROWS
     may_refresh = True
     while True:
+        if request.vector is not None and not index.is_prepared(request.encoder):
+            request.vector = None
+            return []
         found = _match_rows(index, request, depth)
         hits, changed = _check_matches(index.library, found.matches, request.limit)
         has_moved = may_refresh and any(index.library.has_changed(row.key, row.state) for row in found.namesakes)
