@@ -50,6 +50,14 @@ def database(cache: Path) -> Path:
     return path
 
 
+def read_names(cache: Path) -> list[str]:
+    """The names in the index."""
+    connection = sqlite3.connect(database(cache))
+    names = [name for (name,) in connection.execute("SELECT name FROM skills ORDER BY name")]
+    connection.close()
+    return names
+
+
 # -- what is in it -----------------------------------------------------------------------------------------------------
 
 
@@ -178,17 +186,21 @@ def test_only_what_has_changed_is_read_again(
     assert reads * 5 == all_reads * 2 > 0
 
 
-def test_a_file_that_was_just_written_is_read_again_at_the_next_search(write: Write, tmp_path: Path) -> None:
+def test_a_file_that_was_just_written_is_read_again_at_the_next_search(
+    write: Write, tmp_path: Path, settle: Callable[[], None], opened: list[str]
+) -> None:
     # Two changes within one tick of the clock can leave equal times, so such a file may not pass for the one before.
-    path = write("one", body="Paint the fence.\n")
-    catalog = prowess.scan(tmp_path / "skills")
-    assert find(catalog, "fence") == ["one"]
-    info = path.stat()
-    with path.open("r+", encoding="utf-8") as file:
-        file.seek(path.read_text(encoding="utf-8").index("fence"))
-        file.write("tower")
-    os.utime(path, ns=(info.st_atime_ns, info.st_mtime_ns))
-    assert find(prowess.scan(tmp_path / "skills"), "tower") == ["one"]
+    write("one", body="Paint the fence.\n")
+    assert find(prowess.scan(tmp_path / "skills"), "fence") == ["one"]
+    reads = []
+    for _ in range(2):
+        catalog = prowess.scan(tmp_path / "skills")
+        settle()
+        opened.clear()
+        assert find(catalog, "fence") == ["one"]
+        reads.append(len([path for path in opened if path.startswith(str(tmp_path / "skills"))]))
+    assert reads[0] > 0
+    assert reads[1] == 0
 
 
 def test_two_libraries_have_two_indexes(write: Write, tmp_path: Path, cache: Path) -> None:
@@ -251,6 +263,21 @@ def test_a_removed_skill_is_not_returned(library: Path) -> None:
     assert find(prowess.scan(library), "cats tuna leash") == ["dogs"]
 
 
+def test_the_index_forgets_what_is_gone(library: Path, cache: Path) -> None:
+    shutil.rmtree(library / "cats")
+    assert find(prowess.scan(library), "leash") == ["dogs"]
+    assert read_names(cache) == ["dogs", "maps"]
+
+
+def test_a_skill_that_comes_back_as_it_was_is_found_again(library: Path) -> None:
+    catalog = prowess.scan(library)
+    (library / "cats").rename(library.parent / "away")
+    assert find(catalog, "tuna") == []
+    (library.parent / "away").rename(library / "cats")
+    assert find(prowess.scan(library), "tuna") == ["cats"]
+    assert find(catalog, "tuna") == ["cats"]
+
+
 def test_a_skill_whose_file_lost_its_head_is_not_returned(library: Path) -> None:
     catalog = prowess.scan(library)
     (library / "cats" / "SKILL.md").write_text("Feeds cats.\n", encoding="utf-8")
@@ -268,9 +295,9 @@ def test_a_skill_behind_a_link_is_found_when_the_folder_of_the_link_has_moved(
     library: Path, tmp_path: Path, write: Write, settle: Callable[[], None]
 ) -> None:
     write("inner", "Holds others.", "Take a ladder.\n")
+    settle()
     (library / "inner").rename(tmp_path / "elsewhere")
     (library / "inner").symlink_to(tmp_path / "elsewhere")
-    settle()
     assert find(prowess.scan(library, follow_links=True), "ladder") == ["inner"]
     (tmp_path / "elsewhere").rename(tmp_path / "moved")
     (library / "inner").unlink()
@@ -278,6 +305,15 @@ def test_a_skill_behind_a_link_is_found_when_the_folder_of_the_link_has_moved(
     catalog = prowess.scan(library, follow_links=True)
     assert find(catalog, "ladder") == ["inner"]
     assert catalog.search("ladder")[0].skill.real_folder == str(tmp_path / "moved")
+
+
+def test_two_names_of_one_file_are_one_hit(tmp_path: Path, put: Write) -> None:
+    first, second = (tmp_path / "skills" / name for name in "ab")
+    put("skills/a/cats", body="Open a tin of tuna.\n")
+    (second / "cats").mkdir(parents=True)
+    (second / "cats" / "SKILL.md").hardlink_to(first / "cats" / "SKILL.md")
+    for catalog in (prowess.scan(first, second), prowess.scan(second, first), prowess.scan(first, second)):
+        assert find(catalog, "tuna") == ["cats"]
 
 
 def test_a_changed_namesake_in_another_folder_is_not_looked_at_again_and_again(
@@ -352,10 +388,7 @@ def test_two_catalogues_of_different_age_share_one_index(library: Path, write: W
         assert find(new, "seeds") == ["birds"]
         assert find(old, "salmon") == ["cats"]
         assert find(old, "tuna") == find(old, "seeds") == find(old, "compass") == []
-    with sqlite3.connect(database(cache)) as connection:
-        names = [name for (name,) in connection.execute("SELECT name FROM skills ORDER BY name")]
-    connection.close()
-    assert names == ["birds", "cats", "dogs"]
+    assert read_names(cache) == ["birds", "cats", "dogs"]
 
 
 def test_catalogues_of_different_age_stop_writing_once_both_agree_with_the_files(

@@ -185,6 +185,18 @@ def test_a_row_that_another_catalogue_writes_during_a_search_is_not_ranked_among
         catalog.search("kitten dogs", semantic=encoder)
 
 
+def test_a_change_that_only_a_hit_shows_ends_the_search_by_meaning(
+    library: Path, write: Write, encoder: TopicEncoder
+) -> None:
+    catalog = prowess.scan(library)
+    catalog.prepare_search(semantic=encoder)
+    assert find(catalog, "puppy", encoder) == ["dogs"]
+    write("dogs", "Walks dogs.", "Take a kitten.\n")
+    with pytest.raises(prowess.SourceError, match="not prepared"):
+        catalog.search("puppy", semantic=encoder)
+    assert [hit.name for hit in catalog.search("kitten", semantic=False)] == ["dogs"]
+
+
 def test_a_skill_that_goes_leaves_the_others_prepared(library: Path, encoder: TopicEncoder) -> None:
     prowess.scan(library).prepare_search(semantic=encoder)
     (library / "dogs" / "SKILL.md").unlink()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import sqlite3
 import threading
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,6 +19,7 @@ from tests.fork_server import ForkServer, fork_server_for
 from tests.search.search_process import write_skill
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from random import Random
 
 SEARCHING = 8
@@ -31,9 +33,10 @@ def processes() -> ForkServer:
 
 
 @pytest.fixture
-def library(tmp_path: Path) -> Path:
+def library(tmp_path: Path, settle: Callable[[], None]) -> Path:
     for name in STEADY:
         write_skill(tmp_path / "skills", name, f"word{name.replace('-', '')}")
+    settle()
     return tmp_path / "skills"
 
 
@@ -85,7 +88,10 @@ def test_processes_that_meet_a_library_without_an_index_build_one_together(
     (tmp_path / "stop").touch()
     with Searching(processes, library, tmp_path / "stop"):
         pass
-    assert len(list((cache / "search").glob("*.db"))) == 1
+    (database,) = (cache / "search").glob("*.db")
+    connection = sqlite3.connect(database)
+    assert connection.execute("SELECT number FROM generations").fetchone() == (len(STEADY),)  # each was written once
+    connection.close()
 
 
 # -- dying -------------------------------------------------------------------------------------------------------------

@@ -138,10 +138,10 @@ def test_a_deleted_index_is_built_again_in_silence(
 def test_a_pointer_that_leads_elsewhere_is_not_followed(library: Path, cache: Path, tmp_path: Path) -> None:
     assert_search_works(library)
     (pointer,) = (path for path in (cache / "search").iterdir() if not path.suffix)
-    outside = tmp_path / f"{pointer.name}-0000000000000000.db"
+    outside = tmp_path / "x.db"
     database(cache).rename(outside)
     before = outside.read_bytes()
-    for text in (f"{pointer.name}-/../../{outside.name}", str(outside), "x" * 100, ""):
+    for text in (f"../../{outside.name}", f"{pointer.name}-/../../../x.db", str(outside), "x" * 100, ""):
         pointer.write_text(text, encoding="utf-8")
         assert_search_works(library)
         assert outside.read_bytes() == before

@@ -32,7 +32,9 @@ def _linux_cache_dir() -> str:
     if sys.platform != "linux" or "ANDROID_DATA" in os.environ:
         return ""
     folder = os.environ.get("XDG_CACHE_HOME") or os.environ.get("HOME", "") + "/.cache"
-    is_plain = folder.startswith("/") and folder != "/.cache" and folder == os.path.normpath(folder)
+    is_plain = (
+        folder[:1] == "/" != folder[1:2] and folder not in {"/", "/.cache"} and folder == os.path.normpath(folder)
+    )
     return os.path.join(folder, "prowess") if is_plain else ""
 
 

@@ -55,34 +55,38 @@ class WriteResult(NamedTuple):
     """How many rows were added, replaced or removed; the generation of the index has grown by as many."""
     settled: bool
     """False when one of the files is so new that its next change might not be noticed."""
+    complete: bool
+    """False when one of the skills is gone: as it was, it could come back, and has no row then."""
 
 
-def update_index(database: IndexDatabase, library: Library, fingerprint: bytes) -> None:
+def update_index(database: IndexDatabase, library: Library, fingerprint: bytes) -> int:
     """Bring the rows of a file up to date, and note that they are those of the catalogue with this fingerprint.
 
+    Return the generation up to which this process need not compare the rows again, -1 when it must do so each time.
     Raises ``DATABASE_ERRORS`` when the file cannot be written. What was written before that stays, and is right.
     """
     looked_at: set[bytes] = set()
-    settled = True
+    settled = complete = True
     for _ in range(_MAX_ROUNDS):
         changes = find_changes(database, library)
         outdated = [skill for skill in changes.outdated if skill.key not in looked_at]
         result = write_rows(database, library, outdated)
         looked_at.update(skill.key for skill in outdated)
-        settled = settled and result.settled
+        settled, complete = settled and result.settled, complete and result.complete
         with database.write():
             for key in changes.gone:
                 database.drop_row(key)
             if database.generation != changes.generation + result.written + len(changes.gone):
                 continue  # another process has written meanwhile, so the rows are compared again
-            if settled:
+            if settled and complete:
                 database.mark_checked(fingerprint)
-            return
+            return database.generation if settled else -1
+    return -1
 
 
 def write_rows(database: IndexDatabase, library: Library, skills: Sequence[LibrarySkill]) -> WriteResult:
     """Read the skills again, and write the rows of those whose row is not what was read."""
-    written, settled = 0, True
+    written, settled, complete = 0, True, True
     parts = [skills[start : start + _ROWS_PER_WRITE] for start in range(0, len(skills), _ROWS_PER_WRITE)]
     for part in report_steps(parts, lambda part: f"indexing {part[0].name}"):
         with database.write():
@@ -90,7 +94,8 @@ def write_rows(database: IndexDatabase, library: Library, skills: Sequence[Libra
                 text = library.read_text(skill.name)
                 written += _write_row(database, skill.key, text)
                 settled = settled and (text is None or text.settled)
-    return WriteResult(written, settled)
+                complete = complete and text is not None
+    return WriteResult(written, settled, complete)
 
 
 def _write_row(database: IndexDatabase, key: bytes, text: SkillText | None) -> bool:

@@ -42,7 +42,9 @@ class LibraryIndex:
         self._source = IndexFile(places, skills.limits) if places else None
         self._is_open = False
         self._version = -1
-        self._compared_generation = -1
+        self._checked = self._compared = (-1, -1)
+        """The version of the library and the generation of the file of which the file says, or a comparison of all rows
+        has shown, that they agree."""
         self._is_replaced = False
         self._may_write = True
         """False once the file could not be written: what it lacks is in memory from then on."""
@@ -103,12 +105,15 @@ class LibraryIndex:
             self._put_in_memory(self.library.list_unkept())
         if self._file is None or not self._may_write:
             return
+        state = (self._version, self._file.generation)
+        if state == self._compared or (state == self._checked and not has_moved):
+            return
         fingerprint = self.library.make_fingerprint()
-        if self._file.is_checked(fingerprint) and (not has_moved or self._file.generation == self._compared_generation):
+        if self._file.is_checked(fingerprint) and not has_moved:
+            self._checked = state
             return
         try:
-            index_update.update_index(self._file, self.library, fingerprint)
-            self._compared_generation = self._file.generation
+            self._compared = (self._version, index_update.update_index(self._file, self.library, fingerprint))
         except DATABASE_ERRORS as error:
             if is_damage_error(error):
                 raise

@@ -89,7 +89,7 @@ def rank_library(
         encoder = None if request.vector is None else encoder
     matches = index.run(lambda: _rank(index, request)) if request.words and limit > 0 else []
     if encoder is not None and request.words and request.vector is None:
-        # The file was damaged or changed since: the vectors that were there a moment ago are not there any more.
+        # A skill has changed since, or the file of the index is a new one: a skill has no vector any more.
         return rank_library(index, text, among, limit, semantic)
     explainer = _Explainer(index, request.words, matches)
     skills = [(match.name, match.score, explainer.make_reason(match)) for match in matches]
