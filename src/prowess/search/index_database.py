@@ -268,9 +268,10 @@ class IndexDatabase:
 
     # -- words -------------------------------------------------------------------------------------------------------
 
-    def count_matches(self, term: str) -> int:
-        """How many rows have a term."""
-        return self._get_number("SELECT count(*) FROM words WHERE words MATCH ?", _quote(term))
+    def count_matches(self, term: str, most: int) -> int:
+        """How many rows have a term; no more than ``most`` are counted."""
+        sql = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)"
+        return self._get_number(sql, _quote(term), most)
 
     def rank_matches(self, match: str, weights: Sequence[float], limit: int) -> list[tuple[int, float]]:
         """At most ``limit`` rows that a query of FTS5 matches, the best first, as ids with BM25 scores above 0."""

@@ -5,6 +5,7 @@ The numbers here were chosen by measurement, with `make bench-retrieval`.
 
 from __future__ import annotations
 
+import sys
 from math import log
 
 from prowess.search.index_database import EVERY_ROW, quote_terms
@@ -52,9 +53,11 @@ class WordRanking:
     def _sort_by_count(self, words: Sequence[str]) -> list[str]:
         """The words that some row has, those in the fewest rows first."""
         counts = self._counts
+        # What more rows have is common, and how common it is counts only where two indexes must weigh a term alike.
+        most = _MAX_PRESELECTED + 1 if len(self._indexes) == 1 else sys.maxsize
         for word in words:
             if word not in counts:
-                counts[word] = sum(index.count_matches(word) for index in self._indexes)
+                counts[word] = sum(index.count_matches(word, most) for index in self._indexes)
         return sorted(filter(counts.__getitem__, words), key=counts.__getitem__)
 
     def rank(self, limit: int) -> dict[RowPlace, float]:
