@@ -140,6 +140,7 @@ HINTS: dict[str, str] = {
     "cannot-listen": "choose another port, or end what uses it",
     "missing-extra": "install Prowess with the extra that is named",
     "search-not-prepared": "call catalog.prepare_search() first, or search with semantic='auto'",
+    "search-failed": "use a Python whose SQLite has the full-text index FTS5, and enough memory",
     "encoder-failed": "install prowess-retriever again, or mend the encoder that was passed",
     "fetch-failed": "check the address, the network and the proxy, and try again",
     "fetch-timeout": "try again, or raise Limits.fetch_idle_seconds or fetch_total_seconds",

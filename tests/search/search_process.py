@@ -50,7 +50,7 @@ def search_until(library: Path, stop: Path, keep: list[str]) -> None:
     while not is_over:
         is_over = stop.exists()
         catalog = prowess.scan(library)
-        for _ in range(5):
+        for _ in range(2):
             hits = catalog.search("common", 1_000, semantic=False)
             names = {hit.name for hit in hits}
             if not names >= set(keep) or len(names) != len(hits) or not names <= set(catalog.names):

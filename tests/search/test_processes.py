@@ -68,17 +68,17 @@ class Searching:
 
 def test_eight_processes_search_while_one_updates(library: Path, tmp_path: Path, processes: ForkServer) -> None:
     with Searching(processes, library, tmp_path / "stop"):
-        updated = processes.run("update", str(library), CHANGING, 25)
-    assert (updated.stdout, updated.stderr, updated.returncode) == ("updated 25\n", "", 0)
+        updated = processes.run("update", str(library), CHANGING, 12)
+    assert (updated.stdout, updated.stderr, updated.returncode) == ("updated 12\n", "", 0)
 
 
 def test_eight_processes_search_while_others_die_at_their_writes(
     library: Path, tmp_path: Path, processes: ForkServer
 ) -> None:
     with Searching(processes, library, tmp_path / "stop"):
-        for number in range(12):
+        for number in range(8):
             write_skill(library, CHANGING[number % len(CHANGING)], f"fresh{number}")
-            die_at(processes, library, "common", 3 * number + 1)
+            die_at(processes, library, "common", 4 * number + 1)
     assert len(prowess.scan(library).search("common", 100)) == len(STEADY) + len(CHANGING)
 
 

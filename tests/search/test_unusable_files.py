@@ -218,6 +218,22 @@ def test_without_a_home_folder_the_index_is_in_memory(
     assert_search_works(library)
 
 
+class ConnectionWithoutFullText(sqlite3.Connection):
+    """A connection of a SQLite that was built without FTS5."""
+
+    def executescript(self, sql: str) -> sqlite3.Cursor:
+        raise sqlite3.OperationalError(f"no such module: fts5 ({len(sql)} characters)")
+
+
+def test_a_sqlite_without_the_full_text_index_is_an_error_with_its_remedy(
+    library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite3, "connect", ConnectionWithoutFullText)
+    with pytest.raises(prowess.SourceError, match="SQLite cannot search here: no such module: fts5") as caught:
+        prowess.scan(library).search("tuna")
+    assert "FTS5" in caught.value.hint
+
+
 # -- files that cannot be written --------------------------------------------------------------------------------------
 
 

@@ -289,9 +289,10 @@ class IndexDatabase:
         """How many rows have a text in a table of words."""
         return self._get_number(f"SELECT count(*) FROM {table}_docsize")  # noqa: S608 - a name of ours
 
-    def count_matches(self, table: WordTable, term: str) -> int:
-        """How many rows of a table of words have a term."""
-        return self._get_number(f"SELECT count(*) FROM {table} WHERE {table} MATCH ?", _quote(term))  # noqa: S608
+    def count_matches(self, table: WordTable, term: str, most: int) -> int:
+        """How many rows of a table of words have a term; no more than ``most`` are counted."""
+        sql = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)"  # noqa: S608 - a name of ours
+        return self._get_number(sql, _quote(term), most)
 
     def rank_matches(self, queries: Sequence[WordQuery], limit: int) -> list[tuple[int, float]]:
         """At most ``limit`` rows that queries match, the best first, as ids with the sums of their scores above 0."""

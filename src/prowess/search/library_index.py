@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from _thread import RLock
 
+from prowess.errors import SourceError
 from prowess.on_demand import OnDemand
 from prowess.search.index_database import DATABASE_ERRORS, IndexDatabase, is_damage_error
 from prowess.search.index_file import IndexFile
@@ -41,16 +42,20 @@ class LibraryIndex:
         places = skills.places
         self._source = IndexFile(places, skills.limits) if places else None
         self._is_open = False
-        self._version = -1
-        self._checked = self._compared = (-1, -1)
-        """The version of the library and the generation of the file of which the file says, or a comparison of all rows
-        has shown, that they agree."""
         self._is_replaced = False
         self._may_write = True
         """False once the file could not be written: what it lacks is in memory from then on."""
         self._file: IndexDatabase | None = None
         self._memory: IndexDatabase | None = None
         self._memory_keys: set[bytes] = set()
+        self._version = -1
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget what is known of the databases; each of it is known for certain generations of them."""
+        self._checked = self._compared = (-1, -1)
+        """The version of the library and the generation of the file of which the file says, or a comparison of all rows
+        has shown, that they agree."""
         self._counts: tuple[object, TermCounts] = (None, {})
         self._table: tuple[object, VectorTable | None] = (None, None)
         self._unprepared: object = None
@@ -83,10 +88,11 @@ class LibraryIndex:
         self._is_open = True
 
     def _leave_file(self, error: Exception) -> None:
-        """Go on with a new file in place of a damaged one, else in memory; raise ``error`` if there is no file."""
+        """Go on with a new file in place of a damaged one, else in memory; raises ``SourceError`` without a file."""
         if self._file is None or self._source is None:
-            raise error
+            raise SourceError(f"SQLite cannot search here: {error}", code="search-failed") from error
         self._file.close()
+        self._forget()
         can_replace = is_damage_error(error) and not self._is_replaced  # a second time, the disk is to blame
         self._file = self._source.replace() if can_replace else None
         self._is_replaced = True
@@ -148,11 +154,6 @@ class LibraryIndex:
     def databases(self) -> tuple[IndexDatabase, ...]:
         """The databases that have the rows, the largest first."""
         return tuple(database for database in (self._file, self._memory) if database is not None)
-
-    @property
-    def file(self) -> IndexDatabase | None:
-        """The database in a file, ``None`` where everything is in memory."""
-        return self._file
 
     def read(self) -> Transaction:
         """A ``with`` block that sees one state of the file."""

@@ -5,6 +5,7 @@ The numbers here were chosen by measurement, with `make bench-retrieval`.
 
 from __future__ import annotations
 
+import sys
 from math import log
 
 from prowess.search.index_database import EVERY_ROW, quote_terms
@@ -59,7 +60,9 @@ class WordRanking:
         """How many texts of a table, in all indexes, have a term."""
         key = (table, term)
         if key not in self._counts:
-            self._counts[key] = sum(index.count_matches(table, term) for index in self._indexes)
+            # What more rows have is common, and how common it is counts only where two indexes must weigh a term alike.
+            most = _MAX_PRESELECTED + 1 if len(self._indexes) == 1 else sys.maxsize
+            self._counts[key] = sum(index.count_matches(table, term, most) for index in self._indexes)
         return self._counts[key]
 
     def rank(self, limit: int) -> dict[RowPlace, float]:
