@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from bench.retrieval.data import PoolSkill, Request
     from bench.retrieval.meaning import Semantic
 
-DRAWS = {10: 60, 100: 12, 1_000: 2, 10_000: 1}
+DRAWS = {10: 30, 100: 6, 1_000: 2, 10_000: 1}
 """How many libraries are drawn of each size."""
-MAX_ASKED = 1_000
+MAX_ASKED = 300
 """Requests that are asked of one library, at most."""
 HEAD: table.Row = ("skills", "requests", "listing", "tokens", "skills shown", "right skill shown")
 EVERYTHING, CUT = "everything", "cut to the budget"
