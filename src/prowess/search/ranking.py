@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     RowPlace = tuple[int, int]
     """The index that has a row, by its number, and the id of the row in it."""
 
-_PARTS: tuple[tuple[WordTable, str, float], ...] = (("heads", "4.0, 2.0, 0.0", 1.0), ("bodies", "2.0, 0.0", 1.3))
+_PARTS: tuple[tuple[WordTable, str, float], ...] = (("heads", "4.0, 2.0, 0.0", 1.0), ("bodies", "2.0, 0.0", 1.1))
 """The tables of words, each with the weights of its columns and the share of its scores."""
 _MAX_PRESELECTED = 5_000
 """Rows that the rarest terms of a request have together; only these are scored. Rows that have nothing but the common

@@ -16,8 +16,7 @@ INDEX_TEXT_VERSION = 1
 _WORD = re.compile(r"[^\W_]+")
 _EXCLUSION = re.compile(
     r"(?:^|(?<=[.;!?\n(\u2014\u2013]))\s*"
-    r"(?:(?:do not|don['\u2019]t|never) (?:use|trigger|invoke|activate|apply|load)"
-    r"|not (?:\w+ ){0,3}(?:for|when|if)|skip (?:for|if|when))\b[^.;!?\n]*",
+    r"(?:(?:do not|don['\u2019]t|never) (?:use|trigger|invoke|activate|apply|load))\b[^.;!?\n]*",
     re.IGNORECASE,
 )
 
