@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 EVERY_ROW = "\ue000"
 """A term that every row has, in a column without weight. It is no letter, so no request contains it."""
 _HEAD_PADDING = " ".join([EVERY_ROW] * 80)
-"""About twice as many words as a description has. BM25 counts a word of a long text for less than one of a short text, and
-FTS5 has no setting for that. With so many words in each row, the length of a description counts for a third as much."""
+"""About twice as many words as a description has. BM25 counts a word of a long text for less than one of a short text,
+and FTS5 has no setting for that. With so many words in each row, the length of a description counts for a third."""
 WORD_TABLES: tuple[WordTable, ...] = ("heads", "bodies")
 """The full-text tables: names and descriptions, and the beginnings of instructions. Apart from each other, a word in a
 description counts by the length of descriptions, and not by that of the whole skill."""
