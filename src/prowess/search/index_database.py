@@ -10,7 +10,6 @@ that was interrupted is taken back by whoever opens the file next, and a lock en
 from __future__ import annotations
 
 import os
-import sqlite3
 from _thread import RLock
 
 from prowess.search.terms import INDEX_TEXT_VERSION, drop_exclusions, make_index_text
@@ -18,6 +17,7 @@ from prowess.search.terms import INDEX_TEXT_VERSION, drop_exclusions, make_index
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any, Literal
 
@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     WordQuery = tuple[WordTable, str, str, float]
     """A table of words, a query in the language of FTS5, the weights of the columns with commas between, and the share
     by which the scores are multiplied before they are added to those of other queries."""
+else:
+    try:  # Fast path of the first search of a process: sqlite3 adds conversions of dates to this, which take as long.
+        import _sqlite3 as sqlite3
+    except ImportError:  # another Python than CPython
+        import sqlite3
 
 EVERY_ROW = "\ue000"
 """A term that every row has, in a column without weight. It is no letter, so no request contains it."""
@@ -88,6 +93,8 @@ _inherited_connections: list[sqlite3.Connection] = []
 
 DATABASE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """What the methods of a database raise. The second is Python's, for a message of SQLite that cites a damaged file."""
+DamageError = sqlite3.DatabaseError
+"""What is raised for a file that is damaged, or is no index of this version."""
 
 
 _ROW_TYPES = [int, bytes, str, str, int, bytes]
@@ -101,7 +108,7 @@ class IndexRow:
     def __init__(self, values: tuple[Any, ...]) -> None:
         # SQLite takes any value for a column, so the values of a damaged file may be of any type.
         if [*map(type, values)] != _ROW_TYPES:
-            raise sqlite3.DatabaseError("a row has values of other types than it should")
+            raise DamageError("a row has values of other types than it should")
         self.id: int
         self.key: bytes
         self.name: str
@@ -191,7 +198,7 @@ class IndexDatabase:
     def _get_number(self, sql: str, *values: object) -> int:
         number = self._get_value(sql, *values)
         if not isinstance(number, int):
-            raise sqlite3.DatabaseError("a number is missing or of another type")
+            raise DamageError("a number is missing or of another type")
         return number
 
     # -- which catalogues agree with the rows ------------------------------------------------------------------------
@@ -332,7 +339,7 @@ class IndexDatabase:
         rows: list[tuple[int, Any]] = self._db.execute(sql, (encoder,)).fetchall()
         lengths = {len(vector) if isinstance(vector, bytes) else None for _, vector in rows}
         if len(lengths) > 1 or None in lengths:
-            raise sqlite3.DatabaseError("the vectors of one encoder differ in length")
+            raise DamageError("the vectors of one encoder differ in length")
         return rows
 
     def find_vector(self, text_hash: bytes, encoder: str) -> bytes | None:

@@ -13,7 +13,6 @@ is indexed in memory.
 from __future__ import annotations
 
 import os
-import sqlite3
 import stat
 import time
 
@@ -22,7 +21,13 @@ from prowess.files.cache_folder import default_cache_dir, is_private_folder
 from prowess.files.contained_open import READ_FLAGS
 from prowess.files.paths import is_link, is_owned_alone
 from prowess.on_demand import OnDemand
-from prowess.search.index_database import DATABASE_ERRORS, FORMAT_VERSION, IndexDatabase, is_damage_error
+from prowess.search.index_database import (
+    DATABASE_ERRORS,
+    FORMAT_VERSION,
+    DamageError,
+    IndexDatabase,
+    is_damage_error,
+)
 
 try:  # Fast path of the first search of a process: hashlib loads OpenSSL, which takes longer than the search.
     from _blake2 import blake2b
@@ -88,10 +93,10 @@ class IndexFile:
         if not self._database_name:
             return None
         if not stat.S_ISREG(info.st_mode) or not is_owned_alone(info):
-            raise sqlite3.DatabaseError("not a file of this user alone")
+            raise DamageError("not a file of this user alone")
         database = IndexDatabase(path, self._limits.max_lock_seconds)
         if not database.has_our_format():
-            raise sqlite3.DatabaseError("not an index of this version")
+            raise DamageError("not an index of this version")
         return database
 
     # -- creating ----------------------------------------------------------------------------------------------------

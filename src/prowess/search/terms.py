@@ -13,13 +13,6 @@ from functools import cache
 INDEX_TEXT_VERSION = 1
 """Changes when ``make_index_text`` writes a text in another way, so that every index is built again."""
 
-_WORD = re.compile(r"[^\W_]+")
-_EXCLUSION = re.compile(
-    r"(?:^|(?<=[.;!?\n(\u2014\u2013]))\s*"
-    r"(?:(?:do not|don['\u2019]t|never) (?:use|trigger|invoke|activate|apply|load))\b[^.;!?\n]*",
-    re.IGNORECASE,
-)
-
 # Words that requests and descriptions of every kind have: they cost time, and say nothing about what is wanted.
 STOP_WORDS = frozenset(
     """
@@ -37,7 +30,17 @@ def drop_exclusions(description: str) -> str:
 
     A request with the words of such a clause must not find the skill by them.
     """
-    return _EXCLUSION.sub("", description)
+    return _exclusion().sub("", description)
+
+
+@cache
+def _exclusion() -> re.Pattern[str]:
+    """The pattern of a clause that says what a skill is not for; only a skill that is indexed needs it."""
+    return re.compile(
+        r"(?:^|(?<=[.;!?\n(\u2014\u2013]))\s*"
+        r"(?:do not|don['\u2019]t|never) (?:use|trigger|invoke|activate|apply|load)\b[^.;!?\n]*",
+        re.IGNORECASE,
+    )
 
 
 def make_index_text(text: str) -> str:
@@ -77,6 +80,8 @@ def split_request(request: str) -> list[str]:
 
     A request of nothing but such words is searched by them.
     """
-    words = list(dict.fromkeys(_WORD.findall(make_index_text(request).lower())))
+    # No pattern: to compile one takes longer than to look at the few characters of a request.
+    letters = [letter if letter.isalnum() else " " for letter in make_index_text(request).lower()]
+    words = list(dict.fromkeys("".join(letters).split()))
     telling = [word for word in words if word not in STOP_WORDS and (len(word) > 1 or not word.isascii())]
     return telling or words
