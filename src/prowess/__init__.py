@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         LocalEditsError,
         LockMismatchError,
         MaxActiveError,
+        MissingPackageError,
         NameTakenError,
         NoFrontmatterError,
         NotInstalledError,
@@ -153,10 +154,10 @@ _ROOMS = {
     "errors": """
         AlreadyInstalledError BadReferenceError BinaryResourceError BusyError DuplicateSkillError
         EmptySkillBodyError FetchError GitError InstallError InvalidFrontmatterError Issue LocalEditsError
-        LockMismatchError MaxActiveError NameTakenError NoFrontmatterError NotInstalledError NotTrustedError
-        PathTraversalError ResourceChangedError ResourceError ResourceNotFoundError ResourceTooLargeError
-        SandboxError SkillError SkillFilteredError SkillLoadError SkillNotActiveError SkillValidationError
-        SourceError UnknownSkillError UnsafeTreeError UnterminatedFrontmatterError
+        LockMismatchError MaxActiveError MissingPackageError NameTakenError NoFrontmatterError NotInstalledError
+        NotTrustedError PathTraversalError ResourceChangedError ResourceError ResourceNotFoundError
+        ResourceTooLargeError SandboxError SkillError SkillFilteredError SkillLoadError SkillNotActiveError
+        SkillValidationError SourceError UnknownSkillError UnsafeTreeError UnterminatedFrontmatterError
     """,
     "health": "Diagnosis doctor",
     "install.backups": "Backup",
@@ -309,6 +310,7 @@ __all__ = [
     "MaxActiveError",
     "McpResult",
     "McpTool",
+    "MissingPackageError",
     "ModelDrivenSelector",
     "NameTakenError",
     "NoFrontmatterError",

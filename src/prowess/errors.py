@@ -323,6 +323,12 @@ class SourceError(SkillError, ValueError):
     code = "bad-argument"
 
 
+class MissingPackageError(SourceError, ImportError):  # type: ignore[misc] # both have a path
+    """A package that an adapter needs is not installed; the message has the command that installs it."""
+
+    code = "missing-package"
+
+
 class FetchError(SkillError):
     """Something could not be fetched, may not be fetched, or is not what it should be."""
 

@@ -172,6 +172,12 @@ class Limits:
     max_search_indexes: int = 64
     """Libraries whose search index is kept in the cache folder. The one that was not used for longest goes first."""
 
+    max_conversations: int = 1_000
+    """Conversations of one agent that an adapter holds with their sessions. Older ones are kept as saved text."""
+
+    max_saved_conversations: int = 100_000
+    """Conversations that an adapter keeps as saved text. The one that was not used for longest is forgotten first."""
+
     max_parallel_reads: int = 16
     """Calls of models that this process answers at one time, in all conversations together (``acall``)."""
 

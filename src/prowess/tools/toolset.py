@@ -16,7 +16,7 @@ from prowess.runtime.session import Session
 from prowess.runtime.work_pools import get_pools
 from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import CONTENT_TAG, USER_CALL_TAG, neutralize_tags
-from prowess.tools.acting_tools import prepare_fork
+from prowess.tools.acting_tools import prepare_fork, run_script, run_skill
 from prowess.tools.arguments import BadArgumentsError, parse_arguments
 from prowess.tools.definitions import ToolResult
 from prowess.tools.dialects import DIALECTS
@@ -167,6 +167,16 @@ class Toolset:
         Raises ``SkillError`` (code ``busy``) when more calls wait than ``Limits`` allows.
         """
         return await self._run_in_pool(partial(self.tools, query))
+
+    def possible_tools(self) -> tuple[ToolDefinition, ...]:
+        """Return each tool that this toolset can offer, also those that have nothing to do at present.
+
+        It is for hosts that must name their tools once, before the conversation begins.
+        """
+        view, options = self._open_view(""), self._options
+        unused = {run_skill} if options.fork is None else set()
+        unused |= {run_script} if options.scripts is None else set()
+        return tuple(tool.describe(view) for tool in self._dialect.tools if tool.handler not in unused)
 
     def explicit(self, name: str, request: str = "") -> str:
         """Return the text of a user's message that has the model load a skill by its tool, listed or not."""

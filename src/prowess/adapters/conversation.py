@@ -1,0 +1,222 @@
+"""One conversation of an agent: its prompt, its tools, its calls, and what people decided about them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from prowess.errors import SourceError
+from prowess.runtime.fork import fork_system_message, fork_user_message
+from prowess.tools.arguments import BadArgumentsError, parse_arguments
+from prowess.tools.dialects import DIALECTS
+from prowess.tools.media import find_media
+from prowess.tools.sub_agents import SubAgents
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from prowess.runtime.fork import ForkRunner, PreparedFork
+    from prowess.runtime.session import Session
+    from prowess.tools.definitions import ToolDefinition, ToolResult
+    from prowess.tools.media import Media
+    from prowess.tools.toolset import Toolset
+
+    Arguments = Mapping[str, Any] | str | bytes | None
+    RunChild = Callable[["ChildTask"], "str | Awaitable[str]"]
+
+_MAX_ASKED = 1_000
+"""Calls of one conversation about which people were asked and have not decided; the oldest are forgotten."""
+
+
+class Turn(NamedTuple):
+    """What a model gets for one request: the block for its system prompt, and the skill tools to offer."""
+
+    prompt: str
+    tools: tuple[ToolDefinition, ...]
+
+
+class ChildTask(NamedTuple):
+    """A skill that runs as a child agent: what it may do, and the conversation that its skill tools belong to."""
+
+    prepared: PreparedFork
+    conversation: Conversation
+
+    @property
+    def model(self) -> str:
+        """The model that the skill asks for; ``""``: the parent's."""
+        return self.prepared.model
+
+    @property
+    def system(self) -> str:
+        """The system prompt of the child: its role, and the skills that it can load itself."""
+        return "\n\n".join(filter(None, (fork_system_message(self.prepared), self.conversation.toolset.prompt())))
+
+    @property
+    def message(self) -> str:
+        """The first user message of the child: the request and the instructions."""
+        return fork_user_message(self.prepared)
+
+    def explain_refusal(self, tool: str, arguments: Arguments = None) -> str:
+        """Return why the child may not make a call of one of the host's tools; ``""`` when it may."""
+        if self.prepared.allows(tool, find_command(arguments)) != "refused":
+            return ""
+        return f"The skill {self.prepared.skill_name!r} does not allow this call of {tool}."
+
+
+@dataclass(eq=False)
+class Conversation:
+    """One conversation of an agent: a toolset over its own session, and the calls that wait for a person.
+
+    An adapter passes every call of a skill tool to ``call`` or ``acall``. A result with ``pending`` did nothing yet:
+    the adapter shows the request in the framework's own way, and makes the call again with ``decision``.
+    """
+
+    key: str
+    toolset: Toolset
+    enforce: bool = False
+    asked: dict[str, str] = field(default_factory=dict)
+    """The id of the request that was shown to a person, by the id of the call."""
+    last_save: str = ""
+    """What ``save`` returned last, or what the conversation was restored from."""
+
+    @property
+    def session(self) -> Session:
+        """The session: the active skills of this conversation, and what may run in it."""
+        return self.toolset.session
+
+    # -- calls of skill tools ----------------------------------------------------------------------------------------
+
+    def call(
+        self,
+        name: str,
+        arguments: Arguments = None,
+        *,
+        call_id: str = "",
+        decision: bool | None = None,
+        run_child: RunChild | None = None,
+    ) -> ToolResult:
+        """Answer a model's call of a skill tool; what goes wrong is a result, and nothing is raised.
+
+        ``call_id``: the framework's id of the call. ``decision``: what a person decided about the request that a former
+        call with this id returned in ``pending``. It counts only if the call would still run exactly that; otherwise
+        the result is pending again. ``run_child``: runs a skill as a child agent; without it the skill is refused.
+        """
+        result = self.toolset.call(name, arguments)
+        if self._decide(result, call_id, decision):
+            result = self.toolset.call(name, arguments)
+        if result.fork is None or run_child is None:
+            return result
+        return self._sub_agents(lambda prepared: run_child(self._make_task(prepared))).run_fork(name, result.fork)
+
+    async def acall(
+        self,
+        name: str,
+        arguments: Arguments = None,
+        *,
+        call_id: str = "",
+        decision: bool | None = None,
+        run_child: RunChild | None = None,
+    ) -> ToolResult:
+        """Do what ``call`` does, from asynchronous code; cancelling it ends scripts and child agents as well."""
+        result = await self.toolset.acall(name, arguments)
+        if self._decide(result, call_id, decision):
+            result = await self.toolset.acall(name, arguments)
+        if result.fork is None or run_child is None:
+            return result
+
+        async def run(prepared: PreparedFork) -> str:  # a coroutine, so that it runs on the loop of the framework
+            made = run_child(self._make_task(prepared))
+            return made if isinstance(made, str) else await made
+
+        return await self._sub_agents(run).arun_fork(name, result.fork)
+
+    def _decide(self, result: ToolResult, call_id: str, decision: bool | None) -> bool:  # noqa: FBT001 - three answers
+        """Apply a person's decision to a pending result; return whether the call has to be made again."""
+        request = result.pending
+        shown = self.asked.pop(call_id, None)
+        if request is None:
+            return False
+        # Only what the person was shown is decided: the files or the arguments may have changed meanwhile.
+        if decision is None or shown != request.id:
+            self.asked[call_id] = request.id
+            while len(self.asked) > _MAX_ASKED:
+                del self.asked[next(iter(self.asked))]
+            return False
+        if decision:
+            self.session.approve(request)
+        else:
+            self.session.refuse(request)
+        return True
+
+    def _sub_agents(self, run: ForkRunner) -> SubAgents:
+        return SubAgents(self.session, DIALECTS[self.toolset.dialect], run)
+
+    def _make_task(self, prepared: PreparedFork) -> ChildTask:
+        return ChildTask(prepared, Conversation(self.key, self.toolset.child(prepared), self.enforce))
+
+    # -- the host's own tools ----------------------------------------------------------------------------------------
+
+    def explain_refusal(self, tool: str, arguments: Arguments = None) -> str:
+        """Return why the active skills do not allow a call of one of the host's tools; ``""`` when they do.
+
+        Without ``enforce`` everything is allowed. So it is while an active skill has no ``allowed-tools``, because
+        nothing bounds that skill.
+        """
+        if not self.enforce or not self._is_bounded():
+            return ""
+        if self.session.allows(tool, find_command(arguments)) == "allowed":
+            return ""
+        names = ", ".join(self.session.active_skills)
+        return f"This call of {tool} is not in the allowed-tools of the active skills ({names})."
+
+    def _is_bounded(self) -> bool:
+        active = [self.session.skill(name) for name in self.session.active_skills]
+        return bool(active) and all(skill.allowed_tools for skill in active)
+
+    # -- saving ------------------------------------------------------------------------------------------------------
+
+    def save(self) -> str:
+        """Return the conversation as text for the framework's checkpoint: its session, and what waits for people."""
+        saved = {"version": 1, "session": self.session.save(), "asked": self.asked}
+        self.last_save = json.dumps(saved)
+        return self.last_save
+
+
+def parse_save(saved: str) -> tuple[str, dict[str, str]]:
+    """Return the saved session and the requests that waited for people; raise ``SourceError`` for any other text."""
+    try:
+        data = json.loads(saved)
+        session, asked = data["session"], data["asked"]
+        is_ours = data["version"] == 1 and isinstance(session, str) and isinstance(asked, dict)
+    except (ValueError, TypeError, KeyError):
+        is_ours = False
+    if not is_ours or not all(isinstance(value, str) for value in asked.values()):
+        raise SourceError("this is no conversation that an adapter saved", code="bad-save")
+    return session, asked
+
+
+def turn(conversation: Conversation, query: str = "") -> Turn:
+    """Return the prompt and the tools of one request; both are of the same state of the conversation."""
+    prompt = conversation.toolset.prompt(query)
+    return Turn(prompt, conversation.toolset.tools(query))
+
+
+async def aturn(conversation: Conversation, query: str = "") -> Turn:
+    """Return what ``turn`` returns, made in a thread; an asynchronous selector is awaited on the caller's loop."""
+    prompt = await conversation.toolset.aprompt(query)
+    return Turn(prompt, await conversation.toolset.atools(query))
+
+
+def find_command(arguments: Arguments) -> str | None:
+    """Return the command line in the arguments of a call of a host's tool, which patterns such as Bash(git:*) match."""
+    try:
+        command = parse_arguments(arguments).get("command")
+    except BadArgumentsError:
+        return None
+    return command if isinstance(command, str) else None
+
+
+def get_media(result: ToolResult) -> Media | None:
+    """Return the image or PDF document that a call read; ``None`` when it read text."""
+    return find_media(result.data)

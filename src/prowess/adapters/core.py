@@ -1,0 +1,252 @@
+"""What every adapter shares: the arguments of ``Skills``, the catalogue, and the conversations of one agent."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Iterable
+from importlib.util import find_spec
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+from prowess.adapters.conversation import (
+    ChildTask,
+    Conversation,
+    Turn,
+    aturn,
+    find_command,
+    get_media,
+    parse_save,
+    turn,
+)
+from prowess.arguments import check_flag, check_text, raise_bad_argument
+from prowess.discovery.live import Live
+from prowess.discovery.scan import discover, scan
+from prowess.errors import MissingPackageError
+from prowess.limits import DEFAULT_LIMITS, Limits
+from prowess.runtime.acting.trust import Trust
+from prowess.runtime.session import Session
+from prowess.skills.catalog import Catalog
+from prowess.tools.toolset import Toolset
+
+if TYPE_CHECKING:
+    from prowess.runtime.acting.scripts import Scripts
+    from prowess.runtime.acting.trust import TrustPolicy
+    from prowess.runtime.events import OnEvent
+    from prowess.select.selectors import Selector
+    from prowess.skills.skill_source import SkillSource
+    from prowess.tools.definitions import ToolDefinition
+
+    SkillsFrom = str | os.PathLike[str] | Catalog | Live | SkillSource | Iterable[SkillSource | str | os.PathLike[str]]
+
+__all__ = [
+    "ChildTask",
+    "Conversation",
+    "Conversations",
+    "NativeTools",
+    "SkillsAdapter",
+    "Turn",
+    "aturn",
+    "find_command",
+    "get_media",
+    "load_skills",
+    "require_package",
+    "turn",
+]
+
+T = TypeVar("T")
+
+
+def require_package(module: str, requirement: str) -> None:
+    """Raise ``MissingPackageError`` with the command that installs a framework, when its module cannot be found."""
+    if find_spec(module) is None:
+        package = requirement.partition(">")[0]
+        raise MissingPackageError(f"{package} is not installed: pip install '{requirement}'")
+
+
+def load_skills(source: SkillsFrom | None) -> Catalog | Live:
+    """Return the catalogue of a path, of sources, or of the standard places; a catalogue is returned as it is.
+
+    Raises ``SourceError`` for anything else, and for a path that does not exist.
+    """
+    if source is None:
+        return discover()
+    if isinstance(source, (Catalog, Live)):
+        return source
+    if isinstance(source, (str, os.PathLike)):
+        return scan(source, missing="error")
+    if callable(getattr(source, "load", None)):
+        return Catalog.from_sources([source])  # type: ignore[list-item]
+    if isinstance(source, Iterable):
+        return Catalog.from_sources([_as_source(each) for each in source])
+    return raise_bad_argument("source", "is a path, a Catalog, a Live, a source or a list of sources", source)
+
+
+def _as_source(source: SkillSource | str | os.PathLike[str]) -> SkillSource:
+    from prowess.sources.source import Source  # noqa: PLC0415 - only where several places are given
+
+    return Source.directory(source) if isinstance(source, (str, os.PathLike)) else source
+
+
+class NativeTools(list[T], Generic[T]):
+    """A list of a framework's tools that can be called: some frameworks read an attribute ``tools``, people call it."""
+
+    def __call__(self) -> list[T]:
+        """Return the tools as a plain list."""
+        return list(self)
+
+
+class Conversations:
+    """The conversations of one agent by key, each with a session of its own.
+
+    At most ``Limits.max_conversations`` are held. Beyond that the one unused for longest is kept as saved text, and
+    made from it when it goes on; approvals are not part of a save, so its person is asked again.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog | Live,
+        session: dict[str, Any],
+        toolset: dict[str, Any],
+        *,
+        enforce: bool,
+        limits: Limits,
+    ) -> None:
+        self.catalog = catalog
+        self._session = session
+        self._toolset = toolset
+        self._enforce = enforce
+        self._limits = limits
+        self._held: OrderedDict[str, Conversation] = OrderedDict()
+        self._saved: OrderedDict[str, str] = OrderedDict()
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        """Return how many conversations are held with their sessions."""
+        return len(self._held)
+
+    def open(self, key: str, saved: str = "") -> Conversation:
+        """Return the conversation of that key, which begins when it is not known.
+
+        ``saved``: what the framework's checkpoint holds of it. It wins when it is another state than the last save, as
+        after a restart or when the framework went back to an earlier checkpoint. Raises ``SourceError`` for text that
+        is no save.
+        """
+        check_text(key, "key")
+        with self._lock:
+            held = self._held.get(key)
+            if held is not None and (not saved or saved == held.last_save):
+                self._held.move_to_end(key)
+                return held
+            saved = saved or self._saved.get(key, "")
+        # Outside of the lock: a session may read files, and run commands of preloaded skills.
+        made = self.restore(key, saved) if saved else self.begin(key)
+        with self._lock:
+            other = self._held.get(key)
+            if other is not None and other is not held:  # another thread was faster: there is one session a key
+                return other
+            self._held[key] = made
+            self._held.move_to_end(key)
+            self._saved.pop(key, None)
+            self._save_oldest()
+        return made
+
+    def begin(self, key: str = "") -> Conversation:
+        """Return a new conversation that is not kept here."""
+        session = Session(self.catalog, **self._session, id=key or None)
+        return Conversation(key, Toolset(session, **self._toolset), self._enforce)
+
+    def restore(self, key: str, saved: str) -> Conversation:
+        """Return a conversation as it was saved, within the bounds of this agent; it is not kept here."""
+        text, asked = parse_save(saved)
+        # This agent's bounds are its own arguments, which the save must not widen: restore takes the narrower of both.
+        session, _ = Session.restore(self.catalog, text, **self._session, id=key or None)
+        return Conversation(key, Toolset(session, **self._toolset), self._enforce, asked, saved)
+
+    def forget(self, key: str) -> None:
+        """Drop a conversation; the next use of its key begins a new one."""
+        with self._lock:
+            self._held.pop(key, None)
+            self._saved.pop(key, None)
+
+    def _save_oldest(self) -> None:
+        while len(self._held) > self._limits.max_conversations:
+            key, oldest = self._held.popitem(last=False)
+            self._saved[key] = oldest.save()
+        while len(self._saved) > self._limits.max_saved_conversations:
+            self._saved.popitem(last=False)
+
+
+class SkillsAdapter:
+    """Skills for the agents of one framework; each adapter's ``Skills`` is one, and native to its framework besides.
+
+    ``source``: a path, a ``Catalog``, a ``Live``, sources, or nothing, which discovers the skills of this project and
+    user. ``trust``: a ``Trust``, or the name of a policy; when ``scripts`` are on and nothing is given, a person is
+    asked in the framework's own way (``defer``). ``scripts``: how scripts run (``True``: in the best sandbox there is);
+    ``None``: they do not. ``tools``: the host's tools that skills may approve. ``allowed``: the only skills that the
+    model may have. ``filter``, ``selector``, ``limits``, ``on_event``: as for ``Session``. ``budget``: tokens for the
+    prompt. ``enforce``: the host's own tools are refused where the active skills' ``allowed-tools`` do not name them.
+    ``fork``: whether skills with ``context: fork`` run as child agents.
+    """
+
+    def __init__(
+        self,
+        source: SkillsFrom | None = None,
+        *,
+        trust: Trust | TrustPolicy | None = None,
+        scripts: Scripts | bool | None = None,
+        tools: Iterable[str] | Literal["any"] | None = None,
+        allowed: Iterable[str] | None = None,
+        filter: str = "",  # noqa: A002 - the name that sessions have for it
+        budget: int | None = None,
+        selector: Selector | Literal["auto"] | None = "auto",
+        enforce: bool = False,
+        fork: bool = True,
+        on_event: OnEvent | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        check_flag(enforce, "enforce")
+        check_flag(fork, "fork")
+        if isinstance(trust, str):
+            trust = Trust(policy=trust)
+        elif trust is None and scripts:
+            trust = Trust(policy="defer")
+        if tools is not None and not isinstance(tools, str):
+            tools = tuple(tools)
+        # Without a ceiling no skill mentions any tool, and there would be nothing to enforce.
+        bounds = "any" if enforce and tools is None else tools
+        session: dict[str, Any] = {"tools": bounds, "selector": selector, "filter": filter, "trust": trust}
+        session |= {"limits": limits, "on_event": on_event}
+        toolset: dict[str, Any] = {
+            "allowed": allowed if allowed is None else tuple(allowed),
+            "budget": budget,
+            "scripts": scripts,
+        }
+        toolset |= {"fork": "host" if fork else None}
+        self.conversations = Conversations(
+            load_skills(source), session, toolset, enforce=enforce, limits=limits or DEFAULT_LIMITS
+        )
+        # Mistakes in the arguments are told here, and not when the first user comes.
+        self.conversations.begin()
+        self._init_framework()
+
+    def _init_framework(self) -> None:
+        """Set up the class of the framework that an adapter inherits from; most need nothing."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """The skills as they are now."""
+        catalog = self.conversations.catalog
+        return catalog.catalog if isinstance(catalog, Live) else catalog
+
+    def session(self, key: str = "") -> Session:
+        """Return the session of the conversation with that key, which begins when it is not known."""
+        return self.conversations.open(key).session
+
+    def prompt(self, query: str = "") -> str:
+        """Return the block for a system prompt, as a new conversation gets it for ``query``."""
+        return self.conversations.begin().toolset.prompt(query)
+
+    def list_definitions(self) -> tuple[ToolDefinition, ...]:
+        """Return each skill tool that a conversation of this agent can be offered, now or later."""
+        return self.conversations.begin().toolset.possible_tools()

@@ -1,0 +1,46 @@
+"""The skills that the tests of every adapter use: one for each row of what an adapter must do."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+"""A PNG image of one pixel."""
+
+_SKILLS = {
+    "greet": "description: Greets people. Use when somebody says hello.",
+    "count-words": "description: Counts words. Use when asked how long a text is.",
+    "review": "description: Reviews a text on its own.\ncontext: fork\nmodel: small\nallowed-tools: look_up",
+    "picture": "description: Shows a picture. Use when asked for one.",
+    "careful": "description: Works with one tool. Use when asked to be careful.\nallowed-tools: look_up",
+}
+_BODIES = {
+    "greet": "Say hello as references/forms.md says.",
+    "count-words": "Run scripts/count.py with the words as arguments.",
+    "review": "Review the text. Use look_up for facts.",
+    "picture": "Look at assets/pixel.png.",
+    "careful": "Use look_up and nothing else.",
+}
+
+
+def write_library(folder: Path) -> Path:
+    """Write the skills below ``folder``; return it."""
+    for name, fields in _SKILLS.items():
+        place = folder / name
+        place.mkdir(parents=True)
+        (place / "SKILL.md").write_text(f"---\nname: {name}\n{fields}\n---\n{_BODIES[name]}\n")
+    _write(folder / "greet/references/forms.md", "Good morning before noon.\n")
+    _write(folder / "count-words/scripts/count.py", "import sys\nprint(len(sys.argv[1:]), 'words')\n")
+    _write(folder / "picture/assets/pixel.png", PIXEL)
+    return folder
+
+
+def _write(path: Path, content: str | bytes) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
