@@ -22,6 +22,7 @@ from pydantic_ai.messages import (
     InstructionPart,
     ModelMessage,
     ModelResponse,
+    TextContent,
     ToolCallPart,
     ToolReturnPart,
     UserPromptPart,
@@ -43,8 +44,6 @@ _SAVE_KEY = "prowess"
 """The key under which the metadata of a model's response holds the saved conversation."""
 _UNPARSED = "\0unparsed"
 """The name of the only argument where a model's arguments are no JSON object: the text as it came."""
-
-
 _MARK = {"prowess": "skill-tool"}
 """The metadata by which a skill tool is known, whatever name it has in a run."""
 _NOBODY_TO_ASK = "This call needs a person's approval, and nobody can be asked here: nothing was done."
@@ -76,27 +75,28 @@ class Skills(SkillsAdapter, AbstractCapability[Any]):
 
     def _make_tool(self, tool: SkillTool) -> Tool[Any]:
         async def call(ctx: RunContext[Any], **arguments: Any) -> Any:  # noqa: ANN401 - what a model sends, and gets
-            return await SkillToolset(self._open(ctx)).answer_call(tool.name, arguments, ctx)
+            return await SkillToolset(await self._open(ctx)).answer_call(tool.name, arguments, ctx)
 
         schema = describe_tool(tool).parameters_json_schema
         made = Tool[Any].from_schema(call, tool.name, tool.description, schema, takes_ctx=True)
         made.sequential, made.metadata = not tool.parallel, _MARK
+        made.function_schema.validator = AnyArguments()
         return made
 
-    def _open(self, ctx: RunContext[Any]) -> Conversation:
-        return self.conversations.open(ctx.conversation_id or ctx.run_id or "", find_save(ctx.messages))
+    async def _open(self, ctx: RunContext[Any]) -> Conversation:
+        return await self.conversations.aopen(ctx.conversation_id or ctx.run_id or "", find_save(ctx.messages))
 
     # -- what Pydantic AI calls --------------------------------------------------------------------------------------
 
     async def for_run(self, ctx: RunContext[Any]) -> Skills:
         """Return a copy for one run, which has the conversation of that run."""
         run = copy(self)
-        run.toolset = SkillToolset(self._open(ctx))
+        run.toolset = SkillToolset(await self._open(ctx))
         return run
 
     def get_instructions(self) -> Callable[[RunContext[Any]], Awaitable[InstructionPart | None]] | None:
         """Return the function that gives the listing for each request."""
-        return self.toolset and self.toolset.describe_skills
+        return None if self.toolset is None else self.toolset.describe_skills
 
     def get_toolset(self) -> SkillToolset | None:
         """Return the skill tools of a run."""
@@ -204,14 +204,12 @@ def find_save(messages: Sequence[ModelMessage]) -> str:
 
 def find_query(ctx: RunContext[Any]) -> str:
     """Return the text of the user's last message."""
-    prompts = [
-        part.content
-        for message in reversed(ctx.messages)
-        for part in reversed(message.parts)
-        if isinstance(part, UserPromptPart)
-    ]
-    content = prompts[0] if prompts else ctx.prompt or ""
-    return content if isinstance(content, str) else "\n".join(part for part in content if isinstance(part, str))
+    parts = (part for message in reversed(ctx.messages) for part in reversed(message.parts))
+    prompt = next((part.content for part in parts if isinstance(part, UserPromptPart)), ctx.prompt) or ""
+    if isinstance(prompt, str):
+        return prompt
+    texts = (part.content if isinstance(part, TextContent) else part for part in prompt)
+    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def describe_tool(tool: SkillTool) -> ToolDefinition:
