@@ -34,6 +34,8 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from pydantic_ai.run import AgentRunResult
+
     from prowess.adapters.core import ChildTask, Conversation
     from prowess.tools.definitions import ToolDefinition as SkillTool
     from prowess.tools.definitions import ToolResult
@@ -63,6 +65,7 @@ class Skills(SkillsAdapter, AbstractCapability[Any]):
 
     def _init_framework(self) -> None:
         AbstractCapability.__init__(self)
+        self._in_use: set[Conversation] = set()
 
     @classmethod
     def get_serialization_name(cls) -> str | None:
@@ -80,7 +83,7 @@ class Skills(SkillsAdapter, AbstractCapability[Any]):
         schema = describe_tool(tool).parameters_json_schema
         made = Tool[Any].from_schema(call, tool.name, tool.description, schema, takes_ctx=True)
         made.sequential, made.metadata = not tool.parallel, _MARK
-        made.function_schema.validator = AnyArguments()
+        made.function_schema.validator = cast("Any", AnyArguments())
         return made
 
     async def _open(self, ctx: RunContext[Any]) -> Conversation:
@@ -93,6 +96,21 @@ class Skills(SkillsAdapter, AbstractCapability[Any]):
         run = copy(self)
         run.toolset = SkillToolset(await self._open(ctx))
         return run
+
+    async def wrap_run(
+        self, ctx: RunContext[Any], *, handler: Callable[[], Awaitable[AgentRunResult[Any]]]
+    ) -> AgentRunResult[Any]:
+        """Run the agent; a second run that begins meanwhile from the same messages gets a session of its own."""
+        toolset, saved = self.toolset, find_save(ctx.messages)
+        if toolset is None:
+            return await handler()
+        if toolset.conversation in self._in_use and saved:
+            toolset.conversation = self.conversations.restore(toolset.conversation.key, saved)
+        self._in_use.add(toolset.conversation)
+        try:
+            return await handler()
+        finally:
+            self._in_use.discard(toolset.conversation)
 
     def get_instructions(self) -> Callable[[RunContext[Any]], Awaitable[InstructionPart | None]] | None:
         """Return the function that gives the listing for each request."""
