@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -33,6 +34,7 @@ from pydantic_ai.messages import (  # noqa: E402
 from pydantic_ai.models.function import AgentInfo, FunctionModel  # noqa: E402
 from pydantic_ai.models.instrumented import InstrumentationSettings  # noqa: E402
 
+from examples.frameworks import pydantic_ai as example  # noqa: E402
 from prowess.adapters.pydantic_ai import Skills  # noqa: E402
 
 if TYPE_CHECKING:
@@ -285,7 +287,9 @@ def resume(agent: Agent[None, Any], asked: Any, *, allow: bool, stored: bool = F
     if stored:
         messages = ModelMessagesTypeAdapter.validate_json(ModelMessagesTypeAdapter.dump_json(messages))
     decisions = {call.tool_call_id: allow for call in asked.output.approvals}
-    return agent.run_sync(message_history=messages, deferred_tool_results=asked.output.build_results(approvals=decisions))
+    return agent.run_sync(
+        message_history=messages, deferred_tool_results=asked.output.build_results(approvals=decisions)
+    )
 
 
 def test_approval_shows_the_request_and_resuming_runs_it(library: Path) -> None:
@@ -442,10 +446,14 @@ def test_question_in_a_child_goes_to_a_handler_of_its_parent(library: Path, is_a
     model = ScriptedModel(REVIEW, [COUNT, ("look_up", {"word": "moon"})], "Answer.", "Done.")
     handlers = [] if is_allowed is None else [HandleDeferredToolCalls(decide)]
     agent: Agent[None, str] = Agent(model.model, capabilities=[Skills(library, scripts=PLAIN), *handlers])
-    agent.tool_plain(look_up, requires_approval=True)
+    agent.tool_plain(requires_approval=True)(look_up)
     assert agent.run_sync("review").output == "Done."
     script, fact = model.results(2)
-    expected = {True: ("0 words", "a fact"), False: ("denied", "denied"), None: ("nothing was done", "nothing was done")}
+    expected = {
+        True: ("0 words", "a fact"),
+        False: ("denied", "denied"),
+        None: ("nothing was done", "nothing was done"),
+    }
     assert expected[is_allowed][0] in str(script.content)
     assert expected[is_allowed][1] in str(fact.content)
     assert model.result(3) == "Answer."
@@ -554,6 +562,7 @@ def test_spans_nest_in_the_framework_own(library: Path) -> None:
     (tool,) = [span for span in by_id.values() if span.name == "execute_tool load_skill"]
     assert (tool.attributes or {})["gen_ai.skill.name"] == "greet"
     (child,) = [s for s in by_id.values() if s.name.startswith("invoke_agent") and s.parent is not None]
+    assert child.parent is not None
     assert by_id[child.parent.span_id].name == "execute_tool run_skill"
 
 
@@ -585,18 +594,42 @@ def test_selection_appends_to_the_listing(tmp_path: Path) -> None:
     first = agent.run_sync("please review this poem")
     second = agent.run_sync("now sort my recipe collection", message_history=first.all_messages())
     agent.run_sync(["and archive ", "every invoice"], message_history=second.all_messages())
-    listed = [[line for line in model.system(number).splitlines() if line.startswith("- ")] for number in range(3)]
+    listed = [re.findall("<skill><name>.*", model.system(number)) for number in range(3)]
     assert "poem-review" in listed[0][0]
+    assert len(listed[0]) < 40
     assert listed[1][: len(listed[0])] == listed[0]
     assert any("recipe-sort" in line for line in listed[1][len(listed[0]) :])
     assert listed[2][: len(listed[1])] == listed[1]
 
 
 def test_example_runs(library: Path) -> None:
-    model = ScriptedModel(load("greet"), "Good morning!")
-    assert pydantic_ai_example.main(model.model, library) == "Good morning!"
-    assert "Greets people" in model.system(0)
+    model = ScriptedModel([COUNT], "None.")
+    texts: list[str] = []
+
+    def decide(text: str) -> bool:
+        texts.append(text)
+        return False
+
+    assert example.main(model.model, library, decide) == "None."
+    assert "scripts/count.py" in texts[0]
+    assert model.results(1)[0].outcome == "denied"
 
 
 def test_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_framework_page("pydantic_ai", tmp_path, monkeypatch, {"ScriptedModel": ScriptedModel})
+    report = load("csv-report")
+    overview = [("run_skill", {"name": "folder-report"})]
+    steps: list[Step] = [
+        report,
+        "Two.",
+        report,
+        "Two.",
+        "Bye.",
+        overview,
+        "Then I cannot say.",
+        report,
+        "Three columns.",
+        "Hello, Bob!",
+    ]
+    model = ScriptedModel(*steps)
+    run_framework_page("pydantic_ai", tmp_path, monkeypatch, {"model": model.model})
+    assert len(model.requests) == len(steps)
