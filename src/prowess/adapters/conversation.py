@@ -206,7 +206,7 @@ def parse_save(saved: str) -> tuple[str, dict[str, dict[str, Any]]]:
         data = json.loads(saved)
         session, asked = data["session"], data["asked"]
         is_ours = data["version"] == 1 and isinstance(session, str) and isinstance(asked, dict)
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         is_ours = False
     if not is_ours or not all(isinstance(shown, dict) and "id" in shown for shown in asked.values()):
         raise SourceError("this is no conversation that an adapter saved", code="bad-save")
