@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from prowess.runtime.acting.trust import TrustPolicy
     from prowess.runtime.events import OnEvent
     from prowess.select.selectors import Selector
+    from prowess.skills.skill import Skill
     from prowess.skills.skill_source import SkillSource
     from prowess.tools.definitions import ToolDefinition
 
@@ -169,6 +170,11 @@ class Conversations:
             self._held.pop(key, None)
             self._saved.pop(key, None)
 
+    def list_skills(self) -> tuple[Skill, ...]:
+        """Return each skill that a model may have in a new conversation, by name."""
+        eligible, allowed = self.begin().session.eligible(), self._toolset["allowed"]
+        return tuple(eligible if allowed is None else eligible.keep_names(allowed))
+
     def _save_oldest(self) -> None:
         while len(self._held) > self._limits.max_conversations:
             key, oldest = self._held.popitem(last=False)
@@ -250,3 +256,7 @@ class SkillsAdapter:
     def list_definitions(self) -> tuple[ToolDefinition, ...]:
         """Return each skill tool that a conversation of this agent can be offered, now or later."""
         return self.conversations.begin().toolset.possible_tools()
+
+    def list_skills(self) -> tuple[Skill, ...]:
+        """Return each skill that a model may have in a new conversation, by name, for a framework's own skill tools."""
+        return self.conversations.list_skills()
