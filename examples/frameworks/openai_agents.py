@@ -1,26 +1,32 @@
-"""An agent of the OpenAI Agents SDK with skills: a person decides what runs, and the chat goes on after a restart.
+"""An agent of the OpenAI Agents SDK with skills; a person decides on the terminal what may run.
 
-Run it with ``pip install prowess 'openai-agents>=0.24'`` and OPENAI_API_KEY set.
+Run it in the root of the repository: ``python -m examples.frameworks.openai_agents``.
 """
 
 import asyncio
+from collections.abc import Callable
+from pathlib import Path
 
-from agents import Agent, Runner, SQLiteSession
+from agents import Agent, Model, Runner
 
+from prowess import TrustRequest
 from prowess.adapters.openai_agents import Skills
 
 
-async def main(model="gpt-5.6-luna", source=None, message="Hello!") -> str:
+async def main(
+    model: Model | str | None = None,
+    source: str | Path = "examples/skills",
+    decide: Callable[[TrustRequest | None], bool] = lambda request: input(f"{request}\nRun it? ") == "yes",
+) -> str:
+    """Ask one question; while the agent waits for approvals, ask the person, and return the answer."""
     skills = Skills(source, scripts=True)
     agent = skills.attach(Agent(name="Assistant", instructions="Be helpful.", model=model))
-    session = skills.bind_session(SQLiteSession("ann"))
-    result = await Runner.run(agent, message, session=session)
+    result = await Runner.run(agent, "How many words has 'to be or not'?")
     while result.interruptions:
         state = result.to_state()
         for item in result.interruptions:
-            answer = input(f"{skills.find_request(item) or item.arguments}\nMay this run? [y/N] ")
-            (state.approve if answer == "y" else state.reject)(item)
-        result = await Runner.run(agent, state, session=session)
+            (state.approve if decide(skills.find_request(item)) else state.reject)(item)
+        result = await Runner.run(agent, state)
     return str(result.final_output)
 
 

@@ -9,7 +9,11 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+import httpx2
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import prowess
 from prowess import otel
@@ -17,14 +21,16 @@ from tests.adapters.skill_library import PIXEL, write_library
 from tests.page_snippets import run_framework_page
 from tests.sandbox_support import require_sandbox
 
-agents = pytest.importorskip(
+framework = pytest.importorskip(
     "agents.testing", reason="NOT TESTED: openai-agents is not installed; make test-adapters installs it"
 )
 
-from agents import (
+from agents import (  # noqa: E402 - after the check
     Agent,
     ModelProvider,
+    OpenAIConversationsSession,
     RunConfig,
+    RunContextWrapper,
     Runner,
     RunState,
     SQLiteSession,
@@ -34,17 +40,20 @@ from agents import (
     function_tool,
     set_trace_processors,
 )
-from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call  # noqa: E402
+from openai import NotFoundError  # noqa: E402
 
-from examples.frameworks import openai_agents as example
-from prowess.adapters.openai_agents import Skills, trace_events
+from examples.frameworks import openai_agents as example  # noqa: E402
+from prowess.adapters.openai_agents import Skills, trace_events  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from agents import RunResult, Span, Trace
+    from agents.testing import ModelCall
+
+    OpenStore = Callable[..., SQLiteSession]
 
 COUNT = {"name": "count-words", "script": "scripts/count.py", "args": ["one", "two"]}
 
@@ -55,11 +64,11 @@ class Recorder(TracingProcessor):
     def __init__(self) -> None:
         self.spans: list[Any] = []
 
-    def on_trace_start(self, trace: Any) -> None: ...
-    def on_trace_end(self, trace: Any) -> None: ...
-    def on_span_start(self, span: Any) -> None: ...
+    def on_trace_start(self, trace: Trace) -> None: ...
+    def on_trace_end(self, trace: Trace) -> None: ...
+    def on_span_start(self, span: Span[Any]) -> None: ...
 
-    def on_span_end(self, span: Any) -> None:
+    def on_span_end(self, span: Span[Any]) -> None:
         self.spans.append(span)
 
     def shutdown(self) -> None: ...
@@ -79,6 +88,20 @@ def library(tmp_path: Path) -> Path:
     return write_library(tmp_path / "library")
 
 
+@pytest.fixture
+def open_store() -> Iterator[OpenStore]:
+    """Opens sessions of the SDK in SQLite, and closes them after the test."""
+    opened: list[SQLiteSession] = []
+
+    def open_session(*arguments: object) -> SQLiteSession:
+        opened.append(SQLiteSession(*arguments))
+        return opened[-1]
+
+    yield open_session
+    for session in opened:
+        session.close()
+
+
 @function_tool
 def look_up(word: str) -> str:
     """Look a word up."""
@@ -91,7 +114,7 @@ def delete(word: str) -> str:
     return f"{word}: deleted"
 
 
-def call(name: str, call_id: str = "call-1", /, **arguments: Any) -> list[Any]:
+def call(name: str, call_id: str = "call-1", /, **arguments: object) -> list[Any]:
     return [function_call(name, arguments, call_id=call_id)]
 
 
@@ -99,24 +122,24 @@ def say(text: str = "Done.") -> list[Any]:
     return [assistant_message(text)]
 
 
-def script(*steps: Any) -> ScriptedModel:
+def script(*steps: object) -> ScriptedModel:
     return ScriptedModel(steps)
 
 
-def make_agent(model: ScriptedModel, **more: Any) -> Agent[Any]:
+def make_agent(model: ScriptedModel, **more: object) -> Agent[Any]:
     return Agent(name="Assistant", **{"instructions": "Be kind.", "model": model, **more})
 
 
-def run(agent: Agent[Any], message: Any = "Hello", **options: Any) -> Any:
+def run(agent: Agent[Any], message: object = "Hello", **options: object) -> RunResult:
     return asyncio.run(Runner.run(agent, message, **options))
 
 
-def outputs(result: Any) -> list[Any]:
+def outputs(result: RunResult) -> list[Any]:
     """The outputs of all tool calls of a run."""
     return [item["output"] for item in result.to_input_list() if item.get("type") == "function_call_output"]
 
 
-def active(skills: Skills, result: Any) -> tuple[str, ...]:
+def active(skills: Skills, result: RunResult) -> tuple[str, ...]:
     """The active skills of the conversation that a run belongs to."""
     return skills.open_run(result.context_wrapper).conversation.session.active_skills
 
@@ -152,12 +175,25 @@ async def await_text(_ctx: object, agent: Agent[Any]) -> str:
     return f"I am {agent.name}."
 
 
-@pytest.mark.parametrize("instructions", ["Be kind.", give_text, await_text, None])
-def test_listing_is_in_the_system_text_once_and_stays_the_same(library: Path, instructions: Any) -> None:
-    steps = [call("load_skill", name="greet"), call("read_skill_file", "call-2", name="greet", path="references/forms.md")]
+@pytest.mark.parametrize(
+    ("instructions", "begins"),
+    [
+        ("Be kind.", "Be kind.\n\nSkills are"),
+        (give_text, "I am Assistant.\n\nSkills are"),
+        (await_text, "I am Assistant.\n\nSkills are"),
+        (None, "Skills are"),
+    ],
+)
+def test_listing_is_in_the_system_text_once_and_stays_the_same(
+    open_store: OpenStore, library: Path, instructions: object, begins: str
+) -> None:
+    steps = [
+        call("load_skill", name="greet"),
+        call("read_skill_file", "call-2", name="greet", path="references/forms.md"),
+    ]
     model = script(*steps, say(), say())
     skills = Skills(library)
-    agent, session = skills.attach(make_agent(model, instructions=instructions)), skills.bind_session(SQLiteSession("a"))
+    agent, session = skills.attach(make_agent(model, instructions=instructions)), skills.bind_session(open_store("a"))
     run(agent, session=session)
     run(agent, "And again", session=session)
     texts = [each.system_instructions or "" for each in model.calls]
@@ -165,7 +201,7 @@ def test_listing_is_in_the_system_text_once_and_stays_the_same(library: Path, in
     assert len(set(texts)) == 1
     assert texts[0].count("<available_skills>") == 1
     assert texts[0].endswith(skills.prompt())
-    assert texts[0].startswith({"Be kind.": "Be kind.\n\n", None: "Skills are"}.get(instructions, "I am Assistant.\n\n"))
+    assert texts[0].startswith(begins)
 
 
 def test_handoffs_and_clones_keep_working(library: Path) -> None:
@@ -207,11 +243,11 @@ def test_run_without_a_key_is_a_conversation_of_its_own(library: Path) -> None:
     assert len(skills.conversations) == 0
 
 
-def test_equal_session_ids_in_two_stores_are_two_conversations(library: Path) -> None:
+def test_equal_session_ids_in_two_stores_are_two_conversations(open_store: OpenStore, library: Path) -> None:
     model = script(say(), say(), call("load_skill", name="greet"), say(), say())
     skills = Skills(library)
     agent = skills.attach(make_agent(model))
-    ann, bob = (skills.bind_session(SQLiteSession("1")) for _ in range(2))
+    ann, bob = (skills.bind_session(open_store("1")) for _ in range(2))
     run(agent, session=ann)
     run(agent, session=bob)
     first, second = run(agent, session=ann), run(agent, session=bob)
@@ -219,11 +255,11 @@ def test_equal_session_ids_in_two_stores_are_two_conversations(library: Path) ->
 
 
 @pytest.mark.parametrize("with_sessions", [False, True])
-def test_two_users_at_once_share_nothing(library: Path, with_sessions: bool) -> None:
+def test_two_users_at_once_share_nothing(open_store: OpenStore, library: Path, with_sessions: bool) -> None:
     async def main() -> None:
         together = asyncio.Barrier(2)
 
-        async def answer(request: Any) -> list[Any]:
+        async def answer(request: ModelCall) -> list[Any]:
             await asyncio.wait_for(together.wait(), 20)  # both runs are at the same point
             name = request.input[0]["content"]
             return say(name) if request.input[-1].get("output") else call("load_skill", name=name)
@@ -232,8 +268,8 @@ def test_two_users_at_once_share_nothing(library: Path, with_sessions: bool) -> 
         agent = skills.attach(make_agent(script(*[ModelStep.respond(answer)] * 4)))
         shared = {"database": "one for all users"}
 
-        async def serve(name: str) -> Any:
-            session = skills.bind_session(SQLiteSession("same-id")) if with_sessions else None
+        async def serve(name: str) -> RunResult:
+            session = skills.bind_session(open_store("same-id")) if with_sessions else None
             return await Runner.run(agent, name, context=shared, session=session)
 
         ann, bob = await asyncio.gather(serve("greet"), serve("picture"))
@@ -245,12 +281,12 @@ def test_two_users_at_once_share_nothing(library: Path, with_sessions: bool) -> 
     asyncio.run(main())
 
 
-def test_session_comes_back_with_the_checkpoint(library: Path, tmp_path: Path) -> None:
+def test_session_comes_back_with_the_checkpoint(open_store: OpenStore, library: Path, tmp_path: Path) -> None:
     def make() -> tuple[Skills, Agent[Any], Any]:
         skills = Skills(library)
         model = script(call("load_skill", name="greet"), say()) if not made else script(say("Again."), say())
         made.append(skills)
-        return skills, skills.attach(make_agent(model)), skills.bind_session(SQLiteSession("ann", tmp_path / "chat.db"))
+        return skills, skills.attach(make_agent(model)), skills.bind_session(open_store("ann", tmp_path / "chat.db"))
 
     made: list[Skills] = []
     _, agent, session = make()
@@ -278,18 +314,42 @@ def test_session_comes_back_with_the_checkpoint(library: Path, tmp_path: Path) -
     assert active(skills, run(agent, session=session)) == ()
 
 
-def test_cleared_session_is_a_new_conversation(library: Path) -> None:
+class Remote(OpenAIConversationsSession):
+    """A conversation at OpenAI, whose items are kept here; it takes no item with fields of others."""
+
+    def __init__(self) -> None:
+        super().__init__(conversation_id="conv_1", openai_client=object())
+        self.items: list[Any] = []
+
+    async def get_items(self, limit: int | None = None) -> list[Any]:
+        return self.items[-(limit or 0) :]
+
+    async def add_items(self, items: list[Any]) -> None:
+        assert not any("provider_data" in item for item in items)
+        self.items += items
+
+
+def test_conversation_at_openai_is_a_key(library: Path) -> None:
     model = script(call("load_skill", name="greet"), say(), say())
     skills = Skills(library)
-    agent, session = skills.attach(make_agent(model)), skills.bind_session(SQLiteSession("ann"))
+    agent, session = skills.attach(make_agent(model)), skills.bind_session(Remote())
+    run(agent, session=session)
+    assert active(skills, run(agent, session=session)) == ("greet",)
+    assert skills.session("conv_1").active_skills == ("greet",)
+
+
+def test_cleared_session_is_a_new_conversation(open_store: OpenStore, library: Path) -> None:
+    model = script(call("load_skill", name="greet"), say(), say())
+    skills = Skills(library)
+    agent, session = skills.attach(make_agent(model)), skills.bind_session(open_store("ann"))
     run(agent, session=session)
     asyncio.run(session.clear_session())
     assert active(skills, run(agent, session=session)) == ()
 
 
-def test_stored_items_can_be_used_without_skills(library: Path) -> None:
+def test_stored_items_can_be_used_without_skills(open_store: OpenStore, library: Path) -> None:
     """The state is in ``provider_data``, which the SDK removes before it sends an item to OpenAI."""
-    model, store = script(call("load_skill", name="greet"), say()), SQLiteSession("ann")
+    model, store = script(call("load_skill", name="greet"), say()), open_store("ann")
     skills = Skills(library)
     run(skills.attach(make_agent(model)), session=skills.bind_session(store))
     marked = [item for item in asyncio.run(store.get_items()) if "prowess" in str(item)]
@@ -434,16 +494,16 @@ def test_arguments_that_are_no_json_run_nothing_where_people_are_asked(library: 
     assert "JSON" in outputs(run(agent, state))[0]
 
 
-def test_approval_goes_on_with_a_bound_session(library: Path, tmp_path: Path) -> None:
+def test_approval_goes_on_with_a_bound_session(open_store: OpenStore, library: Path, tmp_path: Path) -> None:
     model = script(call("run_skill_script", **COUNT), say("Two."), call("run_skill_script", "call-9", **COUNT), say())
     skills, agent, _ = make_counting(library, tmp_path, model)
     store = tmp_path / "chat.db"
-    state = run(agent, session=skills.bind_session(SQLiteSession("ann", store))).to_state()
+    state = run(agent, session=skills.bind_session(open_store("ann", store))).to_state()
     state.approve(state.get_interruptions()[0])
-    result = run(agent, state, session=skills.bind_session(SQLiteSession("ann", store)))
+    result = run(agent, state, session=skills.bind_session(open_store("ann", store)))
     assert "2 words" in outputs(result)[-1]
     # The same call of the same conversation has been allowed, so nobody is asked again.
-    later = run(agent, "Again", session=skills.bind_session(SQLiteSession("ann", store)))
+    later = run(agent, "Again", session=skills.bind_session(open_store("ann", store)))
     assert later.interruptions == []
     assert "2 words" in outputs(later)[-1]
 
@@ -545,6 +605,22 @@ def test_fork_runs_as_a_child_agent(library: Path) -> None:
     assert result.context_wrapper.usage.total_tokens == 22
 
 
+def test_model_that_the_server_does_not_have_is_that_of_the_parent(library: Path) -> None:
+    def fail(_request: ModelCall) -> Exception:
+        url = httpx2.Request("POST", "http://localhost/responses")
+        return NotFoundError("no such model", response=httpx2.Response(404, request=url), body=None)
+
+    model = script(call("run_skill", name="review", task="Tea."), say("Fine."), say("It is fine."))
+    config = RunConfig(model_provider=Models(script(ModelStep.respond(fail))))
+    result = run(Skills(library).attach(make_agent(model)), run_config=config)
+    assert (outputs(result), result.final_output) == (["Fine."], "It is fine.")
+    late = script(call("look_up", word="tea"), ModelStep.respond(fail))
+    model = script(call("run_skill", name="review", task="Tea."), say("Sorry."))
+    agent = Skills(library).attach(make_agent(model, tools=[look_up]))
+    result = run(agent, run_config=RunConfig(model_provider=Models(late)))
+    assert "failed" in outputs(result)[0]  # what the child has done is not done twice
+
+
 def test_unknown_model_of_a_fork_is_that_of_the_parent(library: Path) -> None:
     path = library / "review/SKILL.md"
     path.write_text(path.read_text(encoding="utf-8").replace("model: small", "model: gone"), encoding="utf-8")
@@ -590,7 +666,7 @@ def test_cancelling_reaches_the_child(library: Path) -> None:
     async def main() -> None:
         begun, ended = asyncio.Event(), asyncio.Event()
 
-        async def wait(_request: Any) -> list[Any]:
+        async def wait(_request: ModelCall) -> list[Any]:
             begun.set()
             try:
                 await asyncio.Event().wait()
@@ -614,7 +690,7 @@ def test_cancelled_run_leaves_the_conversation_usable(library: Path) -> None:
     async def main() -> None:
         begun = asyncio.Event()
 
-        async def wait(_request: Any) -> list[Any]:
+        async def wait(_request: ModelCall) -> list[Any]:
             begun.set()
             await asyncio.Event().wait()
             return say()
@@ -676,7 +752,12 @@ def test_spans_nest_in_the_framework_own(library: Path, recorder: Recorder) -> N
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     listeners: list[Callable[[Any], None]] = [trace_events(), otel.trace_events(provider)]
-    skills = Skills(library, on_event=lambda event: [listen(event) for listen in listeners])
+
+    def record(event: prowess.Event) -> None:
+        for listen in listeners:
+            listen(event)
+
+    skills = Skills(library, on_event=record)
     config = RunConfig(model_provider=Models(script(say("Fine."))))
     with provider.get_tracer("host").start_as_current_span("request") as request:
         run(skills.attach(make_agent(model)), run_config=config)
@@ -693,7 +774,9 @@ def test_spans_nest_in_the_framework_own(library: Path, recorder: Recorder) -> N
     assert parents[0] == "Skill: review"
     assert "run_skill" in parents
     spans = {span.name: span for span in exporter.get_finished_spans()}
-    assert spans["skill activated"].parent.span_id == request.get_span_context().span_id
+    parent = spans["skill activated"].parent
+    assert parent is not None
+    assert parent.span_id == request.get_span_context().span_id
 
 
 def test_events_outside_of_a_trace_are_no_spans(library: Path, recorder: Recorder) -> None:
@@ -705,7 +788,7 @@ def test_events_outside_of_a_trace_are_no_spans(library: Path, recorder: Recorde
 
 
 def test_reload_between_turns(library: Path) -> None:
-    def write_skill(request: Any) -> list[Any]:
+    def write_skill(request: ModelCall) -> list[Any]:
         assert "new-one" not in request.system_instructions
         seen = live.catalog
         (library / "new-one").mkdir()
@@ -723,7 +806,7 @@ def test_reload_between_turns(library: Path) -> None:
     assert "This is new." in outputs(result)[1]
 
 
-def test_selection_appends_to_the_listing(tmp_path: Path) -> None:
+def test_selection_appends_to_the_listing(open_store: OpenStore, tmp_path: Path) -> None:
     for number in range(40):
         for topic in ("poems", "invoices"):
             folder = tmp_path / "many" / f"{topic}-{number}"
@@ -732,7 +815,7 @@ def test_selection_appends_to_the_listing(tmp_path: Path) -> None:
             (folder / "SKILL.md").write_text(text, encoding="utf-8")
     model = script(say(), say())
     skills = Skills(tmp_path / "many", selector=prowess.AutoSelector(budget=500))
-    agent, session = skills.attach(make_agent(model)), skills.bind_session(SQLiteSession("ann"))
+    agent, session = skills.attach(make_agent(model)), skills.bind_session(open_store("ann"))
     run(agent, "Review my poems", session=session)
     run(agent, [{"role": "user", "content": [{"type": "input_text", "text": "Now the invoices"}]}], session=session)
     first, second = (names_in(each.system_instructions or "") for each in model.calls)
@@ -749,9 +832,27 @@ def names_in(text: str) -> list[str]:
 
 
 def test_example_runs(library: Path) -> None:
-    model = script(call("load_skill", name="greet"), say("Good morning."))
-    assert asyncio.run(example.main(model, library)) == "Good morning."
+    require_sandbox()
+    asked: list[str] = []
+
+    def decide(request: object) -> bool:
+        asked.append(str(request))
+        return True
+
+    model = script(call("load_skill", name="count-words"), call("run_skill_script", "call-2", **COUNT), say("Two."))
+    answer = asyncio.run(example.main(model, library, decide))
+    assert answer == "Two."
+    assert "scripts/count.py one two" in asked[0]
+    assert "2 words" in str(model.calls[-1].input)
 
 
 def test_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_framework_page("openai_agents", tmp_path, monkeypatch, {"ScriptedModel": ScriptedModel})
+    require_sandbox()
+    profile = {"name": "csv-report", "script": "scripts/profile.py", "args": ["${SKILL_DIR}/assets/sample.csv"]}
+    load, profile_call = call("load_skill", name="csv-report"), call("run_skill_script", **profile)
+    steps = [load, say("Three columns."), load, say("Three columns."), say("You are welcome."), load, say()]
+    model = script(*steps, profile_call, say("Then I cannot say."), profile_call, say("Twelve rows."))
+    names = run_framework_page("openai_agents", tmp_path, monkeypatch, {"model": model})
+    model.assert_complete()
+    offered = asyncio.run(names["bounded"].get_all_tools(RunContextWrapper(None)))
+    assert "load_skill" in [tool.name for tool in offered]

@@ -104,7 +104,7 @@ class _AskingTrust(Trust):
     def judge(self, request: TrustRequest) -> Literal["granted", "refused", "ask", "defer"]:
         return "defer" if request.skill.is_local else "refused"
 
-    def has(self, digest: str) -> bool:  # noqa: ARG002 - no state of a skill is granted here
+    def has(self, digest: str) -> bool:  # no state of a skill is granted here
         return False
 
 

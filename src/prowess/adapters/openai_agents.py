@@ -8,6 +8,7 @@ import logging
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from http import HTTPStatus
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -24,6 +25,7 @@ from agents import (
     OpenAIConversationsSession,
     RunConfig,
     RunContextWrapper,
+    RunHooks,
     Runner,
     ToolGuardrailFunctionOutput,
     ToolInputGuardrail,
@@ -33,6 +35,7 @@ from agents import (
     custom_span,
     get_current_trace,
 )
+from openai import APIStatusError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -181,7 +184,9 @@ class Skills(SkillsAdapter):
                 params_json_schema=definition.to_json_schema()["parameters"],
                 on_invoke_tool=partial(self._invoke, definition.name, open_run),
                 strict_json_schema=False,
-                needs_approval=partial(self._needs_approval, definition.name, open_run) if self._asks and may_ask else False,
+                needs_approval=partial(self._needs_approval, definition.name, open_run)
+                if self._asks and may_ask
+                else False,
             )
             for definition in definitions
         ]
@@ -219,11 +224,9 @@ class Skills(SkillsAdapter):
 
     async def _run_child(self, ctx: ToolContext[Any], task: ChildTask) -> str:
         """Return the final text of a child agent, which has the tools of its parent that the skill allows."""
-        config = ctx.run_config or RunConfig()
-        given = await ctx.agent.get_all_tools(ctx) if isinstance(ctx.agent, Agent) else []
-        host_tools = [
-            tool for tool in given if not isinstance(tool, SkillTool) and task.prepared.child_tools([tool.name])
-        ]
+        parent = ctx.agent if isinstance(ctx.agent, Agent) else Agent(name="")
+        given = [tool for tool in await parent.get_all_tools(ctx) if not isinstance(tool, SkillTool)]
+        host_tools = [tool for tool in given if task.prepared.child_tools([tool.name])]
         skill_tools = self.make_tools(
             task.conversation.toolset.possible_tools(), lambda _: SkillRun(task.conversation), may_ask=False
         )
@@ -232,14 +235,19 @@ class Skills(SkillsAdapter):
             instructions=task.system,
             tools=[*guard_tools(host_tools, task.explain_refusal), *skill_tools],
         )
-        model = find_model(config, task.model)
-        if model is not None:
-            child, config = child.clone(model=model), replace(config, model=None)
-        elif isinstance(ctx.agent, Agent):
-            child = child.clone(model=ctx.agent.model, model_settings=ctx.agent.model_settings)
         # The usage is that of the parent's run, so that the tokens of the child are counted there.
-        context = RunContextWrapper(ctx.context, usage=ctx.usage)
-        result = await Runner.run(child, task.message, context=context, run_config=config)
+        run = partial(Runner.run, input=task.message, context=RunContextWrapper(ctx.context, usage=ctx.usage))
+        config = ctx.run_config or RunConfig()
+        model, watch = find_model(config, task.model), AnswerWatch()
+        if model is not None:
+            try:
+                # The model of the run's configuration would count more than that of the child.
+                result = await run(child.clone(model=model), run_config=replace(config, model=None), hooks=watch)
+                return str(result.final_output)
+            except APIStatusError as error:
+                if watch.has_answer or not is_unknown_model(error):
+                    raise
+        result = await run(child.clone(model=parent.model, model_settings=parent.model_settings), run_config=config)
         return str(result.final_output)
 
 
@@ -247,6 +255,16 @@ _NOT_SHOWN = (
     "a call of %s was approved, but this conversation has not asked about it: nothing was done. A RunState that was "
     "saved as JSON needs a run without a context, or attach(agent, conversation=…)"
 )
+
+
+class AnswerWatch(RunHooks[Any]):
+    """Knows whether the model of a run has answered a request."""
+
+    has_answer = False
+
+    async def on_llm_end(self, *_: object, **__: object) -> None:
+        """Note the answer."""
+        self.has_answer = True
 
 
 class SkilledAgent:
@@ -317,12 +335,12 @@ class SkillSession:
             }
         await self._session.add_items(items)
 
-    async def pop_item(self, *, wrapper: RunContextWrapper[Any] | None = None) -> Any:  # noqa: ANN401, ARG002 - the SDK's form
+    async def pop_item(self, *, wrapper: RunContextWrapper[Any] | None = None) -> Any:  # noqa: ANN401 - an item of the SDK
         """Remove the last item, and return it; ``None`` when there is none."""
         item = await self._session.pop_item()
         return item if item is None else self._strip_item(item)
 
-    async def clear_session(self, *, wrapper: RunContextWrapper[Any] | None = None) -> None:  # noqa: ARG002 - the SDK's form
+    async def clear_session(self, *, wrapper: RunContextWrapper[Any] | None = None) -> None:
         """Remove all items; the next run begins a new conversation."""
         await self._session.clear_session()
 
@@ -378,11 +396,19 @@ def guard_tools(tools: Iterable[Tool], explain_refusal: ExplainRefusal) -> list[
 
 
 def find_model(config: RunConfig, name: str) -> object:
-    """Return the model of that name from the provider of a run; ``None`` when there is no name or no such model."""
+    """Return the model of that name from the provider of a run; ``None`` without a name, or if it knows no such model.
+
+    The provider for OpenAI takes any name, and the server says at the first request that there is no such model.
+    """
     try:
         return config.model_provider.get_model(name) if name else None
     except Exception:  # noqa: BLE001 - each provider has its own way to say that it does not know a model
         return None
+
+
+def is_unknown_model(error: APIStatusError) -> bool:
+    """Return whether a server of models says that it does not have the model."""
+    return error.status_code == HTTPStatus.NOT_FOUND or error.code == "model_not_found"
 
 
 def find_query(ctx: RunContextWrapper[Any]) -> str:
