@@ -136,7 +136,11 @@ class Conversation:
         result = await self.toolset.acall(name, arguments)
         if self._approve(result, call_id, is_approved=decision is True):
             result = await self.toolset.acall(name, arguments)
-        if result.fork is None or run_child is None:
+        return result if run_child is None else await self.arun_fork(name, result, run_child)
+
+    async def arun_fork(self, name: str, result: ToolResult, run_child: RunChild) -> ToolResult:
+        """Return the answer of the child agent that a result of ``name`` prepares; any other result as it is."""
+        if result.fork is None:
             return result
 
         async def run(prepared: PreparedFork) -> str:  # a coroutine, so that it runs on the loop of the framework

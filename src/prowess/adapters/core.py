@@ -32,8 +32,10 @@ from prowess.skills.catalog import Catalog
 from prowess.tools.toolset import Toolset
 
 if TYPE_CHECKING:
+    from prowess.adapters.conversation import Arguments
     from prowess.runtime.acting.scripts import Scripts
     from prowess.runtime.acting.trust import TrustPolicy
+    from prowess.runtime.acting.trust_request import TrustRequest
     from prowess.runtime.events import OnEvent
     from prowess.select.selectors import Selector
     from prowess.skills.skill import Skill
@@ -97,6 +99,16 @@ class NativeTools(list[T], Generic[T]):
     def __call__(self) -> list[T]:
         """Return the tools as a plain list."""
         return list(self)
+
+
+class _AskingTrust(Trust):
+    """A trust that lets nothing run and asks about everything, so that a call says what it would run."""
+
+    def judge(self, request: TrustRequest) -> Literal["granted", "refused", "ask", "defer"]:
+        return "defer" if request.skill.is_local else "refused"
+
+    def has(self, digest: str) -> bool:  # no state of a skill is granted here
+        return False
 
 
 class Conversations:
@@ -175,6 +187,19 @@ class Conversations:
         # This agent's bounds are its own arguments, which the save must not widen: restore takes the narrower of both.
         session, _ = Session.restore(self.catalog, text, **self._session, id=key or None)
         return Conversation(key, Toolset(session, **self._toolset), self._enforce, asked, saved)
+
+    def find_request(self, name: str, arguments: Arguments = None) -> TrustRequest | None:
+        """Return what a person is asked before a call of a skill tool runs anything; ``None`` when nothing would run.
+
+        Nothing runs, not even what is granted, and no conversation changes. It is for frameworks whose own question
+        shows only the tool and its arguments.
+        """
+        trust = self._session["trust"]
+        if trust is None:
+            return None
+        silent = {"trust": _AskingTrust(trust.path, policy="defer"), "on_event": None}
+        session = Session(self.catalog, **{**self._session, **silent})
+        return Toolset(session, **self._toolset).call(name, arguments).pending
 
     def forget(self, key: str) -> None:
         """Drop a conversation; the next use of its key begins a new one."""
