@@ -40,6 +40,7 @@ TREE = {
     "SandboxError": errors.SkillError,
     "SourceError": errors.SkillError,
     "FetchError": errors.SkillError,
+    "ModelError": errors.SkillError,
     "InstallError": errors.SkillError,
     **dict.fromkeys(
         (
