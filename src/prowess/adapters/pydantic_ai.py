@@ -1,0 +1,359 @@
+"""Skills for Pydantic AI: ``Skills`` is a capability that gives an agent the listing and the skill tools."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from contextvars import ContextVar
+from copy import copy
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from prowess.adapters.core import SkillsAdapter, Turn, aturn, get_media, require_package
+
+require_package("pydantic_ai", "pydantic-ai-slim>=2.66")
+
+from pydantic import ValidationError
+from pydantic_ai import Agent
+from pydantic_ai.capabilities import AbstractCapability, Instrumentation
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed, UserError
+from pydantic_ai.messages import (
+    BinaryContent,
+    InstructionPart,
+    ModelMessage,
+    ModelResponse,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model, ModelRequestContext, ModelResolutionContext, infer_model
+from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunContext, Tool, ToolDefinition, ToolDenied
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from prowess.adapters.core import ChildTask, Conversation
+    from prowess.tools.definitions import ToolDefinition as SkillTool
+    from prowess.tools.definitions import ToolResult
+
+__all__ = ["Skills"]
+
+_SAVE_KEY = "prowess"
+"""The key under which the metadata of a model's response holds the saved conversation."""
+_UNPARSED = "\0unparsed"
+"""The name of the only argument where a model's arguments are no JSON object: the text as it came."""
+
+
+_MARK = {"prowess": "skill-tool"}
+"""The metadata by which a skill tool is known, whatever name it has in a run."""
+_NOBODY_TO_ASK = "This call needs a person's approval, and nobody can be asked here: nothing was done."
+_IN_CHILD: ContextVar[bool] = ContextVar("prowess_in_child", default=False)
+"""Whether a call of a host's tool comes from a child agent, which is bound by the skill that it carries out."""
+
+
+class Skills(SkillsAdapter, AbstractCapability[Any]):
+    """Skills as a capability: ``Agent(model, capabilities=[Skills()])``.
+
+    A conversation is what Pydantic AI calls one: its key is the run's ``conversation_id``, and what is saved of it is
+    in the metadata of the messages. A call that a person has to approve is a deferred tool call.
+    """
+
+    toolset: SkillToolset | None = None
+    """The skill tools of one run; only the copy that ``for_run`` makes has them."""
+
+    def _init_framework(self) -> None:
+        AbstractCapability.__init__(self)
+
+    @classmethod
+    def get_serialization_name(cls) -> str | None:
+        """Return ``None``: a file that describes an agent cannot hold the arguments."""
+        return None
+
+    def tools(self) -> list[Tool[Any]]:
+        """Return the skill tools for ``Agent(tools=…)``; the listing is then up to the caller, who has ``prompt()``."""
+        return [self._make_tool(tool) for tool in self.list_definitions()]
+
+    def _make_tool(self, tool: SkillTool) -> Tool[Any]:
+        async def call(ctx: RunContext[Any], **arguments: Any) -> Any:  # noqa: ANN401 - what a model sends, and gets
+            return await SkillToolset(self._open(ctx)).answer_call(tool.name, arguments, ctx)
+
+        schema = describe_tool(tool).parameters_json_schema
+        made = Tool[Any].from_schema(call, tool.name, tool.description, schema, takes_ctx=True)
+        made.sequential, made.metadata = not tool.parallel, _MARK
+        return made
+
+    def _open(self, ctx: RunContext[Any]) -> Conversation:
+        return self.conversations.open(ctx.conversation_id or ctx.run_id or "", find_save(ctx.messages))
+
+    # -- what Pydantic AI calls --------------------------------------------------------------------------------------
+
+    async def for_run(self, ctx: RunContext[Any]) -> Skills:
+        """Return a copy for one run, which has the conversation of that run."""
+        run = copy(self)
+        run.toolset = SkillToolset(self._open(ctx))
+        return run
+
+    def get_instructions(self) -> Callable[[RunContext[Any]], Awaitable[InstructionPart | None]] | None:
+        """Return the function that gives the listing for each request."""
+        return self.toolset and self.toolset.describe_skills
+
+    def get_toolset(self) -> SkillToolset | None:
+        """Return the skill tools of a run."""
+        return self.toolset
+
+    async def after_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        """Return the response with what is saved of the conversation, if that has changed."""
+        return response if self.toolset is None else self.toolset.add_save(ctx, response)
+
+    async def wrap_tool_execute(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: dict[str, Any],
+        handler: Callable[[dict[str, Any]], Awaitable[Any]],
+    ) -> Any:  # noqa: ANN401 - whatever the tool returns
+        """Run a tool of the host, unless ``enforce`` is on and the active skills do not allow it."""
+        if self.toolset is not None and not is_skill_tool(tool_def) and not _IN_CHILD.get():
+            refusal = self.toolset.conversation.explain_refusal(call.tool_name, args)
+            if refusal:
+                raise ToolFailed(refusal)
+        return await handler(args)
+
+
+class SkillToolset(AbstractToolset[Any]):
+    """The skill tools of one run: the prompt and the tools of a step come from one turn of its conversation."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+        self._turn = Turn("", ())
+
+    @property
+    def id(self) -> str:
+        """The name of this toolset."""
+        return "prowess-skills"
+
+    async def for_run_step(self, ctx: RunContext[Any]) -> SkillToolset:
+        """Prepare the prompt and the tools of the next request."""
+        await self._note_denials(ctx.messages)
+        self._turn = await aturn(self.conversation, find_query(ctx))
+        return self
+
+    async def describe_skills(self, _ctx: RunContext[Any]) -> InstructionPart | None:
+        """Return the listing of this step; it is static, since it stays the same from request to request."""
+        return InstructionPart(self._turn.prompt) if self._turn.prompt else None
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        """Return the skill tools of this step."""
+        return {tool.name: make_tool(self, describe_tool(tool), ctx) for tool in self._turn.tools}
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:  # noqa: ANN401 - text, or text and a file
+        """Answer a model's call."""
+        return await self.answer_call(name, tool_args, ctx)
+
+    async def answer_call(self, name: str, arguments: dict[str, Any], ctx: RunContext[Any]) -> Any:  # noqa: ANN401 - text, or text and a file
+        """Return what a skill tool gives; raise ``ToolFailed`` for an error, ``ApprovalRequired`` for a question."""
+        result = await self.conversation.acall(
+            name,
+            arguments.get(_UNPARSED, arguments),
+            call_id=ctx.tool_call_id or "",
+            decision=True if ctx.tool_call_approved else None,
+            run_child=partial(run_child, ctx),
+        )
+        self._save(ctx.messages)
+        return to_content(result)
+
+    # -- what is kept in the messages --------------------------------------------------------------------------------
+
+    def add_save(self, ctx: RunContext[Any], response: ModelResponse) -> ModelResponse:
+        """Return a response with the saved conversation in its metadata, or as it is when nothing has changed."""
+        saved = self.conversation.save()
+        if saved == find_save(ctx.messages):
+            return response
+        return replace(response, metadata={**(response.metadata or {}), _SAVE_KEY: saved})
+
+    def _save(self, messages: list[ModelMessage]) -> None:
+        """Put the saved conversation into the response that made a call, so that the history holds what it did."""
+        place = next((i for i in reversed(range(len(messages))) if isinstance(messages[i], ModelResponse)), None)
+        saved = self.conversation.save()
+        if place is not None and saved != find_save(messages):
+            # A new message in its place: the caller may still have the history from which this run began.
+            response = cast("ModelResponse", messages[place])
+            messages[place] = replace(response, metadata={**(response.metadata or {}), _SAVE_KEY: saved})
+
+    async def _note_denials(self, messages: Sequence[ModelMessage]) -> None:
+        """Tell the conversation which calls a person has denied: Pydantic AI answers those without calling the tool."""
+        for part in messages[-1].parts if messages else ():
+            if not isinstance(part, ToolReturnPart) or part.outcome != "denied":
+                continue
+            if part.tool_call_id in self.conversation.asked:
+                await self.conversation.acall(part.tool_name, call_id=part.tool_call_id, decision=False)
+
+
+def find_save(messages: Sequence[ModelMessage]) -> str:
+    """Return what the messages hold of a saved conversation; ``""`` when it is nothing."""
+    saves = ((message.metadata or {}).get(_SAVE_KEY) for message in reversed(messages))
+    return next((saved for saved in saves if isinstance(saved, str)), "")
+
+
+def find_query(ctx: RunContext[Any]) -> str:
+    """Return the text of the user's last message."""
+    prompts = [
+        part.content
+        for message in reversed(ctx.messages)
+        for part in reversed(message.parts)
+        if isinstance(part, UserPromptPart)
+    ]
+    content = prompts[0] if prompts else ctx.prompt or ""
+    return content if isinstance(content, str) else "\n".join(part for part in content if isinstance(part, str))
+
+
+def describe_tool(tool: SkillTool) -> ToolDefinition:
+    """Return a skill tool as Pydantic AI describes one."""
+    return ToolDefinition(
+        name=tool.name,
+        description=tool.description,
+        parameters_json_schema=tool.to_json_schema()["parameters"],
+        sequential=not tool.parallel,
+        metadata=_MARK,
+    )
+
+
+def is_skill_tool(tool: ToolDefinition) -> bool:
+    """Return whether a tool of a run is a skill tool, whatever name it has there."""
+    return (tool.metadata or {}).items() >= _MARK.items()
+
+
+def make_tool(toolset: AbstractToolset[Any], definition: ToolDefinition, ctx: RunContext[Any]) -> ToolsetTool[Any]:
+    """Return a tool of a toolset that takes any arguments: whoever answers the call judges them."""
+    return ToolsetTool(toolset=toolset, tool_def=definition, max_retries=ctx.max_retries, args_validator=AnyArguments())
+
+
+def to_content(result: ToolResult) -> str | list[str | BinaryContent]:
+    """Return what a model gets; raise ``ApprovalRequired`` for a pending result, ``ToolFailed`` for an error."""
+    if result.pending is not None:
+        request = result.pending
+        raise ApprovalRequired({"request": request.to_dict(), "text": str(request), "result": result.content})
+    if result.is_error:
+        raise ToolFailed(result.content)
+    media = get_media(result)
+    if media is None:
+        return result.content
+    return [result.content, BinaryContent(b64decode(media.base64), media_type=media.media_type)]
+
+
+class AnyArguments:
+    """Lets every text and value through to the skill tool, which answers bad arguments with a result."""
+
+    def validate_json(self, input: str | bytes | bytearray, **_: Any) -> dict[str, Any]:  # noqa: A002, ANN401 - as Pydantic names it
+        """Return the text as the only argument; the conversation parses it."""
+        return {_UNPARSED: input if isinstance(input, str) else bytes(input)}
+
+    def validate_python(self, input: Any, **_: Any) -> dict[str, Any]:  # noqa: A002, ANN401 - as Pydantic names it
+        """Return the arguments as they are."""
+        return input if isinstance(input, dict) else {_UNPARSED: input}
+
+
+# -- child agents ------------------------------------------------------------------------------------------------------
+
+
+async def run_child(ctx: RunContext[Any], task: ChildTask) -> str:
+    """Run a skill as a child agent of the run in ``ctx``; return its last text."""
+    spans = [part for part in ctx.capabilities.values() if isinstance(part, Instrumentation)]
+    child = Agent(
+        await find_model(ctx, task.model),
+        instructions=task.system,
+        deps_type=type(ctx.deps),
+        toolsets=[ParentTools(ctx, task), SkillToolset(task.conversation)],
+        capabilities=[ParentApprovals(ctx), *spans],
+    )
+    result = await child.run(task.message, deps=ctx.deps, usage=ctx.usage, usage_limits=ctx.usage_limits)
+    return result.output
+
+
+async def find_model(ctx: RunContext[Any], name: str) -> Model:
+    """Return the model that a skill names, if the agent or Pydantic AI knows it; the parent's model otherwise."""
+    parent = cast("Model", ctx.model)
+    if not name:
+        return parent
+    agent, capability = ctx.agent, ctx.root_capability
+    try:
+        if agent is not None and capability is not None and capability.has_resolve_model_id:
+            known = await capability.resolve_model_id(ModelResolutionContext(agent=agent, deps=ctx.deps), model_id=name)
+            return known or infer_model(name)
+        return infer_model(name)
+    except (UserError, ValueError, ImportError):  # a name of nobody's, or a provider without its key or package
+        return parent
+
+
+class ParentTools(AbstractToolset[Any]):
+    """The host's tools of a parent's run, as far as a skill that runs as a child agent may use them.
+
+    A call goes through the parent's run, so that the host's own hooks and questions apply to it.
+    """
+
+    def __init__(self, parent: RunContext[Any], task: ChildTask) -> None:
+        self._manager = parent.tool_manager
+        self._task = task
+
+    @property
+    def id(self) -> str:
+        """The name of this toolset."""
+        return "prowess-parent-tools"
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        """Return the tools that the child gets, whole or in part."""
+        tools = (self._manager.tools if self._manager else None) or {}
+        return {
+            name: make_tool(self, replace(tool.tool_def, kind="function"), ctx)
+            for name, tool in tools.items()
+            if tool.tool_def.kind != "output" and not is_skill_tool(tool.tool_def) and self._task.may_use(name)
+        }
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:  # noqa: ANN401 - whatever the tool returns
+        """Return what a tool of the host returns, or raise ``ToolFailed`` where the skill does not allow the call."""
+        arguments = tool_args.get(_UNPARSED, tool_args)
+        refusal = self._task.explain_refusal(name, arguments)
+        if refusal or self._manager is None:
+            raise ToolFailed(refusal)
+        call = ToolCallPart(name, arguments, tool_call_id=ctx.tool_call_id or "")
+        token = _IN_CHILD.set(True)
+        try:
+            result = await self._manager.handle_call(call, wrap_validation_errors=False)
+        except (ApprovalRequired, CallDeferred):
+            raise ToolFailed(_NOBODY_TO_ASK) from None
+        except ValidationError as error:
+            raise ModelRetry(str(error)) from None
+        finally:
+            _IN_CHILD.reset(token)
+        if isinstance(result, ToolDenied):
+            raise ToolFailed(result.message)
+        return result
+
+
+class ParentApprovals(AbstractCapability[Any]):
+    """Asks the host of the parent's run about calls of a child, if it answers within a run; denies them otherwise."""
+
+    def __init__(self, parent: RunContext[Any]) -> None:
+        super().__init__()
+        self._parent = parent
+
+    async def handle_deferred_tool_calls(
+        self, ctx: RunContext[Any], *, requests: DeferredToolRequests
+    ) -> DeferredToolResults:
+        """Return the host's decisions; a call that nobody decides about is denied with what its tool said."""
+        host = self._parent.root_capability
+        decided = host and await host.handle_deferred_tool_calls(self._parent, requests=requests)
+        results = decided or DeferredToolResults()
+        for call in requests.approvals:
+            said = requests.metadata.get(call.tool_call_id, {}).get("result", _NOBODY_TO_ASK)
+            results.approvals.setdefault(call.tool_call_id, ToolDenied(said))
+        return results
