@@ -48,8 +48,8 @@ _UNPARSED = "\0unparsed"
 _MARK = {"prowess": "skill-tool"}
 """The metadata by which a skill tool is known, whatever name it has in a run."""
 _NOBODY_TO_ASK = "This call needs a person's approval, and nobody can be asked here: nothing was done."
-_IN_CHILD: ContextVar[bool] = ContextVar("prowess_in_child", default=False)
-"""Whether a call of a host's tool comes from a child agent, which is bound by the skill that it carries out."""
+_CHILD: ContextVar[ChildTask | None] = ContextVar("prowess_child", default=None)
+"""The child agent that a call of a host's tool comes from, which is bound by the skill that it carries out."""
 
 
 class Skills(SkillsAdapter, AbstractCapability[Any]):
@@ -118,7 +118,7 @@ class Skills(SkillsAdapter, AbstractCapability[Any]):
         handler: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:  # noqa: ANN401 - whatever the tool returns
         """Run a tool of the host, unless ``enforce`` is on and the active skills do not allow it."""
-        if self.toolset is not None and not is_skill_tool(tool_def) and not _IN_CHILD.get():
+        if self.toolset is not None and not is_skill_tool(tool_def) and _CHILD.get() is None:
             refusal = self.toolset.conversation.explain_refusal(call.tool_name, args)
             if refusal:
                 raise ToolFailed(refusal)
@@ -263,6 +263,11 @@ class AnyArguments:
 # -- child agents ------------------------------------------------------------------------------------------------------
 
 
+def find_child() -> ChildTask | None:
+    """Return the child agent that makes the present call of a host's tool; ``None`` when the agent itself makes it."""
+    return _CHILD.get()
+
+
 async def run_child(ctx: RunContext[Any], task: ChildTask) -> str:
     """Run a skill as a child agent of the run in ``ctx``; return its last text."""
     spans = [part for part in ctx.capabilities.values() if isinstance(part, Instrumentation)]
@@ -325,7 +330,7 @@ class ParentTools(AbstractToolset[Any]):
         if refusal or self._manager is None:
             raise ToolFailed(refusal)
         call = ToolCallPart(name, arguments, tool_call_id=ctx.tool_call_id or "")
-        token = _IN_CHILD.set(True)
+        token = _CHILD.set(self._task)
         try:
             result = await self._manager.handle_call(call, wrap_validation_errors=False)
         except (ApprovalRequired, CallDeferred):
@@ -333,7 +338,7 @@ class ParentTools(AbstractToolset[Any]):
         except ValidationError as error:
             raise ModelRetry(str(error)) from None
         finally:
-            _IN_CHILD.reset(token)
+            _CHILD.reset(token)
         if isinstance(result, ToolDenied):
             raise ToolFailed(result.message)
         return result
