@@ -13,7 +13,6 @@ from pydantic_ai.toolsets import FunctionToolset
 from prowess.adapters.pydantic_ai import find_child
 from prowess.agent.approval import ToolRequest
 from prowess.errors import SkillError
-from prowess.runtime.acting.scripts import Scripts
 from prowess.spec.tool_rules import parse_tool_pattern
 from prowess.thread_work import run_in_thread
 from prowess.tools.acting_tools import render_script_result
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     from prowess.agent.approval import ToolGate
     from prowess.agent.work_folder import WorkFolder
+    from prowess.runtime.acting.scripts import Scripts
 
 OWN_TOOLS = ("Read", "Write", "Bash")
 

@@ -11,23 +11,38 @@ import asyncio
 import json
 import os
 import re
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import uuid4
 
-from pydantic_ai.messages import ModelRequest, ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import (
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 from pydantic_ai.models.function import DeltaToolCall, FunctionModel
+from pydantic_ai.usage import RequestUsage
 
 from prowess.errors import ModelError, ResourceError
 from prowess.files.read import OpenFile
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.frontmatter.json_types import parse_typed_yaml
 from prowess.spec.frontmatter.yaml_events import YamlError
+from prowess.spec.tokens import estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
+    from pydantic_ai import RunContext
     from pydantic_ai.messages import ModelMessage
+    from pydantic_ai.models import ModelRequestParameters, StreamedResponse
     from pydantic_ai.models.function import AgentInfo
+    from pydantic_ai.settings import ModelSettings
 
 _MAX_YAML_EVENTS = 100_000  # a script may be much longer than the head of a skill
 _WORD = re.compile(r"\s*\S+\s?|\s+")
@@ -60,9 +75,30 @@ class ScriptedModel(FunctionModel):
     """A model that answers each request with the first turn of its script that was not played yet and that fits."""
 
     def __init__(self, turns: Sequence[ScriptedTurn], name: str = "script") -> None:
-        super().__init__(stream_function=self._stream, model_name=f"scripted:{name}")
+        super().__init__(self._answer, stream_function=self._stream, model_name=name)
+        self._system = "scripted"
         self._left = list(turns)
-        self._call_count = 0
+
+    @asynccontextmanager
+    async def request_stream(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+        run_context: RunContext[Any] | None = None,
+    ) -> AsyncGenerator[StreamedResponse]:
+        """Stream the next turn; its tokens are estimated, as far as the messages are text."""
+        arguments = (messages, model_settings, model_request_parameters, run_context)
+        async with super().request_stream(*arguments) as response:
+            # The base class counts every request as 50 tokens, which would tell people nothing.
+            sent = ModelMessagesTypeAdapter.dump_json(messages).decode()
+            response._usage = RequestUsage(input_tokens=estimate_tokens(sent))  # noqa: SLF001 - it has no other way
+            yield response
+
+    async def _answer(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        turn = self._take_turn(_read_newest(messages), info.instructions or "")
+        parts: list[TextPart | ToolCallPart] = [TextPart(turn.text)] if turn.text else []
+        return ModelResponse([*parts, *(ToolCallPart(call.tool, call.arguments) for call in turn.calls)])
 
     async def _stream(
         self, messages: list[ModelMessage], info: AgentInfo
@@ -72,8 +108,7 @@ class ScriptedModel(FunctionModel):
             yield word
             await asyncio.sleep(0)  # as between two packets: whoever waits for its turn gets it
         for index, call in enumerate(turn.calls):
-            self._call_count += 1
-            yield {index: DeltaToolCall(call.tool, "", tool_call_id=f"call-{self._call_count}")}
+            yield {index: DeltaToolCall(call.tool, "", tool_call_id=f"call-{uuid4().hex[:12]}")}
             for begin in range(0, len(call.arguments), _PIECE_CHARS):
                 yield {index: DeltaToolCall(json_args=call.arguments[begin : begin + _PIECE_CHARS])}
                 await asyncio.sleep(0)
@@ -125,7 +160,7 @@ def _parse_turn(data: Any, place: str) -> ScriptedTurn:  # noqa: ANN401 - any JS
         raise ValueError(f"{place}: {wrong!r} is a text")
     calls, repeat = data.get("calls") or [], data.get("repeat") or False
     if not isinstance(calls, list) or not isinstance(repeat, bool):
-        raise ValueError(f"{place}: 'calls' is a list, and 'repeat' is true or false")
+        raise ValueError(f"{place}: 'calls' is a list, and 'repeat' is true or false")  # noqa: TRY004 - the file is wrong  # noqa: TRY004 - the file is wrong
     if not texts["text"] and not calls:
         raise ValueError(f"{place} has neither 'text' nor 'calls'")
     return ScriptedTurn(**texts, calls=tuple(_parse_call(call, place) for call in calls), repeat=repeat)
@@ -136,7 +171,7 @@ def _parse_call(data: Any, place: str) -> ScriptedCall:  # noqa: ANN401 - any JS
         raise ValueError(f"{place}: a call has 'tool' and 'arguments'")
     arguments = data.get("arguments", {})
     if not isinstance(arguments, (dict, str)):
-        raise ValueError(f"{place}: 'arguments' is a mapping, or the text that is sent instead of one")
+        raise ValueError(f"{place}: 'arguments' is a mapping, or text that is sent as it is")  # noqa: TRY004 - as above
     return ScriptedCall(data["tool"], arguments if isinstance(arguments, str) else json.dumps(arguments))
 
 
@@ -150,7 +185,8 @@ def _read_newest(messages: list[ModelMessage]) -> str:
         if isinstance(part, ToolReturnPart):
             words.append(part.model_response_str())
         elif isinstance(part, UserPromptPart):
-            words += [part.content] if isinstance(part.content, str) else [c for c in part.content if isinstance(c, str)]
+            contents = [part.content] if isinstance(part.content, str) else part.content
+            words += [content for content in contents if isinstance(content, str)]
         else:
             words.append(str(getattr(part, "content", "")))
     return "\n".join(words)

@@ -81,7 +81,8 @@ class WorkFolder:
         data = content.encode()
         if len(data) > self._limits.max_file_bytes:
             raise ResourceTooLargeError(
-                f"{relative!r} would have {len(data)} bytes; at most {self._limits.max_file_bytes} are written", relative
+                f"{relative!r} would have {len(data)} bytes; at most {self._limits.max_file_bytes} are written",
+                relative,
             )
         if not relative:
             raise ResourceError("the working folder itself is no file", relative, "not-a-regular-file")
@@ -126,7 +127,7 @@ def _outside_error(path: str, why: str = "is not in the working folder") -> Path
 
 
 def _find_mode(place: str, relative: str) -> int:
-    """Return the permissions of a file that exists, 0 where there is none; raise ``ResourceError`` for anything else."""
+    """Return the permissions of a file, 0 where there is none yet; raise ``ResourceError`` for anything but a file."""
     try:
         info = os.lstat(place)
     except FileNotFoundError:

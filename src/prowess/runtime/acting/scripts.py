@@ -124,6 +124,7 @@ class Scripts:
             shown_input = data.decode("utf-8", "surrogateescape")
             trust.require(TrustRequest(skill, snapshot.digest, (), path, tuple(args), snapshot.files, shown_input))
             program = find_interpreter(path, content)
+
             # The place is waited for before the clock of the timeout starts.
             def make_argv(places: Places) -> list[str]:
                 arguments = (fill_folder(word, places.skill) for word in args)
