@@ -161,7 +161,7 @@ class SkillToolset(AbstractToolset[Any]):
         """Return what a skill tool gives; raise ``ToolFailed`` for an error, ``ApprovalRequired`` for a question."""
         result = await self.conversation.acall(
             name,
-            arguments.get(_UNPARSED, arguments),
+            get_arguments(arguments),
             call_id=ctx.tool_call_id or "",
             decision=True if ctx.tool_call_approved else None,
             run_child=partial(run_child, ctx),
@@ -248,6 +248,11 @@ def to_content(result: ToolResult) -> str | list[str | BinaryContent]:
     return [result.content, BinaryContent(b64decode(media.base64), media_type=media.media_type)]
 
 
+def get_arguments(tool_args: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever a model sent
+    """Return the arguments of a call as the model sent them, which ``AnyArguments`` let through."""
+    return tool_args.get(_UNPARSED, tool_args)
+
+
 class AnyArguments:
     """Lets every text and value through to the skill tool, which answers bad arguments with a result."""
 
@@ -325,7 +330,7 @@ class ParentTools(AbstractToolset[Any]):
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:  # noqa: ANN401 - whatever the tool returns
         """Return what a tool of the host returns, or raise ``ToolFailed`` where the skill does not allow the call."""
-        arguments = tool_args.get(_UNPARSED, tool_args)
+        arguments = get_arguments(tool_args)
         refusal = self._task.explain_refusal(name, arguments)
         if refusal or self._manager is None:
             raise ToolFailed(refusal)

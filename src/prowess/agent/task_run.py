@@ -32,7 +32,7 @@ from pydantic_ai.usage import UsageLimits
 from prowess.adapters.pydantic_ai import Skills
 from prowess.agent.approval import ToolGate
 from prowess.agent.events import AgentEvent
-from prowess.agent.own_tools import OWN_TOOLS, OwnTools
+from prowess.agent.own_tools import OWN_TOOLS, OwnToolset
 from prowess.agent.work_folder import WorkFolder
 from prowess.errors import ModelError, SkillError, SourceError
 from prowess.limits import DEFAULT_LIMITS, Limits
@@ -175,7 +175,8 @@ async def run_task(
     sense.
     """
     run = _TaskRun(catalog, model, options, earlier)
-    return await run.run(task, on_event, transcript)
+    async with model:  # its connections are closed at the end
+        return await run.run(task, on_event, transcript)
 
 
 @dataclass
@@ -259,12 +260,13 @@ class _TaskRun:
     def _make_agent(self) -> Agent[None, str]:
         options = self._options
         gate = ToolGate(self._skills.session(self._key), options.tools, options.person, self._tell_decision)
-        own = OwnTools(WorkFolder(options.folder, options.limits), self._scripts, gate, self._tell_child_call)
+        work = WorkFolder(options.folder, options.limits)
+        own = OwnToolset(options.tools, work, self._scripts, gate, self._tell_child_call)
         return Agent(
             self._model,
             instructions=_INSTRUCTIONS,
             capabilities=[self._skills],
-            toolsets=[own.make_toolset(options.tools)],
+            toolsets=[own],
             # A model that calls tools wrongly again and again is ended by the number of turns, like any other loop.
             retries=options.max_turns,
         )
@@ -356,7 +358,8 @@ class _TaskRun:
         detail = {"tool": request.tool, "subject": request.subject, "is_allowed": is_allowed, "by": by}
         self._tell("decision", {**detail, "skill": request.skill})
 
-    def _tell_child_call(self, skill: str, tool: str, arguments: dict[str, Any]) -> None:
+    def _tell_child_call(self, skill: str, tool: str, arguments: Any) -> None:  # noqa: ANN401 - as sent
+        arguments = _parse_arguments(arguments)
         record = CallRecord(tool, arguments, skill=skill)
         call_id = f"{skill}/{len(self._record.calls)}"
         self._record.calls[call_id] = record
