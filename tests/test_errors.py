@@ -41,6 +41,7 @@ TREE = {
     "SourceError": errors.SkillError,
     "MissingPackageError": errors.SourceError,
     "FetchError": errors.SkillError,
+    "ModelError": errors.SkillError,
     "InstallError": errors.SkillError,
     **dict.fromkeys(
         (

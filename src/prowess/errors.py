@@ -25,6 +25,7 @@
     ├── SourceError                     also a ValueError
     │   └── MissingPackageError         also an ImportError: the package that an adapter needs is missing
     ├── FetchError                      another machine did not send something, or sent something wrong
+    ├── ModelError                      a model cannot be used, or did not answer as it should
     └── InstallError                    something could not be installed, updated, removed or verified
         ├── BadReferenceError           also a ValueError: a text does not name a source
         ├── AlreadyInstalledError
@@ -334,6 +335,12 @@ class FetchError(SkillError):
     """Something could not be fetched, may not be fetched, or is not what it should be."""
 
     code = "fetch-failed"
+
+
+class ModelError(SkillError):
+    """The model of an agent cannot be used, did not answer, or used up what it may use."""
+
+    code = "model-failed"
 
 
 class InstallError(SkillError):

@@ -178,6 +178,15 @@ class Limits:
     max_saved_conversations: int = 100_000
     """Conversations that an adapter keeps as saved text. The one that was not used for longest is forgotten first."""
 
+    max_agent_turns: int = 50
+    """Requests to the model in one run of the agent, those of its child agents included. A loop ends there."""
+
+    max_agent_tokens: int = 2_000_000
+    """Tokens, sent and received, that one run of the agent may use, those of its child agents included."""
+
+    max_shown_diff_lines: int = 200
+    """Lines of a difference that a person is shown before the agent writes a file. A person reads no more."""
+
     max_parallel_reads: int = 16
     """Calls of models that this process answers at one time, in all conversations together (``acall``)."""
 

@@ -49,8 +49,8 @@ _UNPARSED = "\0unparsed"
 _MARK = {"prowess": "skill-tool"}
 """The metadata by which a skill tool is known, whatever name it has in a run."""
 _NOBODY_TO_ASK = "This call needs a person's approval, and nobody can be asked here: nothing was done."
-_IN_CHILD: ContextVar[bool] = ContextVar("prowess_in_child", default=False)
-"""Whether a call of a host's tool comes from a child agent, which is bound by the skill that it carries out."""
+_CHILD: ContextVar[ChildTask | None] = ContextVar("prowess_child", default=None)
+"""The child agent that a call of a host's tool comes from, which is bound by the skill that it carries out."""
 
 
 class Skills(SkillsAdapter, AbstractCapability[Any]):
@@ -136,7 +136,7 @@ class Skills(SkillsAdapter, AbstractCapability[Any]):
         handler: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:  # noqa: ANN401 - whatever the tool returns
         """Run a tool of the host, unless ``enforce`` is on and the active skills do not allow it."""
-        if self.toolset is not None and not is_skill_tool(tool_def) and not _IN_CHILD.get():
+        if self.toolset is not None and not is_skill_tool(tool_def) and _CHILD.get() is None:
             refusal = self.toolset.conversation.explain_refusal(call.tool_name, args)
             if refusal:
                 raise ToolFailed(refusal)
@@ -179,7 +179,7 @@ class SkillToolset(AbstractToolset[Any]):
         """Return what a skill tool gives; raise ``ToolFailed`` for an error, ``ApprovalRequired`` for a question."""
         result = await self.conversation.acall(
             name,
-            arguments.get(_UNPARSED, arguments),
+            get_arguments(arguments),
             call_id=ctx.tool_call_id or "",
             decision=True if ctx.tool_call_approved else None,
             run_child=partial(run_child, ctx),
@@ -264,6 +264,11 @@ def to_content(result: ToolResult) -> str | list[str | BinaryContent]:
     return [result.content, BinaryContent(b64decode(media.base64), media_type=media.media_type)]
 
 
+def get_arguments(tool_args: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever a model sent
+    """Return the arguments of a call as the model sent them, which ``AnyArguments`` let through."""
+    return tool_args.get(_UNPARSED, tool_args)
+
+
 class AnyArguments:
     """Lets every text and value through to the skill tool, which answers bad arguments with a result."""
 
@@ -277,6 +282,11 @@ class AnyArguments:
 
 
 # -- child agents ------------------------------------------------------------------------------------------------------
+
+
+def find_child() -> ChildTask | None:
+    """Return the child agent that makes the present call of a host's tool; ``None`` when the agent itself makes it."""
+    return _CHILD.get()
 
 
 async def run_child(ctx: RunContext[Any], task: ChildTask) -> str:
@@ -336,12 +346,12 @@ class ParentTools(AbstractToolset[Any]):
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:  # noqa: ANN401 - whatever the tool returns
         """Return what a tool of the host returns, or raise ``ToolFailed`` where the skill does not allow the call."""
-        arguments = tool_args.get(_UNPARSED, tool_args)
+        arguments = get_arguments(tool_args)
         refusal = self._task.explain_refusal(name, arguments)
         if refusal or self._manager is None:
             raise ToolFailed(refusal)
         call = ToolCallPart(name, arguments, tool_call_id=ctx.tool_call_id or "")
-        token = _IN_CHILD.set(True)
+        token = _CHILD.set(self._task)
         try:
             result = await self._manager.handle_call(call, wrap_validation_errors=False)
         except (ApprovalRequired, CallDeferred):
@@ -349,7 +359,7 @@ class ParentTools(AbstractToolset[Any]):
         except ValidationError as error:
             raise ModelRetry(str(error)) from None
         finally:
-            _IN_CHILD.reset(token)
+            _CHILD.reset(token)
         if isinstance(result, ToolDenied):
             raise ToolFailed(result.message)
         return result

@@ -48,6 +48,8 @@ COMMANDS = (
     CommandEntry("activate", "activate", "print the instructions of a skill as a model would get them", "Run"),
     CommandEntry("call", "call", "make one tool call, as a model would", "Run"),
     CommandEntry("run-script", "run_script", "run a script of a trusted skill in a sandbox", "Run"),
+    CommandEntry("run", "run", "carry out a task with a model, your skills and this folder", "Run"),
+    CommandEntry("try", "try_skill", "show what a model does with one skill: files, scripts, tokens", "Run"),
     CommandEntry("serve", "serve", "serve skills to MCP clients, on standard streams or HTTP", "Run"),
     CommandEntry("demo", "demo", "show all of it in under a minute, without API keys", "Run"),
     CommandEntry("config", "config", "show every setting, its value, and where it came from", "Set up"),

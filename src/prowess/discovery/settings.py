@@ -3,7 +3,7 @@
 The user's file is ``prowess/config.toml`` in the user's configuration folder. The project's file is the nearest
 ``prowess.toml`` between the working folder and the root of its git repository. In both, the settings stand in the table
 ``[settings]``. An environment variable is ``PROWESS_`` and the name in capitals. A project's file is somebody else's
-text, so it cannot set anything that decides what may run on this machine.
+text, so it cannot set anything that decides what may run on this machine, or who gets what a model is sent.
 """
 
 from __future__ import annotations
@@ -77,6 +77,20 @@ SETTINGS = (
         "yes-or-no",
         default=False,
         about="whether installed skills count only while they are what the lock file says",
+        project_may_set=False,
+    ),
+    SettingSpec(
+        "model",
+        "text",
+        "",
+        "the model of 'prowess run' and 'prowess try', as provider:name",
+        project_may_set=False,
+    ),
+    SettingSpec(
+        "base_url",
+        "text",
+        "",
+        "the address of a server that speaks OpenAI's protocol, for the model",
         project_may_set=False,
     ),
     SettingSpec(
@@ -198,7 +212,7 @@ def _read_file_settings(path: str, issues: list[Issue], *, is_project: bool, lim
             meant = sort_by_similarity(name, sorted(_BY_NAME))[0]
             issues.append(Issue("unknown-setting", name, f"is no setting; did you mean {meant!r}?", path, 0, "warning"))
         elif is_project and not spec.project_may_set:
-            message = "cannot be set by a project, because it decides what may run on this machine"
+            message = "cannot be set by a project, because it decides what may run here, or who gets what you send"
             issues.append(Issue("user-setting", name, message, path, 0, "warning"))
         else:
             checked = _check_value(spec, _from_toml(spec, value), path)

@@ -96,6 +96,14 @@ def _flock(fd: int) -> int:
     return 0
 
 
+def lock_open_file(fd: int) -> bool:
+    """Lock an open file for as long as it is open; return ``False`` when another process holds its lock.
+
+    Where the system has no lock that leaves the file writable (Windows, some network file systems), nothing is locked.
+    """
+    return fcntl is None or _flock(fd) not in _LOCK_TAKEN_ERRNOS
+
+
 def _lock_byte(fd: int) -> int:
     """Lock the first byte of an open file without waiting, on Windows; return 0, or the number of the error."""
     import msvcrt  # noqa: PLC0415 - Windows only

@@ -57,6 +57,13 @@ def open_lock_file(path: str) -> int:
         return os.open(path, flags, 0o600)
 
 
+def open_to_append(path: str) -> int:
+    """Open an existing file to write at its end, and return its descriptor. Follows no link."""
+    flags = os.O_RDWR | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+    with _announce("open", path):
+        return os.open(path, flags | getattr(os, "O_BINARY", 0))
+
+
 def make_folder(path: str, mode: int = 0o755) -> None:
     """Create a folder that only its owner may write to; raises ``FileExistsError`` when the path is taken."""
     with _announce("mkdir", path):

@@ -96,7 +96,7 @@ def run_script(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     view.session.tell(Event("ran", name, {**detail, "seconds": ran.seconds}))
     data = {"skill": name, **detail, "stdout": ran.stdout, "stderr": ran.stderr, "seconds": ran.seconds}
     data |= {"stdout_cut": ran.stdout_cut, "stderr_cut": ran.stderr_cut, "sandbox_gaps": list(ran.sandbox_gaps)}
-    return ToolResult(_render_script_result(ran), is_error=not ran.ok, data=data)
+    return ToolResult(render_script_result(ran), is_error=not ran.ok, data=data)
 
 
 def _parse_args(value: object) -> list[str]:
@@ -107,7 +107,7 @@ def _parse_args(value: object) -> list[str]:
     return value
 
 
-def _render_script_result(ran: ScriptResult) -> str:
+def render_script_result(ran: ScriptResult) -> str:
     """Return the text that tells a model how a script ended and what it printed."""
     ended = f"stopped at its limit of {ran.limit}" if ran.limit else f"exit status {ran.status}"
     lines = [f"[{ended}, {ran.seconds:.1f} s, sandbox: {ran.sandbox}]"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.errors import BinaryResourceError, ResourceTooLargeError
 from prowess.runtime.source_labels import with_source_label
@@ -42,9 +42,26 @@ def _max_bytes(view: View) -> int:
 
 def _take_lines(view: View, whole: str, data: dict[str, Any], limit: int) -> ToolResult:
     """Return the lines from an offset, as many as fit; a note at the end says where to go on."""
+    taken = take_lines(whole, data["path"], data["offset"], limit, _max_bytes(view))
+    view.session.note_read(data["skill"], data["path"], len(taken.shown))
+    return ToolResult(taken.shown, data={**data, "lines": taken.count, "total_lines": taken.total})
+
+
+class LineRange(NamedTuple):
+    """Lines of a file as a model gets them, how many they are, and how many the file has."""
+
+    shown: str
+    count: int
+    total: int
+
+
+def take_lines(whole: str, path: str, offset: int, limit: int, max_bytes: int) -> LineRange:
+    """Return the lines of a text from an offset, as many as fit; a note at the end says where to go on.
+
+    Raises ``ResourceTooLargeError`` when already the first line has more than ``max_bytes``.
+    """
     # Not splitlines(), which also splits at form feeds and other characters that editors do not count as line ends.
     lines = io.StringIO(whole, newline="\n").readlines()
-    offset, max_bytes = data["offset"], _max_bytes(view)
     left = max_bytes
     taken: list[str] = []
     for line in lines[offset : offset + limit]:
@@ -54,15 +71,12 @@ def _take_lines(view: View, whole: str, data: dict[str, Any], limit: int) -> Too
         taken.append(line)
     if not taken and offset < len(lines):
         size = len(lines[offset].encode())
-        raise ResourceTooLargeError(
-            f"line {offset} of {data['path']!r} has {size} bytes; at most {max_bytes} are read", data["path"]
-        )
+        raise ResourceTooLargeError(f"line {offset} of {path!r} has {size} bytes; at most {max_bytes} are read", path)
     following = offset + len(taken)
     shown = "".join(taken)
     if following < len(lines):
         shown += f"\n[lines {offset}-{following - 1} of {len(lines)}; go on with offset={following}]"
-    view.session.note_read(data["skill"], data["path"], len(shown))
-    return ToolResult(shown, data={**data, "lines": len(taken), "total_lines": len(lines)})
+    return LineRange(shown, len(taken), len(lines))
 
 
 def _read_binary(view: View, skill: Skill, path: str) -> ToolResult:

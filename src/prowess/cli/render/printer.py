@@ -78,6 +78,18 @@ def print_text(text: str, *, error: bool = False) -> None:
     _write(sys.stderr if error else sys.stdout, escape_text(text).removesuffix("\n") + "\n")
 
 
+def print_piece(text: str) -> None:
+    """Print a piece of a text that goes on, escaped, at once and without a line break at its end."""
+    _write(sys.stdout, escape_text(text))
+    sys.stdout.flush()
+
+
+def print_data_line(data: Mapping[str, object]) -> None:
+    """Print one line of data, at once: for commands that report what happens while it happens."""
+    _write(sys.stdout, dump_json({"version": SCHEMA_VERSION, **data}, None) + "\n")
+    sys.stdout.flush()
+
+
 def print_line(text: str) -> None:
     """Print one line without colours."""
     _write(sys.stdout, escape_line(text) + "\n")

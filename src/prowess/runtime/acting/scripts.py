@@ -28,9 +28,8 @@ from prowess.skills.skill import Skill
 from prowess.spec.placeholders import FOLDER_NAMES, fill_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from prowess.runtime.acting.interpreters import Interpreter
     from prowess.runtime.acting.sandbox import Places, Sandbox
     from prowess.runtime.acting.snapshot import Snapshot
     from prowess.runtime.acting.supervised import LimitName, ProcessResult
@@ -125,9 +124,28 @@ class Scripts:
             shown_input = data.decode("utf-8", "surrogateescape")
             trust.require(TrustRequest(skill, snapshot.digest, (), path, tuple(args), snapshot.files, shown_input))
             program = find_interpreter(path, content)
+
             # The place is waited for before the clock of the timeout starts.
+            def make_argv(places: Places) -> list[str]:
+                arguments = (fill_folder(word, places.skill) for word in args)
+                return [*program.argv, f"{places.skill}/{path}", *arguments]
+
             with get_pools(self.limits).scripts.hold_place():
-                return self._run_in_sandbox(kind, snapshot, program, [path, *args], data)
+                return self._run_in_sandbox(kind, snapshot.folder, make_argv, needs=program.needs, stdin=data)
+
+    def run_command(self, command: str) -> ScriptResult:
+        """Run a shell command in the sandbox, within the limits of scripts; return its outcome.
+
+        No skill is involved and nobody is asked: the caller has to decide whether the command may run. Raises
+        ``SandboxError``: ``no-sandbox``, ``bad-argument`` for a command that no program can be given, ``cannot-start``
+        where there is no shell.
+        """
+        check_text(command, "command")
+        _check_input([command], "", self.limits)
+        kind = sandbox.choose_sandbox(self.sandbox)
+        program = find_interpreter("command.sh", b"")
+        with temporary_folder() as empty, get_pools(self.limits).scripts.hold_place():
+            return self._run_in_sandbox(kind, empty, lambda _: [*program.argv, "-c", command], needs=program.needs)
 
     def _read_script(self, snapshot: Snapshot, path: str, script: str) -> bytes:
         """Return the content of a script; raise ``ResourceError``, with names that are similar, where it is missing."""
@@ -139,16 +157,20 @@ class Scripts:
             raise with_suggestions(error, script, others) from None
 
     def _run_in_sandbox(
-        self, kind: Sandbox, snapshot: Snapshot, program: Interpreter, words: list[str], stdin: bytes
+        self,
+        kind: Sandbox,
+        skill_folder: str,
+        make_argv: Callable[[Places], list[str]],
+        *,
+        needs: tuple[str, ...],
+        stdin: bytes = b"",
     ) -> ScriptResult:
         with self._open_run_folders() as (parent, *folders):
             work, temporary, shared_memory = folders
-            jail = sandbox.Jail(snapshot.folder, work, temporary, shared_memory, program.needs, self.network)
+            jail = sandbox.Jail(skill_folder, work, temporary, shared_memory, needs, self.network)
             places = sandbox.places(kind.name, jail)
-            arguments = (fill_folder(word, places.skill) for word in words[1:])
-            argv = [*program.argv, f"{places.skill}/{words[0]}", *arguments]
             finished = run_under_supervisor(
-                sandbox.confine_command(kind.name, argv, jail),
+                sandbox.confine_command(kind.name, make_argv(places), jail),
                 ProcessLimits.for_scripts(self.limits),
                 cwd=work,
                 env=self._make_environment(places, inside=kind.name != "none"),

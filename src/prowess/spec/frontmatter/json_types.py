@@ -51,6 +51,14 @@ def parse_typed_frontmatter(head: bytes, *, whole: bool = True, limits: Limits =
     return {key: _to_json(value, partial(_refuse_number, key)) for key, value in styled.items()}
 
 
+def parse_typed_yaml(text: str, limits: Limits = DEFAULT_LIMITS) -> dict[str, Json]:
+    """Return the mapping in a YAML document as JSON; a number that JSON cannot hold stays text.
+
+    Raises ``YamlError`` for text that is no YAML, or no mapping.
+    """
+    return {key: _to_json(value, str) for key, value in parse_styled_yaml(text, limits).items()}
+
+
 def parse_styled_frontmatter(head: bytes, *, whole: bool = True, limits: Limits = DEFAULT_LIMITS) -> dict[str, Value]:
     """Return the fields with every scalar as it was written, as a ``PlainScalar`` where it had no quotes.
 

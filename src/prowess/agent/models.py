@@ -1,0 +1,67 @@
+"""The models of the agent, by the names that people write: a provider's, one at an address, or a script."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.models import infer_model
+
+from prowess.agent.scripted_model import load_scripted_model
+from prowess.errors import ModelError
+from prowess.spec.redaction import scrub_text
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+SCRIPTED = "scripted:"
+"""What the name of a model begins with that plays a script."""
+KEY_VARIABLE = "PROWESS_API_KEY"
+"""The variable with the key for a server that ``--base-url`` names. The key of another provider is never sent there."""
+
+_VARIABLE = re.compile(r"`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)`")
+
+
+def make_model(name: str, base_url: str = "") -> Model:
+    """Return the model that a name means: ``provider:name``, ``scripted:FILE``, or any name with ``base_url``.
+
+    ``base_url``: the address of a server that speaks OpenAI's Chat Completions. Nothing is sent yet. Raises
+    ``ModelError``: ``no-model`` without a name, ``bad-model`` for a name that means no model, ``no-model-key`` where a
+    key is missing, ``bad-script`` for a script that cannot be played.
+    """
+    if not name:
+        raise ModelError("no model is set", code="no-model")
+    if name.startswith(SCRIPTED):
+        return load_scripted_model(name.removeprefix(SCRIPTED))
+    if base_url:
+        return _make_compatible_model(name, base_url)
+    try:
+        return infer_model(name)
+    except ImportError as error:  # the extra brings two providers; the message names the package of this one
+        raise ModelError(f"model {name!r} needs another package: {error}", code="bad-model") from None
+    except (UserError, ValueError) as error:
+        raise _explain_refusal(name, str(error)) from None
+
+
+def _make_compatible_model(name: str, base_url: str) -> Model:
+    address = urlsplit(base_url)
+    if address.scheme not in {"http", "https"} or not address.hostname:
+        raise ModelError(f"{scrub_text(base_url)!r} is no address of a server", code="bad-model")
+    # Their import takes a second, and a script needs none of it.
+    from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - see above
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415 - see above
+
+    provider = OpenAICompatibleProvider(address.hostname, base_url=base_url, api_key=os.environ.get(KEY_VARIABLE))
+    return OpenAIChatModel(name.removeprefix("openai:"), provider=provider)
+
+
+def _explain_refusal(name: str, message: str) -> ModelError:
+    """Return the error for a name that the framework refuses; its message names the variable that is missing."""
+    provider = name.partition(":")[0]
+    variables = list(dict.fromkeys(_VARIABLE.findall(message)))
+    if variables:
+        return ModelError(f"there is no key for {provider}: set {' or '.join(variables)}", code="no-model-key")
+    return ModelError(f"{name!r} is no model: {message}", code="bad-model")

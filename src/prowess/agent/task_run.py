@@ -1,0 +1,464 @@
+"""One run of the agent: a task, a model, the skills of a catalogue, and a result that says what the model did."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+from uuid import uuid4
+
+from pydantic_ai import Agent
+from pydantic_ai.exceptions import (
+    AgentRunError,
+    ModelAPIError,
+    ModelHTTPError,
+    ModelRetry,
+    UnexpectedModelBehavior,
+    UsageLimitExceeded,
+    UserError,
+)
+from pydantic_ai.messages import (
+    FunctionToolCallEvent,
+    FunctionToolResultEvent,
+    ModelResponse,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+)
+from pydantic_ai.usage import UsageLimits
+
+from prowess.adapters.pydantic_ai import Skills
+from prowess.agent.approval import ToolGate
+from prowess.agent.events import AgentEvent
+from prowess.agent.own_tools import OWN_TOOLS, OwnToolset
+from prowess.agent.work_folder import WorkFolder
+from prowess.errors import ModelError, SkillError, SourceError
+from prowess.limits import DEFAULT_LIMITS, Limits
+from prowess.runtime.acting.scripts import Scripts
+from prowess.runtime.acting.trust import Trust
+from prowess.spec.redaction import scrub_text
+from prowess.spec.tool_rules import is_tool_pattern, parse_tool_pattern
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterable, Iterator
+
+    from pydantic_ai.messages import AgentStreamEvent, ModelMessage
+    from pydantic_ai.models import Model
+    from pydantic_ai.run import AgentRun
+
+    from prowess.agent.approval import DecidedBy, Person, ToolRequest
+    from prowess.agent.events import AgentEventKind, OnAgentEvent
+    from prowess.agent.transcript import EarlierRun, Transcript
+    from prowess.discovery.live import Live
+    from prowess.runtime.acting.sandbox import Kind
+    from prowess.runtime.events import Event
+    from prowess.select.selectors import Selector
+    from prowess.skills.catalog import Catalog
+
+TaskStatus = Literal["done", "limit", "failed", "interrupted"]
+TrustChoice = Literal["ask", "granted", "never"]
+
+_INSTRUCTIONS = (
+    "You carry out the user's task in a working folder, with skills and tools. When a skill fits the task, load it "
+    "before you begin, and follow it. Use paths relative to the working folder. A call may be refused: then nothing "
+    "was done, and you go on without it or say what you need. Answer briefly when the task is done."
+)
+_GO_ON = "The run was interrupted. Go on with the task where you stopped."
+_MAX_ERROR_CHARS = 500
+_UNAUTHORIZED = frozenset((401, 403))
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """One call of a tool: its name, its arguments, and how it ended."""
+
+    tool: str
+    arguments: Any
+    is_error: bool = False
+    content: str = ""
+    skill: str = ""
+    """The skill that made the call as a child agent; ``""``: the agent itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnTokens:
+    """The tokens of one request to the model: sent, received, and how many of those sent came from a cache."""
+
+    sent: int
+    received: int
+    cached: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """What a run of the agent did."""
+
+    status: TaskStatus
+    text: str
+    """The last answer of the model; ``""`` when it gave none."""
+    skills_loaded: tuple[str, ...] = ()
+    files_read: tuple[tuple[str, str], ...] = ()
+    """Files of skills that were read: the skill, and the path."""
+    scripts_run: tuple[tuple[str, str, int], ...] = ()
+    """Scripts of skills that ran: the skill, the script, and its exit status."""
+    forks: tuple[str, ...] = ()
+    """The skills that ran as child agents."""
+    calls: tuple[CallRecord, ...] = ()
+    turns: tuple[TurnTokens, ...] = ()
+    """The tokens of each request of the agent itself; ``tokens`` has those of its child agents too."""
+    tokens: TurnTokens = TurnTokens(0, 0)
+    messages: tuple[ModelMessage, ...] = ()
+    error: SkillError | None = None
+    """Why the run ended without an answer."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON types, without the messages."""
+        return {
+            "status": self.status,
+            "text": self.text,
+            "skills": list(self.skills_loaded),
+            "files": [{"skill": skill, "path": path} for skill, path in self.files_read],
+            "scripts": [{"skill": skill, "script": path, "status": status} for skill, path, status in self.scripts_run],
+            "forks": list(self.forks),
+            "calls": len(self.calls),
+            "turns": len(self.turns),
+            "tokens": {"sent": self.tokens.sent, "received": self.tokens.received, "cached": self.tokens.cached},
+            "error": {"code": self.error.code, "message": self.error.message} if self.error else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOptions:
+    """How a run is bounded, and who decides in it.
+
+    ``folder``: the working folder. ``tools``: the ceiling, such as ``("Read", "Bash(git:*)")``. ``person``: whoever is
+    asked; without one, nothing is asked and what would need an answer is refused. ``trust``: ``ask`` asks about scripts
+    and commands of skills that are not granted, ``granted`` runs only what is granted, ``never`` runs nothing.
+    """
+
+    folder: str
+    tools: tuple[str, ...] = OWN_TOOLS
+    person: Person | None = None
+    trust: TrustChoice = "ask"
+    sandbox: Kind = "auto"
+    max_turns: int = DEFAULT_LIMITS.max_agent_turns
+    max_tokens: int = DEFAULT_LIMITS.max_agent_tokens
+    selector: Selector | Literal["auto"] | None = "auto"
+    budget: int | None = None
+    filter: str = ""
+    limits: Limits = DEFAULT_LIMITS
+
+    def __post_init__(self) -> None:
+        """Raise ``SourceError`` for a tool that the agent does not have."""
+        for written in self.tools:
+            if not is_tool_pattern(written) or parse_tool_pattern(written).tool not in OWN_TOOLS:
+                raise SourceError(f"{written!r} is no tool of the agent: it has {', '.join(OWN_TOOLS)}")
+
+
+async def run_task(
+    task: str,
+    catalog: Catalog | Live,
+    model: Model,
+    options: TaskOptions,
+    *,
+    on_event: OnAgentEvent | None = None,
+    transcript: Transcript | None = None,
+    earlier: EarlierRun | None = None,
+) -> TaskResult:
+    """Carry out one task with a model and the skills of a catalogue; return what happened.
+
+    ``earlier``: the runs that this one goes on from; then ``task`` may be empty. A model that fails, and a limit that
+    is reached, are told in the result. When the call is cancelled, scripts and child agents are ended and the
+    transcript is completed, before the cancellation is passed on. Raises ``SourceError`` for an option that makes no
+    sense.
+    """
+    run = _TaskRun(catalog, model, options, earlier)
+    async with model:  # its connections are closed at the end
+        return await run.run(task, on_event, transcript)
+
+
+@dataclass
+class _Record:
+    """What a run has done so far."""
+
+    calls: dict[str, CallRecord] = field(default_factory=dict)
+    turns: list[TurnTokens] = field(default_factory=list)
+    loaded: list[str] = field(default_factory=list)
+    files: list[tuple[str, str]] = field(default_factory=list)
+    scripts: list[tuple[str, str, int]] = field(default_factory=list)
+    forks: list[str] = field(default_factory=list)
+    text: str = ""
+
+
+class _TaskRun:
+    """One run: the agent of the framework, and everything that it tells on the way."""
+
+    def __init__(self, catalog: Catalog | Live, model: Model, options: TaskOptions, earlier: EarlierRun | None) -> None:
+        self._options = options
+        self._model = model
+        self._earlier = earlier
+        self._key = earlier.key if earlier else uuid4().hex
+        self._record = _Record()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._on_event: OnAgentEvent | None = None
+        self._transcript: Transcript | None = None
+        # The folder of the scripts is the working folder: what a script is for lies there.
+        self._scripts = Scripts(options.sandbox, options.folder, limits=options.limits)
+        self._skills = Skills(
+            catalog,
+            trust=self._make_trust(),
+            scripts=self._scripts if options.trust != "never" else None,
+            tools=options.tools,
+            filter=options.filter,
+            budget=options.budget,
+            selector=options.selector,
+            on_event=self._tell_from_thread,
+            limits=options.limits,
+        )
+
+    def _make_trust(self) -> Trust:
+        person, policy = self._options.person, self._options.trust
+        if policy == "ask" and person is not None:
+            return Trust(ask=person.ask_trust)
+        # Without somebody to ask, what is granted still runs, and everything else is refused at once.
+        return Trust(policy="never" if policy == "never" else "granted")
+
+    async def run(self, task: str, on_event: OnAgentEvent | None, transcript: Transcript | None) -> TaskResult:
+        """Run the task to its end."""
+        self._loop = asyncio.get_running_loop()
+        self._on_event, self._transcript = on_event, transcript
+        self._tell("start", self._describe_start(task))
+        agent_run: AgentRun[Any, str] | None = None
+        try:
+            async with self._make_agent().iter(
+                task or _GO_ON,
+                message_history=self._earlier.messages if self._earlier else None,
+                conversation_id=self._key,
+                usage_limits=UsageLimits(
+                    request_limit=self._options.max_turns, total_tokens_limit=self._options.max_tokens
+                ),
+            ) as agent_run:
+                with Agent.parallel_tool_call_execution_mode("sequential"):  # a person is asked one thing at a time
+                    await self._drive(agent_run)
+            return self._finish("done", agent_run)
+        except asyncio.CancelledError:
+            self._finish("interrupted", agent_run)
+            raise
+        except UsageLimitExceeded as error:
+            return self._finish("limit", agent_run, self._explain_limit(agent_run, error))
+        except (AgentRunError, UserError, ModelRetry, SkillError) as error:
+            return self._finish("failed", agent_run, _explain_failure(error, self._model))
+        except Exception as error:
+            # A client of a provider has errors of its own, say for a stream that is cut; anything else is a mistake.
+            if not _is_client_error(error):
+                self._finish("failed", agent_run)
+                raise
+            return self._finish("failed", agent_run, _explain_failure(error, self._model))
+
+    def _make_agent(self) -> Agent[None, str]:
+        options = self._options
+        gate = ToolGate(self._skills.session(self._key), options.tools, options.person, self._tell_decision)
+        work = WorkFolder(options.folder, options.limits)
+        own = OwnToolset(options.tools, work, self._scripts, gate, self._tell_child_call)
+        return Agent(
+            self._model,
+            instructions=_INSTRUCTIONS,
+            capabilities=[self._skills],
+            toolsets=[own],
+            # A model that calls tools wrongly again and again is ended by the number of turns, like any other loop.
+            retries=options.max_turns,
+        )
+
+    async def _drive(self, agent_run: AgentRun[Any, str]) -> None:
+        """Take the steps of the run one after the other; tell what happens in each."""
+        node = agent_run.next_node
+        while not Agent.is_end_node(node):
+            if Agent.is_model_request_node(node):
+                async with node.stream(agent_run.ctx) as events:
+                    await self._tell_stream(events)
+                node = await agent_run.next(node)
+                self._tell_turn(agent_run)
+            elif Agent.is_call_tools_node(node):
+                async with node.stream(agent_run.ctx) as events:
+                    await self._tell_stream(events)
+                node = await agent_run.next(node)
+            else:
+                node = await agent_run.next(node)
+            self._write_messages(agent_run)
+
+    async def _tell_stream(self, events: AsyncIterable[AgentStreamEvent]) -> None:
+        async for event in events:
+            if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
+                self._tell_text(event.part.content)
+            elif isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
+                self._tell_text(event.delta.content_delta)
+            elif isinstance(event, FunctionToolCallEvent):
+                call = event.part
+                record = CallRecord(call.tool_name, _parse_arguments(call.args))
+                self._record.calls[call.tool_call_id] = record
+                detail = {"id": call.tool_call_id, "tool": record.tool, "arguments": record.arguments}
+                self._tell("call", {**detail, "skill": ""})
+            elif isinstance(event, FunctionToolResultEvent):
+                self._tell_result(event)
+
+    def _tell_text(self, text: str) -> None:
+        if text:
+            self._tell("text", {"text": text})
+
+    def _tell_result(self, event: FunctionToolResultEvent) -> None:
+        part = event.part
+        call_id = part.tool_call_id
+        is_error = part.outcome != "success"
+        content = part.content if isinstance(part.content, str) else part.model_response_str()
+        record = self._record.calls.get(call_id, CallRecord(part.tool_name or "", {}))
+        self._record.calls[call_id] = replace(record, is_error=is_error, content=content)
+        detail = {"id": call_id, "tool": part.tool_name, "is_error": is_error, "content": content}
+        self._tell("result", detail)
+
+    def _tell_turn(self, agent_run: AgentRun[Any, str]) -> None:
+        """Tell the tokens of the response that has just come."""
+        response = next((m for m in reversed(agent_run.all_messages()) if isinstance(m, ModelResponse)), None)
+        if response is None:
+            return
+        usage = response.usage
+        tokens = TurnTokens(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens)
+        self._record.turns.append(tokens)
+        self._record.text = response.text or ""
+        number = len(self._record.turns)
+        detail = {"turn": number, "sent": tokens.sent, "received": tokens.received, "cached": tokens.cached}
+        self._tell("turn", detail)
+
+    # -- what the engine and the agent's own tools tell --------------------------------------------------------------
+
+    def _tell_from_thread(self, event: Event) -> None:
+        """Tell an event of the engine, which comes from a thread of its own."""
+        if self._loop is None or event.kind in {"listed", "cut"}:
+            return
+        self._loop.call_soon_threadsafe(self._tell_skill, event)
+
+    def _tell_skill(self, event: Event) -> None:
+        record = self._record
+        if event.kind == "activated" and event.skill not in record.loaded:
+            record.loaded.append(event.skill)
+        elif event.kind == "forked":
+            record.forks.append(event.skill)
+        elif event.kind == "read":
+            record.files.append((event.skill, str(event.detail.get("path", ""))))
+        elif event.kind == "ran":
+            status = event.detail.get("status")
+            script = (event.skill, str(event.detail.get("script", "")), status if isinstance(status, int) else -1)
+            record.scripts.append(script)
+        names = ("path", "script", "status", "sandbox", "code", "command")
+        detail = {name: event.detail[name] for name in names if name in event.detail}
+        self._tell("skill", {"what": event.kind, "skill": event.skill, **detail})
+
+    def _tell_decision(self, request: ToolRequest, is_allowed: bool, by: DecidedBy) -> None:  # noqa: FBT001 - as told
+        detail = {"tool": request.tool, "subject": request.subject, "is_allowed": is_allowed, "by": by}
+        self._tell("decision", {**detail, "skill": request.skill})
+
+    def _tell_child_call(self, skill: str, tool: str, arguments: Any) -> None:  # noqa: ANN401 - as sent
+        arguments = _parse_arguments(arguments)
+        record = CallRecord(tool, arguments, skill=skill)
+        call_id = f"{skill}/{len(self._record.calls)}"
+        self._record.calls[call_id] = record
+        self._tell("call", {"id": call_id, "tool": tool, "arguments": arguments, "skill": skill})
+
+    def _tell(self, kind: AgentEventKind, detail: dict[str, Any]) -> None:
+        event = AgentEvent(kind, detail)
+        if self._transcript is not None:
+            self._transcript.write_event(event)
+        if self._on_event is not None:
+            self._on_event(event)
+
+    # -- the beginning and the end -----------------------------------------------------------------------------------
+
+    def _describe_start(self, task: str) -> dict[str, Any]:
+        return {
+            "key": self._key,
+            "task": task,
+            "model": f"{self._model.system}:{self._model.model_name}",
+            "folder": self._options.folder,
+            "tools": list(self._options.tools),
+            "skills": len(self._skills.catalog),
+            "resumed": self._earlier is not None,
+        }
+
+    def _finish(
+        self, status: TaskStatus, agent_run: AgentRun[Any, str] | None, error: SkillError | None = None
+    ) -> TaskResult:
+        """Write what is left to write, and return the result."""
+        self._write_messages(agent_run)
+        record = self._record
+        usage = agent_run.usage if agent_run is not None else None
+        result = TaskResult(
+            status,
+            record.text if status == "done" else "",
+            tuple(record.loaded),
+            tuple(record.files),
+            tuple(record.scripts),
+            tuple(record.forks),
+            tuple(record.calls.values()),
+            tuple(record.turns),
+            TurnTokens(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens) if usage else TurnTokens(0, 0),
+            tuple(agent_run.all_messages()) if agent_run is not None else (),
+            error,
+        )
+        self._tell("end", result.to_dict())
+        return result
+
+    def _write_messages(self, agent_run: AgentRun[Any, str] | None) -> None:
+        if self._transcript is not None and agent_run is not None:
+            self._transcript.write_messages(agent_run.all_messages())
+
+    def _explain_limit(self, agent_run: AgentRun[Any, str] | None, error: UsageLimitExceeded) -> ModelError:
+        usage = agent_run.usage if agent_run is not None else None
+        if usage is not None and usage.requests >= self._options.max_turns:
+            return ModelError(f"the run has made {usage.requests} requests, as many as it may", code="turn-limit")
+        if usage is not None and usage.total_tokens > self._options.max_tokens:
+            bounds = f"the run has used {usage.total_tokens:,} tokens; it may use {self._options.max_tokens:,}"
+            return ModelError(bounds, code="token-limit")
+        return ModelError(str(error), code="token-limit")
+
+
+def _parse_arguments(written: str | dict[str, Any] | None) -> Any:  # noqa: ANN401 - any JSON, or text that is none
+    if not isinstance(written, str):
+        return written or {}
+    try:
+        return json.loads(written or "{}")
+    except (ValueError, RecursionError):
+        return written
+
+
+def _is_client_error(error: BaseException) -> bool:
+    """Return whether an error, or what led to it, comes from a provider's client or from the network."""
+    return any(type(each).__module__.split(".")[0] in _CLIENTS for each in _iter_causes(error))
+
+
+_CLIENTS = frozenset(("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2", "anyio"))
+
+
+def _iter_causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _explain_failure(error: Exception, model: Model) -> SkillError:
+    """Return the error for people: what the model's server answered, or why the model cannot go on."""
+    if isinstance(error, SkillError):
+        return error
+    ours = next((each for each in _iter_causes(error) if isinstance(each, SkillError)), None)
+    if ours is not None:  # a scripted model raises our own
+        return ours
+    name = model.model_name
+    said = scrub_text(" ".join(str(error).split()))[:_MAX_ERROR_CHARS]
+    if isinstance(error, ModelHTTPError):
+        code = "no-model-key" if error.status_code in _UNAUTHORIZED else "model-failed"
+        return ModelError(f"the server of {name} answered with status {error.status_code}: {said}", code=code)
+    if isinstance(error, UnexpectedModelBehavior):
+        return ModelError(f"{name} did not answer as a model should: {said}")
+    if isinstance(error, ModelAPIError):
+        return ModelError(f"{name} could not be reached, or its answer was cut: {said}")
+    return ModelError(f"{name} failed: {said or type(error).__name__}")

@@ -1,0 +1,178 @@
+"""The transcript of a run: JSON lines in a file of its owner alone, written as things happen, from which a run goes on.
+
+Besides the events, except single pieces of text, a line has each message of the conversation with its place. A message
+that changes is written again with the same place, and the last one counts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import ValidationError
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
+    ToolCallPart,
+    ToolReturnPart,
+)
+
+from prowess.errors import BusyError, ResourceError, SourceError
+from prowess.files import syscalls
+from prowess.files.lock import lock_open_file
+from prowess.files.paths import is_owned_alone
+from prowess.files.read import OpenFile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from prowess.agent.events import AgentEvent
+
+VERSION = 1
+_MAX_BYTES = 1 << 30
+
+
+@dataclass
+class EarlierRun:
+    """What a transcript holds of the runs before: the key of the conversation, its messages and its folder."""
+
+    key: str = ""
+    folder: str = ""
+    messages: list[ModelMessage] = field(default_factory=list)
+    is_finished: bool = False
+    """Whether the last run came to its end, so that going on needs a new task."""
+
+
+class Transcript:
+    """A file to which the lines of a run are appended; a context manager."""
+
+    def __init__(self, path: str, descriptor: int, written: Sequence[ModelMessage] = ()) -> None:
+        self.path = path
+        self._descriptor = descriptor
+        self._written: list[ModelMessage] = list(written)
+
+    @classmethod
+    def create(cls, path: str) -> Self:
+        """Begin a transcript in a new file; raise ``SourceError`` where there is a file already, or none can be."""
+        try:
+            return cls(path, _lock(syscalls.create_file(path, 0o600), path))
+        except FileExistsError:
+            message = "this file exists: --resume goes on in a transcript, and --transcript begins a new file"
+            raise SourceError(message, path, "bad-transcript") from None
+        except OSError as error:
+            raise SourceError(f"cannot write the transcript: {error.strerror}", path, "unwritable") from None
+
+    @classmethod
+    def resume(cls, path: str) -> tuple[Self, EarlierRun]:
+        """Return a transcript to go on in, and what it holds.
+
+        Raises ``SourceError`` (``bad-transcript``) for a file that is none, or that somebody else could have written,
+        and ``BusyError`` while another run writes to it.
+        """
+        try:
+            descriptor = syscalls.open_to_append(path)
+        except OSError as error:
+            raise SourceError(f"cannot read the transcript: {error.strerror}", path, "bad-transcript") from None
+        try:
+            _lock(descriptor, path)
+            earlier = read_transcript(path)
+            # A crash may have cut the last line: what follows begins on a line of its own.
+            syscalls.write_all(descriptor, b"\n", path)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return cls(path, descriptor, earlier.messages), earlier
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+    def write_event(self, event: AgentEvent) -> None:
+        """Append a line for an event; pieces of text are left out, since the messages hold them."""
+        if event.kind != "text":
+            self._write_line(event.to_dict())
+
+    def write_messages(self, messages: Sequence[ModelMessage]) -> None:
+        """Append a line for each message of the conversation that is new, or another than was written."""
+        for place, message in enumerate(messages):
+            is_known = place < len(self._written)
+            if is_known and self._written[place] is message:
+                continue
+            self._written[place : place + 1] = [message]
+            data = ModelMessagesTypeAdapter.dump_python([message], mode="json")[0]
+            self._write_line({"event": "message", "place": place, "message": data})
+
+    def _write_line(self, data: dict[str, Any]) -> None:
+        # One call for one line: a reader never sees half of two lines, whatever ends this process.
+        line = json.dumps({"version": VERSION, **data}, ensure_ascii=True)
+        syscalls.write_all(self._descriptor, line.encode() + b"\n", self.path)
+
+
+def _lock(descriptor: int, path: str) -> int:
+    if not lock_open_file(descriptor):
+        os.close(descriptor)
+        raise BusyError("another run writes to this transcript", path)
+    return descriptor
+
+
+def read_transcript(path: str) -> EarlierRun:
+    """Return what a transcript holds; raise ``SourceError`` (``bad-transcript``) for a file that is none."""
+    folder, name = os.path.split(os.path.abspath(path))
+    try:
+        with OpenFile(folder, (name,)) as file:
+            if not is_owned_alone(file.info):
+                message = "the transcript belongs to somebody else, or others may write to it"
+                raise SourceError(message, path, "bad-transcript")
+            text = file.read_all(_MAX_BYTES).decode("utf-8", "replace")
+    except ResourceError as error:
+        raise SourceError(f"cannot read the transcript: {error.message}", path, "bad-transcript") from None
+    run, messages, results = EarlierRun(), dict[int, Any](), dict[str, Any]()
+    for line in text.splitlines():
+        data = _parse_line(line)
+        match data.get("event"):
+            case "start":
+                run.key, run.folder, run.is_finished = str(data.get("key", "")), str(data.get("folder", "")), False
+            case "message":
+                messages[data.get("place", -1)] = data.get("message")
+            case "result":
+                results[str(data.get("id", ""))] = data
+            case "end":
+                run.is_finished = data.get("status") == "done"
+    if not run.key:
+        raise SourceError("this is no transcript of a run", path, "bad-transcript")
+    try:
+        run.messages = ModelMessagesTypeAdapter.validate_python([messages[place] for place in sorted(messages)])
+    except (ValidationError, TypeError):
+        raise SourceError("the messages of this transcript cannot be read", path, "bad-transcript") from None
+    _add_lost_results(run.messages, results)
+    return run
+
+
+def _parse_line(line: str) -> dict[str, Any]:
+    """Return the content of a line; an empty mapping for one that a crash has cut."""
+    with suppress(ValueError, RecursionError):
+        data = json.loads(line)
+        if isinstance(data, dict) and data.get("version") == VERSION:
+            return data
+    return {}
+
+
+def _add_lost_results(messages: list[ModelMessage], results: dict[str, Any]) -> None:
+    """Append the results that are in events alone, as after a crash, so that no call is made a second time."""
+    last = messages[-1] if messages else None
+    if not isinstance(last, ModelResponse):
+        return
+    calls = [part for part in last.parts if isinstance(part, ToolCallPart) and part.tool_call_id in results]
+    parts = [
+        ToolReturnPart(call.tool_name, str(results[call.tool_call_id].get("content", "")), call.tool_call_id)
+        for call in calls
+    ]
+    if parts:
+        messages.append(ModelRequest(parts=parts, state="interrupted"))

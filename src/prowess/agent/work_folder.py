@@ -1,0 +1,145 @@
+"""The working folder of the agent: files are read and written below it, and no path and no link leads out of it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import NamedTuple
+
+from prowess.errors import PathTraversalError, ResourceError, ResourceNotFoundError, ResourceTooLargeError, SkillError
+from prowess.files.paths import is_link, path_inside
+from prowess.files.read import OpenFile
+from prowess.files.write import NewFile, make_folders, write_atomic
+from prowess.install.file_diffs import diff_files
+from prowess.limits import DEFAULT_LIMITS, Limits
+from prowess.runtime.acting.sandbox.bwrap import places_in_bwrap
+from prowess.spec.quantities import format_count
+from prowess.tools.file_ranges import take_lines
+from prowess.tools.media import detect_media_type
+
+_MAX_NAMES = 1_000
+_NEW_FILE_MODE = 0o644
+
+
+class ReadFile(NamedTuple):
+    """What a path gave: text for the model, or the bytes of a picture or a PDF document with their media type."""
+
+    text: str
+    media: bytes = b""
+    media_type: str = ""
+
+
+class WorkFolder:
+    """A folder that the agent works in; every path is relative to it, or absolute and below it."""
+
+    def __init__(self, folder: str, limits: Limits = DEFAULT_LIMITS) -> None:
+        self.folder = os.path.realpath(folder)
+        self._limits = limits
+
+    def resolve(self, path: str) -> str:
+        """Return a path relative to the folder, with ``/``; ``""`` for the folder itself.
+
+        Raises ``PathTraversalError`` for a path that leads out of it, by its text or through a link.
+        """
+        parts = self._split(path)
+        self._refuse_links(parts, path)
+        return "/".join(parts)
+
+    def read(self, path: str, offset: int, limit: int) -> ReadFile:
+        """Return ``limit`` lines of a text file from ``offset``, a picture, or the names in a folder.
+
+        Raises ``ResourceError`` where that is not possible.
+        """
+        relative = self.resolve(path)
+        place = os.path.join(self.folder, *relative.split("/")) if relative else self.folder
+        if os.path.isdir(place):
+            return ReadFile(_list_names(place))
+        with OpenFile(self.folder, tuple(relative.split("/"))) as file:
+            content = file.read_all(self._limits.max_file_bytes)
+        media_type = detect_media_type(content)
+        if media_type:
+            return ReadFile(f"{relative} is a file of the type {media_type}.", content, media_type)
+        try:
+            text = content.decode("utf-8")
+        except UnicodeDecodeError:
+            raise ResourceError(f"{relative!r} is not text ({len(content)} bytes)", relative, "binary") from None
+        return ReadFile(take_lines(text, relative, offset, limit, self._limits.max_resource_bytes).shown)
+
+    def diff(self, path: str, content: str) -> str:
+        """Return what a write would change, as a unified diff; ``""`` where the file has that content already."""
+        relative = self.resolve(path)
+        old = self._read_existing(relative)
+        before = [NewFile(relative, old)] if old is not None else []
+        return diff_files(before, [NewFile(relative, content.encode())], self._limits)
+
+    def write(self, path: str, content: str) -> str:
+        """Create or replace a file, and the folders that are missing above it; return a sentence about it.
+
+        Raises ``SkillError`` where that is not possible.
+        """
+        relative = self.resolve(path)
+        data = content.encode()
+        if len(data) > self._limits.max_file_bytes:
+            raise ResourceTooLargeError(
+                f"{relative!r} would have {len(data)} bytes; at most {self._limits.max_file_bytes} are written",
+                relative,
+            )
+        if not relative:
+            raise ResourceError("the working folder itself is no file", relative, "not-a-regular-file")
+        place = os.path.join(self.folder, *relative.split("/"))
+        try:
+            mode = _find_mode(place, relative)
+            make_folders(os.path.dirname(place))
+            write_atomic(place, data, mode=mode or _NEW_FILE_MODE)
+        except OSError as error:
+            raise SkillError(f"cannot write {relative!r}: {error.strerror}", relative, "unwritable") from None
+        return f"{'Replaced' if mode else 'Created'} {relative} ({format_count(len(data), 'byte')})."
+
+    def _split(self, path: str) -> tuple[str, ...]:
+        # In one kind of sandbox the folder has another name, which a model may have seen in the output of a command.
+        for folder in (self.folder, places_in_bwrap().work):
+            inside = path_inside(os.path.normpath(path), folder) if os.path.isabs(path) else None
+            if inside is not None:
+                path = inside
+                break
+        parts = tuple(part for part in path.replace(os.sep, "/").split("/") if part not in {"", "."})
+        if os.path.isabs(path) or path.startswith("~") or ".." in parts or "\0" in path:
+            raise _outside_error(path)
+        return parts
+
+    def _refuse_links(self, parts: tuple[str, ...], path: str) -> None:
+        place = self.folder
+        for part in parts:
+            place = os.path.join(place, part)
+            if is_link(place):
+                raise _outside_error(path, "leads through a link")
+
+    def _read_existing(self, relative: str) -> bytes | None:
+        try:
+            with OpenFile(self.folder, tuple(relative.split("/"))) as file:
+                return file.read_all(self._limits.max_file_bytes)
+        except ResourceNotFoundError:
+            return None
+
+
+def _outside_error(path: str, why: str = "is not in the working folder") -> PathTraversalError:
+    return PathTraversalError(f"{path[:200]!r} {why}", "", "outside-folder")
+
+
+def _find_mode(place: str, relative: str) -> int:
+    """Return the permissions of a file, 0 where there is none yet; raise ``ResourceError`` for anything but a file."""
+    try:
+        info = os.lstat(place)
+    except FileNotFoundError:
+        return 0
+    if not stat.S_ISREG(info.st_mode):
+        raise ResourceError(f"{relative!r} is not a regular file", relative, "not-a-regular-file")
+    return stat.S_IMODE(info.st_mode)
+
+
+def _list_names(folder: str) -> str:
+    """Return the names in a folder, one a line, with ``/`` behind those of folders."""
+    with os.scandir(folder) as entries:
+        names = sorted(f"{e.name}/" if e.is_dir(follow_symlinks=False) else e.name for e in entries)
+    more = [f"[{len(names) - _MAX_NAMES} more]"] if len(names) > _MAX_NAMES else []
+    return "\n".join([*names[:_MAX_NAMES], *more]) or "[the folder is empty]"

@@ -1,0 +1,210 @@
+"""The options of the commands that run the agent, and the run itself, on a terminal or in a pipe."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import ExitStack
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+
+import click
+
+from prowess.cli.options import group_options
+from prowess.cli.render import printer
+from prowess.cli.selection import make_selector
+from prowess.cli.terminal import open_terminal
+from prowess.errors import SourceError
+from prowess.hints import explain_extra
+from prowess.limits import DEFAULT_LIMITS
+from prowess.spec.allowed_tools import parse_allowed_tools
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+    import prowess
+    from prowess.agent.events import OnAgentEvent
+    from prowess.agent.task_run import TaskOptions, TaskResult
+    from prowess.agent.transcript import EarlierRun, Transcript
+    from prowess.discovery.settings import Settings
+
+
+class AgentFlags(NamedTuple):
+    """How the command line bounds a run of the agent."""
+
+    model: str | None
+    base_url: str | None
+    folder: str
+    tools: str
+    trust: Literal["ask", "granted", "never"]
+    sandbox: str | None
+    max_turns: int
+    max_tokens: int
+    transcript: str | None
+
+    @property
+    def settings(self) -> dict[str, str | None]:
+        """The flags that override settings, by the names of those."""
+        return {"model": self.model, "base_url": self.base_url, "sandbox": self.sandbox}
+
+
+agent_options = group_options(
+    "flags",
+    AgentFlags,
+    model=click.option(
+        "--model", metavar="PROVIDER:NAME", help="The model, such as anthropic:claude-sonnet-4-5, or scripted:FILE."
+    ),
+    base_url=click.option(
+        "--base-url", metavar="URL", help="A server that speaks OpenAI's protocol; PROWESS_API_KEY has its key."
+    ),
+    folder=click.option(
+        "--folder",
+        type=click.Path(file_okay=False, exists=True),
+        default=".",
+        help="The working folder, where the agent reads and writes; by default this one.",
+    ),
+    tools=click.option(
+        "--tools",
+        default="Read Write Bash",
+        show_default=True,
+        metavar="TOOLS",
+        help="The only tools of its own that it may use, such as 'Read Bash(git:*)'; '' for none.",
+    ),
+    trust=click.option(
+        "--trust",
+        type=click.Choice(("ask", "granted", "never")),
+        default="ask",
+        show_default=True,
+        help="What becomes of scripts and commands of skills that you have not granted.",
+    ),
+    sandbox=click.option(
+        "--sandbox",
+        type=click.Choice(("auto", "bwrap", "landlock", "none")),
+        help="How commands and scripts are isolated; 'none' has to be named.",
+    ),
+    max_turns=click.option(
+        "--max-turns",
+        type=click.IntRange(1),
+        default=DEFAULT_LIMITS.max_agent_turns,
+        show_default=True,
+        help="How many requests to the model it may make.",
+    ),
+    max_tokens=click.option(
+        "--max-tokens",
+        type=click.IntRange(1),
+        default=DEFAULT_LIMITS.max_agent_tokens,
+        show_default=True,
+        help="How many tokens it may use, sent and received.",
+    ),
+    transcript=click.option(
+        "--transcript",
+        metavar="FILE",
+        type=click.Path(dir_okay=False),
+        help="Write all that happens into this new file, for --resume.",
+    ),
+)
+"""The options of ``prowess run`` and ``prowess try``; the command gets them as ``flags``."""
+
+
+def require_agent() -> None:
+    """Raise ``SourceError`` (``missing-extra``) where what the agent is built on is not installed."""
+    if find_spec("pydantic_ai") is None:
+        raise SourceError(f"pydantic-ai is not installed: {explain_extra('agent')}", code="missing-extra")
+    # Otherwise the framework prints a banner about itself into the conversation.
+    os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
+
+
+def load_model(settings: Settings) -> Model:
+    """Return the model that the settings name; raise ``ModelError`` with what to set where there is none."""
+    require_agent()
+    from prowess.agent.models import make_model  # noqa: PLC0415 - its import takes a second, and help needs none of it
+
+    return make_model(settings.text("model"), settings.text("base_url"))
+
+
+def run_agent(
+    task: str,
+    catalog: prowess.Catalog,
+    model: Model,
+    *,
+    settings: Settings,
+    flags: AgentFlags,
+    resume: str | None = None,
+    as_data: bool,
+) -> TaskResult:
+    """Run the agent, show what happens, and return the result. Ctrl-C ends the run, its scripts and its children."""
+    import asyncio  # noqa: PLC0415 - 'prowess --help' runs nothing
+
+    from prowess.agent.task_run import run_task  # noqa: PLC0415 - its import takes a second
+    from prowess.cli.agent_person import TerminalPerson  # noqa: PLC0415 - see above
+    from prowess.cli.agent_screen import AgentScreen, print_event_data  # noqa: PLC0415 - see above
+
+    with ExitStack() as stack:
+        transcript, earlier = _open_transcript(flags.transcript, resume)
+        if transcript is not None:
+            stack.enter_context(transcript)
+        terminal = stack.enter_context(open_terminal())
+        options = _make_options(settings, flags, TerminalPerson(terminal) if terminal else None)
+        _note_circumstances(options, earlier, task)
+        screen = AgentScreen()
+        show: OnAgentEvent = print_event_data if as_data else screen.show
+        try:
+            return asyncio.run(
+                run_task(task, catalog, model, options, on_event=show, transcript=transcript, earlier=earlier)
+            )
+        except KeyboardInterrupt:
+            screen.end_line()
+            if transcript is not None:
+                printer.note(f"prowess run --resume {transcript.path} goes on from here")
+            raise
+
+
+def _open_transcript(new: str | None, resume: str | None) -> tuple[Transcript | None, EarlierRun | None]:
+    if new is None and resume is None:
+        return None, None
+    from prowess.agent.transcript import Transcript  # noqa: PLC0415 - its import takes a second
+
+    if resume is None:
+        return Transcript.create(cast("str", new)), None
+    if new is not None:
+        raise click.UsageError("--resume goes on in its own transcript: leave --transcript out")
+    return Transcript.resume(resume)
+
+
+def _make_options(settings: Settings, flags: AgentFlags, person: object) -> TaskOptions:
+    from prowess.agent.task_run import TaskOptions  # noqa: PLC0415 - its import takes a second
+
+    return TaskOptions(
+        folder=os.path.abspath(flags.folder),
+        tools=parse_allowed_tools(flags.tools),
+        person=person,  # type: ignore[arg-type]  # the person at the terminal, or nobody
+        trust=flags.trust,
+        sandbox=settings.text("sandbox"),  # type: ignore[arg-type]  # one of its choices
+        max_turns=flags.max_turns,
+        max_tokens=flags.max_tokens,
+        selector=make_selector(settings),
+        budget=settings.number("budget"),
+        filter=settings.text("filter"),
+    )
+
+
+def _note_circumstances(options: TaskOptions, earlier: EarlierRun | None, task: str) -> None:
+    """Say what a person would not expect: that nobody is asked, or that an earlier run worked elsewhere."""
+    if options.person is None:
+        printer.note("There is no terminal, so nobody is asked: what would need an answer is refused.")
+    if earlier is None:
+        return
+    if earlier.is_finished and not task:
+        raise click.UsageError("that run came to its end: say what to do next, as TASK")
+    if earlier.folder != options.folder:
+        printer.warn(f"the earlier run worked in {earlier.folder}; this one works in {options.folder}")
+
+
+def raise_failure(result: TaskResult, transcript: str | None) -> None:
+    """Raise the error of a run that ended without an answer; say first how to go on."""
+    if result.error is None:
+        return
+    if transcript is not None and result.status in {"limit", "failed"}:
+        printer.note(f"prowess run --resume {transcript} goes on from here")
+    sys.stdout.flush()
+    raise result.error

@@ -1,0 +1,93 @@
+"""The person at the terminal, who is asked before the agent does something."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import Block, Verbatim, diff_to_lines, line
+from prowess.escapes import escape_line
+from prowess.limits import DEFAULT_LIMITS
+from prowess.spec.quantities import format_count
+
+if TYPE_CHECKING:
+    from prowess.agent.approval import ToolAnswer, ToolRequest
+    from prowess.cli.terminal import Terminal
+    from prowess.runtime.acting.trust import AskAnswer
+    from prowess.runtime.acting.trust_request import TrustRequest
+
+_MAX_LINE_BYTES = 4_096
+
+
+class TerminalPerson:
+    """Asks on a terminal: about one thing at a time, and so that a cancelled run does not wait for an answer."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._lock = asyncio.Lock()
+
+    async def ask_tool(self, request: ToolRequest) -> ToolAnswer:
+        """Show a call of one of the agent's own tools, and return the person's answer."""
+        by = f" (the skill {request.skill} asks)" if request.skill else ""
+        blocks: list[Block] = [line(("may it? ", "warn"), (request.tool, "name"), f" {request.subject}{by}")]
+        rows = diff_to_lines(request.preview, indent=2)
+        most = DEFAULT_LIMITS.max_shown_diff_lines
+        blocks += rows[:most]
+        if len(rows) > most:
+            blocks.append(line((f"and {format_count(len(rows) - most, 'line')} more", "dim"), indent=2))
+        what = "this command" if request.tool == "Bash" else f"every {request.tool}"
+        question = f"once, always ({what}, in this run), no?"
+        answer = await self._ask(blocks, question)
+        return "once" if answer == "once" else "always" if answer == "always" else "no"
+
+    async def ask_trust(self, request: TrustRequest) -> AskAnswer:
+        """Show what a skill would run, in which state of its files, and return the person's answer."""
+        blocks = [line(("may it run? ", "warn"), ("a skill wants to run something of its own", "plain"))]
+        answer = await self._ask([*blocks, Verbatim(str(request))], "once, always (while no byte of it changes), no?")
+        return "always" if answer == "always" else answer == "once"
+
+    async def _ask(self, blocks: list[Block], question: str) -> str:
+        """Show blocks, then ask until a person answers with a word; the end of the input means no."""
+        async with self._lock:
+            printer.flush()  # what the model said comes first
+            screen = self._terminal.screen
+            printer.print_blocks(blocks, screen)
+            self._drop_typed_keys()
+            while True:
+                screen.write(f"{escape_line(question)} [o/a/n] ")
+                screen.flush()
+                typed = await self._read_line()
+                if typed is None:
+                    return "no"
+                words = [word for word in ("once", "always", "no") if typed and word.startswith(typed)]
+                if words:
+                    return words[0]
+
+    def _drop_typed_keys(self) -> None:
+        """Forget what was typed before the question was there: nobody has answered a question before reading it."""
+        with suppress(ImportError, OSError):
+            import termios  # noqa: PLC0415 - not on Windows
+
+            termios.tcflush(self._terminal.keys.fileno(), termios.TCIFLUSH)
+
+    async def _read_line(self) -> str | None:
+        """Return the line that a person types, in small letters; ``None`` at the end of the input."""
+        loop = asyncio.get_running_loop()
+        keys = self._terminal.keys
+        ready = asyncio.Event()
+        try:
+            # A terminal is readable when a line is complete. Waiting in the loop, and not in a thread, lets Ctrl-C end
+            # the wait.
+            loop.add_reader(keys.fileno(), ready.set)
+        except (NotImplementedError, OSError):  # Windows, and terminals that the system cannot watch
+            typed = await asyncio.to_thread(keys.readline)
+            return typed.strip().lower() if typed else None
+        try:
+            await ready.wait()
+        finally:
+            loop.remove_reader(keys.fileno())
+        data = os.read(keys.fileno(), _MAX_LINE_BYTES)
+        return data.decode("utf-8", "replace").strip().lower() if data else None

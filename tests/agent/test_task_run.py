@@ -1,0 +1,221 @@
+"""A run of the agent: what it does, what it tells, how it is bounded, and what a provider's faults do to it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+import prowess
+from prowess.agent.models import make_model
+from prowess.agent.task_run import TaskOptions, run_task
+from tests.agent.runs import Answering, Scene, call, script
+from tests.fake_models import Calls, Cut, Failure, Slow, Text, ToolCall, play, provide
+from tests.sandbox_support import require_sandbox
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+    from tests.fake_models import Provider
+
+
+def loopback(provider: Provider) -> Model:
+    return make_model("tiny", f"{provider.url}/v1")
+
+
+def test_task_is_done_with_a_skill_its_file_and_tokens_of_each_turn(scene: Scene) -> None:
+    turns = (
+        call("load_skill", name="greet"),
+        call("read_skill_file", name="greet", path="references/forms.md"),
+        "Good morning.",
+    )
+    result = scene.run(script(*turns), "say hello")
+    assert (result.status, result.text, result.error) == ("done", "Good morning.", None)
+    assert (result.skills_loaded, result.files_read) == (("greet",), (("greet", "references/forms.md"),))
+    assert [record.tool for record in result.calls] == ["load_skill", "read_skill_file"]
+    assert len(result.turns) == 3
+    assert result.turns[0].sent < result.turns[1].sent < result.turns[2].sent
+    assert result.tokens.sent == sum(turn.sent for turn in result.turns)
+    kinds = [event.kind for event in scene.events]
+    assert (kinds[0], kinds[-1]) == ("start", "end")
+    assert "".join(detail["text"] for detail in scene.told("text")) == "Good morning."
+
+
+def test_skills_are_in_the_system_text_and_chosen_for_the_task(scene: Scene) -> None:
+    with provide(play(Text("ok"))) as provider:
+        scene.run(loopback(provider), "say hello")
+    (request,) = provider.requests
+    assert "greet" in request.system
+    assert {"Read", "Write", "Bash", "load_skill"} <= set(request.tools)
+    assert request.said == "say hello"
+
+
+def test_script_runs_after_a_yes_and_the_person_sees_its_digest(scene: Scene) -> None:
+    require_sandbox()
+    person = Answering()
+    turns = (
+        call("load_skill", name="count-words"),
+        call("run_skill_script", name="count-words", script="scripts/count.py", args=["a", "b"]),
+        "Two.",
+    )
+    result = scene.run(script(*turns), person=person)
+    assert result.scripts_run == (("count-words", "scripts/count.py", 0),)
+    assert "2 words" in scene.results["run_skill_script"]
+    (request,) = person.requests
+    assert (request.script, request.arguments) == ("scripts/count.py", ("a", "b"))
+    assert request.digest == prowess.scan(scene.skills)["count-words"].digest()
+    assert prowess.Trust().grants() == ()
+
+
+def test_answer_always_is_a_grant_and_no_runs_nothing(scene: Scene) -> None:
+    run = call("run_skill_script", name="count-words", script="scripts/count.py")
+    refused = scene.run(script(run, "Well."), person=Answering(trust=False), sandbox="none")
+    assert (refused.status, refused.scripts_run, refused.calls[0].is_error) == ("done", (), True)
+    scene.run(script(run, "Well."), person=Answering(trust="always"), sandbox="none")
+    assert [grant.name for grant in prowess.Trust().grants()] == ["count-words"]
+    # What is granted runs without anybody to ask.
+    granted = scene.run(script(run, "Well."), sandbox="none", trust="granted")
+    assert granted.scripts_run == (("count-words", "scripts/count.py", 0),)
+    never = scene.run(script(run, "Well."), sandbox="none", trust="never")
+    assert never.scripts_run == ()
+
+
+def test_without_anybody_to_ask_nothing_waits_and_everything_is_refused(scene: Scene) -> None:
+    turns = (
+        call("Write", path="a.txt", content="x"),
+        call("Read", path="a.txt"),
+        call("Bash", command="true"),
+        call("run_skill_script", name="count-words", script="scripts/count.py"),
+        "I could not.",
+    )
+    result = scene.run(script(*turns))
+    assert result.status == "done"
+    assert all(record.is_error for record in result.calls)
+    assert not (scene.work / "a.txt").exists()
+    assert "nobody can be asked here" in scene.results["Write"]
+    assert {detail["by"] for detail in scene.told("decision")} == {"nobody"}
+
+
+def test_fork_is_a_child_agent_whose_answer_alone_comes_back(scene: Scene) -> None:
+    with provide(
+        play(ToolCall("run_skill", {"name": "review", "task": "my text"}), Text("It is fine."), Text("Reviewed."))
+    ) as provider:
+        result = scene.run(loopback(provider))
+    assert (result.text, result.forks) == ("Reviewed.", ("review",))
+    child, after = provider.requests[1:]
+    assert "my text" in child.said
+    assert not {"Read", "Write", "Bash"} & set(child.tools)  # the skill allows another tool alone
+    assert "It is fine." in after.results[-1]
+    assert result.tokens.sent > sum(turn.sent for turn in result.turns)  # those of the child count
+
+
+def test_child_agent_uses_the_tools_that_its_skill_approves_without_a_question(scene: Scene) -> None:
+    place = scene.skills / "inspect"
+    place.mkdir()
+    (place / "SKILL.md").write_text(
+        "---\nname: inspect\ndescription: Inspects.\ncontext: fork\nallowed-tools: Read\n---\nRead it.\n"
+    )
+    (scene.work / "a.txt").write_text("the content\n")
+    turns = (call("run_skill", name="inspect"), call("Read", path="a.txt"), "It is there.", "Inspected.")
+    result = scene.run(script(*turns))
+    assert result.text == "Inspected."
+    assert [(detail["tool"], detail["skill"]) for detail in scene.told("call")] == [
+        ("run_skill", ""),
+        ("Read", "inspect"),
+    ]
+    assert [(detail["by"], detail["skill"]) for detail in scene.told("decision")] == [("skill", "inspect")]
+
+
+def test_endless_loop_ends_at_the_turns_and_the_tokens(scene: Scene) -> None:
+    loop = {**call("search_skills", query="x"), "repeat": True}
+    result = scene.run(script(loop), max_turns=3)
+    assert (result.status, result.error and result.error.code) == ("limit", "turn-limit")
+    assert len(result.turns) == 3
+    result = scene.run(script(loop), max_tokens=2_000)
+    assert (result.status, result.error and result.error.code) == ("limit", "token-limit")
+
+
+def test_children_count_towards_the_turns(scene: Scene) -> None:
+    loop = {**call("nothing"), "repeat": True}
+    result = scene.run(script(call("run_skill", name="review"), loop), max_turns=4)
+    assert (result.status, result.error and result.error.code) == ("limit", "turn-limit")
+
+
+def test_malformed_calls_are_results_from_which_the_model_goes_on(scene: Scene) -> None:
+    bad = Calls((ToolCall("load_skill", '{"name": "gr'), ToolCall("Read", "[1]"), ToolCall("nope", {})))
+    with provide(play(bad, ToolCall("Write", {"path": 3}), Text("I see."))) as provider:
+        result = scene.run(loopback(provider))
+    assert (result.status, result.text) == ("done", "I see.")
+    assert [record.is_error for record in result.calls] == [True] * 4
+    # An endless row of them is a loop like any other.
+    with provide(play(ToolCall("Read", '{"path"'))) as provider:
+        result = scene.run(loopback(provider), max_turns=5)
+    assert (result.status, len(provider.requests)) == ("limit", 5)
+
+
+@pytest.mark.parametrize("status", [429, 500])
+def test_server_that_recovers_is_asked_again(scene: Scene, status: int) -> None:
+    with provide(play(Failure(status, 0.001), Text("ok"))) as provider:
+        result = scene.run(loopback(provider))
+    assert (result.status, result.text, len(provider.requests)) == ("done", "ok", 2)
+
+
+@pytest.mark.parametrize(("status", "code"), [(429, "model-failed"), (500, "model-failed"), (401, "no-model-key")])
+def test_server_that_goes_on_failing_is_an_error_with_its_status(scene: Scene, status: int, code: str) -> None:
+    with provide(play(Failure(status, 0.001))) as provider:
+        result = scene.run(loopback(provider))
+    assert (result.status, result.error and result.error.code) == ("failed", code)
+    assert result.error is not None
+    assert str(status) in result.error.message
+    assert "tiny" in result.error.message
+
+
+@pytest.mark.parametrize("events", [0, 1, 3])
+def test_cut_stream_is_an_error_and_no_half_answer(scene: Scene, events: int) -> None:
+    with provide(play(Cut(Text("one two three four"), events))) as provider:
+        result = scene.run(loopback(provider))
+    assert (result.status, result.text) == ("failed", "")
+    assert result.error is not None
+    assert result.error.code == "model-failed"
+
+
+def test_script_without_a_turn_that_fits_says_so(scene: Scene) -> None:
+    result = scene.run(script({"text": "x", "when": "never said"}))
+    assert (result.status, result.error and result.error.code) == ("failed", "script-ended")
+
+
+def test_slow_model_can_be_cancelled_and_the_server_sees_it(scene: Scene) -> None:
+    with provide(play(Slow(Text("one two three four"), events=2))) as provider:
+
+        async def cancel_when_asked() -> None:
+            options = TaskOptions(str(scene.work))
+            running = asyncio.create_task(
+                run_task("x", prowess.scan(scene.skills), loopback(provider), options, on_event=scene.events.append)
+            )
+            await asyncio.to_thread(provider.asked.wait, 30)
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+
+        asyncio.run(cancel_when_asked())
+        assert provider.hung_up.wait(30)
+    assert scene.told("end")[0]["status"] == "interrupted"
+
+
+def test_result_and_events_are_json(scene: Scene) -> None:
+    result = scene.run(script(call("load_skill", name="greet"), "Hello."))
+    assert json.loads(json.dumps(result.to_dict()))["status"] == "done"
+    for event in scene.events:
+        json.dumps(event.to_dict())
+
+
+def test_tool_that_the_agent_does_not_have_is_a_mistake(scene: Scene) -> None:
+    with pytest.raises(prowess.SourceError, match="no tool of the agent"):
+        TaskOptions(str(scene.work), tools=("Read", "Delete"))
+
+
+def test_saved_session_comes_back_with_the_messages(scene: Scene) -> None:
+    first = scene.run(script(call("load_skill", name="greet"), "Hello."))
+    assert any("greet" in str((message.metadata or {}).get("prowess", "")) for message in first.messages)
