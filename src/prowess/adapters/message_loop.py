@@ -32,7 +32,7 @@ from prowess.tools.arguments import BadArgumentsError, parse_arguments
 from prowess.tools.definitions import ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping
 
     from prowess.adapters.core import ChildTask, Conversation, Turn
     from prowess.adapters.message_types import (
@@ -54,6 +54,20 @@ class _Calls(NamedTuple):
     """A step: make these calls, and send their results back."""
 
     calls: tuple[ModelCall, ...]
+
+
+class _RunArguments(NamedTuple):
+    """The arguments of ``run``, in their order."""
+
+    model: str
+    messages: Iterable[Any]
+    max_turns: int
+    conversation: str | None
+    saved: str
+    system: str
+    tools: Iterable[HostTool]
+    decisions: Mapping[str, bool]
+    options: dict[str, Any]
 
 
 @dataclass
@@ -169,7 +183,7 @@ class AgentRun:
 
     def _read_whole(self, response: Message | None) -> ModelReply:
         if response is None:
-            raise FetchError("the provider ended its stream before the answer was whole", code="provider-failed")
+            raise FetchError("the provider ended its stream before the answer was whole")
         return self.form.read_reply(response)
 
     def _make_calls(
@@ -212,7 +226,7 @@ class AgentRun:
 
     # -- asynchronous code -------------------------------------------------------------------------------------------
 
-    async def aiterate(self, client: AnyClient) -> AsyncIterator[RunEvent]:
+    async def aiterate(self, client: AnyClient) -> AsyncGenerator[RunEvent, None]:
         """Yield what happens in a run with an asynchronous client, and at last the result."""
         steps = self._list_steps()
         step = next(steps)
@@ -322,7 +336,7 @@ class AgentRun:
 
     def _open_child(self, task: ChildTask) -> AgentRun:
         """Return the run of a child agent: the skill's model, and the tools that the skill leaves it."""
-        tools = {name: tool for name, tool in self.tools.items() if task.prepared.child_tools([name])}
+        tools = {name: tool for name, tool in self.tools.items() if task.may_use(name)}
         messages = [{"role": "user", "content": task.message}]
         return replace(
             self,
@@ -352,17 +366,23 @@ class RunStream:
     The last is the ``RunResult``. The run begins with the loop, and ends when the loop is left.
     """
 
-    def __init__(self, run: AgentRun, client: AnyClient) -> None:
-        self._run = run
+    def __init__(self, open_run: Callable[[], AgentRun], client: AnyClient) -> None:
+        self._open_run = open_run
         self._client = client
 
     def __iter__(self) -> Iterator[RunEvent]:
         """Run with a plain client."""
-        return replace(self._run, usage=[]).iterate(self._client)
+        return self._open_run().iterate(self._client)
 
-    def __aiter__(self) -> AsyncIterator[RunEvent]:
+    async def __aiter__(self) -> AsyncIterator[RunEvent]:
         """Run with an asynchronous client."""
-        return replace(self._run, usage=[]).aiterate(self._client)
+        from asyncio import to_thread  # noqa: PLC0415 - it takes long to import, and only asynchronous hosts need it
+
+        # In a thread: a conversation that begins reads files.
+        run = await to_thread(self._open_run)
+        async with aclosing(run.aiterate(self._client)) as events:
+            async for event in events:
+                yield event
 
 
 class MessageSkills(SkillsAdapter):
@@ -394,10 +414,8 @@ class MessageSkills(SkillsAdapter):
         host's own. ``decisions``: what a person decided, by the id of the call. All other arguments go to the client.
         The client's errors are raised as they are, and ``SourceError`` for mistakes in the arguments.
         """
-        opened = self._open_run(
-            model, messages, max_turns, conversation, saved, system, tools, decisions, options, is_stream=False
-        )
-        return _last(list(opened.iterate(client)))
+        asked = _RunArguments(model, messages, max_turns, conversation, saved, system, tools, decisions or {}, options)
+        return _get_result(list(self._open_run(asked, is_stream=False).iterate(client)))
 
     async def arun(
         self,
@@ -414,10 +432,9 @@ class MessageSkills(SkillsAdapter):
         **options: Any,  # noqa: ANN401 - arguments of the client's own method
     ) -> RunResult:
         """Do what ``run`` does, with an asynchronous client; cancelling it ends its calls and child agents as well."""
-        opened = self._open_run(
-            model, messages, max_turns, conversation, saved, system, tools, decisions, options, is_stream=False
-        )
-        return _last([event async for event in opened.aiterate(client)])
+        asked = _RunArguments(model, messages, max_turns, conversation, saved, system, tools, decisions or {}, options)
+        events = RunStream(partial(self._open_run, asked, is_stream=False), client)
+        return _get_result([event async for event in events])
 
     def stream(
         self,
@@ -437,49 +454,39 @@ class MessageSkills(SkillsAdapter):
 
         Read them with ``for`` when the client is plain, with ``async for`` when it is asynchronous.
         """
-        opened = self._open_run(
-            model, messages, max_turns, conversation, saved, system, tools, decisions, options, is_stream=True
-        )
-        return RunStream(opened, client)
+        asked = _RunArguments(model, messages, max_turns, conversation, saved, system, tools, decisions or {}, options)
+        return RunStream(partial(self._open_run, asked, is_stream=True), client)
 
-    def _open_run(  # noqa: PLR0917 - the arguments of run, in their order
-        self,
-        model: str,
-        messages: Iterable[Any],
-        max_turns: int,
-        conversation: str | None,
-        saved: str,
-        system: str,
-        tools: Iterable[HostTool],
-        decisions: Mapping[str, bool] | None,
-        options: dict[str, Any],
-        *,
-        is_stream: bool,
-    ) -> AgentRun:
-        check_text(model, "model")
-        check_text(system, "system")
-        check_count(max_turns, "max_turns")
-        if not max_turns:
+    def _open_run(self, asked: _RunArguments, *, is_stream: bool) -> AgentRun:
+        """Return a run that has not begun; raises ``SourceError`` for mistakes in the arguments."""
+        check_text(asked.model, "model")
+        check_text(asked.system, "system")
+        check_count(asked.max_turns, "max_turns")
+        if not asked.max_turns:
             raise SourceError("max_turns is at least 1: each turn is one request to the model")
-        if isinstance(messages, str):
-            raise_bad_argument("messages", "is a list of messages", messages, 'pass [{"role": "user", "content": …}]')
+        if isinstance(asked.messages, str):
+            remedy = 'pass [{"role": "user", "content": …}]'
+            raise_bad_argument("messages", "is a list of messages", asked.messages, remedy)
+        options = dict(asked.options)
         form = self._pick_format(options)
-        if conversation is not None:
-            opened = self.conversations.open(conversation, saved)
-        else:
-            opened = self.conversations.restore("", saved) if saved else self.conversations.begin()
+        conversation = self._open_conversation(asked.conversation, asked.saved)
         return AgentRun(
             form,
-            opened,
-            model,
-            [to_plain(message) for message in messages],
-            system,
-            _collect_tools(tools, opened),
+            conversation,
+            asked.model,
+            [to_plain(message) for message in asked.messages],
+            asked.system,
+            _collect_tools(asked.tools, conversation),
             options,
-            max_turns,
+            asked.max_turns,
             is_stream,
-            decisions or {},
+            asked.decisions,
         )
+
+    def _open_conversation(self, key: str | None, saved: str) -> Conversation:
+        if key is not None:
+            return self.conversations.open(key, saved)
+        return self.conversations.restore("", saved) if saved else self.conversations.begin()
 
 
 def _collect_tools(tools: Iterable[HostTool], conversation: Conversation) -> dict[str, HostTool]:
@@ -514,7 +521,7 @@ def _as_result(value: object) -> ToolResult:
 
 def _read_answer(result: RunEvent) -> str:
     """Return the text of a child's result; raises ``SkillError`` when it ended without one."""
-    ended = _last([result])
+    ended = _get_result([result])
     if ended.stop == "max_turns":
         raise SkillError("it had no answer after all of its turns", code="fork-failed")
     if ended.stop == "refusal" or not ended.text:
@@ -522,7 +529,7 @@ def _read_answer(result: RunEvent) -> str:
     return ended.text
 
 
-def _last(events: list[RunEvent]) -> RunResult:
+def _get_result(events: list[RunEvent]) -> RunResult:
     """Return the result, which is the last event of a run."""
     result = events[-1]
     if not isinstance(result, RunResult):  # pragma: no cover - a run ends with its result, or raises

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from prowess.adapters.chat_format import ChatFormat
 from prowess.adapters.core import require_package
@@ -53,6 +53,12 @@ class Skills(MessageSkills):
         if api not in _FORMATS:
             raise_bad_argument("api", "is 'chat' or 'responses'", api)
         return _FORMATS[api]
+
+    @overload
+    def tools(self, api: Literal["chat"] = "chat") -> list[OpenAITool]: ...
+
+    @overload
+    def tools(self, api: Literal["responses"]) -> list[OpenAIResponsesTool]: ...
 
     def tools(self, api: Literal["chat", "responses"] = "chat") -> list[OpenAITool] | list[OpenAIResponsesTool]:
         """Return each skill tool that a conversation can be offered, in the shape of one of the two APIs."""

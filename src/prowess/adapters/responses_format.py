@@ -38,7 +38,7 @@ class ResponsesFormat:
         """Return a whole response in the terms of the loop; raises ``FetchError`` for one that failed."""
         if response.get("status") in ("failed", "cancelled"):
             why = (response.get("error") or {}).get("message") or response["status"]
-            raise FetchError(f"the provider could not answer: {why}", code="provider-failed")
+            raise FetchError(f"the provider could not answer: {why}")
         items = response.get("output") or []
         calls = tuple(_read_call(item) for item in items if item["type"] == "function_call")
         parts = [part for item in items if item["type"] == "message" for part in item["content"]]
