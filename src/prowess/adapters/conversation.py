@@ -79,6 +79,8 @@ class Conversation:
     """The id of the request that was shown to a person, by the id of the call."""
     last_save: str = ""
     """What ``save`` returned last, or what the conversation was restored from."""
+    step: str = ""
+    """The framework's id of the step in which the conversation was used last; ``""`` where the adapter gives none."""
 
     @property
     def session(self) -> Session:
