@@ -1,10 +1,6 @@
-"""Skills as middleware of LangChain's agents (``create_agent``), and as tools of graphs that are made with LangGraph."""
+"""Skills as middleware of LangChain's agents (``create_agent``), and as tools of graphs made with LangGraph."""
 
 from __future__ import annotations
-
-from prowess.adapters.core import NativeTools, SkillsAdapter, aturn, get_media, require_package, turn
-
-require_package("langchain", "langchain>=1.4")
 
 import logging
 from collections import OrderedDict
@@ -13,6 +9,11 @@ from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 from uuid import uuid4
 from weakref import WeakKeyDictionary
+
+from prowess.adapters.core import NativeTools, SkillsAdapter, aturn, get_media, require_package, turn
+from prowess.errors import SkillError
+
+require_package("langchain", "langchain>=1.4")
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, AgentState, ExtendedModelResponse
@@ -29,14 +30,12 @@ from langgraph.types import Command, interrupt
 from pydantic import Field, StrictBool
 from typing_extensions import TypedDict
 
-from prowess.errors import SkillError
-
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from langchain.agents.middleware.types import ModelRequest, ModelResponse, ToolCallRequest
     from langchain_core.language_models import BaseChatModel
-    from langchain_core.messages import AnyMessage, ToolCall
+    from langchain_core.messages import AnyMessage
     from langchain_core.tools import BaseTool
     from langgraph.graph.state import CompiledStateGraph
     from langgraph.runtime import ExecutionInfo
@@ -44,8 +43,6 @@ if TYPE_CHECKING:
     from prowess.adapters.core import ChildTask, Conversation, Turn
     from prowess.runtime.acting.trust_request import TrustRequest
     from prowess.tools.definitions import ToolDefinition, ToolResult
-
-    Open = Callable[[ToolRuntime | None], Conversation]
 
 __all__ = ["STATE_FIELD", "Skills", "SkillsState"]
 
@@ -67,7 +64,7 @@ class _Saved(TypedDict):
     text: str
 
 
-def _keep_latest(old: _Saved, new: _Saved) -> _Saved:
+def _keep_latest(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """Return the later save: LangGraph applies what parallel calls wrote in the order in which they were started."""
     return new if not old or new["number"] > old["number"] else old
 
@@ -76,7 +73,7 @@ class SkillsState(AgentState[Any]):
     """The state of an agent with skills; a hand-made graph that uses it keeps its conversations in its checkpoints."""
 
     # Private: what callers send as input must not replace the saved conversation.
-    prowess_skills: NotRequired[Annotated[dict, PrivateStateAttr, _keep_latest]]  # type: ignore[type-arg]
+    prowess_skills: NotRequired[Annotated[dict[str, Any], PrivateStateAttr, _keep_latest]]  # type: ignore[valid-type]
 
 
 class _Decisions(TypedDict):
@@ -101,7 +98,7 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
     model: BaseChatModel | str | None = None
 
     def _init_framework(self) -> None:
-        self.tools = NativeTools(self.make_tool(each, self._open) for each in self.list_definitions())
+        self.tools = NativeTools(self.make_tool(each) for each in self.list_definitions())
         self.models: WeakKeyDictionary[Conversation, BaseChatModel | str] = WeakKeyDictionary()
         self._asking: OrderedDict[str, str] = OrderedDict()
         self._lock = Lock()
@@ -111,7 +108,8 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
         try:
             return init_chat_model(name)
         except Exception as error:  # noqa: BLE001 - each provider's package has errors of its own
-            _logger.warning("The model %r of a skill cannot be made (%s); its agent's model is used.", name, error)
+            reason = str(error).partition("\n")[0]
+            _logger.warning("A skill names the model %r. The agent's own model is used instead: %s", name, reason)
             return None
 
     def has_tool(self, name: str) -> bool:
@@ -124,7 +122,7 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ExtendedModelResponse[Any]:
         """Add the listing and the skill tools to one request, and keep the conversation in the agent's state."""
-        conversation = self._begin_turn(request)
+        conversation = self._begin_turn(request, self._open(request))
         response = handler(self._extend_request(request, turn(conversation, _find_query(request.messages))))
         return ExtendedModelResponse(response, Command(update=self._save(conversation, request.state)))
 
@@ -132,15 +130,14 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ExtendedModelResponse[Any]:
         """Do what ``wrap_model_call`` does, in asynchronous code."""
-        conversation = self._begin_turn(request)
+        conversation = self._begin_turn(request, await self._aopen(request))
         shown = await aturn(conversation, _find_query(request.messages))
         response = await handler(self._extend_request(request, shown))
         return ExtendedModelResponse(response, Command(update=self._save(conversation, request.state)))
 
-    def _begin_turn(self, request: ModelRequest[Any]) -> Conversation:
-        conversation = self._open(request)
-        is_new = not request.state.get(STATE_FIELD) and not any(isinstance(m, AIMessage) for m in request.messages)
-        if is_new and conversation.last_save:
+    def _begin_turn(self, request: ModelRequest[Any], conversation: Conversation) -> Conversation:
+        is_first = not _get_saved(request.state) and not any(isinstance(each, AIMessage) for each in request.messages)
+        if is_first and conversation.last_save:
             # The thread went back to its beginning, where its state has no save yet.
             self.conversations.forget(conversation.key)
             conversation = self._open(request)
@@ -149,7 +146,7 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
 
     def _extend_request(self, request: ModelRequest[Any], shown: Turn) -> ModelRequest[Any]:
         tools = [tool for tool in request.tools if isinstance(tool, dict) or not self.has_tool(tool.name)]
-        tools += [self.make_tool(definition, self._open) for definition in shown.tools]
+        tools += [self.make_tool(definition) for definition in shown.tools]
         return request.override(system_message=_append_text(request.system_message, shown.prompt), tools=tools)
 
     # -- the host's own tools ----------------------------------------------------------------------------------------
@@ -158,30 +155,27 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
     ) -> ToolMessage | Command[Any]:
         """Refuse a call of a host's tool that the active skills do not allow, where ``enforce`` is on."""
-        return self._refuse(request) or handler(request)
+        if self.has_tool(request.tool_call["name"]):
+            return handler(request)
+        return _refuse_call(request, self._open(request.runtime).explain_refusal) or handler(request)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
     ) -> ToolMessage | Command[Any]:
         """Do what ``wrap_tool_call`` does, in asynchronous code."""
-        return self._refuse(request) or await handler(request)
-
-    def _refuse(self, request: ToolCallRequest) -> ToolMessage | None:
-        call = request.tool_call
-        if self.has_tool(call["name"]):
-            return None
-        return _refuse_call(call, self._open(request.runtime).explain_refusal(call["name"], call["args"]))
+        if self.has_tool(request.tool_call["name"]):
+            return await handler(request)
+        conversation = await self._aopen(request.runtime)
+        return _refuse_call(request, conversation.explain_refusal) or await handler(request)
 
     # -- conversations -----------------------------------------------------------------------------------------------
 
     def _open(self, place: ModelRequest[Any] | ToolRuntime | None) -> Conversation:
         """Return the conversation that a request or a call belongs to; outside of a graph, a new one."""
-        if place is None:
-            return self.conversations.begin()
-        info = (place if isinstance(place, ToolRuntime) else place.runtime).execution_info
-        saved = _get_saved(place.state)
-        key = saved["key"] if saved else _find_key(info)
-        return self.conversations.open(key, saved["text"] if saved else "", info.checkpoint_id)
+        return self.conversations.open(*_find_conversation(place)) if place else self.conversations.begin()
+
+    async def _aopen(self, place: ModelRequest[Any] | ToolRuntime | None) -> Conversation:
+        return await self.conversations.aopen(*_find_conversation(place)) if place else self.conversations.begin()
 
     def _save(self, conversation: Conversation, state: Any) -> dict[str, _Saved]:  # noqa: ANN401 - a host's own class
         """Return the update of the agent's state that holds the conversation."""
@@ -192,12 +186,12 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
 
     # -- skill tools -------------------------------------------------------------------------------------------------
 
-    def make_tool(self, definition: ToolDefinition, find: Open) -> BaseTool:
-        """Return the tool of LangChain for a skill tool; ``find`` returns the conversation of a call."""
+    def make_tool(self, definition: ToolDefinition, of_child: Conversation | None = None) -> BaseTool:
+        """Return LangChain's tool for a skill tool; ``of_child``: the conversation of the child agent that has it."""
         name = definition.name
 
-        def call(runtime: ToolRuntime = None, **arguments: Any) -> Any:  # type: ignore[assignment] # noqa: ANN401
-            conversation = find(runtime)
+        def call(runtime: ToolRuntime = None, **arguments: Any) -> Any:  # noqa: ANN401 - as LangChain says
+            conversation = of_child or self._open(runtime)
             child = _Child(self, conversation, runtime)
             call_id = runtime.tool_call_id or "" if runtime else ""
             result = conversation.call(name, arguments, call_id=call_id, run_child=child.run)
@@ -209,8 +203,8 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
                 result = conversation.call(name, arguments, call_id=call_id, decision=decision, run_child=child.run)
             return self._answer(name, child.check(result), conversation, runtime)
 
-        async def acall(runtime: ToolRuntime = None, **arguments: Any) -> Any:  # type: ignore[assignment] # noqa: ANN401
-            conversation = find(runtime)
+        async def acall(runtime: ToolRuntime = None, **arguments: Any) -> Any:  # noqa: ANN401 - as LangChain says
+            conversation = of_child or await self._aopen(runtime)
             child = _Child(self, conversation, runtime)
             call_id = runtime.tool_call_id or "" if runtime else ""
             result = await conversation.acall(name, arguments, call_id=call_id, run_child=child.arun)
@@ -289,7 +283,7 @@ class _Question:
         answer = interrupt(shown, response_schema=_ANSWER)
         if self._is_new or shown["tool_call_id"] != self._call["tool_call_id"]:
             return None
-        conversation.asked[shown["tool_call_id"]] = shown["request"]["id"]
+        conversation.asked[shown["tool_call_id"]] = shown["request"]
         if isinstance(answer, bool):
             return answer
         return bool((answer.get("decisions") or [answer])[0]["type"] == "approve")
@@ -332,12 +326,10 @@ class _Child:
         if not model:
             raise SkillError("no chat model is known for it: the host has to set the attribute 'model' of its Skills")
         skills.models[task.conversation] = model
-        host_tools = {tool.name: tool for tool in self._host_tools if not skills.has_tool(tool.name)}
-        # A tool of which only a part is allowed comes with its pattern; the middleware judges each of its calls.
-        allowed = {each.partition("(")[0] for each in task.prepared.child_tools(host_tools)}
-        own_tools = [skills.make_tool(each, lambda _: task.conversation) for each in task.conversation.toolset.tools()]
-        tools = [*(tool for name, tool in host_tools.items() if name in allowed), *own_tools]
-        return create_agent(model, tools, system_prompt=task.system, middleware=[_ChildBounds(task, own_tools)])
+        host_tools = [tool for tool in self._host_tools if not skills.has_tool(tool.name) and task.may_use(tool.name)]
+        own_tools = [skills.make_tool(each, task.conversation) for each in task.conversation.toolset.tools()]
+        bounds = _ChildBounds(task, own_tools)
+        return create_agent(model, [*host_tools, *own_tools], system_prompt=task.system, middleware=[bounds])
 
 
 class _ChildBounds(AgentMiddleware):
@@ -361,13 +353,19 @@ class _ChildBounds(AgentMiddleware):
         return self._refuse(request) or await handler(request)
 
     def _refuse(self, request: ToolCallRequest) -> ToolMessage | None:
-        call = request.tool_call
-        if call["name"] in self._own_names:
+        if request.tool_call["name"] in self._own_names:
             return None
-        return _refuse_call(call, self._task.explain_refusal(call["name"], call["args"]))
+        return _refuse_call(request, self._task.explain_refusal)
 
 
-def _find_key(info: ExecutionInfo) -> str:
+def _find_conversation(place: ModelRequest[Any] | ToolRuntime) -> tuple[str, str, str]:
+    """Return the key of the conversation of a request or a call, its save, and the step of the graph."""
+    info = (place if isinstance(place, ToolRuntime) else place.runtime).execution_info
+    saved = _get_saved(place.state)
+    return (saved["key"], saved["text"], info.checkpoint_id) if saved else (_make_key(info), "", info.checkpoint_id)
+
+
+def _make_key(info: ExecutionInfo) -> str:
     """Return the key of a conversation: the thread, and the place of the agent in it where a graph has several.
 
     The last part of LangGraph's namespace is the node that runs now, and those before it are the agent's place.
@@ -407,7 +405,10 @@ def _append_text(message: SystemMessage | None, text: str) -> SystemMessage | No
     return message.model_copy(update={"content": both})
 
 
-def _refuse_call(call: ToolCall, reason: str) -> ToolMessage | None:
+def _refuse_call(request: ToolCallRequest, explain: Callable[[str, Mapping[str, Any]], str]) -> ToolMessage | None:
+    """Return the answer to a call that ``explain`` gives a reason against; ``None`` when there is none."""
+    call = request.tool_call
+    reason = explain(call["name"], call["args"])
     if not reason:
         return None
     return ToolMessage(reason, name=call["name"], tool_call_id=call["id"], status="error")
