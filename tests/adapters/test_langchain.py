@@ -27,7 +27,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
-from langgraph.types import Command
+from langgraph.types import Command, Send, interrupt
 from pydantic import ConfigDict, Field, ValidationError
 
 import prowess
@@ -688,14 +688,14 @@ def test_spans_nest_in_the_framework_own(library: Path) -> None:
 # -- LangGraph, deepagents, the page ---------------------------------------------------------------------------------
 
 
-def make_graph(skills: Skills, model: FakeModel, state: Any) -> StateGraph[Any]:
+def make_graph(skills: Skills, model: FakeModel, state: Any, tools: ToolNode | None = None) -> StateGraph[Any]:
     def call_model(given: dict[str, Any]) -> dict[str, Any]:
         return {
             "messages": model.bind_tools(skills.tools()).invoke([SystemMessage(skills.prompt()), *given["messages"]])
         }
 
     graph = StateGraph(state)
-    graph.add_node("model", call_model).add_node("tools", ToolNode([*skills.tools(), look_up]))
+    graph.add_node("model", call_model).add_node("tools", tools or ToolNode([*skills.tools(), look_up]))
     graph.add_edge(START, "model").add_conditional_edges("model", tools_condition).add_edge("tools", "model")
     return graph
 
@@ -718,19 +718,66 @@ def test_graph_made_by_hand_has_skills(library: Path, schema: Any) -> None:
     assert later.session("one").active_skills == (("count-words", "greet") if schema is SkillsState else ("greet",))
 
 
+def test_calls_that_share_a_task_are_not_asked_about(library: Path) -> None:
+    other = {**SCRIPT, "args": ["three"]}
+    model = script(
+        load("count-words"),
+        calls(("run_skill_script", SCRIPT), ("run_skill_script", other)),
+        calls(("run_skill_script", SCRIPT)),
+        "Done.",
+    )
+    agent = make_graph(Skills(library, scripts=True), model, SkillsState).compile(checkpointer=InMemorySaver())
+    state = agent.invoke(say(), thread())
+    assert ["nothing was done" in message.text for message in results(state)] == [False, True, True]
+    assert len(state["__interrupt__"]) == 1  # the model made one of them again, alone
+    assert "2 words" in results(agent.invoke(Command(resume=True), thread()))[3].text
+
+
 @pytest.mark.parametrize("is_new_process", [False, True])
 def test_answer_never_counts_for_another_call_of_the_same_task(library: Path, *, is_new_process: bool) -> None:
-    saver, skills = InMemorySaver(), Skills(library, scripts=True)
-    other = {**SCRIPT, "args": ["three"]}
-    model = script(load("count-words"), calls(("run_skill_script", SCRIPT), ("run_skill_script", other)), "Done.")
-    agent = make_graph(skills, model, SkillsState).compile(checkpointer=saver)
-    (asked,) = agent.invoke(say(), thread())["__interrupt__"]
-    if is_new_process:
-        agent = make_graph(Skills(library, scripts=True), model, SkillsState).compile(checkpointer=saver)
-    state = agent.invoke(Command(resume=True), thread())
-    ran = {message.tool_call_id for message in results(state) if " words" in message.text and "exit" in message.text}
-    assert ran <= {asked.value["tool_call_id"]}
+    both = calls(("run_skill_script", SCRIPT), ("run_skill_script", {**SCRIPT, "args": ["three"]}))
+    saver = InMemorySaver()
+
+    def make() -> Any:
+        graph = StateGraph(SkillsState)
+        graph.add_node("tools", ToolNode(Skills(library, scripts=True).tools()))
+        # A whole message is sent, and not each of its calls.
+        graph.add_conditional_edges(START, lambda state: Send("tools", {"messages": state["messages"]}), ["tools"])
+        return graph.compile(checkpointer=saver)
+
+    agent = make()
+    (asked,) = agent.invoke({"messages": [HumanMessage("hello"), both]}, thread())["__interrupt__"]
+    state = (make() if is_new_process else agent).invoke(Command(resume=True), thread())
+    ran = [message.tool_call_id for message in results(state) if "exit status" in message.text]
+    assert set(ran) <= {asked.value["tool_call_id"]}
     assert is_new_process or ran
+
+
+def test_answer_to_another_question_does_not_count(library: Path) -> None:
+    asked: list[str] = []
+
+    class AsksOnce(AgentMiddleware):
+        """A middleware of a host that asks a person before the first run of a call, and does not when it is resumed."""
+
+        def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+            if request.tool_call["name"] == "run_skill_script" and not asked:
+                asked.append("May the model use this tool?")
+                interrupt(asked[0])
+            return handler(request)
+
+    model = script(load("count-words"), calls(("run_skill_script", SCRIPT)), "Done.")
+    middleware = [AsksOnce(), Skills(library, scripts=True)]
+    agent = create_agent(model, middleware=middleware, checkpointer=InMemorySaver())
+    assert agent.invoke(say(), thread())["__interrupt__"][0].value == asked[0]
+    assert "nothing was done" in results(agent.invoke(Command(resume=True), thread()))[1].text
+
+
+def test_graph_made_by_hand_can_enforce(library: Path) -> None:
+    skills = Skills(library, enforce=True)
+    model = script(load("careful"), calls(("delete", {"path": "x"})), "Done.")
+    node = ToolNode([*skills.tools(), delete], wrap_tool_call=skills.wrap_tool_call)
+    state = make_graph(skills, model, SkillsState, node).compile(checkpointer=InMemorySaver()).invoke(say(), thread())
+    assert "allowed-tools" in results(state)[1].text
 
 
 def test_child_without_a_known_model_is_an_error_that_says_what_to_set(skills: Skills) -> None:

@@ -49,6 +49,8 @@ __all__ = ["STATE_FIELD", "Skills", "SkillsState"]
 STATE_FIELD = "prowess_skills"
 """The field of an agent's state that holds the conversation, so that checkpoints bring it back."""
 
+_SENT = "__pregel_push"
+"""How the path of a task begins that was made with ``Send``, as ``create_agent`` makes one for each call."""
 _MAX_ASKING = 1_000
 """Tasks of LangGraph in which a call asked a person; the oldest are forgotten."""
 
@@ -228,10 +230,12 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
         )
 
     def _make_question(self, name: str, arguments: dict[str, Any], runtime: ToolRuntime) -> _Question | None:
-        """Return the question about a call; ``None`` when another call asks in the same task of LangGraph.
+        """Return the question about a call; ``None`` where the call shares a task of LangGraph with other calls.
 
         LangGraph counts the answers of one task, and does not say which call they are for.
         """
+        if not _is_alone(runtime):
+            return None
         with self._lock:
             asking = self._asking.setdefault(runtime.execution_info.task_id, runtime.tool_call_id or "")
             while len(self._asking) > _MAX_ASKING:
@@ -376,9 +380,21 @@ def _make_key(info: ExecutionInfo) -> str:
     return "|".join((str(info.thread_id), *place))
 
 
+def _is_alone(runtime: ToolRuntime) -> bool:
+    """Return whether a call is the only one of its task: it was sent on its own, or its message has no other."""
+    if runtime.config.get("metadata", {}).get("langgraph_path", ("",))[0] == _SENT:
+        return True
+    state = runtime.state
+    messages = state if isinstance(state, list) else _get_field(state, "messages")
+    return bool(messages) and len(getattr(messages[-1], "tool_calls", ())) == 1
+
+
+def _get_field(state: Any, name: str) -> Any:  # noqa: ANN401 - a graph's own class
+    return state.get(name) if isinstance(state, dict) else getattr(state, name, None)
+
+
 def _get_saved(state: Any) -> _Saved | None:  # noqa: ANN401 - a graph's own class
-    saved = state.get(STATE_FIELD) if isinstance(state, dict) else getattr(state, STATE_FIELD, None)
-    return saved or None
+    return _get_field(state, STATE_FIELD) or None
 
 
 def _has_field(state: Any) -> bool:  # noqa: ANN401 - a graph's own class
