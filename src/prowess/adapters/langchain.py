@@ -1,0 +1,442 @@
+"""Skills as middleware of LangChain's agents (``create_agent``), and as tools of graphs made with LangGraph."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from itertools import count
+from threading import Lock
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired
+from uuid import uuid4
+from weakref import WeakKeyDictionary
+
+from prowess.adapters.core import NativeTools, SkillsAdapter, aturn, get_media, require_package, turn
+from prowess.errors import SkillError
+
+require_package("langchain", "langchain>=1.4")
+
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware, AgentState, ExtendedModelResponse
+from langchain.agents.middleware.human_in_the_loop import ApproveDecision, RejectDecision
+from langchain.agents.middleware.types import PrivateStateAttr
+from langchain.chat_models import init_chat_model
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages.content import create_file_block, create_image_block, create_text_block
+from langchain_core.tools import StructuredTool, ToolException
+from langgraph.errors import GraphBubbleUp
+from langgraph.func import task as graph_task
+from langgraph.prebuilt import ToolRuntime
+from langgraph.types import Command, interrupt
+from pydantic import Field, StrictBool
+from typing_extensions import TypedDict
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from langchain.agents.middleware.types import ModelRequest, ModelResponse, ToolCallRequest
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import AnyMessage
+    from langchain_core.tools import BaseTool
+    from langgraph.graph.state import CompiledStateGraph
+    from langgraph.runtime import ExecutionInfo
+
+    from prowess.adapters.core import ChildTask, Conversation, Turn
+    from prowess.runtime.acting.trust_request import TrustRequest
+    from prowess.tools.definitions import ToolDefinition, ToolResult
+
+__all__ = ["STATE_FIELD", "Skills", "SkillsState"]
+
+STATE_FIELD = "prowess_skills"
+"""The field of an agent's state that holds the conversation, so that checkpoints bring it back."""
+
+_SENT = "__pregel_push"
+"""How the path of a task begins that was made with ``Send``, as ``create_agent`` makes one for each call."""
+_MAX_ASKING = 1_000
+"""Tasks of LangGraph in which a call asked a person; the oldest are forgotten."""
+
+_logger = logging.getLogger(__name__)
+_numbers = count(1)
+
+
+class _Saved(TypedDict):
+    """One saved conversation: its key, its text, and a number that is higher for a later save."""
+
+    key: str
+    number: int
+    text: str
+
+
+def _keep_latest(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Return the later save: LangGraph applies what parallel calls wrote in the order in which they were started."""
+    return new if not old or new["number"] > old["number"] else old
+
+
+class SkillsState(AgentState[Any]):
+    """The state of an agent with skills; a hand-made graph that uses it keeps its conversations in its checkpoints."""
+
+    # Private: what callers send as input must not replace the saved conversation.
+    prowess_skills: NotRequired[Annotated[dict[str, Any], PrivateStateAttr, _keep_latest]]  # type: ignore[valid-type]
+
+
+class _Decisions(TypedDict):
+    """The answer to one request in the shape of LangChain's batched review."""
+
+    decisions: Annotated[list[ApproveDecision | RejectDecision], Field(min_length=1, max_length=1)]
+
+
+_ANSWER = StrictBool | ApproveDecision | RejectDecision | _Decisions
+
+
+class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
+    """Skills as middleware: ``create_agent(model, middleware=[Skills()])``.
+
+    The listing joins the system message of each request, and the skill tools join the agent's tools. A conversation is
+    a thread (``thread_id``); without one, each run is a conversation of its own. ``model``: the chat model of child
+    agents where the adapter has not seen the agent's own, as in a graph that is made by hand.
+    """
+
+    state_schema = SkillsState
+    tools: NativeTools[BaseTool]
+    model: BaseChatModel | str | None = None
+
+    def _init_framework(self) -> None:
+        self.tools = NativeTools(self.make_tool(each) for each in self.list_definitions())
+        self.models: WeakKeyDictionary[Conversation, BaseChatModel | str] = WeakKeyDictionary()
+        self._asking: OrderedDict[str, str] = OrderedDict()
+        self._lock = Lock()
+
+    def make_model(self, name: str) -> BaseChatModel | None:
+        """Return the chat model that a skill names, ``None`` when LangChain cannot make it; override for own names."""
+        try:
+            return init_chat_model(name)
+        except Exception as error:  # noqa: BLE001 - each provider's package has errors of its own
+            reason = str(error).partition("\n")[0]
+            _logger.warning("A skill names the model %r. The agent's own model is used instead: %s", name, reason)
+            return None
+
+    def has_tool(self, name: str) -> bool:
+        """Return whether a tool of that name is one of the skill tools."""
+        return any(tool.name == name for tool in self.tools)
+
+    # -- requests to the model ---------------------------------------------------------------------------------------
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ExtendedModelResponse[Any]:
+        """Add the listing and the skill tools to one request, and keep the conversation in the agent's state."""
+        conversation = self._begin_turn(request, self._open(request))
+        response = handler(self._extend_request(request, turn(conversation, _find_query(request.messages))))
+        return ExtendedModelResponse(response, Command(update=self._save(conversation, request.state)))
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ExtendedModelResponse[Any]:
+        """Do what ``wrap_model_call`` does, in asynchronous code."""
+        conversation = self._begin_turn(request, await self._aopen(request))
+        shown = await aturn(conversation, _find_query(request.messages))
+        response = await handler(self._extend_request(request, shown))
+        return ExtendedModelResponse(response, Command(update=self._save(conversation, request.state)))
+
+    def _begin_turn(self, request: ModelRequest[Any], conversation: Conversation) -> Conversation:
+        is_first = not _get_saved(request.state) and not any(isinstance(each, AIMessage) for each in request.messages)
+        if is_first and conversation.last_save:
+            # The thread went back to its beginning, where its state has no save yet.
+            self.conversations.forget(conversation.key)
+            conversation = self._open(request)
+        self.models[conversation] = request.model
+        return conversation
+
+    def _extend_request(self, request: ModelRequest[Any], shown: Turn) -> ModelRequest[Any]:
+        tools = [tool for tool in request.tools if isinstance(tool, dict) or not self.has_tool(tool.name)]
+        tools += [self.make_tool(definition) for definition in shown.tools]
+        return request.override(system_message=_append_text(request.system_message, shown.prompt), tools=tools)
+
+    # -- the host's own tools ----------------------------------------------------------------------------------------
+
+    def wrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
+    ) -> ToolMessage | Command[Any]:
+        """Refuse a call of a host's tool that the active skills do not allow, where ``enforce`` is on."""
+        if self.has_tool(request.tool_call["name"]):
+            return handler(request)
+        return _refuse_call(request, self._open(request.runtime).explain_refusal) or handler(request)
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
+    ) -> ToolMessage | Command[Any]:
+        """Do what ``wrap_tool_call`` does, in asynchronous code."""
+        if self.has_tool(request.tool_call["name"]):
+            return await handler(request)
+        conversation = await self._aopen(request.runtime)
+        return _refuse_call(request, conversation.explain_refusal) or await handler(request)
+
+    # -- conversations -----------------------------------------------------------------------------------------------
+
+    def _open(self, place: ModelRequest[Any] | ToolRuntime | None) -> Conversation:
+        """Return the conversation that a request or a call belongs to; outside of a graph, a new one."""
+        return self.conversations.open(*_find_conversation(place)) if place else self.conversations.begin()
+
+    async def _aopen(self, place: ModelRequest[Any] | ToolRuntime | None) -> Conversation:
+        return await self.conversations.aopen(*_find_conversation(place)) if place else self.conversations.begin()
+
+    def _save(self, conversation: Conversation, state: Any) -> dict[str, _Saved]:  # noqa: ANN401 - a host's own class
+        """Return the update of the agent's state that holds the conversation."""
+        saved = _get_saved(state)
+        with self._lock:  # the last save of a conversation has the highest number
+            number = next(_numbers) + (saved["number"] if saved else 0)
+            return {STATE_FIELD: {"key": conversation.key, "number": number, "text": conversation.save()}}
+
+    # -- skill tools -------------------------------------------------------------------------------------------------
+
+    def make_tool(self, definition: ToolDefinition, of_child: Conversation | None = None) -> BaseTool:
+        """Return LangChain's tool for a skill tool; ``of_child``: the conversation of the child agent that has it."""
+        name = definition.name
+
+        def call(runtime: ToolRuntime = None, **arguments: Any) -> Any:  # noqa: ANN401 - as LangChain says
+            conversation = of_child or self._open(runtime)
+            child = _Child(self, conversation, runtime)
+            call_id = runtime.tool_call_id or "" if runtime else ""
+            result = conversation.call(name, arguments, call_id=call_id, run_child=child.run)
+            while runtime and result.pending and (question := self._make_question(name, arguments, runtime)):
+                shown = question.remember(question.describe(result.pending)).result()
+                decision = question.ask(shown, conversation)
+                if decision is None:
+                    break
+                result = conversation.call(name, arguments, call_id=call_id, decision=decision, run_child=child.run)
+            return self._answer(name, child.check(result), conversation, runtime)
+
+        async def acall(runtime: ToolRuntime = None, **arguments: Any) -> Any:  # noqa: ANN401 - as LangChain says
+            conversation = of_child or await self._aopen(runtime)
+            child = _Child(self, conversation, runtime)
+            call_id = runtime.tool_call_id or "" if runtime else ""
+            result = await conversation.acall(name, arguments, call_id=call_id, run_child=child.arun)
+            while runtime and result.pending and (question := self._make_question(name, arguments, runtime)):
+                shown = await question.remember(question.describe(result.pending))
+                decision = question.ask(shown, conversation)
+                if decision is None:
+                    break
+                result = await conversation.acall(
+                    name, arguments, call_id=call_id, decision=decision, run_child=child.arun
+                )
+            return self._answer(name, child.check(result), conversation, runtime)
+
+        return StructuredTool(
+            name=name,
+            description=definition.description,
+            args_schema=dict(definition.parameters),
+            func=call,
+            coroutine=acall,
+            handle_tool_error=True,
+        )
+
+    def _make_question(self, name: str, arguments: dict[str, Any], runtime: ToolRuntime) -> _Question | None:
+        """Return the question about a call; ``None`` where the call shares a task of LangGraph with other calls.
+
+        LangGraph counts the answers of one task, and does not say which call they are for.
+        """
+        if not _is_alone(runtime):
+            return None
+        with self._lock:
+            asking = self._asking.setdefault(runtime.execution_info.task_id, runtime.tool_call_id or "")
+            while len(self._asking) > _MAX_ASKING:
+                self._asking.popitem(last=False)
+        return _Question(name, arguments, asking) if asking == runtime.tool_call_id else None
+
+    def _answer(self, name: str, result: ToolResult, conversation: Conversation, runtime: ToolRuntime | None) -> Any:  # noqa: ANN401
+        """Return what a tool gives to LangChain: a message and the new state, or the content outside of a graph."""
+        content = _make_content(result)
+        if runtime is None:
+            if result.is_error:
+                raise ToolException(result.content)  # LangChain makes a result with the status "error" of it
+            return content
+        message = ToolMessage(
+            content, name=name, tool_call_id=runtime.tool_call_id, status="error" if result.is_error else "success"
+        )
+        if not _has_field(runtime.state):
+            return message
+        return Command(update={"messages": [message], **self._save(conversation, runtime.state)})
+
+
+class _Question:
+    """A question to a person about one call, with LangGraph's ``interrupt``.
+
+    A call that was interrupted runs again from its beginning, and the files may have changed since the person was
+    asked. ``remember`` is a task of LangGraph: its result is kept with the checkpoint, so that the call learns what was
+    shown when the person answered.
+    """
+
+    def __init__(self, name: str, arguments: dict[str, Any], call_id: str) -> None:
+        self._call = {"tool_call_id": call_id, "name": name, "args": arguments}
+        self._is_new = False
+
+        def remember(shown: dict[str, Any]) -> dict[str, Any]:
+            self._is_new = True
+            return shown
+
+        self.remember = graph_task(remember, name="prowess_question")
+
+    def describe(self, request: TrustRequest) -> dict[str, Any]:
+        """Return what the person is shown, in the shape of LangChain's review of one call."""
+        return {"type": "tool_approval", **self._call, "description": str(request), "request": request.to_dict()}
+
+    def ask(self, shown: dict[str, Any], conversation: Conversation) -> bool | None:
+        """Return the person's decision about what was shown; ``None``: there is none, the answer was for another call.
+
+        Raises LangGraph's interrupt while there is no answer.
+        """
+        answer = interrupt(shown, response_schema=_ANSWER)
+        if self._is_new or shown["tool_call_id"] != self._call["tool_call_id"]:
+            return None
+        conversation.asked[shown["tool_call_id"]] = shown["request"]
+        if isinstance(answer, bool):
+            return answer
+        return bool((answer.get("decisions") or [answer])[0]["type"] == "approve")
+
+
+class _Child:
+    """Runs the skills of one call as child agents; an interrupt inside of a child becomes the call's own."""
+
+    def __init__(self, skills: Skills, conversation: Conversation, runtime: ToolRuntime | None) -> None:
+        self._skills = skills
+        self._conversation = conversation
+        self._host_tools = runtime.tools if runtime else []
+        self._interrupt: GraphBubbleUp | None = None
+
+    def run(self, task: ChildTask) -> str:
+        """Return the last text of the child."""
+        try:
+            return _get_text(self._make_agent(task).invoke({"messages": [HumanMessage(task.message)]}))
+        except GraphBubbleUp as error:  # the engine would take it for a failure of the child
+            self._interrupt = error
+            return ""
+
+    async def arun(self, task: ChildTask) -> str:
+        """Do what ``run`` does, in asynchronous code."""
+        try:
+            return _get_text(await self._make_agent(task).ainvoke({"messages": [HumanMessage(task.message)]}))
+        except GraphBubbleUp as error:
+            self._interrupt = error
+            return ""
+
+    def check(self, result: ToolResult) -> ToolResult:
+        """Return the result of the call, or raise the interrupt of its child."""
+        if self._interrupt is not None:
+            raise self._interrupt
+        return result
+
+    def _make_agent(self, task: ChildTask) -> CompiledStateGraph[Any, Any, Any, Any]:
+        skills = self._skills
+        model = (task.model and skills.make_model(task.model)) or skills.models.get(self._conversation, skills.model)
+        if not model:
+            raise SkillError("no chat model is known for it: the host has to set the attribute 'model' of its Skills")
+        skills.models[task.conversation] = model
+        host_tools = [tool for tool in self._host_tools if not skills.has_tool(tool.name) and task.may_use(tool.name)]
+        own_tools = [skills.make_tool(each, task.conversation) for each in task.conversation.toolset.tools()]
+        bounds = _ChildBounds(task, own_tools)
+        return create_agent(model, [*host_tools, *own_tools], system_prompt=task.system, middleware=[bounds])
+
+
+class _ChildBounds(AgentMiddleware):
+    """Refuses each call of a host's tool that the skill of a child agent does not allow."""
+
+    def __init__(self, task: ChildTask, own_tools: list[BaseTool]) -> None:
+        super().__init__()
+        self._task = task
+        self._own_names = {tool.name for tool in own_tools}
+
+    def wrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
+    ) -> ToolMessage | Command[Any]:
+        """Answer a call that is not allowed with the reason; run any other."""
+        return self._refuse(request) or handler(request)
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
+    ) -> ToolMessage | Command[Any]:
+        """Do what ``wrap_tool_call`` does, in asynchronous code."""
+        return self._refuse(request) or await handler(request)
+
+    def _refuse(self, request: ToolCallRequest) -> ToolMessage | None:
+        if request.tool_call["name"] in self._own_names:
+            return None
+        return _refuse_call(request, self._task.explain_refusal)
+
+
+def _find_conversation(place: ModelRequest[Any] | ToolRuntime) -> tuple[str, str, str]:
+    """Return the key of the conversation of a request or a call, its save, and the step of the graph."""
+    info = (place if isinstance(place, ToolRuntime) else place.runtime).execution_info
+    saved = _get_saved(place.state)
+    return (saved["key"], saved["text"], info.checkpoint_id) if saved else (_make_key(info), "", info.checkpoint_id)
+
+
+def _make_key(info: ExecutionInfo) -> str:
+    """Return the key of a conversation: the thread, and the place of the agent in it where a graph has several.
+
+    The last part of LangGraph's namespace is the node that runs now, and those before it are the agent's place.
+    """
+    if info.thread_id is None:
+        return f"run {uuid4()}"
+    place = info.checkpoint_ns.split("|")[:-1]
+    return "|".join((str(info.thread_id), *place))
+
+
+def _is_alone(runtime: ToolRuntime) -> bool:
+    """Return whether a call is the only one of its task: it was sent on its own, or its message has no other."""
+    if runtime.config.get("metadata", {}).get("langgraph_path", ("",))[0] == _SENT:
+        return True
+    state = runtime.state
+    messages = state if isinstance(state, list) else _get_field(state, "messages")
+    return bool(messages) and len(getattr(messages[-1], "tool_calls", ())) == 1
+
+
+def _get_field(state: Any, name: str) -> Any:  # noqa: ANN401 - a graph's own class
+    return state.get(name) if isinstance(state, dict) else getattr(state, name, None)
+
+
+def _get_saved(state: Any) -> _Saved | None:  # noqa: ANN401 - a graph's own class
+    return _get_field(state, STATE_FIELD) or None
+
+
+def _has_field(state: Any) -> bool:  # noqa: ANN401 - a graph's own class
+    return STATE_FIELD in state if isinstance(state, dict) else hasattr(state, STATE_FIELD)
+
+
+def _find_query(messages: list[AnyMessage]) -> str:
+    """Return the text of the user's last message."""
+    return next((message.text for message in reversed(messages) if isinstance(message, HumanMessage)), "")
+
+
+def _get_text(state: dict[str, Any]) -> str:
+    return str(state["messages"][-1].text)
+
+
+def _append_text(message: SystemMessage | None, text: str) -> SystemMessage | None:
+    """Return the system message with ``text`` at its end; what stands in it keeps its form."""
+    if not text:
+        return message
+    if message is None or not message.content:
+        return SystemMessage(text)
+    content = message.content
+    both = f"{content}\n\n{text}" if isinstance(content, str) else [*content, {"type": "text", "text": text}]
+    return message.model_copy(update={"content": both})
+
+
+def _refuse_call(request: ToolCallRequest, explain: Callable[[str, Mapping[str, Any]], str]) -> ToolMessage | None:
+    """Return the answer to a call that ``explain`` gives a reason against; ``None`` when there is none."""
+    call = request.tool_call
+    reason = explain(call["name"], call["args"])
+    if not reason:
+        return None
+    return ToolMessage(reason, name=call["name"], tool_call_id=call["id"], status="error")
+
+
+def _make_content(result: ToolResult) -> str | list[Any]:
+    """Return the content of a tool message: text, and the image or the document that was read."""
+    media = get_media(result)
+    if media is None:
+        return result.content
+    if media.media_type.startswith("image/"):
+        block: Any = create_image_block(base64=media.base64, mime_type=media.media_type)
+    else:
+        block = create_file_block(base64=media.base64, mime_type=media.media_type, filename=media.name)
+    return [create_text_block(result.content), block]
