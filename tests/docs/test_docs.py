@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import doctest
 import inspect
-import io
 import re
-import shutil
 import tomllib
 from pathlib import Path
 from textwrap import indent
@@ -20,13 +16,22 @@ from prowess import errors
 from prowess.hints import HINTS
 from prowess.runtime.events import EventKind
 from scripts import module_table
+from tests.page_snippets import (
+    BLOCK,
+    FRAMEWORKS,
+    check_session,
+    list_blocks,
+    make_reader_project,
+    require_framework,
+    run_script,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 OTHER_PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "requirements/README.md")
 API = ROOT / "docs" / "reference" / "api"
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-OPTIONS = doctest.ELLIPSIS
+FRAMEWORK_PAGES = [page for page in PAGES if page.parent == FRAMEWORKS and page.stem != "index"]
+OTHERS = [page for page in PAGES if page not in FRAMEWORK_PAGES]
 
 
 def path_of(page: Path) -> str:
@@ -35,41 +40,34 @@ def path_of(page: Path) -> str:
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    return [text for name, text in BLOCK.findall(page.read_text(encoding="utf-8")) if name == language]
+    return [text for _, text in list_blocks(page, language)]
 
 
 @pytest.fixture
 def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project as a reader of the pages has it: skills/, broken/, and the same skills in a standard place."""
-    shutil.copytree(ROOT / "examples" / "skills", tmp_path / "skills")
-    shutil.copytree(ROOT / "examples" / "broken", tmp_path / "broken")
-    shutil.copytree(ROOT / "examples" / "acting", tmp_path / "acting")
-    shutil.copytree(ROOT / "examples" / "skills", tmp_path / ".agents" / "skills")
-    (tmp_path / "home").mkdir()
-    monkeypatch.setenv("PROWESS_CACHE_DIR", str(tmp_path / "copies"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    """A project as a reader of the pages has it."""
+    return make_reader_project(tmp_path, monkeypatch)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=path_of)
+@pytest.mark.parametrize("page", OTHERS, ids=path_of)
 @pytest.mark.usefixtures("reader")
 def test_interactive_snippets_print_what_the_page_says(page: Path) -> None:
-    text = "\n".join(blocks(page, "pycon"))
-    test = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
-    report = io.StringIO()
-    runner = doctest.DocTestRunner(optionflags=OPTIONS)
-    runner.run(test, out=report.write)
-    assert runner.failures == 0, report.getvalue()
+    check_session("\n".join(blocks(page, "pycon")), page, {})
 
 
-@pytest.mark.parametrize("page", PAGES, ids=path_of)
+@pytest.mark.parametrize("page", OTHERS, ids=path_of)
 @pytest.mark.usefixtures("reader")
 def test_scripts_in_the_pages_run(page: Path) -> None:
     for text in blocks(page, "python"):
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(compile(text, str(page), "exec"), {})  # noqa: S102 - the pages are ours
-        assert printed.getvalue(), "a script that shows nothing shows nothing"
+        assert run_script(text, page, {}), "a script that shows nothing shows nothing"
+
+
+@pytest.mark.parametrize("page", FRAMEWORK_PAGES, ids=path_of)
+def test_pages_of_frameworks_are_run_by_the_tests_of_their_adapters(page: Path) -> None:
+    """The page of a framework needs that framework, and a model that its adapter's tests make."""
+    tests = (ROOT / "tests" / "adapters" / f"test_{page.stem}.py").read_text(encoding="utf-8")
+    assert re.search(rf'\brun_framework_page\(\s*"{page.stem}"', tests)
+    require_framework(page.stem)
 
 
 def test_every_public_name_stands_in_a_snippet() -> None:
