@@ -60,6 +60,10 @@ test-foreign: $(READY) ## the tests with programs of others (FastMCP, the MCP In
 test-clients: $(READY) ## real clients (Claude Code, Codex, Gemini CLI, …), which it installs, with models on loopback
 	$(PYTEST) --clients -m clients tests/clients $(ARGS)
 
+.PHONY: test-adapters
+test-adapters: $(READY) ## each adapter with its framework, in an environment of its own in .adapters; ARGS="langchain --newest", ARGS=--pin
+	$(BIN)/python -m scripts.adapter_tests $(ARGS)
+
 .PHONY: test-types
 test-types: $(READY) ## check typed programs against openai, anthropic and mcp with mypy and pyright, which it installs
 	$(PYTEST) --full -m foreign tests/tools/test_types.py $(ARGS)
@@ -143,7 +147,7 @@ fuzz: $(READY) ## disturb inputs of everything that parses for ten minutes; ARGS
 
 .PHONY: clean
 clean: ## remove everything that the other verbs made
-	rm -rf .venv .docs-venv .cache site .clients .installers $(PACKAGING) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	rm -rf .venv .docs-venv .cache site .adapters .clients .installers $(PACKAGING) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
 	find . -path ./.git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 
 $(READY): $(MADE) requirements/dev.txt pyproject.toml $(RETRIEVER)/pyproject.toml
