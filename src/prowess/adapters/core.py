@@ -189,6 +189,9 @@ class SkillsAdapter:
     ``fork``: whether skills with ``context: fork`` run as child agents.
     """
 
+    can_run_children = True
+    """False for an adapter whose framework gives it no way to run a child agent; ``fork`` then has no effect."""
+
     def __init__(
         self,
         source: SkillsFrom | None = None,
@@ -222,7 +225,7 @@ class SkillsAdapter:
             "budget": budget,
             "scripts": scripts,
         }
-        toolset |= {"fork": "host" if fork else None}
+        toolset |= {"fork": "host" if fork and self.can_run_children else None}
         self.conversations = Conversations(
             load_skills(source), session, toolset, enforce=enforce, limits=limits or DEFAULT_LIMITS
         )
