@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from prowess.errors import SourceError
+from prowess.errors import NotTrustedError, SkillError, SourceError
+from prowess.runtime.acting.trust_request import TrustRequest
 from prowess.runtime.fork import fork_system_message, fork_user_message
 from prowess.tools.arguments import BadArgumentsError, parse_arguments
 from prowess.tools.dialects import DIALECTS
 from prowess.tools.media import find_media
+from prowess.tools.refusals import sanitize_error
 from prowess.tools.sub_agents import SubAgents
 
 if TYPE_CHECKING:
@@ -57,6 +60,10 @@ class ChildTask(NamedTuple):
         """The first user message of the child: the request and the instructions."""
         return fork_user_message(self.prepared)
 
+    def may_use(self, tool: str) -> bool:
+        """Return whether the child gets one of the host's tools, whole or in part; ``explain_refusal`` judges calls."""
+        return bool(self.prepared.child_tools([tool]))
+
     def explain_refusal(self, tool: str, arguments: Arguments = None) -> str:
         """Return why the child may not make a call of one of the host's tools; ``""`` when it may."""
         if self.prepared.allows(tool, find_command(arguments)) != "refused":
@@ -75,8 +82,8 @@ class Conversation:
     key: str
     toolset: Toolset
     enforce: bool = False
-    asked: dict[str, str] = field(default_factory=dict)
-    """The id of the request that was shown to a person, by the id of the call."""
+    asked: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The requests that were shown to people, as ``TrustRequest.to_dict`` writes them, by the id of the call."""
     last_save: str = ""
     """What ``save`` returned last, or what the conversation was restored from."""
 
@@ -99,11 +106,14 @@ class Conversation:
         """Answer a model's call of a skill tool; what goes wrong is a result, and nothing is raised.
 
         ``call_id``: the framework's id of the call. ``decision``: what a person decided about the request that a former
-        call with this id returned in ``pending``. It counts only if the call would still run exactly that; otherwise
-        the result is pending again. ``run_child``: runs a skill as a child agent; without it the skill is refused.
+        call with this id returned in ``pending``. A yes counts only if the call would still run exactly that; otherwise
+        the result is pending again. After a no nothing runs. ``run_child``: runs a skill as a child agent; without it
+        the skill is refused.
         """
+        if decision is False:
+            return self._refuse(name, call_id)
         result = self.toolset.call(name, arguments)
-        if self._decide(result, call_id, decision):
+        if self._approve(result, call_id, is_approved=decision is True):
             result = self.toolset.call(name, arguments)
         if result.fork is None or run_child is None:
             return result
@@ -119,8 +129,10 @@ class Conversation:
         run_child: RunChild | None = None,
     ) -> ToolResult:
         """Do what ``call`` does, from asynchronous code; cancelling it ends scripts and child agents as well."""
+        if decision is False:
+            return self._refuse(name, call_id)
         result = await self.toolset.acall(name, arguments)
-        if self._decide(result, call_id, decision):
+        if self._approve(result, call_id, is_approved=decision is True):
             result = await self.toolset.acall(name, arguments)
         if result.fork is None or run_child is None:
             return result
@@ -131,23 +143,28 @@ class Conversation:
 
         return await self._sub_agents(run).arun_fork(name, result.fork)
 
-    def _decide(self, result: ToolResult, call_id: str, decision: bool | None) -> bool:  # noqa: FBT001 - three answers
-        """Apply a person's decision to a pending result; return whether the call has to be made again."""
+    def _approve(self, result: ToolResult, call_id: str, *, is_approved: bool) -> bool:
+        """Apply a person's yes to a pending result; return whether the call has to be made again."""
         request = result.pending
         shown = self.asked.pop(call_id, None)
         if request is None:
             return False
-        # Only what the person was shown is decided: the files or the arguments may have changed meanwhile.
-        if decision is None or shown != request.id:
-            self.asked[call_id] = request.id
-            while len(self.asked) > _MAX_ASKED:
-                del self.asked[next(iter(self.asked))]
-            return False
-        if decision:
+        # Only what the person was shown is approved: the files or the arguments may have changed meanwhile.
+        if is_approved and shown is not None and shown["id"] == request.id:
             self.session.approve(request)
-        else:
-            self.session.refuse(request)
-        return True
+            return True
+        self.asked[call_id] = request.to_dict()
+        while len(self.asked) > _MAX_ASKED:
+            del self.asked[next(iter(self.asked))]
+        return False
+
+    def _refuse(self, name: str, call_id: str) -> ToolResult:
+        """Return the result of a call that a person refused; the same call is not asked about again."""
+        # The call is not made: under a grant that was given meanwhile it would run.
+        with suppress(KeyError, SkillError):  # nobody was asked about this call, or its skill is gone
+            self.session.refuse(TrustRequest.from_dict(self.asked.pop(call_id), self.session.catalog))
+        refusal = NotTrustedError("a person was asked whether this may run, and said no", code="refused-by-person")
+        return sanitize_error(DIALECTS[self.toolset.dialect].render_error(name, refusal))
 
     def _sub_agents(self, run: ForkRunner) -> SubAgents:
         return SubAgents(self.session, DIALECTS[self.toolset.dialect], run)
@@ -183,7 +200,7 @@ class Conversation:
         return self.last_save
 
 
-def parse_save(saved: str) -> tuple[str, dict[str, str]]:
+def parse_save(saved: str) -> tuple[str, dict[str, dict[str, Any]]]:
     """Return the saved session and the requests that waited for people; raise ``SourceError`` for any other text."""
     try:
         data = json.loads(saved)
@@ -191,7 +208,7 @@ def parse_save(saved: str) -> tuple[str, dict[str, str]]:
         is_ours = data["version"] == 1 and isinstance(session, str) and isinstance(asked, dict)
     except (ValueError, TypeError, KeyError):
         is_ours = False
-    if not is_ours or not all(isinstance(value, str) for value in asked.values()):
+    if not is_ours or not all(isinstance(shown, dict) and "id" in shown for shown in asked.values()):
         raise SourceError("this is no conversation that an adapter saved", code="bad-save")
     return session, asked
 
