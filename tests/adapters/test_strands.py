@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import runpy
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,14 +12,17 @@ import prowess
 from tests.adapters.skill_library import PIXEL, write_library
 from tests.page_snippets import ROOT, run_framework_page
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 strands = pytest.importorskip(
     "strands", reason="NOT TESTED: strands-agents is not installed; make test-adapters installs it"
 )
 
-from strands.session import FileSessionManager  # noqa: E402
+from strands.session import FileSessionManager
 
-from prowess.adapters.strands import Skills  # noqa: E402
-from tests.adapters.strands_model import ScriptedModel, find_results  # noqa: E402
+from prowess.adapters.strands import Skills
+from tests.adapters.strands_model import ScriptedModel, find_results
 
 COUNT = ("run_skill_script", {"name": "count-words", "script": "scripts/count.py", "args": ["a", "b"]})
 

@@ -200,6 +200,8 @@ class SkillsAdapter:
 
     can_run_children = True
     """False for an adapter whose framework gives it no way to run a child agent; ``fork`` then has no effect."""
+    hide_paths = False
+    """True for an adapter whose models may be on other machines: no absolute path of this one reaches them."""
 
     def __init__(
         self,
@@ -233,6 +235,7 @@ class SkillsAdapter:
             "allowed": allowed if allowed is None else tuple(allowed),
             "budget": budget,
             "scripts": scripts,
+            "hide_paths": self.hide_paths,
         }
         toolset |= {"fork": "host" if fork and self.can_run_children else None}
         self.conversations = Conversations(

@@ -15,10 +15,10 @@ from prowess.adapters.core import NativeTools, SkillsAdapter, aturn, get_media, 
 
 require_package("strands", "strands-agents>=1.62")
 
-from strands import Agent  # noqa: E402
-from strands.hooks import BeforeInvocationEvent, BeforeToolCallEvent  # noqa: E402
-from strands.plugins import Plugin, hook  # noqa: E402
-from strands.types.tools import AgentTool, ToolContext  # noqa: E402
+from strands import Agent
+from strands.hooks import BeforeInvocationEvent, BeforeToolCallEvent
+from strands.plugins import Plugin, hook
+from strands.types.tools import AgentTool, ToolContext
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -97,9 +97,9 @@ class SkillTool(AgentTool):
 
     async def stream(
         self,
-        tool_use: Any,  # noqa: ANN401 - a dictionary of Strands
+        tool_use: Any,
         invocation_state: dict[str, Any],
-        **_: Any,  # noqa: ANN401 - Strands may pass more
+        **_: Any,
     ) -> AsyncIterator[Any]:
         """Yield the result of a call; raise the interrupt of Strands when a person has to decide first."""
         agent, call_id = invocation_state["agent"], tool_use["toolUseId"]
@@ -128,7 +128,7 @@ class SkillTool(AgentTool):
         yield _to_strands(result, call_id)
 
 
-def _find_query(messages: Any) -> str:  # noqa: ANN401 - a list of dictionaries of Strands
+def _find_query(messages: Any) -> str:
     """Return the last text that the user wrote."""
     for message in reversed(messages or []):
         texts = [block["text"] for block in message["content"] if "text" in block]
