@@ -199,6 +199,11 @@ def test_reload_between_turns(library: Path) -> None:
     assert ["<name>later</name>" in description for description in described] == [False, True]
 
 
+def test_enforcing_is_refused_because_a_server_sees_no_other_tools(library: Path) -> None:
+    with pytest.raises(prowess.SourceError, match="enforce is not possible here"):
+        Skills(library, enforce=True)
+
+
 def test_example_runs(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(library.parent)
     server = runpy.run_path(str(ROOT / "examples/frameworks/fastmcp.py"))["main"]()

@@ -268,6 +268,11 @@ def test_tool_of_the_same_name_is_refused(library: Path) -> None:
         Skills(library).mount(server)
 
 
+def test_enforcing_is_refused_because_a_server_sees_no_other_tools(library: Path) -> None:
+    with pytest.raises(prowess.SourceError, match="enforce is not possible here"):
+        Skills(library, enforce=True)
+
+
 def test_example_runs(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(library.parent)
     server = runpy.run_path(str(ROOT / "examples/frameworks/mcp.py"))["main"]()

@@ -41,6 +41,7 @@ class MountedSkills(SkillsAdapter):
     """Skills for the clients of an MCP server. The server cannot run agents, so no skill runs as a child agent."""
 
     can_run_children = False
+    can_enforce = False
     hide_paths = True
 
     def _init_framework(self) -> None:

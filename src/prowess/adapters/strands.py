@@ -160,7 +160,7 @@ async def _run_child(skills: Skills, parent: Agent, task: ChildTask) -> str:
             event.cancel_tool = refusal
 
     host_tools = [tool for tool in parent.tool_registry.registry.values() if not isinstance(tool, SkillTool)]
-    allowed = [tool for tool in host_tools if not task.explain_refusal(tool.tool_name)]
+    allowed = [tool for tool in host_tools if task.may_use(tool.tool_name)]
     definitions = task.conversation.toolset.possible_tools()
     child = Agent(
         model=parent.model,
