@@ -23,7 +23,7 @@ from prowess.adapters.conversation import (
 from prowess.arguments import check_flag, check_text, raise_bad_argument
 from prowess.discovery.live import Live
 from prowess.discovery.scan import discover, scan
-from prowess.errors import MissingPackageError
+from prowess.errors import MissingPackageError, SourceError
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.runtime.acting.trust import Trust
 from prowess.runtime.session import Session
@@ -232,6 +232,13 @@ class SkillsAdapter:
     ``fork``: whether skills with ``context: fork`` run as child agents.
     """
 
+    can_run_children = True
+    """False for an adapter whose framework gives it no way to run a child agent; ``fork`` then has no effect."""
+    can_enforce = True
+    """False for an adapter that does not see the calls of the host's own tools; ``enforce`` is then refused."""
+    hide_paths = False
+    """True for an adapter whose models may be on other machines: no absolute path of this one reaches them."""
+
     def __init__(
         self,
         source: SkillsFrom | None = None,
@@ -250,6 +257,10 @@ class SkillsAdapter:
     ) -> None:
         check_flag(enforce, "enforce")
         check_flag(fork, "fork")
+        if enforce and not self.can_enforce:
+            raise SourceError(
+                "enforce is not possible here: this adapter does not see the calls of the host's own tools"
+            )
         if isinstance(trust, str):
             trust = Trust(policy=trust)
         elif trust is None and scripts:
@@ -264,8 +275,9 @@ class SkillsAdapter:
             "allowed": allowed if allowed is None else tuple(allowed),
             "budget": budget,
             "scripts": scripts,
+            "hide_paths": self.hide_paths,
         }
-        toolset |= {"fork": "host" if fork else None}
+        toolset |= {"fork": "host" if fork and self.can_run_children else None}
         self.conversations = Conversations(
             load_skills(source), session, toolset, enforce=enforce, limits=limits or DEFAULT_LIMITS
         )

@@ -1,0 +1,172 @@
+"""Skills for Strands Agents: ``Agent(plugins=[Skills()])``.
+
+Each agent object is one conversation, as it is in Strands. The conversation is saved in ``agent.state``, so that a
+session manager brings it back.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+from weakref import WeakKeyDictionary
+
+from prowess.adapters.core import NativeTools, SkillsAdapter, aturn, get_media, require_package
+
+require_package("strands", "strands-agents>=1.62")
+
+from strands import Agent
+from strands.hooks import BeforeInvocationEvent, BeforeToolCallEvent
+from strands.plugins import Plugin, hook
+from strands.types.tools import AgentTool, ToolContext
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from prowess.adapters.core import ChildTask, Conversation
+    from prowess.tools.definitions import ToolDefinition, ToolResult
+
+STATE = "prowess"
+"""The key of the saved conversation in the state of an agent."""
+
+
+class Skills(SkillsAdapter, Plugin):
+    """Skills as a plugin of Strands: the listing in the system prompt, the skill tools, approval by interrupts."""
+
+    name = "prowess"
+
+    def _init_framework(self) -> None:
+        self._keys: WeakKeyDictionary[Agent, str] = WeakKeyDictionary()
+        self._listings: WeakKeyDictionary[Agent, str] = WeakKeyDictionary()
+        self._native = NativeTools(SkillTool(self, definition) for definition in self.list_definitions())
+        Plugin.__init__(self)
+
+    @property
+    def tools(self) -> NativeTools[SkillTool]:
+        """The skill tools. Strands reads the attribute, and ``tools()`` returns them as a list."""
+        return self._native
+
+    def open_conversation(self, agent: Agent) -> Conversation:
+        """Return the conversation of an agent, as the agent's state has it when a session manager restored that."""
+        key = self._keys.setdefault(agent, uuid4().hex)
+        return self.conversations.open(key, agent.state.get(STATE) or "")
+
+    @hook
+    async def _begin_request(self, event: BeforeInvocationEvent) -> None:
+        """Put the listing into the system prompt, in the place of that of the request before, and renew the tools."""
+        agent = event.agent
+        conversation = self.open_conversation(agent)
+        listing, definitions = await aturn(conversation, _find_query(event.messages or agent.messages))
+        former = self._listings.get(agent)
+        blocks = [block for block in agent.system_prompt_content or [] if block.get("text") != former]
+        agent.system_prompt = [*blocks, {"text": listing}] if listing else blocks
+        self._listings[agent] = listing
+        for definition in definitions:  # their schemas name the skills that there are now
+            agent.tool_registry.replace(SkillTool(self, definition))
+        agent.state.set(STATE, conversation.save())
+
+    @hook
+    def _check_tool(self, event: BeforeToolCallEvent) -> None:
+        """Refuse a call of the host's tools that the active skills do not allow, with ``enforce``."""
+        if isinstance(event.selected_tool, SkillTool):
+            return
+        conversation = self.open_conversation(event.agent)
+        if refusal := conversation.explain_refusal(event.tool_use["name"], event.tool_use["input"]):
+            event.cancel_tool = refusal
+
+
+class SkillTool(AgentTool):
+    """One skill tool. It finds the conversation by the agent that calls it; a child agent's tool has its own."""
+
+    # Strands has these as abstract properties, which it only reads.
+    tool_type = "prowess"
+    tool_name = ""
+    tool_spec: Any = None
+
+    def __init__(self, skills: Skills, definition: ToolDefinition, conversation: Conversation | None = None) -> None:
+        super().__init__()
+        self.tool_name = definition.name
+        schema = definition.to_json_schema()
+        self.tool_spec = {
+            "name": schema["name"],
+            "description": schema["description"],
+            "inputSchema": {"json": schema["parameters"]},
+        }
+        self._skills = skills
+        self._conversation = conversation
+
+    async def stream(
+        self,
+        tool_use: Any,
+        invocation_state: dict[str, Any],
+        **_: Any,
+    ) -> AsyncIterator[Any]:
+        """Yield the result of a call; raise the interrupt of Strands when a person has to decide first."""
+        agent, call_id = invocation_state["agent"], tool_use["toolUseId"]
+        conversation = self._conversation or self._skills.open_conversation(agent)
+
+        async def run_child(task: ChildTask) -> str:
+            return await _run_child(self._skills, agent, task)
+
+        async def call(*, decision: bool | None = None) -> ToolResult:
+            result = await conversation.acall(
+                self.tool_name, tool_use["input"], call_id=call_id, decision=decision, run_child=run_child
+            )
+            if self._conversation is None:
+                agent.state.set(STATE, conversation.save())
+            return result
+
+        result = await call()
+        # A child agent has nobody to ask: its model gets the text, which says that nothing was done.
+        while result.pending is not None and self._conversation is None:
+            request = result.pending
+            # The name has the request's id: when the files have changed since, the person is asked anew.
+            context = ToolContext(tool_use=tool_use, agent=agent, invocation_state=invocation_state)
+            reason = {"text": str(request), "request": request.to_dict()}
+            answer = context.interrupt(f"prowess:{request.id}", reason=reason)
+            result = await call(decision=answer is True)
+        yield _to_strands(result, call_id)
+
+
+def _find_query(messages: Any) -> str:
+    """Return the last text that the user wrote."""
+    for message in reversed(messages or []):
+        texts = [block["text"] for block in message["content"] if "text" in block]
+        if message["role"] == "user" and texts:
+            return "\n".join(texts)
+    return ""
+
+
+def _to_strands(result: ToolResult, call_id: str) -> dict[str, Any]:
+    """Return a result as Strands has it; an image or a PDF is a block in it."""
+    content: list[dict[str, Any]] = [{"text": result.content}]
+    if media := get_media(result):
+        source = {"bytes": b64decode(media.base64)}
+        form = media.media_type.partition("/")[2]
+        if form == "pdf":
+            content.append({"document": {"format": form, "name": media.name.rpartition(".")[0], "source": source}})
+        else:
+            content.append({"image": {"format": form, "source": source}})
+    return {"toolUseId": call_id, "status": "error" if result.is_error else "success", "content": content}
+
+
+async def _run_child(skills: Skills, parent: Agent, task: ChildTask) -> str:
+    """Run a skill as an agent of its own, with the parent's model and those of its tools that the skill allows."""
+
+    def check_tool(event: BeforeToolCallEvent) -> None:
+        if isinstance(event.selected_tool, SkillTool):
+            return
+        if refusal := task.explain_refusal(event.tool_use["name"], event.tool_use["input"]):
+            event.cancel_tool = refusal
+
+    host_tools = [tool for tool in parent.tool_registry.registry.values() if not isinstance(tool, SkillTool)]
+    allowed = [tool for tool in host_tools if task.may_use(tool.tool_name)]
+    definitions = task.conversation.toolset.possible_tools()
+    child = Agent(
+        model=parent.model,
+        tools=[*allowed, *(SkillTool(skills, definition, task.conversation) for definition in definitions)],
+        system_prompt=task.system,
+        callback_handler=None,
+    )
+    child.add_hook(check_tool, BeforeToolCallEvent)
+    return str(await child.invoke_async(task.message, cancel_signal=parent.cancel_signal))
