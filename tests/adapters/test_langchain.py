@@ -582,6 +582,28 @@ def test_question_of_a_child_reaches_the_person(library: Path, *, is_async: bool
     assert len(skills.small.seen) == 3  # the child went on where it was
 
 
+@pytest.mark.parametrize("is_new_process", [False, True])
+def test_commands_of_a_fork_and_scripts_of_its_child_are_asked_about_in_turn(
+    library: Path, *, is_new_process: bool
+) -> None:
+    with (library / "review/SKILL.md").open("a") as file:
+        file.write("There are !`echo seven` rules.\n")
+    child = script(load("count-words"), calls(("run_skill_script", SCRIPT)), "Two words.")
+    model, saver, kept = script(REVIEW, "Reviewed."), InMemorySaver(), NamedModels(library, scripts=True)
+
+    def run(value: Any) -> Any:
+        skills = NamedModels(library, scripts=True) if is_new_process else kept
+        skills.small, skills.model = child, model
+        return create_agent(model, middleware=[skills], checkpointer=saver).invoke(value, thread())
+
+    assert run(say())["__interrupt__"][0].value["request"]["commands"] == ["echo seven"]
+    assert not child.seen
+    assert run(Command(resume=True))["__interrupt__"][0].value["request"]["script"] == "scripts/count.py"
+    assert results(run(Command(resume=True)))[0].text == "Two words."
+    assert "There are seven rules." in child.seen[0][1].text
+    assert len(child.seen) == 3
+
+
 def test_cancelling_reaches_the_child(library: Path) -> None:
     ended: list[str] = []
 
