@@ -330,6 +330,17 @@ def test_tools_work_in_plain_code(skills: Skills) -> None:
     call = {"type": "tool_call", "id": "1", "name": "load_skill", "args": {"name": "nothing"}}
     message = tools["load_skill"].invoke(call)
     assert (message.status, message.tool_call_id) == ("error", "1")
+    # Without a thread, each call is a conversation of its own.
+    assert "Say hello" in tools["load_skill"].invoke({"name": "greet"})
+    assert "Say hello" in tools["load_skill"].func(name="greet")
+    assert "Say hello" in tools["load_skill"].invoke({"name": "greet"}, thread())
+    assert "already" in tools["load_skill"].invoke({"name": "greet"}, thread())
+    assert skills.session("one").active_skills == ("greet",)
+
+
+def test_script_waits_where_nobody_can_be_asked(library: Path) -> None:
+    tools = {each.name: each for each in Skills(library, scripts=True).tools()}
+    assert "nothing was done" in tools["run_skill_script"].invoke(SCRIPT)
 
 
 def test_tools_work_in_asynchronous_code(skills: Skills) -> None:
