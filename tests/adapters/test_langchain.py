@@ -330,6 +330,17 @@ def test_tools_work_in_plain_code(skills: Skills) -> None:
     call = {"type": "tool_call", "id": "1", "name": "load_skill", "args": {"name": "nothing"}}
     message = tools["load_skill"].invoke(call)
     assert (message.status, message.tool_call_id) == ("error", "1")
+    # Without a thread, each call is a conversation of its own.
+    assert "Say hello" in tools["load_skill"].invoke({"name": "greet"})
+    assert "Say hello" in tools["load_skill"].func(name="greet")
+    assert "Say hello" in tools["load_skill"].invoke({"name": "greet"}, thread())
+    assert "already" in tools["load_skill"].invoke({"name": "greet"}, thread())
+    assert skills.session("one").active_skills == ("greet",)
+
+
+def test_script_waits_where_nobody_can_be_asked(library: Path) -> None:
+    tools = {each.name: each for each in Skills(library, scripts=True).tools()}
+    assert "nothing was done" in tools["run_skill_script"].invoke(SCRIPT)
 
 
 def test_tools_work_in_asynchronous_code(skills: Skills) -> None:
@@ -580,6 +591,28 @@ def test_question_of_a_child_reaches_the_person(library: Path, *, is_async: bool
     assert results(state)[0].text == "Two words."
     assert "2 words" in skills.small.seen[-1][-1].text
     assert len(skills.small.seen) == 3  # the child went on where it was
+
+
+@pytest.mark.parametrize("is_new_process", [False, True])
+def test_commands_of_a_fork_and_scripts_of_its_child_are_asked_about_in_turn(
+    library: Path, *, is_new_process: bool
+) -> None:
+    with (library / "review/SKILL.md").open("a") as file:
+        file.write("There are !`echo seven` rules.\n")
+    child = script(load("count-words"), calls(("run_skill_script", SCRIPT)), "Two words.")
+    model, saver, kept = script(REVIEW, "Reviewed."), InMemorySaver(), NamedModels(library, scripts=True)
+
+    def run(value: Any) -> Any:
+        skills = NamedModels(library, scripts=True) if is_new_process else kept
+        skills.small, skills.model = child, model
+        return create_agent(model, middleware=[skills], checkpointer=saver).invoke(value, thread())
+
+    assert run(say())["__interrupt__"][0].value["request"]["commands"] == ["echo seven"]
+    assert not child.seen
+    assert run(Command(resume=True))["__interrupt__"][0].value["request"]["script"] == "scripts/count.py"
+    assert results(run(Command(resume=True)))[0].text == "Two words."
+    assert "There are seven rules." in child.seen[0][1].text
+    assert len(child.seen) == 3
 
 
 def test_cancelling_reaches_the_child(library: Path) -> None:

@@ -23,6 +23,7 @@ from langchain.chat_models import init_chat_model
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.content import create_file_block, create_image_block, create_text_block
 from langchain_core.tools import StructuredTool, ToolException
+from langgraph.config import get_config
 from langgraph.errors import GraphBubbleUp
 from langgraph.func import task as graph_task
 from langgraph.prebuilt import ToolRuntime
@@ -173,11 +174,13 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
     # -- conversations -----------------------------------------------------------------------------------------------
 
     def _open(self, place: ModelRequest[Any] | ToolRuntime | None) -> Conversation:
-        """Return the conversation that a request or a call belongs to; outside of a graph, a new one."""
-        return self.conversations.open(*_find_conversation(place)) if place else self.conversations.begin()
+        """Return the conversation that a request or a call belongs to, which is a new one where nothing names it."""
+        found = _find_conversation(place)
+        return self.conversations.open(*found) if found else self.conversations.begin()
 
     async def _aopen(self, place: ModelRequest[Any] | ToolRuntime | None) -> Conversation:
-        return await self.conversations.aopen(*_find_conversation(place)) if place else self.conversations.begin()
+        found = _find_conversation(place)
+        return await self.conversations.aopen(*found) if found else self.conversations.begin()
 
     def _save(self, conversation: Conversation, state: Any) -> dict[str, _Saved]:  # noqa: ANN401 - a host's own class
         """Return the update of the agent's state that holds the conversation."""
@@ -362,11 +365,25 @@ class _ChildBounds(AgentMiddleware):
         return _refuse_call(request, self._task.explain_refusal)
 
 
-def _find_conversation(place: ModelRequest[Any] | ToolRuntime) -> tuple[str, str, str]:
-    """Return the key of the conversation of a request or a call, its save, and the step of the graph."""
+def _find_conversation(place: ModelRequest[Any] | ToolRuntime | None) -> tuple[str, str, str] | None:
+    """Return the key of the conversation of a request or a call, its save, and the step of the graph.
+
+    ``None`` as the place is a call that no ``ToolNode`` makes: the configuration of the call may name its thread.
+    """
+    if place is None:
+        thread_id = _find_thread()
+        return None if thread_id is None else (thread_id, "", "")
     info = (place if isinstance(place, ToolRuntime) else place.runtime).execution_info
     saved = _get_saved(place.state)
     return (saved["key"], saved["text"], info.checkpoint_id) if saved else (_make_key(info), "", info.checkpoint_id)
+
+
+def _find_thread() -> str | None:
+    try:
+        thread_id = get_config().get("configurable", {}).get("thread_id")
+    except RuntimeError:  # a tool's function was called as a plain function
+        return None
+    return None if thread_id is None else str(thread_id)
 
 
 def _make_key(info: ExecutionInfo) -> str:
