@@ -61,27 +61,27 @@ class Api:
     open_async_client: Callable[..., Any]
     options: dict[str, Any] = field(default_factory=dict)
 
-    def arguments(self, said: str | list[Any], **more: Any) -> dict[str, Any]:  # noqa: ANN401 - of a run
+    def arguments(self, said: str | list[Any], **more: Any) -> dict[str, Any]:
         messages = [{"role": "user", "content": said}] if isinstance(said, str) else said
         return {"model": "big", "messages": messages, **self.options, **more}
 
-    def run(self, skills: Any, client: Any, said: str | list[Any], **more: Any) -> RunResult:  # noqa: ANN401
+    def run(self, skills: Any, client: Any, said: str | list[Any], **more: Any) -> RunResult:
         result: RunResult = skills.run(client, **self.arguments(said, **more))
         return result
 
-    def finish(self, skills: Any, client: Any, said: str, *, is_stream: bool, **more: Any) -> RunResult:  # noqa: ANN401
+    def finish(self, skills: Any, client: Any, said: str, *, is_stream: bool, **more: Any) -> RunResult:
         """Return the result of a run, with or without a stream."""
         if not is_stream:
             return self.run(skills, client, said, **more)
         result: RunResult = list(skills.stream(client, **self.arguments(said, **more)))[-1]
         return result
 
-    async def arun(self, skills: Any, client: Any, said: str | list[Any], **more: Any) -> RunResult:  # noqa: ANN401
+    async def arun(self, skills: Any, client: Any, said: str | list[Any], **more: Any) -> RunResult:
         result: RunResult = await skills.arun(client, **self.arguments(said, **more))
         return result
 
     @contextmanager
-    def talk(self, *replies: Reply, **more: Any) -> Iterator[tuple[Provider, Any]]:  # noqa: ANN401 - of the client
+    def talk(self, *replies: Reply, **more: Any) -> Iterator[tuple[Provider, Any]]:
         """A model that makes these moves, and a client of it."""
         with provide(play(*replies)) as provider, self.open_client(provider.url, **more) as client:
             yield provider, client
@@ -165,7 +165,7 @@ def check_runs_without_key(api: Api, library: Path) -> None:
 def check_two_users(api: Api, library: Path) -> None:
     both = threading.Barrier(2)  # each request of one waits for the same request of the other
 
-    def meet(move: Any) -> Slow:  # noqa: ANN401 - a move
+    def meet(move: Any) -> Slow:
         return Slow(move, lambda: both.wait(PATIENCE))
 
     script = play_each(
@@ -173,7 +173,7 @@ def check_two_users(api: Api, library: Path) -> None:
     )
     skills = api.skills(library)
 
-    async def main(provider: Provider, client: Any) -> None:  # noqa: ANN401 - of the SDK
+    async def main(provider: Provider, client: Any) -> None:
         runs = [api.arun(skills, client, f"hello from {user}", conversation=user) for user in ("ann", "bob")]
         ann, bob = await asyncio.gather(*runs)
         assert (ann.text, bob.text) == ("For Ann.", "For Bob.")
@@ -215,7 +215,7 @@ def check_plain_tools(api: Api, library: Path) -> None:
 def check_async_tools(api: Api, library: Path) -> None:
     moves = Calls((load("greet"), ToolCall("meet", {"name": "a"}), ToolCall("meet", {"name": "b"})))
 
-    async def main(provider: Provider, client: Any) -> None:  # noqa: ANN401 - of the SDK
+    async def main(provider: Provider, client: Any) -> None:
         both = asyncio.Barrier(2)
 
         async def meet(name: str) -> dict[str, str]:
@@ -245,7 +245,7 @@ def check_stream(api: Api, library: Path) -> None:
     assert (events[-1].text, events[-1].usage) == (whole.text, whole.usage)
     assert len(events[-1].messages) == len(whole.messages)
 
-    async def main(_: Provider, client: Any) -> None:  # noqa: ANN401 - of the SDK
+    async def main(_: Provider, client: Any) -> None:
         stream = api.skills(library).stream(client, **api.arguments("hello"))
         assert [type(event) async for event in stream] == kinds
 
@@ -255,7 +255,7 @@ def check_stream(api: Api, library: Path) -> None:
 def check_leaving_a_stream(api: Api, library: Path) -> None:
     """Nothing goes on behind the back of somebody who leaves the loop."""
 
-    async def main(provider: Provider, client: Any) -> None:  # noqa: ANN401 - of the SDK
+    async def main(provider: Provider, client: Any) -> None:
         events = aiter(api.skills(library).stream(client, **api.arguments("hello")))
         assert await anext(events) == TextEvent("slow")
         await events.aclose()
@@ -392,7 +392,7 @@ def check_fork(api: Api, library: Path) -> None:
 
 
 def check_async_fork(api: Api, library: Path) -> None:
-    async def main(provider: Provider, client: Any) -> None:  # noqa: ANN401 - of the SDK
+    async def main(provider: Provider, client: Any) -> None:
         result = await api.arun(api.skills(library), client, "review", tools=[LOOK_UP])
         assert result.text == "Done."
         assert provider.requests[-1].results == ["A fine poem."]
@@ -407,7 +407,7 @@ def check_unknown_model(api: Api, library: Path) -> None:
         assert api.run(api.skills(library), client, "review").text == "Done."
     assert [request.body["model"] for request in provider.requests] == ["big", "small", "big", "big"]
 
-    async def main(provider: Provider, client: Any) -> None:  # noqa: ANN401 - of the SDK
+    async def main(provider: Provider, client: Any) -> None:
         assert (await api.arun(api.skills(library), client, "review")).text == "Done."
         assert provider.requests[-1].results == ["A fine poem."]
 
@@ -445,7 +445,7 @@ def check_failing_child(api: Api, library: Path) -> None:
 
 
 def check_cancelled_child(api: Api, library: Path) -> None:
-    async def main(provider: Provider, client: Any) -> None:  # noqa: ANN401 - of the SDK
+    async def main(provider: Provider, client: Any) -> None:
         run = asyncio.create_task(api.arun(api.skills(library), client, "review"))
         assert await asyncio.to_thread(provider.asked.wait, PATIENCE)
         assert provider.requests[-1].body["model"] == "small"
@@ -460,7 +460,7 @@ def check_cancelled_child(api: Api, library: Path) -> None:
 def check_cancelled_run(api: Api, library: Path) -> None:
     skills = api.skills(library)
 
-    async def main(provider: Provider, client: Any) -> None:  # noqa: ANN401 - of the SDK
+    async def main(provider: Provider, client: Any) -> None:
         run = asyncio.create_task(api.arun(skills, client, "hello", conversation="c"))
         assert await asyncio.to_thread(provider.asked.wait, PATIENCE)
         run.cancel()
@@ -503,7 +503,7 @@ def check_spans(api: Api, library: Path) -> None:
     with api.talk(*moves) as (_, client), tracers.get_tracer("host").start_as_current_span("request"):
         api.run(skills, client, "hello")
 
-    async def main(_: Provider, client: Any) -> None:  # noqa: ANN401 - of the SDK
+    async def main(_: Provider, client: Any) -> None:
         with tracers.get_tracer("host").start_as_current_span("arequest"):
             await api.arun(skills, client, "hello")
 
@@ -654,7 +654,7 @@ def check_mistakes(api: Api, library: Path) -> None:
             asyncio.run(api.arun(skills, client, "hello"))
     assert len(provider.requests) == 1  # that of the plain client, which nobody awaited
 
-    async def main(provider: Provider, client: Any) -> None:  # noqa: ANN401 - of the SDK
+    async def main(provider: Provider, client: Any) -> None:
         with pytest.raises(SourceError, match="is asynchronous"):
             api.run(skills, client, "hello")
         assert provider.requests == []

@@ -16,19 +16,19 @@ framework = pytest.importorskip(
     "anthropic", reason="NOT TESTED: anthropic is not installed; make test-adapters installs it"
 )
 
-from examples.frameworks import anthropic as example  # noqa: E402 - after the check
-from prowess.adapters.anthropic import Skills  # noqa: E402
+from examples.frameworks import anthropic as example
+from prowess.adapters.anthropic import Skills
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def open_client(url: str, max_retries: int = 0) -> Any:  # noqa: ANN401 - of the SDK
+def open_client(url: str, max_retries: int = 0) -> Any:
     http_client = framework.DefaultHttpxClient(verify=False)  # reading certificates takes longer than a test
     return framework.Anthropic(base_url=url, api_key="none", max_retries=max_retries, http_client=http_client)
 
 
-def open_async_client(url: str) -> Any:  # noqa: ANN401 - of the SDK
+def open_async_client(url: str) -> Any:
     http_client = framework.DefaultAsyncHttpxClient(verify=False)
     return framework.AsyncAnthropic(base_url=url, api_key="none", max_retries=0, http_client=http_client)
 

@@ -150,7 +150,7 @@ def test_conversation_opens_from_asynchronous_code(skills: SkillsAdapter) -> Non
 # -- saves of others ---------------------------------------------------------------------------------------------------
 
 
-def forge(saved: str, **changes: Any) -> str:  # noqa: ANN401 - any JSON
+def forge(saved: str, **changes: Any) -> str:
     data = json.loads(saved)
     session = json.loads(data["session"]) | changes.pop("session", {})
     return json.dumps(data | {"session": json.dumps(session)} | changes)

@@ -1,6 +1,6 @@
 """Skills in LangChain's agents: the listing, conversations in threads, approval by interrupts, child agents."""
 
-# ruff: noqa: ANN401, E402 - what LangGraph takes has no narrower type; it is imported once it is known to be there
+
 
 from __future__ import annotations
 

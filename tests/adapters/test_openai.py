@@ -17,19 +17,19 @@ from tests.page_snippets import run_framework_page
 
 framework = pytest.importorskip("openai", reason="NOT TESTED: openai is not installed; make test-adapters installs it")
 
-from examples.frameworks import openai as example  # noqa: E402 - after the check
-from prowess.adapters.openai import Skills  # noqa: E402
+from examples.frameworks import openai as example
+from prowess.adapters.openai import Skills
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def open_client(url: str, max_retries: int = 0) -> Any:  # noqa: ANN401 - of the SDK
+def open_client(url: str, max_retries: int = 0) -> Any:
     http_client = framework.DefaultHttpxClient(verify=False)  # reading certificates takes longer than a test
     return framework.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=max_retries, http_client=http_client)
 
 
-def open_async_client(url: str) -> Any:  # noqa: ANN401 - of the SDK
+def open_async_client(url: str) -> Any:
     http_client = framework.DefaultAsyncHttpxClient(verify=False)
     return framework.AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0, http_client=http_client)
 
@@ -255,7 +255,7 @@ def test_calls_of_streams_are_told_apart_however_a_server_numbers_them() -> None
         calls = [call["function"] for call in whole["choices"][0]["message"]["tool_calls"]]
         return [(call["name"], call["arguments"]) for call in calls]
 
-    def piece(name: str | None, arguments: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - id and index
+    def piece(name: str | None, arguments: str, **more: Any) -> dict[str, Any]:
         return {"function": {"name": name, "arguments": arguments}, **more}
 
     wanted = [("a", "{}"), ("b", "{}")]

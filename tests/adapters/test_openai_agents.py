@@ -25,7 +25,7 @@ framework = pytest.importorskip(
     "agents.testing", reason="NOT TESTED: openai-agents is not installed; make test-adapters installs it"
 )
 
-from agents import (  # noqa: E402 - after the check
+from agents import (
     Agent,
     ModelProvider,
     OpenAIConversationsSession,
@@ -40,11 +40,11 @@ from agents import (  # noqa: E402 - after the check
     function_tool,
     set_trace_processors,
 )
-from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call  # noqa: E402
-from openai import NotFoundError  # noqa: E402
+from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
+from openai import NotFoundError
 
-from examples.frameworks import openai_agents as example  # noqa: E402
-from prowess.adapters.openai_agents import Skills, trace_events  # noqa: E402
+from examples.frameworks import openai_agents as example
+from prowess.adapters.openai_agents import Skills, trace_events
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -20,9 +20,9 @@ framework = pytest.importorskip(
     "pydantic_ai", reason="NOT TESTED: Pydantic AI is not installed; make test-adapters installs it"
 )
 
-from pydantic_ai import Agent, DeferredToolRequests, RunContext  # noqa: E402 - after the check
-from pydantic_ai.capabilities import HandleDeferredToolCalls, Hooks, Instrumentation, ResolveModelId  # noqa: E402
-from pydantic_ai.messages import (  # noqa: E402
+from pydantic_ai import Agent, DeferredToolRequests, RunContext
+from pydantic_ai.capabilities import HandleDeferredToolCalls, Hooks, Instrumentation, ResolveModelId
+from pydantic_ai.messages import (
     BinaryContent,
     ModelMessage,
     ModelMessagesTypeAdapter,
@@ -31,11 +31,11 @@ from pydantic_ai.messages import (  # noqa: E402
     ToolCallPart,
     ToolReturnPart,
 )
-from pydantic_ai.models.function import AgentInfo, FunctionModel  # noqa: E402
-from pydantic_ai.models.instrumented import InstrumentationSettings  # noqa: E402
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models.instrumented import InstrumentationSettings
 
-from examples.frameworks import pydantic_ai as example  # noqa: E402
-from prowess.adapters.pydantic_ai import Skills  # noqa: E402
+from examples.frameworks import pydantic_ai as example
+from prowess.adapters.pydantic_ai import Skills
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -272,7 +272,7 @@ def test_errors_are_results(library: Path, way: str, call: tuple[str, Any], said
 # -- approval ----------------------------------------------------------------------------------------------------------
 
 
-def ask(library: Path, *steps: Step, **more: Any) -> tuple[ScriptedModel, Agent[None, Any], Any]:  # noqa: ANN401
+def ask(library: Path, *steps: Step, **more: Any) -> tuple[ScriptedModel, Agent[None, Any], Any]:
     """Return a model, its agent and the result of a run that ended with a question about a script."""
     model = ScriptedModel([COUNT], *steps)
     skills = Skills(library, **{"scripts": PLAIN, **more})
@@ -282,7 +282,7 @@ def ask(library: Path, *steps: Step, **more: Any) -> tuple[ScriptedModel, Agent[
     return model, agent, asked
 
 
-def resume(agent: Agent[None, Any], asked: Any, *, allow: bool, stored: bool = False) -> Any:  # noqa: ANN401
+def resume(agent: Agent[None, Any], asked: Any, *, allow: bool, stored: bool = False) -> Any:
     messages = asked.all_messages()
     if stored:
         messages = ModelMessagesTypeAdapter.validate_json(ModelMessagesTypeAdapter.dump_json(messages))
@@ -346,7 +346,7 @@ def test_approval_is_no_grant(library: Path, tmp_path: Path) -> None:
 def test_handler_within_a_run_decides(library: Path) -> None:
     texts: list[str] = []
 
-    def decide(_ctx: RunContext[Any], requests: DeferredToolRequests) -> Any:  # noqa: ANN401
+    def decide(_ctx: RunContext[Any], requests: DeferredToolRequests) -> Any:
         texts.extend(shown["text"] for shown in requests.metadata.values())
         return requests.build_results(approve_all=True)
 
@@ -422,7 +422,7 @@ def test_hooks_of_the_host_see_the_calls_of_a_child(library: Path) -> None:
     seen: list[str] = []
 
     @hooks.on.before_tool_execute
-    async def note(_ctx: RunContext[None], *, call: ToolCallPart, tool_def: Any, args: Any) -> Any:  # noqa: ANN401, ARG001
+    async def note(_ctx: RunContext[None], *, call: ToolCallPart, tool_def: Any, args: Any) -> Any:  # noqa: ARG001
         seen.append(call.tool_name)
         return args
 
@@ -437,7 +437,7 @@ def test_hooks_of_the_host_see_the_calls_of_a_child(library: Path) -> None:
 def test_question_in_a_child_goes_to_a_handler_of_its_parent(library: Path, is_allowed: bool | None) -> None:
     """Without a handler within the run, the child is told that nothing was done."""
 
-    def decide(_ctx: RunContext[Any], requests: DeferredToolRequests) -> Any:  # noqa: ANN401
+    def decide(_ctx: RunContext[Any], requests: DeferredToolRequests) -> Any:
         assert is_allowed is not None
         return requests.build_results(approvals=dict.fromkeys((c.tool_call_id for c in requests.approvals), is_allowed))
 

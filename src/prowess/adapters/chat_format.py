@@ -21,7 +21,7 @@ _MESSAGE_KEYS = ("role", "content", "refusal", "tool_calls")
 class ChatFormat:
     """OpenAI's Chat Completions API."""
 
-    def send_request(self, client: Any, request: Message) -> Any:  # noqa: ANN401 - any client with the right methods
+    def send_request(self, client: Any, request: Message) -> Any:
         """Return what ``client.chat.completions.create`` answers."""
         return client.chat.completions.create(**request)
 

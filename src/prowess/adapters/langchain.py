@@ -182,7 +182,7 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
         found = _find_conversation(place)
         return await self.conversations.aopen(*found) if found else self.conversations.begin()
 
-    def _save(self, conversation: Conversation, state: Any) -> dict[str, _Saved]:  # noqa: ANN401 - a host's own class
+    def _save(self, conversation: Conversation, state: Any) -> dict[str, _Saved]:
         """Return the update of the agent's state that holds the conversation."""
         saved = _get_saved(state)
         with self._lock:  # the last save of a conversation has the highest number
@@ -195,7 +195,7 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
         """Return LangChain's tool for a skill tool; ``of_child``: the conversation of the child agent that has it."""
         name = definition.name
 
-        def call(runtime: ToolRuntime = None, **arguments: Any) -> Any:  # noqa: ANN401 - as LangChain says
+        def call(runtime: ToolRuntime = None, **arguments: Any) -> Any:
             conversation = of_child or self._open(runtime)
             child = _Child(self, conversation, runtime)
             call_id = runtime.tool_call_id or "" if runtime else ""
@@ -208,7 +208,7 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
                 result = conversation.call(name, arguments, call_id=call_id, decision=decision, run_child=child.run)
             return self._answer(name, child.check(result), conversation, runtime)
 
-        async def acall(runtime: ToolRuntime = None, **arguments: Any) -> Any:  # noqa: ANN401 - as LangChain says
+        async def acall(runtime: ToolRuntime = None, **arguments: Any) -> Any:
             conversation = of_child or await self._aopen(runtime)
             child = _Child(self, conversation, runtime)
             call_id = runtime.tool_call_id or "" if runtime else ""
@@ -245,7 +245,7 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
                 self._asking.popitem(last=False)
         return _Question(name, arguments, asking) if asking == runtime.tool_call_id else None
 
-    def _answer(self, name: str, result: ToolResult, conversation: Conversation, runtime: ToolRuntime | None) -> Any:  # noqa: ANN401
+    def _answer(self, name: str, result: ToolResult, conversation: Conversation, runtime: ToolRuntime | None) -> Any:
         """Return what a tool gives to LangChain: a message and the new state, or the content outside of a graph."""
         content = _make_content(result)
         if runtime is None:
@@ -406,15 +406,15 @@ def _is_alone(runtime: ToolRuntime) -> bool:
     return bool(messages) and len(getattr(messages[-1], "tool_calls", ())) == 1
 
 
-def _get_field(state: Any, name: str) -> Any:  # noqa: ANN401 - a graph's own class
+def _get_field(state: Any, name: str) -> Any:
     return state.get(name) if isinstance(state, dict) else getattr(state, name, None)
 
 
-def _get_saved(state: Any) -> _Saved | None:  # noqa: ANN401 - a graph's own class
+def _get_saved(state: Any) -> _Saved | None:
     return _get_field(state, STATE_FIELD) or None
 
 
-def _has_field(state: Any) -> bool:  # noqa: ANN401 - a graph's own class
+def _has_field(state: Any) -> bool:
     return STATE_FIELD in state if isinstance(state, dict) else hasattr(state, STATE_FIELD)
 
 

@@ -404,7 +404,7 @@ class MessageSkills(SkillsAdapter):
         system: str = "",
         tools: Iterable[HostTool] = (),
         decisions: Mapping[str, bool] | None = None,
-        **options: Any,  # noqa: ANN401 - arguments of the client's own method
+        **options: Any,
     ) -> RunResult:
         """Run the agent until the model is done, a person has to decide, or it had its turns; return the result.
 
@@ -429,7 +429,7 @@ class MessageSkills(SkillsAdapter):
         system: str = "",
         tools: Iterable[HostTool] = (),
         decisions: Mapping[str, bool] | None = None,
-        **options: Any,  # noqa: ANN401 - arguments of the client's own method
+        **options: Any,
     ) -> RunResult:
         """Do what ``run`` does, with an asynchronous client; cancelling it ends its calls and child agents as well."""
         asked = _RunArguments(model, messages, max_turns, conversation, saved, system, tools, decisions or {}, options)
@@ -448,7 +448,7 @@ class MessageSkills(SkillsAdapter):
         system: str = "",
         tools: Iterable[HostTool] = (),
         decisions: Mapping[str, bool] | None = None,
-        **options: Any,  # noqa: ANN401 - arguments of the client's own method
+        **options: Any,
     ) -> RunStream:
         """Return the events of a run as they happen, with the arguments of ``run``; the last is the ``RunResult``.
 
@@ -537,7 +537,7 @@ def _get_result(events: list[RunEvent]) -> RunResult:
     return result
 
 
-def _close(answer: Any) -> None:  # noqa: ANN401 - a coroutine, mostly
+def _close(answer: Any) -> None:
     close = getattr(answer, "close", None)
     if close is not None:  # otherwise Python warns of a coroutine that was never awaited
         close()

@@ -142,7 +142,7 @@ class ReplyReader(Protocol):
 class MessageFormat(Protocol):
     """One API of a provider: how requests are written, how replies are read, and where results go."""
 
-    def send_request(self, client: Any, request: Message) -> Any:  # noqa: ANN401 - any client with the right methods
+    def send_request(self, client: Any, request: Message) -> Any:
         """Return what the client answers: a response, a stream, or an awaitable of one."""
 
     def make_request(
@@ -166,7 +166,7 @@ class MessageFormat(Protocol):
         """Return the messages with the results of calls of the last reply, where the API wants them."""
 
 
-def to_plain(value: Any) -> Any:  # noqa: ANN401 - JSON, or a model of an SDK
+def to_plain(value: Any) -> Any:
     """Return a copy of a value as plain JSON types: the objects of the SDKs become dictionaries."""
     if hasattr(value, "model_dump"):
         # Only what the provider sent, and without warnings: models send what their schemas do not have.
@@ -185,7 +185,7 @@ def parse_object(text: str) -> Mapping[str, Any] | str:
     return value if isinstance(value, dict) else text
 
 
-def find_text(content: Any) -> str:  # noqa: ANN401 - text, a list of parts, or nothing
+def find_text(content: Any) -> str:
     """Return the text of a message's content, its parts on lines of their own."""
     if isinstance(content, str):
         return content

@@ -30,7 +30,7 @@ _GROWING = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta
 class MessagesFormat:
     """Anthropic's Messages API."""
 
-    def send_request(self, client: Any, request: Message) -> Any:  # noqa: ANN401 - any client with the right methods
+    def send_request(self, client: Any, request: Message) -> Any:
         """Return what ``client.messages.create`` answers."""
         return client.messages.create(**request)
 
@@ -146,7 +146,7 @@ def _read_call(block: Message) -> ModelCall:
     return ModelCall(block["id"], block["name"], given if isinstance(given, (dict, str)) else json.dumps(given))
 
 
-def _count_marks(value: Any) -> int:  # noqa: ANN401 - JSON
+def _count_marks(value: Any) -> int:
     """Return how many parts of the messages the caller has marked for the cache."""
     if isinstance(value, dict):
         return ("cache_control" in value) + sum(map(_count_marks, value.values()))

@@ -207,7 +207,7 @@ class Skills(SkillsAdapter):
             run.results[key] = result
         return False
 
-    async def _invoke(self, name: str, open_run: OpenRun, ctx: ToolContext[Any], arguments: str) -> Any:  # noqa: ANN401 - outputs of the SDK
+    async def _invoke(self, name: str, open_run: OpenRun, ctx: ToolContext[Any], arguments: str) -> Any:
         run, call_id = open_run(ctx), ctx.tool_call_id
         result = run.results.pop(_call_key(name, call_id, arguments), None)
         if result is None:
@@ -307,7 +307,7 @@ class SkillSession:
         # The items of a conversation at OpenAI have a fixed form. Its id is unique, so that it can be the key.
         self._is_stored = not isinstance(session, OpenAIConversationsSession)
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the session has
+    def __getattr__(self, name: str) -> Any:
         """Return an attribute of the session, such as ``session_id``."""
         return getattr(self._session, name)
 
@@ -335,7 +335,7 @@ class SkillSession:
             }
         await self._session.add_items(items)
 
-    async def pop_item(self, *, wrapper: RunContextWrapper[Any] | None = None) -> Any:  # noqa: ANN401 - an item of the SDK
+    async def pop_item(self, *, wrapper: RunContextWrapper[Any] | None = None) -> Any:
         """Remove the last item, and return it; ``None`` when there is none."""
         item = await self._session.pop_item()
         return item if item is None else self._strip_item(item)

@@ -77,7 +77,7 @@ class Skills(SkillsAdapter, AbstractCapability[Any]):
         return [self._make_tool(tool) for tool in self.list_definitions()]
 
     def _make_tool(self, tool: SkillTool) -> Tool[Any]:
-        async def call(ctx: RunContext[Any], **arguments: Any) -> Any:  # noqa: ANN401 - what a model sends, and gets
+        async def call(ctx: RunContext[Any], **arguments: Any) -> Any:
             return await SkillToolset(await self._open(ctx)).answer_call(tool.name, arguments, ctx)
 
         schema = describe_tool(tool).parameters_json_schema
@@ -134,7 +134,7 @@ class Skills(SkillsAdapter, AbstractCapability[Any]):
         tool_def: ToolDefinition,
         args: dict[str, Any],
         handler: Callable[[dict[str, Any]], Awaitable[Any]],
-    ) -> Any:  # noqa: ANN401 - whatever the tool returns
+    ) -> Any:
         """Run a tool of the host, unless ``enforce`` is on and the active skills do not allow it."""
         if self.toolset is not None and not is_skill_tool(tool_def) and _CHILD.get() is None:
             refusal = self.toolset.conversation.explain_refusal(call.tool_name, args)
@@ -171,11 +171,11 @@ class SkillToolset(AbstractToolset[Any]):
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
-    ) -> Any:  # noqa: ANN401 - text, or text and a file
+    ) -> Any:
         """Answer a model's call."""
         return await self.answer_call(name, tool_args, ctx)
 
-    async def answer_call(self, name: str, arguments: dict[str, Any], ctx: RunContext[Any]) -> Any:  # noqa: ANN401 - text, or text and a file
+    async def answer_call(self, name: str, arguments: dict[str, Any], ctx: RunContext[Any]) -> Any:
         """Return what a skill tool gives; raise ``ToolFailed`` for an error, ``ApprovalRequired`` for a question."""
         result = await self.conversation.acall(
             name,
@@ -264,7 +264,7 @@ def to_content(result: ToolResult) -> str | list[str | BinaryContent]:
     return [result.content, BinaryContent(b64decode(media.base64), media_type=media.media_type)]
 
 
-def get_arguments(tool_args: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever a model sent
+def get_arguments(tool_args: dict[str, Any]) -> Any:
     """Return the arguments of a call as the model sent them, which ``AnyArguments`` let through."""
     return tool_args.get(_UNPARSED, tool_args)
 
@@ -272,11 +272,11 @@ def get_arguments(tool_args: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever 
 class AnyArguments:
     """Lets every text and value through to the skill tool, which answers bad arguments with a result."""
 
-    def validate_json(self, input: str | bytes | bytearray, **_: Any) -> dict[str, Any]:  # noqa: A002, ANN401 - as Pydantic names it
+    def validate_json(self, input: str | bytes | bytearray, **_: Any) -> dict[str, Any]:  # noqa: A002 - as Pydantic names it
         """Return the text as the only argument; the conversation parses it."""
         return {_UNPARSED: input if isinstance(input, str) else bytes(input)}
 
-    def validate_python(self, input: Any, **_: Any) -> dict[str, Any]:  # noqa: A002, ANN401 - as Pydantic names it
+    def validate_python(self, input: Any, **_: Any) -> dict[str, Any]:  # noqa: A002 - as Pydantic names it
         """Return the arguments as they are."""
         return input if isinstance(input, dict) else {_UNPARSED: input}
 
@@ -344,7 +344,7 @@ class ParentTools(AbstractToolset[Any]):
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
-    ) -> Any:  # noqa: ANN401 - whatever the tool returns
+    ) -> Any:
         """Return what a tool of the host returns, or raise ``ToolFailed`` where the skill does not allow the call."""
         arguments = get_arguments(tool_args)
         refusal = self._task.explain_refusal(name, arguments)

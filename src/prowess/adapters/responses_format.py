@@ -20,7 +20,7 @@ _TEXT_EVENTS = ("response.output_text.delta", "response.refusal.delta")
 class ResponsesFormat:
     """OpenAI's Responses API; every item is sent again, so that nothing depends on what the provider stores."""
 
-    def send_request(self, client: Any, request: Message) -> Any:  # noqa: ANN401 - any client with the right methods
+    def send_request(self, client: Any, request: Message) -> Any:
         """Return what ``client.responses.create`` answers."""
         return client.responses.create(**request)
 
