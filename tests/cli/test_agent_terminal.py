@@ -167,6 +167,7 @@ STAGES: dict[str, tuple[tuple[Reply, ...], Callable[[Person, Provider], None]]] 
 
 
 @pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.sampled(0.2, always={"while it streams", "while a script runs"})
 def test_interrupted_run_ends_everything_and_goes_on_later(stage: str, work: Path) -> None:
     replies, reach = STAGES[stage]
     with provide(play(*replies)) as provider:
