@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from prowess import AutoSelector, Scripts, Trust, live
+from prowess import AutoSelector, Scripts, SourceError, Trust, live
 from prowess.otel import trace_events
 from tests.adapters.skill_library import PIXEL, write_library
 from tests.page_snippets import run_framework_page
@@ -191,6 +191,24 @@ def test_session_comes_back_with_the_checkpoint(library: Path) -> None:
     result = Agent(model.model, capabilities=[skills]).run_sync("and?", message_history=history)
     assert skills.session(result.conversation_id).active_skills == ("greet",)
     assert model.system(2) == model.system(0)
+
+
+def test_shortened_history_keeps_the_session(library: Path) -> None:
+    model = ScriptedModel(load("greet"), "One.", "Two.", "Three.")
+    agent = Agent(model.model, capabilities=[Skills(library)])
+    first = agent.run_sync("hello")
+    second = agent.run_sync("and?", message_history=first.all_messages())
+    skills = Skills(library)
+    agent = Agent(model.model, capabilities=[skills])
+    last = agent.run_sync("and?", message_history=second.new_messages())
+    assert skills.session(last.conversation_id).active_skills == ("greet",)
+
+
+def test_damaged_save_is_told_to_the_host(library: Path) -> None:
+    agent = Agent(ScriptedModel("One.").model, capabilities=[Skills(library)])
+    history = [ModelResponse(parts=[TextPart("Hi.")], metadata={"prowess": "{}"})]
+    with pytest.raises(SourceError, match="no conversation that an adapter saved"):
+        agent.run_sync("hello", message_history=history)
 
 
 def test_earlier_messages_bring_the_earlier_session(library: Path) -> None:
@@ -631,5 +649,9 @@ def test_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "Hello, Bob!",
     ]
     model = ScriptedModel(*steps)
-    run_framework_page("pydantic_ai", tmp_path, monkeypatch, {"model": model.model})
+    names = run_framework_page("pydantic_ai", tmp_path, monkeypatch, {"model": model.model})
     assert len(model.requests) == len(steps)
+    calls = [("Bash", {"command": "git log"}), ("Bash", {"command": "rm -r ."})]
+    model = ScriptedModel(load("release-notes"), calls)
+    asked = names["asking"].run_sync("notes", model=model.model, output_type=[str, DeferredToolRequests]).output
+    assert [call.args_as_dict() for call in asked.approvals] == [{"command": "rm -r ."}]

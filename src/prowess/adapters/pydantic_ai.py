@@ -192,7 +192,8 @@ class SkillToolset(AbstractToolset[Any]):
     def add_save(self, ctx: RunContext[Any], response: ModelResponse) -> ModelResponse:
         """Return a response with the saved conversation in its metadata, or as it is when nothing has changed."""
         saved = self.conversation.save()
-        if saved == find_save(ctx.messages):
+        # The first response of a run always has it: hosts shorten the history, and what they keep must be enough.
+        if saved == find_save(ctx.messages) and ctx.run_step > 1:
             return response
         return replace(response, metadata={**(response.metadata or {}), _SAVE_KEY: saved})
 
