@@ -17,6 +17,7 @@ from mcp import Client as McpClient
 
 import prowess
 from tests.clients.conversations import converse, resume_words
+from tests.clients.fake_models import ModelRequest, Text, ToolCall, provide
 from tests.clients.programs import (
     CLIENTS,
     ROOT,
@@ -27,11 +28,10 @@ from tests.clients.programs import (
     prepare_client,
     run_client,
 )
-from tests.fake_models import ModelRequest, Text, ToolCall, provide
 from tests.sandbox_support import NOT_TESTED
 
 if TYPE_CHECKING:
-    from tests.fake_models import Move
+    from tests.clients.fake_models import Move
 
 pytestmark = pytest.mark.clients
 
@@ -116,7 +116,7 @@ def squeeze(text: str) -> str:
 def test_the_first_request_to_the_model_holds_every_name_and_description(
     client: str, command: list[str], library: Path, tmp_path: Path
 ) -> None:
-    with provide(lambda _: Text("Done."), has_errands=True) as provider:
+    with provide(lambda _: Text("Done.")) as provider:
         ask_client(CLIENTS[client], command, tmp_path / "home", library, provider.url)
     seen = squeeze(provider.requests[0].text)
     skills = prowess.scan(library)
@@ -139,7 +139,7 @@ def test_the_longest_listing_is_shown_whole(client: str, command: list[str], tmp
         prowess.create_skill(f"skill-{number:02}", library, description=description)
     listings = asyncio.run(served_listings(library))
     assert all(len(text) > LONG_TEXT for text in listings.values())
-    with provide(lambda _: Text("Done."), has_errands=True) as provider:
+    with provide(lambda _: Text("Done.")) as provider:
         ask_client(CLIENTS[client], command, tmp_path / "home", library, provider.url)
     seen = squeeze(provider.requests[0].text)
     assert {place for place, text in listings.items() if squeeze(text) in seen} == SHOWN[client]
@@ -154,7 +154,7 @@ def test_a_skill_that_the_model_loads_is_in_its_next_request(
         is_loaded = any(squeeze(wanted)[:200] in squeeze(text) for text in request.results)
         return Text("Done.") if is_loaded or len(request.results) > 1 else call_load_skill(request, "csv-report")
 
-    with provide(script, has_errands=True) as provider:
+    with provide(script) as provider:
         ask_client(CLIENTS[client], command, tmp_path / "home", library, provider.url)
     assert squeeze(wanted)[:200] in squeeze(provider.requests[-1].results[-1])
 
@@ -175,7 +175,7 @@ def test_a_skill_that_comes_while_the_conversation_runs_reaches_the_model(
         # No two calls are alike: Gemini CLI ends a conversation that seems to go round in circles.
         return call_load_skill(request, "csv-report", arguments=f"turn {turns}")
 
-    with provide(script, has_errands=True) as provider:
+    with provide(script) as provider:
         ask_client(CLIENTS[client], command, tmp_path / "home", library, provider.url)
     first, last = provider.requests[0], provider.requests[-1]
     assert NEW not in first.text
@@ -194,7 +194,7 @@ def test_a_skill_that_came_while_the_conversation_ran_can_be_loaded(
         is_loaded = any('<skill_content name="newcomer">' in text for text in request.results)
         return Text("Done.") if is_loaded or len(request.results) > 2 else call_load_skill(request, "newcomer")
 
-    with provide(script, has_errands=True) as provider:
+    with provide(script) as provider:
         ask_client(CLIENTS[client], command, tmp_path / "home", library, provider.url)
     assert '<skill_content name="newcomer">' in provider.requests[-1].results[-1]
 
@@ -205,7 +205,7 @@ def test_what_a_later_message_of_the_same_conversation_shows_of_a_new_skill(
 ) -> None:
     """Claude Code asks for the list again and shows the one that it began with; Codex never asks again."""
     home = tmp_path / "home"
-    with provide(lambda _: Text("Done."), has_errands=True) as provider:
+    with provide(lambda _: Text("Done.")) as provider:
         start = prepare_client(CLIENTS[client], home, library, provider.url)
         with converse(CLIENTS[client].configuration, command, home, start) as say:
             say("Begin.")
@@ -224,7 +224,7 @@ def test_what_a_resumed_conversation_shows_of_a_new_skill(
 ) -> None:
     """Claude Code keeps what the model was shown at first with the conversation; a new conversation shows what is."""
     home = tmp_path / "home"
-    with provide(lambda _: Text("Done."), has_errands=True) as provider:
+    with provide(lambda _: Text("Done.")) as provider:
         start = prepare_client(CLIENTS[client], home, library, provider.url)
         run_client(command, home, start)
         prowess.create_skill("newcomer", library, description=NEW)
@@ -242,7 +242,7 @@ def test_a_resumed_conversation_shows_a_new_skill_where_its_client_keeps_no_snap
     command: list[str], client: str, library: Path, tmp_path: Path
 ) -> None:
     home = tmp_path / "home"
-    with provide(lambda _: Text("Done."), has_errands=True) as provider:
+    with provide(lambda _: Text("Done.")) as provider:
         start = prepare_client(CLIENTS[client], home, library, provider.url)
         start.arguments.extend(("--system-prompt-snapshot", "off"))
         run_client(command, home, start)
