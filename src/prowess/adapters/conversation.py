@@ -86,6 +86,8 @@ class Conversation:
     """The requests that were shown to people, as ``TrustRequest.to_dict`` writes them, by the id of the call."""
     last_save: str = ""
     """What ``save`` returned last, or what the conversation was restored from."""
+    step: str = ""
+    """The framework's id of the step in which the conversation was used last; ``""`` where the adapter gives none."""
 
     @property
     def session(self) -> Session:

@@ -127,17 +127,19 @@ class Conversations:
         """Return how many conversations are held with their sessions."""
         return len(self._held)
 
-    def open(self, key: str, saved: str = "") -> Conversation:
+    def open(self, key: str, saved: str = "", step: str = "") -> Conversation:
         """Return the conversation of that key, which begins when it is not known.
 
         ``saved``: what the framework's checkpoint holds of it. It wins when it is another state than the last save, as
-        after a restart or when the framework went back to an earlier checkpoint. Raises ``SourceError`` for text that
-        is no save.
+        after a restart or when the framework went back to an earlier checkpoint. ``step``: the framework's id of the
+        step that is under way, where several calls of one step begin with the same checkpoint; what the conversation
+        did in this step is not undone. Raises ``SourceError`` for text that is no save.
         """
         check_text(key, "key")
         with self._lock:
             held = self._held.get(key)
-            if held is not None and (not saved or saved == held.last_save):
+            if held is not None and (not saved or saved == held.last_save or (step and step == held.step)):
+                held.step = step
                 self._held.move_to_end(key)
                 return held
             saved = saved or self._saved.get(key, "")
@@ -147,6 +149,7 @@ class Conversations:
             other = self._held.get(key)
             if other is not None and other is not held:  # another thread was faster: there is one session a key
                 return other
+            made.step = step
             self._held[key] = made
             self._held.move_to_end(key)
             self._saved.pop(key, None)
