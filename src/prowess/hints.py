@@ -138,6 +138,7 @@ HINTS: dict[str, str] = {
     "bad-token": "put 16 or more random printable ASCII characters into PROWESS_MCP_TOKEN, or into a readable file",
     "token-needed": "put a long random token into PROWESS_MCP_TOKEN or a file, or bind to 127.0.0.1",
     "cannot-listen": "choose another port, or end what uses it",
+    "bad-save": "pass what conversation.save() returned, or begin a new conversation",
     "missing-package": "",  # the message itself has the command that installs it
     "missing-extra": "install Prowess with the extra that is named",
     "no-model": "pass --model provider:name, or set PROWESS_MODEL; --model scripted:FILE plays a script, without a key",

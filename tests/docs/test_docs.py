@@ -13,6 +13,7 @@ import pytest
 
 import prowess
 from prowess import errors
+from prowess.adapters import core
 from prowess.hints import HINTS
 from prowess.runtime.events import EventKind
 from scripts import module_table
@@ -158,12 +159,17 @@ def test_the_site_asks_no_other_host_for_fonts_or_scripts() -> None:
 
 def described_in(page: Path) -> list[str]:
     """The names whose docstrings the site puts into a page of the API."""
-    return re.findall(r"^::: prowess\.(\w+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return re.findall(r"^::: prowess\.([\w.]+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def test_every_public_name_is_described_once_in_the_reference() -> None:
     described = [name for page in API.glob("*.md") for name in described_in(page)]
-    assert sorted(described) == sorted(prowess.__all__)
+    assert sorted(name for name in described if "." not in name) == sorted(prowess.__all__)
+
+
+def test_every_name_of_the_core_of_adapters_is_described_once_in_the_reference() -> None:
+    described = [name for page in API.glob("*.md") for name in described_in(page) if "." in name]
+    assert sorted(described) == sorted(f"adapters.core.{name}" for name in core.__all__)
 
 
 def test_the_overview_of_the_reference_names_what_each_page_describes() -> None:

@@ -48,7 +48,8 @@ def test_a_document_of_plain_characters_is_a_document_and_a_text_about_one_is_te
 def test_a_file_that_models_cannot_see_stays_data(put: Put, talk: Talk) -> None:
     result = read(put, talk, b"\0\1\2", "assets/page.png")
     assert "media_type" not in result.data
-    assert [block["type"] for block in result.to_anthropic("1")["content"]] == ["text"]
+    blocks: Any = result.to_anthropic("1")["content"]
+    assert [block["type"] for block in blocks] == ["text"]
     assert len(result.to_openai("1")) == 1
     assert isinstance(result.to_openai_responses("1")["output"], str)
     assert [block["type"] for block in result.to_mcp()["content"]] == ["text"]
@@ -89,7 +90,8 @@ def test_a_document_is_a_block_for_each_provider(put: Put, talk: Talk) -> None:
     data = base64.b64encode(PDF).decode()
     url = f"data:application/pdf;base64,{data}"
     source = {"type": "base64", "media_type": "application/pdf", "data": data}
-    assert result.to_anthropic("1")["content"][1] == {"type": "document", "source": source, "title": "a form.pdf"}
+    blocks: Any = result.to_anthropic("1")["content"]
+    assert blocks[1] == {"type": "document", "source": source, "title": "a form.pdf"}
     file = {"filename": "a form.pdf", "file_data": url}
     assert result.to_openai("1")[1]["content"] == [{"type": "file", "file": file}]
     assert result.to_openai_responses("1")["output"][1] == {"type": "input_file", **file}
@@ -119,7 +121,7 @@ def test_a_strict_schema_is_closed_and_requires_everything(dialect: prowess.Dial
     put("pdf", files={"a.md": "a", "scripts/x.py": "1"}, fields="context: fork\n")
     for tool in prowess.Toolset(talk(), dialect).tools():
         before = json.dumps(tool.to_json_schema())
-        function = tool.to_openai(strict=True)["function"]
+        function: Any = tool.to_openai(strict=True)["function"]
         flat = tool.to_openai_responses(strict=True)
         assert function["strict"] is flat["strict"] is True
         assert flat == {"type": "function", **function}
@@ -136,12 +138,12 @@ def test_what_a_strict_model_sends_is_understood(put: Put, talk: Talk) -> None:
     toolset = prowess.Toolset(talk())
     values = {"name": "pdf", "path": "a.md", "query": "pdf"}
     for tool in toolset.tools():
-        keys = tool.to_openai(strict=True)["function"]["parameters"]["required"]
-        result = toolset.call(tool.name, {key: values.get(key) for key in keys})
+        schema: Any = tool.to_openai(strict=True)["function"]["parameters"]
+        result = toolset.call(tool.name, {key: values.get(key) for key in schema["required"]})
         assert not result.is_error, result.content
 
 
 def test_an_optional_choice_may_be_null() -> None:
     schema = {"type": "object", "properties": {"how": {"type": "string", "enum": ["a", "b"]}}, "required": []}
-    strict = prowess.ToolDefinition("t", "d", schema).to_openai(strict=True)["function"]["parameters"]
+    strict: Any = prowess.ToolDefinition("t", "d", schema).to_openai(strict=True)["function"]["parameters"]
     assert strict["properties"]["how"] == {"type": ["string", "null"], "enum": ["a", "b", None]}

@@ -86,6 +86,8 @@ class Conversation:
     """The requests that were shown to people, as ``TrustRequest.to_dict`` writes them, by the id of the call."""
     last_save: str = ""
     """What ``save`` returned last, or what the conversation was restored from."""
+    step: str = ""
+    """The framework's id of the step in which the conversation was used last; ``""`` where the adapter gives none."""
 
     @property
     def session(self) -> Session:
@@ -206,7 +208,7 @@ def parse_save(saved: str) -> tuple[str, dict[str, dict[str, Any]]]:
         data = json.loads(saved)
         session, asked = data["session"], data["asked"]
         is_ours = data["version"] == 1 and isinstance(session, str) and isinstance(asked, dict)
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         is_ours = False
     if not is_ours or not all(isinstance(shown, dict) and "id" in shown for shown in asked.values()):
         raise SourceError("this is no conversation that an adapter saved", code="bad-save")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Iterable
+from functools import partial
 from importlib.util import find_spec
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
@@ -26,6 +27,7 @@ from prowess.errors import MissingPackageError
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.runtime.acting.trust import Trust
 from prowess.runtime.session import Session
+from prowess.runtime.work_pools import get_pools
 from prowess.skills.catalog import Catalog
 from prowess.tools.toolset import Toolset
 
@@ -125,17 +127,19 @@ class Conversations:
         """Return how many conversations are held with their sessions."""
         return len(self._held)
 
-    def open(self, key: str, saved: str = "") -> Conversation:
+    def open(self, key: str, saved: str = "", step: str = "") -> Conversation:
         """Return the conversation of that key, which begins when it is not known.
 
         ``saved``: what the framework's checkpoint holds of it. It wins when it is another state than the last save, as
-        after a restart or when the framework went back to an earlier checkpoint. Raises ``SourceError`` for text that
-        is no save.
+        after a restart or when the framework went back to an earlier checkpoint. ``step``: the framework's id of the
+        step that is under way, where several calls of one step begin with the same checkpoint; what the conversation
+        did in this step is not undone. Raises ``SourceError`` for text that is no save.
         """
         check_text(key, "key")
         with self._lock:
             held = self._held.get(key)
-            if held is not None and (not saved or saved == held.last_save):
+            if held is not None and (not saved or saved == held.last_save or (step and step == held.step)):
+                held.step = step
                 self._held.move_to_end(key)
                 return held
             saved = saved or self._saved.get(key, "")
@@ -145,11 +149,19 @@ class Conversations:
             other = self._held.get(key)
             if other is not None and other is not held:  # another thread was faster: there is one session a key
                 return other
+            made.step = step
             self._held[key] = made
             self._held.move_to_end(key)
             self._saved.pop(key, None)
             self._save_oldest()
         return made
+
+    async def aopen(self, key: str, saved: str = "") -> Conversation:
+        """Return what ``open`` returns, from asynchronous code: a conversation that begins is made in a thread.
+
+        Raises ``SkillError`` (code ``busy``) when more calls wait than ``Limits`` allows.
+        """
+        return await get_pools(self._limits).reads.run(partial(self.open, key, saved))
 
     def begin(self, key: str = "") -> Conversation:
         """Return a new conversation that is not kept here."""
