@@ -1,0 +1,193 @@
+"""What a run over a provider's own client takes and gives: the host's tools, events, the result, one model's reply."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+
+from prowess.tools.definitions import ToolDefinition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from prowess.runtime.acting.trust_request import TrustRequest
+    from prowess.tools.definitions import ToolResult
+
+Message = dict[str, Any]
+"""A message, or an item, in the shape of the provider."""
+
+StopReason = Literal["done", "pending", "max_turns", "length", "refusal"]
+"""Why a run ended: the model was done; a person has to decide; it had its turns; the answer met the limit of output
+tokens; the provider or the model refused."""
+
+ReplyEnding = Literal["done", "again", "length", "refusal"]
+"""Why one reply ended; ``again``: the provider paused, and goes on when it is asked again."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostTool:
+    """A tool of the host: what the model is told of it, and the function that answers a call.
+
+    The function gets the arguments by name. It returns text, a ``ToolResult``, or anything that JSON can hold. It may
+    be asynchronous. What it raises is logged, and the model learns only that the call failed.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    """The parameters as JSON Schema, an object."""
+    function: Callable[..., Any]
+    parallel: bool = True
+    """Whether asynchronous runs may make a call of it beside other calls of the same reply."""
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """The tool as skill tools are defined."""
+        return ToolDefinition(self.name, self.description, self.parameters, self.parallel)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """A call that a model made; arguments that are no JSON object are kept as the text that the model wrote."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] | str
+
+
+@dataclass(frozen=True, slots=True)
+class TextEvent:
+    """A piece of the model's text, as it came."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallEvent:
+    """A call of the model that is about to be made."""
+
+    call: ModelCall
+
+
+@dataclass(frozen=True, slots=True)
+class ResultEvent:
+    """The result of a call; with ``result.pending`` the call waits for a person, and has done nothing."""
+
+    call: ModelCall
+    result: ToolResult
+
+
+class Usage(NamedTuple):
+    """The tokens of one request to a model; ``cached``: the part of the input that came from the provider's cache."""
+
+    input: int
+    output: int
+    cached: int = 0
+    skill: str = ""
+    """The skill whose child agent made the request; ``""``: the agent itself did."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCall:
+    """A call that waits for a person; ``request`` says what it would run, and nothing of it has run."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] | str
+    request: TrustRequest
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a run gives: the last text of the model, and what is needed to go on."""
+
+    text: str
+    messages: list[Message]
+    """The messages, in the shape of the provider, without the system text: pass them on with the next message."""
+    stop: StopReason
+    pending: tuple[PendingCall, ...] = ()
+    """The calls that wait for a person: run again with these messages and ``decisions={call.id: True}``."""
+    usage: tuple[Usage, ...] = ()
+    """The tokens of each request, those of child agents included."""
+    saved: str = field(default="", repr=False)
+    """The conversation as text: pass it as ``saved`` to go on in another process, or without a key."""
+
+
+RunEvent = TextEvent | CallEvent | ResultEvent | RunResult
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """One reply of a model, read from the shape of its provider."""
+
+    messages: list[Message]
+    """What joins the messages."""
+    text: str
+    calls: tuple[ModelCall, ...]
+    usage: Usage
+    ending: ReplyEnding
+
+
+class ReplyReader(Protocol):
+    """Puts the events of a stream together."""
+
+    def read_event(self, event: Message) -> str:
+        """Take the next event; return the text that it adds, ``""`` for none."""
+
+    def finish_reply(self) -> Message | None:
+        """Return the whole response, in the shape that a request without a stream gets; ``None``: it is not whole."""
+
+
+class MessageFormat(Protocol):
+    """One API of a provider: how requests are written, how replies are read, and where results go."""
+
+    def send_request(self, client: Any, request: Message) -> Any:  # noqa: ANN401 - any client with the right methods
+        """Return what the client answers: a response, a stream, or an awaitable of one."""
+
+    def make_request(
+        self, messages: list[Message], system: str, prompt: str, tools: Sequence[ToolDefinition], *, is_stream: bool
+    ) -> Message:
+        """Return the arguments of a request, besides the model and the caller's own."""
+
+    def read_reply(self, response: Message) -> ModelReply:
+        """Return a whole response in the terms of the loop; raises ``FetchError`` for one that says it failed."""
+
+    def open_reader(self) -> ReplyReader:
+        """Return what puts a stream together."""
+
+    def find_query(self, messages: list[Message]) -> str:
+        """Return the text of the user's last message; ``""`` when there is none."""
+
+    def find_open_calls(self, messages: list[Message]) -> tuple[ModelCall, ...]:
+        """Return the calls of the last reply that have no result yet."""
+
+    def add_results(self, messages: list[Message], results: Sequence[tuple[ModelCall, ToolResult]]) -> list[Message]:
+        """Return the messages with the results of calls of the last reply, where the API wants them."""
+
+
+def to_plain(value: Any) -> Any:  # noqa: ANN401 - JSON, or a model of an SDK
+    """Return a copy of a value as plain JSON types: the objects of the SDKs become dictionaries."""
+    if hasattr(value, "model_dump"):
+        # Only what the provider sent, and without warnings: models send what their schemas do not have.
+        return value.model_dump(mode="json", by_alias=True, exclude_unset=True, warnings=False)
+    if isinstance(value, dict):
+        return {key: to_plain(part) for key, part in value.items()}
+    return [to_plain(part) for part in value] if isinstance(value, (list, tuple)) else value
+
+
+def parse_object(text: str) -> Mapping[str, Any] | str:
+    """Return the object that a JSON text holds; ``{}`` for no text, and any other text as it is."""
+    try:
+        value = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return text
+    return value if isinstance(value, dict) else text
+
+
+def find_text(content: Any) -> str:  # noqa: ANN401 - text, a list of parts, or nothing
+    """Return the text of a message's content, its parts on lines of their own."""
+    if isinstance(content, str):
+        return content
+    parts = [part.get("text") for part in content or () if isinstance(part, dict)]
+    return "\n".join(part for part in parts if isinstance(part, str))
