@@ -49,7 +49,7 @@ def test_lines_are_there_before_the_run_has_ended(scene: Scene, path: str) -> No
             seen.append(len(lines_of(path)))
             original(event)  # type: ignore[arg-type]
 
-        transcript.write_event = count  # type: ignore[method-assign, assignment]
+        transcript.write_event = count  # type: ignore[method-assign]
         scene.run(script(call("load_skill", name="greet"), "Hello."), transcript=transcript)
     assert seen == sorted(seen)
     assert seen[-1] > seen[0]
@@ -140,7 +140,10 @@ def test_file_that_is_no_transcript_is_refused(path: str, content: str) -> None:
 
 
 def test_messages_that_cannot_be_read_are_an_error(path: str) -> None:
-    rows = [{"event": "start", "key": "k", "folder": "/"}, {"event": "message", "place": 0, "message": {"kind": "odd"}}]
+    rows: list[dict[str, object]] = [
+        {"event": "start", "key": "k", "folder": "/"},
+        {"event": "message", "place": 0, "message": {"kind": "odd"}},
+    ]
     with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - a path as text
         file.writelines(json.dumps({"version": 1, **row}) + "\n" for row in rows)
     with pytest.raises(prowess.SourceError, match="cannot be read"):

@@ -40,7 +40,7 @@ __all__ = [
 class Skills(MessageSkills):
     """Skills for an ``Anthropic`` client, or another with ``messages.create``, plain or asynchronous."""
 
-    def _pick_format(self, options: dict[str, Any]) -> MessagesFormat:  # noqa: ARG002 - one API, so there is no choice
+    def _pick_format(self, options: dict[str, Any]) -> MessagesFormat:
         return MessagesFormat()
 
     def tools(self) -> list[AnthropicTool]:
