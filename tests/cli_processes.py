@@ -33,15 +33,16 @@ def fork_command(
     stderr: IO[Any] | int,
     env: Mapping[str, str] | None = None,
     terminal: int | None = None,
+    program: Path = Path(__file__),
 ) -> ForkedProcess:
     """Fork a process that runs ``prowess`` with these words, and return the process.
 
     It has our working folder and our environment with ``env`` added. ``terminal``: the number of the stream that is the
-    terminal of its session.
+    terminal of its session. ``program``: the program of the fork server, which imports what the command needs.
     """
     from tests.fork_server import fork_server_for  # noqa: PLC0415 - the fork server itself runs this file
 
-    fork_server = fork_server_for(Path(__file__))
+    fork_server = fork_server_for(program)
     return fork_server.fork(list(words), dict(env or {}), terminal, stdin=stdin, stdout=stdout, stderr=stderr)
 
 

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         LockMismatchError,
         MaxActiveError,
         MissingPackageError,
+        ModelError,
         NameTakenError,
         NoFrontmatterError,
         NotInstalledError,
@@ -154,8 +155,8 @@ _ROOMS = {
     "errors": """
         AlreadyInstalledError BadReferenceError BinaryResourceError BusyError DuplicateSkillError
         EmptySkillBodyError FetchError GitError InstallError InvalidFrontmatterError Issue LocalEditsError
-        LockMismatchError MaxActiveError MissingPackageError NameTakenError NoFrontmatterError NotInstalledError
-        NotTrustedError PathTraversalError ResourceChangedError ResourceError ResourceNotFoundError
+        LockMismatchError MaxActiveError MissingPackageError ModelError NameTakenError NoFrontmatterError
+        NotInstalledError NotTrustedError PathTraversalError ResourceChangedError ResourceError ResourceNotFoundError
         ResourceTooLargeError SandboxError SkillError SkillFilteredError SkillLoadError SkillNotActiveError
         SkillValidationError SourceError UnknownSkillError UnsafeTreeError UnterminatedFrontmatterError
     """,
@@ -312,6 +313,7 @@ __all__ = [
     "McpTool",
     "MissingPackageError",
     "ModelDrivenSelector",
+    "ModelError",
     "NameTakenError",
     "NoFrontmatterError",
     "NotInstalledError",

@@ -175,7 +175,7 @@ class Limits:
     max_conversations: int = 1_000
     """Conversations of one agent that an adapter holds with their sessions. Older ones are kept as saved text."""
 
-    max_saved_conversations: int = 100_000
+    max_saved_conversations: int = 10_000
     """Conversations that an adapter keeps as saved text. The one that was not used for longest is forgotten first."""
 
     max_agent_turns: int = 50

@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from prowess import AutoSelector, Scripts, Trust, live
+from prowess import AutoSelector, Scripts, SourceError, Trust, live
 from prowess.otel import trace_events
 from tests.adapters.skill_library import PIXEL, write_library
 from tests.page_snippets import run_framework_page
@@ -193,6 +193,24 @@ def test_session_comes_back_with_the_checkpoint(library: Path) -> None:
     assert model.system(2) == model.system(0)
 
 
+def test_shortened_history_keeps_the_session(library: Path) -> None:
+    model = ScriptedModel(load("greet"), "One.", "Two.", "Three.")
+    agent = Agent(model.model, capabilities=[Skills(library)])
+    first = agent.run_sync("hello")
+    second = agent.run_sync("and?", message_history=first.all_messages())
+    skills = Skills(library)
+    agent = Agent(model.model, capabilities=[skills])
+    last = agent.run_sync("and?", message_history=second.new_messages())
+    assert skills.session(last.conversation_id).active_skills == ("greet",)
+
+
+def test_damaged_save_is_told_to_the_host(library: Path) -> None:
+    agent = Agent(ScriptedModel("One.").model, capabilities=[Skills(library)])
+    history = [ModelResponse(parts=[TextPart("Hi.")], metadata={"prowess": "{}"})]
+    with pytest.raises(SourceError, match="no conversation that an adapter saved"):
+        agent.run_sync("hello", message_history=history)
+
+
 def test_earlier_messages_bring_the_earlier_session(library: Path) -> None:
     model = ScriptedModel(load("greet"), "One.", load("picture"), "Two.", "Three.")
     skills = Skills(library)
@@ -362,6 +380,12 @@ def test_handler_within_a_run_decides(library: Path) -> None:
 REVIEW = [("run_skill", {"name": "review", "task": "This poem."})]
 
 
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
 def look_up(word: str) -> str:
     """Look up a word."""
     return f"{word} is a fact"
@@ -394,16 +418,53 @@ def test_fork_runs_as_a_child_agent(library: Path) -> None:
     assert result.usage.requests == 4
 
 
-def test_child_has_the_model_of_its_parent_where_nobody_knows_the_one_that_its_skill_names(library: Path) -> None:
+@pytest.mark.parametrize("name", ["small", "openai:gpt-5", "nobody:has-this"])
+def test_child_has_the_model_of_its_parent_where_the_one_that_its_skill_names_cannot_be_made(
+    library: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    edit(library / "review/SKILL.md", "model: small", f"model: {name}")
     model = ScriptedModel(REVIEW, "A fine poem.", "Done.")
     agent = Agent(model.model, capabilities=[Skills(library)])
     assert agent.run_sync("review").output == "Done."
     assert model.result() == "A fine poem."
 
 
+def test_child_has_a_model_that_pydantic_ai_knows_by_name(library: Path) -> None:
+    edit(library / "review/SKILL.md", "model: small", "model: test")
+    model = ScriptedModel(REVIEW, "Done.")
+    Agent(model.model, tools=[look_up], capabilities=[Skills(library)]).run_sync("review")
+    assert "a is a fact" in model.result()  # Pydantic AI's own model for tests says what the tools returned
+
+
+def test_child_is_bound_by_the_skills_that_it_loads_itself(library: Path) -> None:
+    edit(library / "review/SKILL.md", "allowed-tools: look_up\n", "")
+    calls: Step = [("look_up", {"word": "moon"}), ("delete_all", {})]
+    model = ScriptedModel(REVIEW, calls, load("careful"), calls, "Fine.", calls, "Done.")
+    agent = Agent(model.model, tools=[look_up, delete_all], capabilities=[Skills(library, enforce=True)])
+    agent.run_sync("review")
+    assert [part.outcome for part in model.results(2)] == ["success", "success"]
+    assert [part.outcome for part in model.results(4)] == ["success", "failed"]
+    assert [part.outcome for part in model.results(6)] == ["success", "success"]  # the parent has not loaded it
+
+
+def test_enforce_counts_in_a_run_that_a_tool_begins_within_a_child(library: Path) -> None:
+    """The tool runs another conversation of the same agent, in which another skill is active."""
+    inner = ScriptedModel(load("careful"), [("delete_all", {})], "Done.")
+    model = ScriptedModel(REVIEW, [("look_up", {"word": "moon"})], "Fine.", "Done.")
+    skills = Skills(library, enforce=True)
+    agent: Agent[None, str] = Agent(model.model, tools=[delete_all], capabilities=[skills])
+
+    @agent.tool_plain(name="look_up")
+    async def ask_again(word: str) -> str:
+        return (await agent.run(word, model=inner.model)).output
+
+    agent.run_sync("review")
+    assert inner.results()[0].outcome == "failed"
+
+
 def test_child_makes_only_the_calls_that_its_skill_allows(library: Path) -> None:
-    text = (library / "review/SKILL.md").read_text()
-    (library / "review/SKILL.md").write_text(text.replace("look_up\n---", "Bash(git:*)\n---"))
+    edit(library / "review/SKILL.md", "look_up\n---", "Bash(git:*)\n---")
 
     def bash(command: str) -> str:
         return f"ran {command}"
@@ -441,8 +502,7 @@ def test_question_in_a_child_goes_to_a_handler_of_its_parent(library: Path, is_a
         assert is_allowed is not None
         return requests.build_results(approvals=dict.fromkeys((c.tool_call_id for c in requests.approvals), is_allowed))
 
-    text = (library / "review/SKILL.md").read_text()
-    (library / "review/SKILL.md").write_text(text.replace("look_up\n---", "look_up run_skill_script\n---"))
+    edit(library / "review/SKILL.md", "look_up\n---", "look_up run_skill_script\n---")
     model = ScriptedModel(REVIEW, [COUNT, ("look_up", {"word": "moon"})], "Answer.", "Done.")
     handlers = [] if is_allowed is None else [HandleDeferredToolCalls(decide)]
     agent: Agent[None, str] = Agent(model.model, capabilities=[Skills(library, scripts=PLAIN), *handlers])
@@ -631,5 +691,9 @@ def test_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "Hello, Bob!",
     ]
     model = ScriptedModel(*steps)
-    run_framework_page("pydantic_ai", tmp_path, monkeypatch, {"model": model.model})
+    names = run_framework_page("pydantic_ai", tmp_path, monkeypatch, {"model": model.model})
     assert len(model.requests) == len(steps)
+    calls = [("Bash", {"command": "git log"}), ("Bash", {"command": "rm -r ."})]
+    model = ScriptedModel(load("release-notes"), calls)
+    asked = names["asking"].run_sync("notes", model=model.model, output_type=[str, DeferredToolRequests]).output
+    assert [call.args_as_dict() for call in asked.approvals] == [{"command": "rm -r ."}]

@@ -8,9 +8,11 @@ import pty
 import select
 import struct
 import termios
+from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Literal, Self
 
+from tests import cli_processes
 from tests.cli_processes import SECONDS, fork_command
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ class Person:
         rows: int = 24,
         columns: int = 80,
         env: dict[str, str] | None = None,
+        program: Path = Path(cli_processes.__file__),
     ) -> None:
         self._master, slave = pty.openpty()
         self.resize(rows, columns)
@@ -40,6 +43,7 @@ class Person:
             words,
             env={"TERM": "xterm-256color", **(env or {})},
             terminal=EVERY.index(at[0]) if at else None,
+            program=program,
             **{name: self._files.get(name, slave) for name in EVERY},
         )
         os.close(slave)

@@ -23,6 +23,15 @@ class Sample(NamedTuple):
     statuses: frozenset[int] = frozenset((0,))
     before: tuple[Callable[[], object], ...] = ()
     sandbox: bool = False
+    lines: bool = False
+    """Whether ``--json`` prints a line of data for each thing that happens, instead of one object."""
+
+
+def scripted() -> None:
+    """Write the script of a model that loads csv-report and answers."""
+    call = {"tool": "load_skill", "arguments": {"name": "csv-report"}}
+    turns = [{"text": "A skill fits.", "calls": [call]}, {"text": "It is clean."}]
+    Path("turns.json").write_text(json.dumps({"turns": turns}), encoding="utf-8")
 
 
 def with_evals() -> None:
@@ -123,6 +132,10 @@ SAMPLES: dict[str, Sample] = {
     "call": Sample(("load_skill", '{"name": "csv-report"}')),
     "call (no tool)": Sample(()),
     "run-script": Sample(("folder-report", "scripts/sizes.py", "nothing"), before=(granted,), sandbox=True),
+    "run": Sample(("Is it clean?", "--model", "scripted:turns.json"), before=(scripted,), lines=True),
+    "try": Sample(
+        ("csv-report", "Is it clean?", "--model", "scripted:turns.json"), "run", before=(scripted,), lines=True
+    ),
     "serve": Sample(("--check", str(SKILLS)), statuses=frozenset((0, 1))),
     "demo": Sample(()),
     "config": Sample(()),

@@ -38,11 +38,15 @@ HEAVY = {
     *("rich", "_sqlite3", "httpx2", "asyncio", "zipfile", "tarfile", "tomllib", "pydantic", "yaml"),
     *("subprocess", "ctypes", "difflib", "logging", "ssl", "importlib.metadata", "numpy", "onnxruntime"),
 }
-ROOMS = {"authoring", "fetch", "health", "install", "mcp", "runtime", "select", "sources", "tools"}
+ROOMS = {"adapters", "agent", "authoring", "fetch", "health", "install", "mcp", "runtime", "select", "sources", "tools"}
 """The parts of the library that a command which only looks at skills does without."""
 
 _INSTALLING = {"ctypes", "fetch", "install"}
 _TALKING = {"runtime", "select", "tools"}
+_AGENT = {
+    *("adapters", "agent", "asyncio", "ctypes", "difflib", "httpx2", "importlib.metadata", "install", "logging"),
+    *("pydantic", "runtime", "select", "ssl", "subprocess", "tools", "zipfile"),
+}
 USED: dict[str, set[str]] = {
     **{name: set[str]() for name in ("--version", "--help", "", "list", "explain", "config")},
     **dict.fromkeys(("remove", "sync", "outdated", "verify", "link", "unlink", "adopt"), _INSTALLING),
@@ -74,6 +78,7 @@ USED: dict[str, set[str]] = {
     "call": _TALKING,
     "call (no tool)": {*_TALKING, "ctypes"},  # the grants are read: which scripts are offered depends on them
     "run-script": {"ctypes", "runtime", "subprocess"},
+    **dict.fromkeys(("run", "try"), _AGENT),
     "serve": {"ctypes", "mcp", "yaml"},  # the sample is --check, which starts no server
     "demo": {
         *(

@@ -189,6 +189,20 @@ def mangled_grants() -> None:
     put(f"{os.environ['HOME']}/.config/prowess/trust.json", json.dumps({"version": 1, "grants": EVIL}))
 
 
+def talking_model() -> None:
+    """A model that says hostile words, calls tools with them, and is answered by hostile skills."""
+    said = EVIL.replace("\nFORGED: all is well\n", "")
+    calls = [
+        {"tool": "load_skill", "arguments": {"name": "evil"}},
+        {"tool": "read_skill_file", "arguments": {"name": "evil", "path": "references/odd.md"}},
+        {"tool": EVIL, "arguments": {EVIL: EVIL}},
+        {"tool": "Bash", "arguments": {"command": EVIL}},
+        {"tool": "Write", "arguments": {"path": EVIL, "content": EVIL}},
+        {"tool": "Read", "arguments": EVIL},
+    ]
+    put("turns.json", json.dumps({"turns": [{"text": said, "calls": calls}, {"text": said}]}))
+
+
 def evals_elsewhere() -> None:
     cases = [{"query": "a", "skill": "evil"}, {"query": EVIL, "skill": f"x{EVIL}"}]
     put(f"e{IN_NAME}.json", json.dumps(cases))
@@ -310,6 +324,18 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case(("run-script", f"./{SKILLS}/evil", "scripts/say.py", "--sandbox", "none"), trusted),
         Case(("run-script", f"./{SKILLS}/evil", f"scripts/{EVIL}", "--sandbox", "none"), trusted),
     ),
+    "run": (
+        Case(("run", EVIL, "--model", "scripted:turns.json", "--dir", SKILLS), talking_model),
+        Case(("run", "x", "--model", EVIL)),
+        Case(("run", "x", "--model", f"scripted:{EVIL}")),
+        Case(("run", "x", "--model", "x", "--base-url", f"http://{EVIL}")),
+        Case(("run", "--resume", EVIL, "--model", "scripted:turns.json"), talking_model),
+        Case(("run", "x", "--tools", EVIL, "--model", "scripted:turns.json"), talking_model),
+    ),
+    "try": (
+        Case(("try", f"./{SKILLS}/evil", EVIL, "--model", "scripted:turns.json"), talking_model),
+        Case(("try", EVIL, "x", "--model", "scripted:turns.json"), talking_model),
+    ),
     "serve": (
         Case(("serve", "--check", SKILLS)),
         Case(("serve", "--check", f"x{EVIL}")),
@@ -383,7 +409,8 @@ def test_as_data_it_is_json_that_nothing_raw_is_in(case: Case) -> None:
     assert_harmless(out)
     assert_harmless(err)
     if out:
-        assert json.loads(out)["version"] == 1
+        lines = out.splitlines() if case.words[0] in {"run", "try"} else [out]
+        assert {json.loads(line)["version"] for line in lines} == {1}
     elif status == 3:
         assert json.loads(err.splitlines()[-1])["error"]["code"]
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from pydantic_ai.run import AgentRunResult
+    from pydantic_ai.tool_manager import ToolManager
 
     from prowess.adapters.core import ChildTask, Conversation
     from prowess.tools.definitions import ToolDefinition as SkillTool
@@ -49,12 +50,12 @@ _UNPARSED = "\0unparsed"
 _MARK = {"prowess": "skill-tool"}
 """The metadata by which a skill tool is known, whatever name it has in a run."""
 _NOBODY_TO_ASK = "This call needs a person's approval, and nobody can be asked here: nothing was done."
-_CHILD: ContextVar[ChildTask | None] = ContextVar("prowess_child", default=None)
-"""The child agent that a call of a host's tool comes from, which is bound by the skill that it carries out."""
+_CHILD: ContextVar[tuple[str | None, ChildTask | None]] = ContextVar("prowess_child", default=(None, None))
+"""The child that makes a call of a host's tool, which the skill that it carries out bounds, and its parent's run id."""
 
 
 class Skills(SkillsAdapter, AbstractCapability[Any]):
-    """Skills as a capability: ``Agent(model, capabilities=[Skills()])``.
+    """The skills of an agent of Pydantic AI, as a capability: ``Agent(model, capabilities=[Skills()])``.
 
     A conversation is what Pydantic AI calls one: its key is the run's ``conversation_id``, and what is saved of it is
     in the metadata of the messages. A call that a person has to approve is a deferred tool call.
@@ -100,7 +101,7 @@ class Skills(SkillsAdapter, AbstractCapability[Any]):
     async def wrap_run(
         self, ctx: RunContext[Any], *, handler: Callable[[], Awaitable[AgentRunResult[Any]]]
     ) -> AgentRunResult[Any]:
-        """Run the agent; a second run that begins meanwhile from the same messages gets a session of its own."""
+        """Run the agent. If another run has begun from the same messages and goes on, this one has its own session."""
         toolset, saved = self.toolset, find_save(ctx.messages)
         if toolset is None:
             return await handler()
@@ -136,7 +137,7 @@ class Skills(SkillsAdapter, AbstractCapability[Any]):
         handler: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:
         """Run a tool of the host, unless ``enforce`` is on and the active skills do not allow it."""
-        if self.toolset is not None and not is_skill_tool(tool_def) and _CHILD.get() is None:
+        if self.toolset is not None and not is_skill_tool(tool_def) and _CHILD.get()[0] != ctx.run_id:
             refusal = self.toolset.conversation.explain_refusal(call.tool_name, args)
             if refusal:
                 raise ToolFailed(refusal)
@@ -162,7 +163,7 @@ class SkillToolset(AbstractToolset[Any]):
         return self
 
     async def describe_skills(self, _ctx: RunContext[Any]) -> InstructionPart | None:
-        """Return the listing of this step; it is static, since it stays the same from request to request."""
+        """Return the listing of this step as static instructions, which prompt caches keep."""
         return InstructionPart(self._turn.prompt) if self._turn.prompt else None
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
@@ -192,9 +193,10 @@ class SkillToolset(AbstractToolset[Any]):
     def add_save(self, ctx: RunContext[Any], response: ModelResponse) -> ModelResponse:
         """Return a response with the saved conversation in its metadata, or as it is when nothing has changed."""
         saved = self.conversation.save()
-        if saved == find_save(ctx.messages):
+        # The first response of a run always has it: hosts shorten the history, and what they keep must be enough.
+        if saved == find_save(ctx.messages) and ctx.run_step > 1:
             return response
-        return replace(response, metadata={**(response.metadata or {}), _SAVE_KEY: saved})
+        return with_save(response, saved)
 
     def _save(self, messages: list[ModelMessage]) -> None:
         """Put the saved conversation into the response that made a call, so that the history holds what it did."""
@@ -202,8 +204,7 @@ class SkillToolset(AbstractToolset[Any]):
         saved = self.conversation.save()
         if place is not None and saved != find_save(messages):
             # A new message in its place: the caller may still have the history from which this run began.
-            response = cast("ModelResponse", messages[place])
-            messages[place] = replace(response, metadata={**(response.metadata or {}), _SAVE_KEY: saved})
+            messages[place] = with_save(cast("ModelResponse", messages[place]), saved)
 
     async def _note_denials(self, messages: Sequence[ModelMessage]) -> None:
         """Tell the conversation which calls a person has denied: Pydantic AI answers those without calling the tool."""
@@ -212,6 +213,11 @@ class SkillToolset(AbstractToolset[Any]):
                 continue
             if part.tool_call_id in self.conversation.asked:
                 await self.conversation.acall(part.tool_name, call_id=part.tool_call_id, decision=False)
+
+
+def with_save(response: ModelResponse, saved: str) -> ModelResponse:
+    """Return a copy of a response with a saved conversation in its metadata."""
+    return replace(response, metadata={**(response.metadata or {}), _SAVE_KEY: saved})
 
 
 def find_save(messages: Sequence[ModelMessage]) -> str:
@@ -286,24 +292,25 @@ class AnyArguments:
 
 def find_child() -> ChildTask | None:
     """Return the child agent that makes the present call of a host's tool; ``None`` when the agent itself makes it."""
-    return _CHILD.get()
+    return _CHILD.get()[1]
 
 
 async def run_child(ctx: RunContext[Any], task: ChildTask) -> str:
     """Run a skill as a child agent of the run in ``ctx``; return its last text."""
+    tools = [ParentTools(ctx.tool_manager, task)] if ctx.tool_manager else []
     spans = [part for part in ctx.capabilities.values() if isinstance(part, Instrumentation)]
     child = Agent(
         await find_model(ctx, task.model),
         instructions=task.system,
         deps_type=type(ctx.deps),
-        toolsets=[ParentTools(ctx, task), SkillToolset(task.conversation)],
+        toolsets=[*tools, SkillToolset(task.conversation)],
         capabilities=[ParentApprovals(ctx), *spans],
     )
     result = await child.run(task.message, deps=ctx.deps, usage=ctx.usage, usage_limits=ctx.usage_limits)
     return result.output
 
 
-async def find_model(ctx: RunContext[Any], name: str) -> Model:
+async def find_model(ctx: RunContext[Any], name: str) -> Model | str:
     """Return the model that a skill names, if the agent or Pydantic AI knows it; the parent's model otherwise."""
     parent = cast("Model", ctx.model)
     if not name:
@@ -312,10 +319,12 @@ async def find_model(ctx: RunContext[Any], name: str) -> Model:
     try:
         if agent is not None and capability is not None and capability.has_resolve_model_id:
             known = await capability.resolve_model_id(ModelResolutionContext(agent=agent, deps=ctx.deps), model_id=name)
-            return known or infer_model(name)
-        return infer_model(name)
+            if known is not None:
+                return known
+        infer_model(name)
     except (UserError, ValueError, ImportError):  # a name of nobody's, or a provider without its key or package
         return parent
+    return name  # a run that makes its model from a name closes the model's connections
 
 
 class ParentTools(AbstractToolset[Any]):
@@ -324,8 +333,8 @@ class ParentTools(AbstractToolset[Any]):
     A call goes through the parent's run, so that the host's own hooks and questions apply to it.
     """
 
-    def __init__(self, parent: RunContext[Any], task: ChildTask) -> None:
-        self._manager = parent.tool_manager
+    def __init__(self, manager: ToolManager[Any], task: ChildTask) -> None:
+        self._manager = manager
         self._task = task
 
     @property
@@ -335,7 +344,7 @@ class ParentTools(AbstractToolset[Any]):
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """Return the tools that the child gets, whole or in part."""
-        tools = (self._manager.tools if self._manager else None) or {}
+        tools = self._manager.tools or {}
         return {
             name: make_tool(self, replace(tool.tool_def, kind="function"), ctx)
             for name, tool in tools.items()
@@ -348,10 +357,11 @@ class ParentTools(AbstractToolset[Any]):
         """Return what a tool of the host returns, or raise ``ToolFailed`` where the skill does not allow the call."""
         arguments = get_arguments(tool_args)
         refusal = self._task.explain_refusal(name, arguments)
-        if refusal or self._manager is None:
+        refusal = refusal or self._task.conversation.explain_refusal(name, arguments)
+        if refusal:
             raise ToolFailed(refusal)
         call = ToolCallPart(name, arguments, tool_call_id=ctx.tool_call_id or "")
-        token = _CHILD.set(self._task)
+        token = _CHILD.set((self._manager.ctx.run_id if self._manager.ctx else None, self._task))
         try:
             result = await self._manager.handle_call(call, wrap_validation_errors=False)
         except (ApprovalRequired, CallDeferred):

@@ -140,7 +140,12 @@ def load_scripted_model(path: str) -> ScriptedModel:
 
 def _parse_yaml(text: str) -> dict[str, Any]:
     limits = replace(DEFAULT_LIMITS, max_yaml_events=_MAX_YAML_EVENTS)
-    return dict(parse_typed_yaml(text, limits))
+    try:
+        return dict(parse_typed_yaml(text, limits))
+    except YamlError as error:
+        if error.code in {"empty-frontmatter", "yaml-not-a-mapping"}:  # YAML, but no mapping: parse_script says so
+            return {}
+        raise
 
 
 def parse_script(data: Any) -> list[ScriptedTurn]:  # noqa: ANN401 - any JSON

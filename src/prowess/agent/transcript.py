@@ -60,7 +60,9 @@ class Transcript:
     def create(cls, path: str) -> Self:
         """Begin a transcript in a new file; raise ``SourceError`` where there is a file already, or none can be."""
         try:
-            return cls(path, _lock(syscalls.create_file(path, 0o600), path))
+            descriptor = syscalls.create_file(path, 0o600)
+            lock_open_file(descriptor)  # nobody else can have it: the file is new
+            return cls(path, descriptor)
         except FileExistsError:
             message = "this file exists: --resume goes on in a transcript, and --transcript begins a new file"
             raise SourceError(message, path, "bad-transcript") from None
@@ -78,8 +80,10 @@ class Transcript:
             descriptor = syscalls.open_to_append(path)
         except OSError as error:
             raise SourceError(f"cannot read the transcript: {error.strerror}", path, "bad-transcript") from None
+        if not lock_open_file(descriptor):
+            os.close(descriptor)
+            raise BusyError("another run writes to this transcript", path)
         try:
-            _lock(descriptor, path)
             earlier = read_transcript(path)
             # A crash may have cut the last line: what follows begins on a line of its own.
             syscalls.write_all(descriptor, b"\n", path)
@@ -113,13 +117,6 @@ class Transcript:
         # One call for one line: a reader never sees half of two lines, whatever ends this process.
         line = json.dumps({"version": VERSION, **data}, ensure_ascii=True)
         syscalls.write_all(self._descriptor, line.encode() + b"\n", self.path)
-
-
-def _lock(descriptor: int, path: str) -> int:
-    if not lock_open_file(descriptor):
-        os.close(descriptor)
-        raise BusyError("another run writes to this transcript", path)
-    return descriptor
 
 
 def read_transcript(path: str) -> EarlierRun:

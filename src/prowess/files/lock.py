@@ -101,7 +101,7 @@ def lock_open_file(fd: int) -> bool:
 
     Where the system has no lock that leaves the file writable (Windows, some network file systems), nothing is locked.
     """
-    return fcntl is None or _flock(fd) not in _LOCK_TAKEN_ERRNOS
+    return os.name == "nt" or _flock(fd) not in _LOCK_TAKEN_ERRNOS
 
 
 def _lock_byte(fd: int) -> int:

@@ -44,14 +44,14 @@ def _take_lines(view: View, whole: str, data: dict[str, Any], limit: int) -> Too
     """Return the lines from an offset, as many as fit; a note at the end says where to go on."""
     taken = take_lines(whole, data["path"], data["offset"], limit, _max_bytes(view))
     view.session.note_read(data["skill"], data["path"], len(taken.shown))
-    return ToolResult(taken.shown, data={**data, "lines": taken.count, "total_lines": taken.total})
+    return ToolResult(taken.shown, data={**data, "lines": taken.line_count, "total_lines": taken.total})
 
 
 class LineRange(NamedTuple):
     """Lines of a file as a model gets them, how many they are, and how many the file has."""
 
     shown: str
-    count: int
+    line_count: int
     total: int
 
 

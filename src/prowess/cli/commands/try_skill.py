@@ -79,10 +79,7 @@ def _describe_result(skill: prowess.Skill, result: TaskResult) -> Iterator[Block
     scripts = ", ".join(f"{script} (exit status {status})" for _, script, status in result.scripts_run)
     counts = Counter(call.tool for call in result.calls)
     failures = Counter(call.tool for call in result.calls if call.is_error)
-    calls = ", ".join(
-        f"{tool} {count} times" + (f" ({failures[tool]} failed)" if failures[tool] else "")
-        for tool, count in counts.items()
-    )
+    calls = ", ".join(_describe_calls(tool, count, failures[tool]) for tool, count in counts.items())
     tokens = result.tokens
     cached = f" ({tokens.cached:,} of them cached)" if tokens.cached else ""
     cost = f"{tokens.sent:,} sent{cached}, {tokens.received:,} received, in {format_count(len(result.turns), 'turn')}"
@@ -94,3 +91,8 @@ def _describe_result(skill: prowess.Skill, result: TaskResult) -> Iterator[Block
         ("tokens", cost),
     ]
     yield Table(rows, indent=2)
+
+
+def _describe_calls(tool: str, count: int, failed: int) -> str:
+    often = {1: "once", 2: "twice"}.get(count, f"{count} times")
+    return f"{tool} {often}" + (f" ({failed} failed)" if failed else "")

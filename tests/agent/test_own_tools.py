@@ -1,0 +1,216 @@
+"""The agent's own tools: what they do in the working folder, what leads out of it, and who decides about a call."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+import prowess
+from prowess.agent.work_folder import WorkFolder
+from tests.adapters.skill_library import PIXEL
+from tests.agent.runs import Answering, Scene, call, script
+from tests.fake_models import Text, ToolCall, play, provide
+from tests.sandbox_support import require_sandbox
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def write_skill(scene: Scene, name: str, tools: str) -> None:
+    """Write a skill that approves tools."""
+    (scene.skills / name).mkdir()
+    text = f"---\nname: {name}\ndescription: Uses tools.\nallowed-tools: {tools}\n---\nUse them.\n"
+    (scene.skills / name / "SKILL.md").write_text(text)
+
+
+# -- what they do ------------------------------------------------------------------------------------------------------
+
+
+def test_file_is_written_read_in_ranges_and_replaced(scene: Scene) -> None:
+    person = Answering()
+    turns = (
+        call("Write", path="notes/a.txt", content="one\ntwo\nthree\n"),
+        call("Read", path="notes/a.txt", offset=1, limit=1),
+        call("Write", path="./notes//a.txt", content="one\n2\nthree\n"),
+        call("Read", path="notes"),
+        "Done.",
+    )
+    scene.run(script(*turns), person=person)
+    assert (scene.work / "notes/a.txt").read_text() == "one\n2\nthree\n"
+    contents = [detail["content"] for detail in scene.told("result")]
+    assert contents[0] == "Created notes/a.txt (14 bytes)."
+    assert contents[1] == "two\n\n[lines 1-1 of 3; go on with offset=2]"
+    assert contents[2] == "Replaced notes/a.txt (12 bytes)."
+    assert contents[3] == "a.txt"
+    assert "-two\n+2\n" in person.tools[2].preview
+    assert [request.subject for request in person.tools] == ["notes/a.txt"] * 3 + ["notes"]
+
+
+def test_replaced_file_keeps_its_permissions(tmp_path: Path) -> None:
+    (tmp_path / "run.sh").write_text("old")
+    (tmp_path / "run.sh").chmod(0o750)
+    WorkFolder(str(tmp_path)).write("run.sh", "new")
+    assert (tmp_path / "run.sh").stat().st_mode & 0o777 == 0o750
+
+
+def test_picture_is_shown_to_the_model(scene: Scene) -> None:
+    (scene.work / "a.png").write_bytes(PIXEL)
+    (scene.work / "b.bin").write_bytes(b"\xff\xfe\x00")
+    with provide(play(ToolCall("Read", {"path": "a.png"}), ToolCall("Read", {"path": "b.bin"}), Text("Seen."))) as p:
+        from prowess.agent.models import make_model  # noqa: PLC0415 - only here
+
+        result = scene.run(make_model("tiny", f"{p.url}/v1"), person=Answering())
+    assert "image/png" in str(p.requests[1].body)
+    assert [record.is_error for record in result.calls] == [False, True]
+    assert "is not text" in scene.results["Read"]
+
+
+def test_command_runs_in_the_sandbox_and_sees_only_the_folder(scene: Scene) -> None:
+    require_sandbox()
+    (scene.base / "secret").write_text("hidden")
+    command = f"echo made > made.txt; cat {scene.base}/secret; cat ../secret; exit 3"
+    result = scene.run(script(call("Bash", command=command), "Done."), person=Answering())
+    assert (scene.work / "made.txt").read_text() == "made\n"
+    shown = scene.results["Bash"]
+    assert "exit status 3" in shown
+    assert "hidden" not in shown
+    assert result.calls[0].is_error
+
+
+def test_command_has_no_secrets_of_the_environment(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    require_sandbox()
+    monkeypatch.setenv("OPENAI_API_KEY", "very-secret")
+    scene.run(script(call("Bash", command="env"), "Done."), person=Answering())
+    assert "very-secret" not in scene.results["Bash"]
+
+
+# -- paths that lead out -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path", ["../outside.txt", "/etc/passwd", "a/../../outside.txt", "~/x", "link.txt", "folder/in.txt", "x\0y"]
+)
+@pytest.mark.parametrize("tool", ["Read", "Write"])
+def test_no_path_and_no_link_leads_out_of_the_working_folder(scene: Scene, tool: str, path: str) -> None:
+    outside = scene.base / "outside.txt"
+    outside.write_text("outside")
+    (scene.work / "link.txt").symlink_to(outside)
+    (scene.base / "other").mkdir()
+    (scene.base / "other/in.txt").write_text("outside")
+    (scene.work / "folder").symlink_to(scene.base / "other")
+    person = Answering("always")
+    result = scene.run(script(call(tool, path=path, content="changed"), "Done."), person=person)
+    assert result.calls[0].is_error
+    assert "outside-folder" in result.calls[0].content or "working folder" in result.calls[0].content
+    assert person.tools == []  # nobody is asked about what cannot be done
+    assert outside.read_text() == (scene.base / "other/in.txt").read_text() == "outside"
+
+
+def test_absolute_path_below_the_folder_is_the_file_in_it(tmp_path: Path) -> None:
+    folder = WorkFolder(str(tmp_path))
+    assert folder.resolve(f"{tmp_path}/a/b.txt") == "a/b.txt"
+    assert folder.resolve("/prowess/work/a.txt") == "a.txt"  # its name inside of one kind of sandbox
+    assert folder.resolve(".") == folder.resolve(str(tmp_path)) == ""
+    with pytest.raises(prowess.PathTraversalError):
+        folder.resolve(f"{tmp_path}-beside/a.txt")
+
+
+def test_special_files_and_folders_are_not_written(tmp_path: Path) -> None:
+    folder = WorkFolder(str(tmp_path))
+    (tmp_path / "sub").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    for path in ("sub", "pipe", "."):
+        with pytest.raises(prowess.SkillError):
+            folder.write(path, "x")
+    with pytest.raises(prowess.ResourceError):
+        folder.read("pipe", 0, 10)
+    with pytest.raises(prowess.ResourceNotFoundError):
+        folder.read("missing", 0, 10)
+
+
+# -- who decides -------------------------------------------------------------------------------------------------------
+
+
+def test_each_call_is_asked_until_a_person_says_always(scene: Scene) -> None:
+    (scene.work / "a.txt").write_text("a")
+    reads = (call("Read", path="a.txt"), call("Read", path="a.txt"), call("Write", path="a.txt", content="b"), "Done.")
+    once = Answering("once")
+    scene.run(script(*reads), person=once)
+    assert [request.tool for request in once.tools] == ["Read", "Read", "Write"]
+    always = Answering("always")
+    scene.run(script(*reads), person=always)
+    assert [request.tool for request in always.tools] == ["Read", "Write"]
+    no = Answering("no")
+    result = scene.run(script(*reads), person=no)
+    assert all(record.is_error for record in result.calls)
+    assert "said no" in result.calls[0].content
+
+
+def test_always_covers_the_same_command_and_no_other(scene: Scene) -> None:
+    person = Answering("always")
+    turns = (call("Bash", command="true"), call("Bash", command="true"), call("Bash", command="echo x"), "Done.")
+    scene.run(script(*turns), person=person, sandbox="none")
+    assert [request.subject for request in person.tools] == ["true", "echo x"]
+
+
+def test_active_skill_approves_its_tools_and_no_others(scene: Scene) -> None:
+    write_skill(scene, "tidy", "Bash(echo:*) Write(out/*)")
+    turns = (
+        call("Bash", command="echo early"),
+        call("load_skill", name="tidy"),
+        call("Bash", command="echo hello"),
+        call("Bash", command="echo hello; true"),
+        call("Write", path="out/a.txt", content="x"),
+        call("Write", path="in/a.txt", content="x"),
+        "Done.",
+    )
+    person = Answering("no")
+    scene.run(script(*turns), person=person, sandbox="none")
+    assert [request.subject for request in person.tools] == ["echo early", "echo hello; true", "in/a.txt"]
+    assert (scene.work / "out/a.txt").exists()
+
+
+def test_hidden_files_are_asked_about_although_a_skill_approves(scene: Scene) -> None:
+    write_skill(scene, "tidy", "Write")
+    turns = (
+        call("load_skill", name="tidy"),
+        call("Write", path=".git/hooks/pre-commit", content="x"),
+        call("Write", path="a.txt", content="x"),
+        "Done.",
+    )
+    person = Answering("no")
+    scene.run(script(*turns), person=person)
+    assert [request.subject for request in person.tools] == [".git/hooks/pre-commit"]
+    assert not (scene.work / ".git").exists()
+
+
+def test_tool_beyond_the_ceiling_is_not_offered_and_not_run(scene: Scene) -> None:
+    write_skill(scene, "tidy", "Bash Write")
+    turns = (
+        call("load_skill", name="tidy"),
+        call("Write", path="a.txt", content="x"),
+        call("Bash", command="git status; rm -rf ."),
+        call("Bash", command="ls"),
+        "Done.",
+    )
+    person = Answering("always")
+    result = scene.run(script(*turns), person=person, tools=("Read", "Bash(git:*)"))
+    assert [record.is_error for record in result.calls] == [False, True, True, True]
+    assert person.tools == []
+    assert not (scene.work / "a.txt").exists()
+    assert "--tools" in scene.results["Bash"]
+    with provide(play(Text("ok"))) as provider:
+        from prowess.agent.models import make_model  # noqa: PLC0415 - only here
+
+        scene.run(make_model("tiny", f"{provider.url}/v1"), tools=("Read",))
+    assert "Read" in provider.requests[0].tools
+    assert not {"Write", "Bash"} & set(provider.requests[0].tools)
+
+
+def test_pre_approval_is_within_the_ceiling(scene: Scene) -> None:
+    write_skill(scene, "tidy", "Bash")
+    turns = (call("load_skill", name="tidy"), call("Bash", command="echo x"), call("Bash", command="date"), "Done.")
+    result = scene.run(script(*turns), tools=("Bash(echo:*)",), sandbox="none")
+    assert [record.is_error for record in result.calls] == [False, False, True]

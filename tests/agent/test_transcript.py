@@ -1,0 +1,165 @@
+"""The transcript: written as it happens, of its owner alone, whole after any end, and a run goes on from it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+import prowess
+from prowess.agent.models import make_model
+from prowess.agent.task_run import TaskOptions, run_task
+from prowess.agent.transcript import Transcript, read_transcript
+from tests.agent.runs import Answering, Scene, call, script
+from tests.fake_models import Slow, Text, ToolCall, play, provide
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "run.jsonl")
+
+
+def lines_of(path: str) -> list[dict[str, object]]:
+    with open(path, encoding="utf-8") as file:  # noqa: PTH123 - a path as text
+        return [json.loads(line) for line in file if line.strip()]
+
+
+def test_transcript_is_its_owners_alone_and_each_line_is_json(scene: Scene, path: str) -> None:
+    with Transcript.create(path) as transcript:
+        scene.run(script(call("load_skill", name="greet"), "Hello."), "say hello", transcript=transcript)
+    with open(path, "rb") as file:  # noqa: PTH123 - a path as text
+        assert stat.S_IMODE(os.fstat(file.fileno()).st_mode) == 0o600
+    lines = lines_of(path)
+    assert {line["version"] for line in lines} == {1}
+    assert (lines[0]["event"], lines[-1]["event"]) == ("start", "end")
+    assert "text" not in {line["event"] for line in lines}
+    assert len(read_transcript(path).messages) == 4
+
+
+def test_lines_are_there_before_the_run_has_ended(scene: Scene, path: str) -> None:
+    seen: list[int] = []
+    with Transcript.create(path) as transcript:
+        original = transcript.write_event
+
+        def count(event: object) -> None:
+            seen.append(len(lines_of(path)))
+            original(event)  # type: ignore[arg-type]
+
+        transcript.write_event = count  # type: ignore[method-assign]
+        scene.run(script(call("load_skill", name="greet"), "Hello."), transcript=transcript)
+    assert seen == sorted(seen)
+    assert seen[-1] > seen[0]
+
+
+def test_run_goes_on_with_its_messages_and_its_active_skills(scene: Scene, path: str) -> None:
+    with Transcript.create(path) as transcript:
+        first = scene.run(script(call("load_skill", name="careful"), "Ready."), transcript=transcript)
+    transcript, earlier = Transcript.resume(path)
+    assert earlier.is_finished
+    with transcript, provide(play(Text("Still here."))) as provider:
+        result = scene.run(make_model("tiny", f"{provider.url}/v1"), "and now?", transcript=transcript, earlier=earlier)
+    assert result.text == "Still here."
+    (request,) = provider.requests
+    assert "Ready." in request.text
+    assert request.said == "and now?"
+    assert "unload_skill" in request.tools  # the skill is still active
+    assert len(read_transcript(path).messages) == len(first.messages) + 2
+    assert read_transcript(path).key == earlier.key
+
+
+def test_results_of_a_run_that_was_killed_are_not_lost_and_no_call_is_made_twice(scene: Scene, path: str) -> None:
+    model = script(call("Write", path="a.txt", content="first"), "Done.")
+    with Transcript.create(path) as transcript:
+        scene.run(model, person=Answering(), transcript=transcript)
+    # As if the process had been killed after the call, before the model was asked again, in the middle of a line.
+    kept = []
+    for line in lines_of(path):
+        kept.append(json.dumps(line))
+        if line["event"] == "result":
+            break
+    with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - a path as text
+        file.write("\n".join(kept) + '\n{"version": 1, "event": "mess')
+    transcript, earlier = Transcript.resume(path)
+    assert not earlier.is_finished
+    (scene.work / "a.txt").write_text("changed since")
+    with transcript, provide(play(Text("I go on."))) as provider:
+        result = scene.run(make_model("tiny", f"{provider.url}/v1"), "", transcript=transcript, earlier=earlier)
+    assert result.text == "I go on."
+    assert any("Created a.txt" in text for text in provider.requests[0].results)
+    assert "interrupted" in provider.requests[0].said
+    assert (scene.work / "a.txt").read_text() == "changed since"
+
+
+@pytest.mark.parametrize("events", [2, 4])
+def test_run_goes_on_after_it_was_cancelled_in_the_middle_of_an_answer(scene: Scene, path: str, events: int) -> None:
+    move = ToolCall("Write", {"path": "a.txt", "content": "x" * 50}) if events == 4 else Text("one two three four")
+    with provide(play(Slow(move, events=events), Text("Done."))) as provider:
+        model = make_model("tiny", f"{provider.url}/v1")
+
+        async def cancel_when_asked() -> None:
+            with Transcript.create(path) as transcript:
+                options = TaskOptions(str(scene.work), person=Answering())
+                running = asyncio.create_task(
+                    run_task("x", prowess.scan(scene.skills), model, options, transcript=transcript)
+                )
+                await asyncio.to_thread(provider.asked.wait, 30)
+                running.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await running
+
+        asyncio.run(cancel_when_asked())
+        assert lines_of(path)[-1]["status"] == "interrupted"
+        transcript, earlier = Transcript.resume(path)
+        with transcript:
+            result = scene.run(model, "", transcript=transcript, earlier=earlier, person=Answering())
+    assert (result.status, result.text) == ("done", "Done.")
+    assert not (scene.work / "a.txt").exists()
+
+
+def test_existing_file_is_not_overwritten(path: str) -> None:
+    with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - a path as text
+        file.write("mine")
+    with pytest.raises(prowess.SourceError) as caught:
+        Transcript.create(path)
+    assert caught.value.code == "bad-transcript"
+
+
+@pytest.mark.parametrize(
+    "content", ["", "mine\n", '{"version": 1}\n', '{"version": 2, "event": "start", "key": "x"}\n']
+)
+def test_file_that_is_no_transcript_is_refused(path: str, content: str) -> None:
+    with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - a path as text
+        file.write(content)
+    with pytest.raises(prowess.SourceError) as caught:
+        Transcript.resume(path)
+    assert caught.value.code == "bad-transcript"
+
+
+def test_messages_that_cannot_be_read_are_an_error(path: str) -> None:
+    rows: list[dict[str, object]] = [
+        {"event": "start", "key": "k", "folder": "/"},
+        {"event": "message", "place": 0, "message": {"kind": "odd"}},
+    ]
+    with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - a path as text
+        file.writelines(json.dumps({"version": 1, **row}) + "\n" for row in rows)
+    with pytest.raises(prowess.SourceError, match="cannot be read"):
+        Transcript.resume(path)
+
+
+def test_transcript_that_others_may_write_is_refused(scene: Scene, path: str) -> None:
+    with Transcript.create(path) as transcript:
+        scene.run(script("Hello."), transcript=transcript)
+    Path(path).chmod(0o666)
+    with pytest.raises(prowess.SourceError, match="others may write"):
+        Transcript.resume(path)
+
+
+def test_two_runs_do_not_write_to_one_transcript(scene: Scene, path: str) -> None:
+    with Transcript.create(path) as transcript:
+        scene.run(script("Hello."), transcript=transcript)
+        with pytest.raises(prowess.BusyError):
+            Transcript.resume(path)
