@@ -111,13 +111,15 @@ def test_one_line_gives_an_agent_skills(library: Path) -> None:
 
 def test_listing_is_in_the_system_text_once_and_stays_the_same(library: Path) -> None:
     model = ScriptedModel(load("greet"), "One.", load("picture"), "Two.")
-    agent = Agent(model.model, instructions="Be kind.", capabilities=[Skills(library)])
+    days = iter(("Monday", "Monday", "Tuesday", "Tuesday"))
+    agent = Agent(model.model, instructions=["Be kind.", lambda: next(days)], capabilities=[Skills(library)])
     first = agent.run_sync("hello")
     agent.run_sync("and now?", message_history=first.all_messages())
-    texts = {model.system(number) for number in range(4)}
-    assert len(texts) == 1
+    texts = {model.system(number).partition("</available_skills>")[0] for number in range(4)}
+    assert len(texts) == 1  # it stands before what changes, so that prompt caches keep it
     assert texts.pop().count("Greets people") == 1
-    assert all("Greets people" not in str(message.parts) for message in model.requests[-1][0][:1])
+    assert all(model.system(number).count("Greets people") == 1 for number in range(4))
+    assert all("Greets people" not in str(message.parts) for message in model.requests[-1][0])
 
 
 def test_each_conversation_has_its_own_session(library: Path) -> None:
@@ -413,6 +415,7 @@ def test_fork_runs_as_a_child_agent(library: Path) -> None:
     assert child.offered(0)[0] == "look_up"
     assert "delete_all" not in child.offered(0)
     assert "run_skill" not in child.offered(0)
+    assert child.system(0).count("Greets people") == 1
     assert child.result() == "moon is a fact"
     assert "moon is a fact" not in str(result.all_messages())
     assert result.usage.requests == 4
