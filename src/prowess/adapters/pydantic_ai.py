@@ -101,7 +101,7 @@ class Skills(SkillsAdapter, AbstractCapability[Any]):
     async def wrap_run(
         self, ctx: RunContext[Any], *, handler: Callable[[], Awaitable[AgentRunResult[Any]]]
     ) -> AgentRunResult[Any]:
-        """Run the agent. If another run has begun from the same messages and goes on, this one has its own session."""
+        """Run the agent. While another run of this conversation goes on, the session comes from the messages alone."""
         toolset, saved = self.toolset, find_save(ctx.messages)
         if toolset is None:
             return await handler()
