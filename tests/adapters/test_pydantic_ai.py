@@ -698,5 +698,6 @@ def test_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(model.requests) == len(steps)
     calls = [("Bash", {"command": "git log"}), ("Bash", {"command": "rm -r ."})]
     model = ScriptedModel(load("release-notes"), calls)
-    asked = names["asking"].run_sync("notes", model=model.model, output_type=[str, DeferredToolRequests]).output
+    run = names["asking"].run("notes", model=model.model, output_type=[str, DeferredToolRequests])
+    asked = asyncio.run(run).output  # the page has ended the loop that run_sync would take
     assert [call.args_as_dict() for call in asked.approvals] == [{"command": "rm -r ."}]
