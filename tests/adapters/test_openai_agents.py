@@ -40,8 +40,13 @@ from agents import (  # noqa: E402 - after the check
     function_tool,
     set_trace_processors,
 )
+from agents.mcp import MCPServer  # noqa: E402
+from agents.models.chatcmpl_converter import Converter  # noqa: E402
+from agents.models.openai_responses import OpenAIResponsesModel  # noqa: E402
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call  # noqa: E402
-from openai import NotFoundError  # noqa: E402
+from mcp.types import CallToolResult, TextContent  # noqa: E402
+from mcp.types import Tool as McpTool  # noqa: E402
+from openai import AsyncOpenAI, NotFoundError  # noqa: E402
 
 from examples.frameworks import openai_agents as example  # noqa: E402
 from prowess.adapters.openai_agents import Skills, trace_events  # noqa: E402
@@ -348,13 +353,17 @@ def test_cleared_session_is_a_new_conversation(open_store: OpenStore, library: P
 
 
 def test_stored_items_can_be_used_without_skills(open_store: OpenStore, library: Path) -> None:
-    """The state is in ``provider_data``, which the SDK removes before it sends an item to OpenAI."""
+    """The state is in ``provider_data``, which no API of OpenAI gets."""
     model, store = script(call("load_skill", name="greet"), say()), open_store("ann")
     skills = Skills(library)
     run(skills.attach(make_agent(model)), session=skills.bind_session(store))
-    marked = [item for item in asyncio.run(store.get_items()) if "prowess" in str(item)]
-    assert marked
-    assert all("prowess" not in str({**item, "provider_data": None}) for item in marked)
+    items = asyncio.run(store.get_items())
+    assert "prowess:Assistant" in str(items)
+    assert "prowess:Assistant" not in str(Converter.items_to_messages(items))
+    client = AsyncOpenAI(api_key="none", base_url="http://localhost")
+    sent = OpenAIResponsesModel("gpt-5", client)._remove_openai_responses_api_incompatible_fields(items)  # noqa: SLF001 - there is no other way to see what would be sent
+    assert len(sent) == len(items)
+    assert "prowess:Assistant" not in str(sent)
 
 
 # -- tools -------------------------------------------------------------------------------------------------------------
@@ -462,6 +471,20 @@ def test_approval_shows_the_request_and_resuming_runs_it(library: Path, tmp_path
     assert "2 words" in outputs(result)[-1]
     assert result.final_output == "Two."
     assert active(skills, result) == ("greet",)
+
+
+def test_run_that_lost_its_session_leaves_the_stored_state_as_it_is(
+    open_store: OpenStore, library: Path, tmp_path: Path
+) -> None:
+    model = script(call("load_skill", "call-0", name="greet"), call("run_skill_script", **COUNT), say(), say())
+    skills, agent, _ = make_counting(library, tmp_path, model)
+    session = skills.bind_session(open_store("ann"))
+    text = run(agent, session=session, context={"own": 1}).to_state().to_string()
+    state = asyncio.run(RunState.from_string(agent, text))
+    state.approve(state.get_interruptions()[0])
+    result = run(agent, state, session=session)
+    assert "nothing was done" in outputs(result)[-1]
+    assert active(skills, run(agent, session=session)) == ("greet",)
 
 
 @pytest.mark.parametrize("is_named", [True, False])
@@ -729,6 +752,32 @@ def test_enforce_refuses_tools_outside_of_the_list(library: Path, enforce: bool)
     assert "web_search" in [tool.name for tool in model.calls[0].tools]
     assert ("web_search" in [tool.name for tool in model.calls[-1].tools]) is not enforce
     assert delete.tool_input_guardrails is None
+
+
+class Clerk(MCPServer):
+    """A server in this process with one tool."""
+
+    name = "clerk"
+
+    async def connect(self) -> None: ...
+    async def cleanup(self) -> None: ...
+
+    async def list_tools(self, *_: object) -> list[McpTool]:
+        return [McpTool(name="file_away", input_schema={"type": "object", "properties": {}})]
+
+    async def call_tool(self, *_: object, **__: object) -> CallToolResult:
+        return CallToolResult(content=[TextContent(text="filed")])
+
+    async def list_prompts(self, *_: object) -> None: ...
+    async def get_prompt(self, *_: object) -> None: ...
+
+
+def test_enforce_holds_for_the_tools_of_mcp_servers(library: Path) -> None:
+    steps = [call("file_away", "call-0"), call("load_skill", name="careful"), call("file_away", "call-2"), say()]
+    agent = make_agent(script(*steps), mcp_servers=[Clerk()])
+    before, _, after = outputs(run(Skills(library, enforce=True).attach(agent)))
+    assert "filed" in str(before)
+    assert "not in the allowed-tools" in after
 
 
 def test_pictures_are_content_parts(library: Path) -> None:

@@ -76,6 +76,7 @@ class Skills(SkillsAdapter):
 
     def _init_framework(self) -> None:
         self._name = ""
+        self._slot = f"prowess_{token_hex(8)}"
         trust = self.conversations.begin().session.trust
         self._asks = trust is not None and trust.policy == "defer"
         self._turns: WeakKeyDictionary[RunContextWrapper[Any], Turn] = WeakKeyDictionary()
@@ -132,9 +133,8 @@ class Skills(SkillsAdapter):
         has saved, or a new one.
         """
         # All context objects of one run share its usage, and a RunState has a copy of it. Attributes stay with a copy.
-        slot = f"prowess_{id(self)}"
-        if slot in vars(ctx.usage):
-            return vars(ctx.usage)[slot]
+        if self._slot in vars(ctx.usage):
+            return vars(ctx.usage)[self._slot]
         context = ctx.context
         saved = _read_entry(entry or (context.get(self.entry_name) if isinstance(context, Mapping) else None))
         if name_conversation is not None:
@@ -152,7 +152,7 @@ class Skills(SkillsAdapter):
             # The program may give the same context to the runs of several users: nothing of one user is kept there.
             context = None
         run = SkillRun(conversation, context if isinstance(context, MutableMapping) else None)
-        vars(ctx.usage)[slot] = run
+        vars(ctx.usage)[self._slot] = run
         return run
 
     def save_run(self, run: SkillRun) -> dict[str, str]:
@@ -322,17 +322,16 @@ class SkillSession:
         return [self._strip_item(item) for item in items]
 
     async def add_items(self, items: list[Any], *, wrapper: RunContextWrapper[Any] | None = None) -> None:
-        """Add items, the last of them with the state of the conversation."""
+        """Add items, the last one that can have it with the state of the conversation."""
         items = list(items)
-        # A reasoning item with provider_data counts as one of another provider, and would not be sent to OpenAI.
-        places = [index for index, item in enumerate(items) if item.get("type") != "reasoning"]
-        if wrapper is not None and places and self._is_stored:
-            entry = self._skills.save_run(self._skills.open_run(wrapper))
+        run = None if wrapper is None else self._skills.open_run(wrapper)
+        # Where nobody uses skills any more, the SDK takes these two for messages and thoughts of another provider.
+        places = [index for index, item in enumerate(items) if item.get("type") not in {None, "reasoning"}]
+        # A conversation without a key is not that of this session: its run came back without knowing the session.
+        if run is not None and run.conversation.key and places and self._is_stored:
             item = items[places[-1]]
-            items[places[-1]] = {
-                **item,
-                "provider_data": {**(item.get("provider_data") or {}), self._skills.entry_name: entry},
-            }
+            data = {**(item.get("provider_data") or {}), self._skills.entry_name: self._skills.save_run(run)}
+            items[places[-1]] = {**item, "provider_data": data}
         await self._session.add_items(items)
 
     async def pop_item(self, *, wrapper: RunContextWrapper[Any] | None = None) -> Any:  # noqa: ANN401 - an item of the SDK
