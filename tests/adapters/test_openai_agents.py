@@ -884,12 +884,12 @@ def test_example_runs(library: Path) -> None:
     require_sandbox()
     asked: list[str] = []
 
-    def decide(request: object) -> bool:
-        asked.append(str(request))
-        return True
+    def answer_yes(question: str) -> str:
+        asked.append(question)
+        return "yes"
 
     model = script(call("load_skill", name="count-words"), call("run_skill_script", "call-2", **COUNT), say("Two."))
-    answer = asyncio.run(example.main(model, library, decide))
+    answer = asyncio.run(example.main(model, library, answer_yes))
     assert answer == "Two."
     assert "scripts/count.py one two" in asked[0]
     assert "2 words" in str(model.calls[-1].input)
