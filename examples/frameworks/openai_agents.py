@@ -1,6 +1,7 @@
 """An agent of the OpenAI Agents SDK with skills; a person decides on the terminal what may run.
 
-Run it in the root of the repository: ``python -m examples.frameworks.openai_agents``. The model is OpenAI's: set OPENAI_API_KEY.
+Run it in the root of the repository: ``python -m examples.frameworks.openai_agents``.
+The model is OpenAI's: set OPENAI_API_KEY.
 """
 
 import asyncio

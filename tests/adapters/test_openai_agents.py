@@ -597,6 +597,24 @@ def test_granted_skill_runs_once_and_interrupts_nothing(library: Path, tmp_path:
     assert events.count("ran") == 1
 
 
+def test_looking_at_a_request_runs_nothing(library: Path, tmp_path: Path) -> None:
+    """Also where the skill is granted, and the call itself would run at once."""
+    marker = tmp_path / "this-ran"
+    code = f"open({str(marker)!r}, 'w').close()\n"
+    (library / "count-words/scripts/count.py").write_text(code, encoding="utf-8")
+    trust = prowess.Trust(tmp_path / "trust.json", policy="defer")
+    trust.grant(prowess.scan(library)["count-words"])
+    skills = Skills(library, trust=trust, scripts=prowess.Scripts(sandbox="none"))
+    request = skills.conversations.find_request("run_skill_script", COUNT)
+    assert request is not None
+    assert request.script == "scripts/count.py"
+    assert not marker.exists()
+    assert skills.conversations.find_request("load_skill", {"name": "greet"}) is None
+    assert Skills(library).conversations.find_request("run_skill_script", COUNT) is None
+    skills.conversations.begin().call("run_skill_script", COUNT)
+    assert marker.exists()  # the call itself does run
+
+
 # -- child agents ------------------------------------------------------------------------------------------------------
 
 
@@ -669,12 +687,28 @@ def test_child_may_call_only_the_part_of_a_tool_that_its_skill_allows(library: P
 
 
 def test_script_in_a_child_waits_for_nobody_and_does_not_run(library: Path, tmp_path: Path) -> None:
-    child = script(call("run_skill_script", **COUNT), say("I could not count."))
+    # The second call has the id of the first, as some models number their calls anew in each answer.
+    child = script(call("run_skill_script", **COUNT), call("run_skill_script", **COUNT), say("I could not count."))
     model = script(call("run_skill", name="review", task="Tea."), say())
     _, agent, _ = make_counting(library, tmp_path, model)
     result = run(agent, run_config=RunConfig(model_provider=Models(child)))
     assert result.interruptions == []
     assert "nothing was done" in child.calls[1].input[-1]["output"]
+    assert "words" not in str(child.calls[-1].input[-1]["output"]).replace("count-words", "")
+
+
+def test_child_whose_tool_needs_approval_says_so(library: Path) -> None:
+    @function_tool(name_override="look_up", needs_approval=True)
+    def ask_first(word: str) -> str:
+        """Look a word up."""
+        raise AssertionError(word)
+
+    child = script(call("look_up", word="tea"))
+    model = script(call("run_skill", name="review", task="Tea."), say("Sorry."))
+    agent = Skills(library).attach(make_agent(model, tools=[ask_first]))
+    result = run(agent, run_config=RunConfig(model_provider=Models(child)))
+    assert "it needs a person's approval of look_up" in outputs(result)[0]
+    assert result.final_output == "Sorry."
 
 
 def test_failure_of_a_child_is_a_result(library: Path) -> None:

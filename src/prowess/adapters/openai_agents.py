@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 from prowess.adapters.core import Conversation, SkillsAdapter, aturn, get_media, require_package
 from prowess.arguments import check_callable, check_instance, raise_bad_argument
+from prowess.errors import SkillError
 from prowess.tools.media import PDF_TYPE
 
 require_package("agents", "openai-agents>=0.24")
@@ -40,7 +41,7 @@ from openai import APIStatusError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from agents import Session, Tool, ToolApprovalItem, ToolInputGuardrailData
+    from agents import RunResult, Session, Tool, ToolApprovalItem, ToolInputGuardrailData
     from agents.tool_context import ToolContext
 
     from prowess.adapters.core import ChildTask, Turn
@@ -211,8 +212,9 @@ class Skills(SkillsAdapter):
         run, call_id = open_run(ctx), ctx.tool_call_id
         result = run.results.pop(_call_key(name, call_id, arguments), None)
         if result is None:
-            # The SDK makes a call that waited for a person only when the person has said yes.
-            decision = True if call_id in run.conversation.asked else None
+            # A call of a child agent waits for nobody: there, and in general, only the yes that the SDK knows counts.
+            is_approved = call_id in run.conversation.asked and ctx.is_tool_approved(name, call_id) is True
+            decision = True if is_approved else None
             result = await run.conversation.acall(name, arguments, call_id=call_id, decision=decision)
             if result.pending is not None and decision is None and self._asks:
                 logging.getLogger("prowess").warning(_NOT_SHOWN, name)
@@ -242,13 +244,13 @@ class Skills(SkillsAdapter):
         if model is not None:
             try:
                 # The model of the run's configuration would count more than that of the child.
-                result = await run(child.clone(model=model), run_config=replace(config, model=None), hooks=watch)
-                return str(result.final_output)
+                named = child.clone(model=model)
+                return read_answer(await run(named, run_config=replace(config, model=None), hooks=watch))
             except APIStatusError as error:
                 if watch.has_answer or not is_unknown_model(error):
                     raise
-        result = await run(child.clone(model=parent.model, model_settings=parent.model_settings), run_config=config)
-        return str(result.final_output)
+        alike = child.clone(model=parent.model, model_settings=parent.model_settings)
+        return read_answer(await run(alike, run_config=config))
 
 
 _NOT_SHOWN = (
@@ -392,6 +394,14 @@ def guard_tools(tools: Iterable[Tool], explain_refusal: ExplainRefusal) -> list[
         elif not explain_refusal(tool.name, None):
             guarded.append(tool)
     return guarded
+
+
+def read_answer(result: RunResult) -> str:
+    """Return the final text of a child agent; raise ``SkillError`` when a call of it waits for a person."""
+    if result.interruptions:
+        tools = ", ".join(sorted({str(item.name) for item in result.interruptions}))
+        raise SkillError(f"it needs a person's approval of {tools}, and nobody can be asked in a sub-agent")
+    return str(result.final_output)
 
 
 def find_model(config: RunConfig, name: str) -> object:
