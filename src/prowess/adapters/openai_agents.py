@@ -212,11 +212,11 @@ class Skills(SkillsAdapter):
         run, call_id = open_run(ctx), ctx.tool_call_id
         result = run.results.pop(_call_key(name, call_id, arguments), None)
         if result is None:
-            # A call of a child agent waits for nobody: there, and in general, only the yes that the SDK knows counts.
-            is_approved = call_id in run.conversation.asked and ctx.is_tool_approved(name, call_id) is True
-            decision = True if is_approved else None
+            # Only a yes that the SDK knows counts. In a child agent nobody is asked, and calls wait there all the same.
+            is_approved = ctx.is_tool_approved(name, call_id) is True
+            decision = True if is_approved and call_id in run.conversation.asked else None
             result = await run.conversation.acall(name, arguments, call_id=call_id, decision=decision)
-            if result.pending is not None and decision is None and self._asks:
+            if result.pending is not None and is_approved and decision is None:
                 logging.getLogger("prowess").warning(_NOT_SHOWN, name)
         result = await run.conversation.arun_fork(name, result, partial(self._run_child, ctx))
         self.save_run(run)
