@@ -25,7 +25,7 @@ framework = pytest.importorskip(
     "agents.testing", reason="NOT TESTED: openai-agents is not installed; make test-adapters installs it"
 )
 
-from agents import (
+from agents import (  # noqa: E402 - after the check
     Agent,
     ModelProvider,
     OpenAIConversationsSession,
@@ -40,11 +40,17 @@ from agents import (
     function_tool,
     set_trace_processors,
 )
-from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
-from openai import NotFoundError
+from agents.mcp import MCPServer  # noqa: E402
+from agents.models.chatcmpl_converter import Converter  # noqa: E402
+from agents.models.openai_responses import OpenAIResponsesModel  # noqa: E402
+from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call  # noqa: E402
+from agents.tool_context import ToolContext  # noqa: E402
+from mcp.types import CallToolResult, TextContent  # noqa: E402
+from mcp.types import Tool as McpTool  # noqa: E402
+from openai import AsyncOpenAI, NotFoundError  # noqa: E402
 
-from examples.frameworks import openai_agents as example
-from prowess.adapters.openai_agents import Skills, trace_events
+from examples.frameworks import openai_agents as example  # noqa: E402
+from prowess.adapters.openai_agents import Skills, trace_events  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -348,13 +354,17 @@ def test_cleared_session_is_a_new_conversation(open_store: OpenStore, library: P
 
 
 def test_stored_items_can_be_used_without_skills(open_store: OpenStore, library: Path) -> None:
-    """The state is in ``provider_data``, which the SDK removes before it sends an item to OpenAI."""
+    """The state is in ``provider_data``, which no API of OpenAI gets."""
     model, store = script(call("load_skill", name="greet"), say()), open_store("ann")
     skills = Skills(library)
     run(skills.attach(make_agent(model)), session=skills.bind_session(store))
-    marked = [item for item in asyncio.run(store.get_items()) if "prowess" in str(item)]
-    assert marked
-    assert all("prowess" not in str({**item, "provider_data": None}) for item in marked)
+    items = asyncio.run(store.get_items())
+    assert "prowess:Assistant" in str(items)
+    assert "prowess:Assistant" not in str(Converter.items_to_messages(items))
+    client = AsyncOpenAI(api_key="none", base_url="http://localhost")
+    sent = OpenAIResponsesModel("gpt-5", client)._remove_openai_responses_api_incompatible_fields(items)  # noqa: SLF001 - there is no other way to see what would be sent
+    assert len(sent) == len(items)
+    assert "prowess:Assistant" not in str(sent)
 
 
 # -- tools -------------------------------------------------------------------------------------------------------------
@@ -462,6 +472,20 @@ def test_approval_shows_the_request_and_resuming_runs_it(library: Path, tmp_path
     assert "2 words" in outputs(result)[-1]
     assert result.final_output == "Two."
     assert active(skills, result) == ("greet",)
+
+
+def test_run_that_lost_its_session_leaves_the_stored_state_as_it_is(
+    open_store: OpenStore, library: Path, tmp_path: Path
+) -> None:
+    model = script(call("load_skill", "call-0", name="greet"), call("run_skill_script", **COUNT), say(), say())
+    skills, agent, _ = make_counting(library, tmp_path, model)
+    session = skills.bind_session(open_store("ann"))
+    text = run(agent, session=session, context={"own": 1}).to_state().to_string()
+    state = asyncio.run(RunState.from_string(agent, text))
+    state.approve(state.get_interruptions()[0])
+    result = run(agent, state, session=session)
+    assert "nothing was done" in outputs(result)[-1]
+    assert active(skills, run(agent, session=session)) == ("greet",)
 
 
 @pytest.mark.parametrize("is_named", [True, False])
@@ -574,6 +598,24 @@ def test_granted_skill_runs_once_and_interrupts_nothing(library: Path, tmp_path:
     assert events.count("ran") == 1
 
 
+def test_looking_at_a_request_runs_nothing(library: Path, tmp_path: Path) -> None:
+    """Also where the skill is granted, and the call itself would run at once."""
+    marker = tmp_path / "this-ran"
+    code = f"open({str(marker)!r}, 'w').close()\n"
+    (library / "count-words/scripts/count.py").write_text(code, encoding="utf-8")
+    trust = prowess.Trust(tmp_path / "trust.json", policy="defer")
+    trust.grant(prowess.scan(library)["count-words"])
+    skills = Skills(library, trust=trust, scripts=prowess.Scripts(sandbox="none"))
+    request = skills.conversations.find_request("run_skill_script", COUNT)
+    assert request is not None
+    assert request.script == "scripts/count.py"
+    assert not marker.exists()
+    assert skills.conversations.find_request("load_skill", {"name": "greet"}) is None
+    assert Skills(library).conversations.find_request("run_skill_script", COUNT) is None
+    skills.conversations.begin().call("run_skill_script", COUNT)
+    assert marker.exists()  # the call itself does run
+
+
 # -- child agents ------------------------------------------------------------------------------------------------------
 
 
@@ -645,13 +687,34 @@ def test_child_may_call_only_the_part_of_a_tool_that_its_skill_allows(library: P
     assert "does not allow this call of bash" in answers[1]
 
 
-def test_script_in_a_child_waits_for_nobody_and_does_not_run(library: Path, tmp_path: Path) -> None:
+def test_script_in_a_child_waits_for_nobody_and_does_not_run(
+    library: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     child = script(call("run_skill_script", **COUNT), say("I could not count."))
     model = script(call("run_skill", name="review", task="Tea."), say())
     _, agent, _ = make_counting(library, tmp_path, model)
     result = run(agent, run_config=RunConfig(model_provider=Models(child)))
     assert result.interruptions == []
     assert "nothing was done" in child.calls[1].input[-1]["output"]
+    # A second call with the id of the first, as models make them that number their calls anew, is no approval either.
+    tool = next(tool for tool in child.calls[0].tools if tool.name == "run_skill_script")
+    again = ToolContext(None, Usage(), tool.name, "call-1", json.dumps(COUNT))
+    assert "nothing was done" in asyncio.run(tool.on_invoke_tool(again, json.dumps(COUNT)))
+    assert caplog.text == ""
+
+
+def test_child_whose_tool_needs_approval_says_so(library: Path) -> None:
+    @function_tool(name_override="look_up", needs_approval=True)
+    def ask_first(word: str) -> str:
+        """Look a word up."""
+        raise AssertionError(word)
+
+    child = script(call("look_up", word="tea"))
+    model = script(call("run_skill", name="review", task="Tea."), say("Sorry."))
+    agent = Skills(library).attach(make_agent(model, tools=[ask_first]))
+    result = run(agent, run_config=RunConfig(model_provider=Models(child)))
+    assert "it needs a person's approval of look_up" in outputs(result)[0]
+    assert result.final_output == "Sorry."
 
 
 def test_failure_of_a_child_is_a_result(library: Path) -> None:
@@ -729,6 +792,32 @@ def test_enforce_refuses_tools_outside_of_the_list(library: Path, enforce: bool)
     assert "web_search" in [tool.name for tool in model.calls[0].tools]
     assert ("web_search" in [tool.name for tool in model.calls[-1].tools]) is not enforce
     assert delete.tool_input_guardrails is None
+
+
+class Clerk(MCPServer):
+    """A server in this process with one tool."""
+
+    name = "clerk"
+
+    async def connect(self) -> None: ...
+    async def cleanup(self) -> None: ...
+
+    async def list_tools(self, *_: object) -> list[McpTool]:
+        return [McpTool(name="file_away", input_schema={"type": "object", "properties": {}})]
+
+    async def call_tool(self, *_: object, **__: object) -> CallToolResult:
+        return CallToolResult(content=[TextContent(text="filed")])
+
+    async def list_prompts(self, *_: object) -> None: ...
+    async def get_prompt(self, *_: object) -> None: ...
+
+
+def test_enforce_holds_for_the_tools_of_mcp_servers(library: Path) -> None:
+    steps = [call("file_away", "call-0"), call("load_skill", name="careful"), call("file_away", "call-2"), say()]
+    agent = make_agent(script(*steps), mcp_servers=[Clerk()])
+    before, _, after = outputs(run(Skills(library, enforce=True).attach(agent)))
+    assert "filed" in str(before)
+    assert "not in the allowed-tools" in after
 
 
 def test_pictures_are_content_parts(library: Path) -> None:
@@ -835,12 +924,12 @@ def test_example_runs(library: Path) -> None:
     require_sandbox()
     asked: list[str] = []
 
-    def decide(request: object) -> bool:
-        asked.append(str(request))
-        return True
+    def answer_yes(question: str) -> str:
+        asked.append(question)
+        return "yes"
 
     model = script(call("load_skill", name="count-words"), call("run_skill_script", "call-2", **COUNT), say("Two."))
-    answer = asyncio.run(example.main(model, library, decide))
+    answer = asyncio.run(example.main(model, library, answer_yes))
     assert answer == "Two."
     assert "scripts/count.py one two" in asked[0]
     assert "2 words" in str(model.calls[-1].input)

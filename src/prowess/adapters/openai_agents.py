@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 from prowess.adapters.core import Conversation, SkillsAdapter, aturn, get_media, require_package
 from prowess.arguments import check_callable, check_instance, raise_bad_argument
+from prowess.errors import SkillError
 from prowess.tools.media import PDF_TYPE
 
 require_package("agents", "openai-agents>=0.24")
@@ -40,7 +41,7 @@ from openai import APIStatusError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from agents import Session, Tool, ToolApprovalItem, ToolInputGuardrailData
+    from agents import RunResult, Session, Tool, ToolApprovalItem, ToolInputGuardrailData
     from agents.tool_context import ToolContext
 
     from prowess.adapters.core import ChildTask, Turn
@@ -76,6 +77,7 @@ class Skills(SkillsAdapter):
 
     def _init_framework(self) -> None:
         self._name = ""
+        self._slot = f"prowess_{token_hex(8)}"
         trust = self.conversations.begin().session.trust
         self._asks = trust is not None and trust.policy == "defer"
         self._turns: WeakKeyDictionary[RunContextWrapper[Any], Turn] = WeakKeyDictionary()
@@ -132,9 +134,8 @@ class Skills(SkillsAdapter):
         has saved, or a new one.
         """
         # All context objects of one run share its usage, and a RunState has a copy of it. Attributes stay with a copy.
-        slot = f"prowess_{id(self)}"
-        if slot in vars(ctx.usage):
-            return vars(ctx.usage)[slot]
+        if self._slot in vars(ctx.usage):
+            return vars(ctx.usage)[self._slot]
         context = ctx.context
         saved = _read_entry(entry or (context.get(self.entry_name) if isinstance(context, Mapping) else None))
         if name_conversation is not None:
@@ -152,7 +153,7 @@ class Skills(SkillsAdapter):
             # The program may give the same context to the runs of several users: nothing of one user is kept there.
             context = None
         run = SkillRun(conversation, context if isinstance(context, MutableMapping) else None)
-        vars(ctx.usage)[slot] = run
+        vars(ctx.usage)[self._slot] = run
         return run
 
     def save_run(self, run: SkillRun) -> dict[str, str]:
@@ -211,10 +212,11 @@ class Skills(SkillsAdapter):
         run, call_id = open_run(ctx), ctx.tool_call_id
         result = run.results.pop(_call_key(name, call_id, arguments), None)
         if result is None:
-            # The SDK makes a call that waited for a person only when the person has said yes.
-            decision = True if call_id in run.conversation.asked else None
+            # Only a yes that the SDK knows counts. In a child agent nobody is asked, and calls wait there all the same.
+            is_approved = ctx.is_tool_approved(name, call_id) is True
+            decision = True if is_approved and call_id in run.conversation.asked else None
             result = await run.conversation.acall(name, arguments, call_id=call_id, decision=decision)
-            if result.pending is not None and decision is None and self._asks:
+            if result.pending is not None and is_approved and decision is None:
                 logging.getLogger("prowess").warning(_NOT_SHOWN, name)
         result = await run.conversation.arun_fork(name, result, partial(self._run_child, ctx))
         self.save_run(run)
@@ -242,13 +244,13 @@ class Skills(SkillsAdapter):
         if model is not None:
             try:
                 # The model of the run's configuration would count more than that of the child.
-                result = await run(child.clone(model=model), run_config=replace(config, model=None), hooks=watch)
-                return str(result.final_output)
+                named = child.clone(model=model)
+                return read_answer(await run(named, run_config=replace(config, model=None), hooks=watch))
             except APIStatusError as error:
                 if watch.has_answer or not is_unknown_model(error):
                     raise
-        result = await run(child.clone(model=parent.model, model_settings=parent.model_settings), run_config=config)
-        return str(result.final_output)
+        alike = child.clone(model=parent.model, model_settings=parent.model_settings)
+        return read_answer(await run(alike, run_config=config))
 
 
 _NOT_SHOWN = (
@@ -322,17 +324,16 @@ class SkillSession:
         return [self._strip_item(item) for item in items]
 
     async def add_items(self, items: list[Any], *, wrapper: RunContextWrapper[Any] | None = None) -> None:
-        """Add items, the last of them with the state of the conversation."""
+        """Add items, the last one that can have it with the state of the conversation."""
         items = list(items)
-        # A reasoning item with provider_data counts as one of another provider, and would not be sent to OpenAI.
-        places = [index for index, item in enumerate(items) if item.get("type") != "reasoning"]
-        if wrapper is not None and places and self._is_stored:
-            entry = self._skills.save_run(self._skills.open_run(wrapper))
+        run = None if wrapper is None else self._skills.open_run(wrapper)
+        # Where nobody uses skills any more, the SDK takes these two for messages and thoughts of another provider.
+        places = [index for index, item in enumerate(items) if item.get("type") not in {None, "reasoning"}]
+        # A conversation without a key is not that of this session: its run came back without knowing the session.
+        if run is not None and run.conversation.key and places and self._is_stored:
             item = items[places[-1]]
-            items[places[-1]] = {
-                **item,
-                "provider_data": {**(item.get("provider_data") or {}), self._skills.entry_name: entry},
-            }
+            data = {**(item.get("provider_data") or {}), self._skills.entry_name: self._skills.save_run(run)}
+            items[places[-1]] = {**item, "provider_data": data}
         await self._session.add_items(items)
 
     async def pop_item(self, *, wrapper: RunContextWrapper[Any] | None = None) -> Any:
@@ -393,6 +394,14 @@ def guard_tools(tools: Iterable[Tool], explain_refusal: ExplainRefusal) -> list[
         elif not explain_refusal(tool.name, None):
             guarded.append(tool)
     return guarded
+
+
+def read_answer(result: RunResult) -> str:
+    """Return the final text of a child agent; raise ``SkillError`` when a call of it waits for a person."""
+    if result.interruptions:
+        tools = ", ".join(sorted({str(item.name) for item in result.interruptions}))
+        raise SkillError(f"it needs a person's approval of {tools}, and nobody can be asked in a sub-agent")
+    return str(result.final_output)
 
 
 def find_model(config: RunConfig, name: str) -> object:
