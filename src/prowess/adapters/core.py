@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Iterable
+from functools import partial
 from importlib.util import find_spec
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
@@ -26,6 +27,7 @@ from prowess.errors import MissingPackageError
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.runtime.acting.trust import Trust
 from prowess.runtime.session import Session
+from prowess.runtime.work_pools import get_pools
 from prowess.skills.catalog import Catalog
 from prowess.tools.toolset import Toolset
 
@@ -154,6 +156,13 @@ class Conversations:
             self._saved.pop(key, None)
             self._save_oldest()
         return made
+
+    async def aopen(self, key: str, saved: str = "") -> Conversation:
+        """Return what ``open`` returns, from asynchronous code: a conversation that begins is made in a thread.
+
+        Raises ``SkillError`` (code ``busy``) when more calls wait than ``Limits`` allows.
+        """
+        return await get_pools(self._limits).reads.run(partial(self.open, key, saved))
 
     def begin(self, key: str = "") -> Conversation:
         """Return a new conversation that is not kept here."""
