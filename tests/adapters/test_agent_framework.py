@@ -332,20 +332,37 @@ def test_refused_call_does_not_run(library: Path) -> None:
 def test_changed_files_are_asked_about_again(library: Path) -> None:
     script = library / "count-words/scripts/count.py"
     client = ScriptedClient(call(*RUN_COUNT), "Done.")
-    agent, session = make_agent(Skills(library, scripts=True), client), AgentSession(session_id="one")
+    session = AgentSession(session_id="one")
 
-    async def change_and_approve() -> tuple[AgentResponse, AgentResponse]:
-        response = await agent.run("how long is: a b", session=session)
-        script.write_text("print('other')\n")
-        again = await agent.run(decide(find_request(response), approved=True), session=session)
-        return again, await agent.run(decide(find_request(again), approved=True), session=session)
+    def run(message: str | Message) -> AgentResponse:  # each time as in another process
+        nonlocal session
+        session = AgentSession.from_dict(json.loads(json.dumps(session.to_dict())))
+        return asyncio.run(make_agent(Skills(library, scripts=True), client).run(message, session=session))
 
-    again, after = asyncio.run(change_and_approve())
-    digest = find_request(again).additional_properties["trust_request"]["digest"]
-    assert digest == prowess.scan(library)["count-words"].digest()
+    first = find_request(run("how long is: a b"))
+    script.write_text("print('other')\n")
+    again = run(decide(first, approved=True))
     assert results(again) == []
+    second = find_request(again)
+    assert second.additional_properties["trust_request"]["digest"] == prowess.scan(library)["count-words"].digest()
+    after = run(decide(second, approved=True))
     assert "other" in results(after)[0]
     assert after.text == "Done."
+
+
+def test_repeated_answer_to_an_old_request_does_not_count(library: Path) -> None:
+    client = ScriptedClient(call(*RUN_COUNT), "I wait.")
+    agent, session = make_agent(Skills(library, scripts=True), client), AgentSession(session_id="one")
+
+    async def approve_twice() -> AgentResponse:
+        first = find_request(await agent.run("how long is: a b", session=session))
+        (library / "count-words/scripts/count.py").write_text("print('other')\n")
+        await agent.run(decide(first, approved=True), session=session)
+        return await agent.run(decide(first, approved=True), session=session)
+
+    response = asyncio.run(approve_twice())
+    assert results(response) == []
+    assert all("other" not in str(request.results) for request in client.requests)
 
 
 def test_approval_is_no_grant(library: Path, tmp_path: Path) -> None:

@@ -73,27 +73,25 @@ class Skills(SkillsAdapter, ContextProvider):
             if ctx.session is None:
                 return make_contents(await self.conversations.begin().acall(definition.name, arguments))
             state = ctx.session.state.setdefault(self.source_id, {})
-            conversation = self.open(ctx.session)
+            conversation = await self.open(ctx.session)
             result = await conversation.acall(definition.name, arguments)
             state["conversation"] = conversation.save()
             return make_contents(result)
 
         return SkillTool(definition, answer)
 
-    def open(self, session: AgentSession) -> Conversation:
+    async def open(self, session: AgentSession) -> Conversation:
         """Return the conversation of a session."""
         saved = session.state.get(self.source_id) or {}
-        return self.conversations.open(session.session_id, saved.get("conversation", ""))
+        return await self.conversations.aopen(session.session_id, saved.get("conversation", ""))
 
     async def before_run(
         self, *, agent: Agent, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
         """Add the listing, the tools, and the middleware that asks people and judges calls of the host's tools."""
-        conversation = self.open(session)
+        conversation = await self.open(session)
         await refuse_calls(conversation, context.input_messages)
-        # The answer to a request for approval has no text: the listing stays that of the last message.
-        state["query"] = find_query(context.input_messages) or state.get("query", "")
-        prompt, definitions = await aturn(conversation, state["query"])
+        prompt, definitions = await aturn(conversation, find_query(context.input_messages))
         state["conversation"] = conversation.save()
         if prompt:
             context.extend_instructions(self.source_id, prompt)
@@ -185,14 +183,12 @@ def make_approval_request(context: FunctionInvocationContext, request: TrustRequ
         id=call_id,
     )
     shown: dict[str, Any] = {"reason": str(request), "trust_request": request.to_dict()}
-    is_second = context.metadata.get("approval_response") is not None
-    if is_second:  # what was approved is not what would run now, so the framework needs a request of another id
-        shown["_replacement_approval_request"] = True
-    return Content.from_function_approval_request(
-        id=f"{call_id}:replacement:{uuid4().hex}" if is_second else call_id,
-        function_call=call,
-        additional_properties=shown,
-    )
+    request_id = call_id
+    if context.metadata.get("approval_response") is not None:
+        # A second request for one call: with an id of its own, so that a repeated answer to the first does not count.
+        request_id = f"{call_id}:replacement:{uuid4().hex}"
+        shown["_replacement_approval_request"] = True  # the framework's own mark of such a request
+    return Content.from_function_approval_request(id=request_id, function_call=call, additional_properties=shown)
 
 
 async def refuse_calls(conversation: Conversation, messages: Iterable[Message]) -> None:
@@ -204,7 +200,7 @@ async def refuse_calls(conversation: Conversation, messages: Iterable[Message]) 
 
 
 def find_query(messages: Iterable[Message]) -> str:
-    """Return the text of the last message of a user."""
+    """Return the text of the last message of a user; the answer to a request for approval has none."""
     texts = [message.text for message in messages if message.role == "user" and message.text]
     return texts[-1] if texts else ""
 

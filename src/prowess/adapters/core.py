@@ -157,12 +157,12 @@ class Conversations:
             self._save_oldest()
         return made
 
-    async def aopen(self, key: str, saved: str = "") -> Conversation:
+    async def aopen(self, key: str, saved: str = "", step: str = "") -> Conversation:
         """Return what ``open`` returns, from asynchronous code: a conversation that begins is made in a thread.
 
         Raises ``SkillError`` (code ``busy``) when more calls wait than ``Limits`` allows.
         """
-        return await get_pools(self._limits).reads.run(partial(self.open, key, saved))
+        return await get_pools(self._limits).reads.run(partial(self.open, key, saved, step))
 
     def begin(self, key: str = "") -> Conversation:
         """Return a new conversation that is not kept here."""
