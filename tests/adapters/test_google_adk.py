@@ -371,6 +371,19 @@ def test_changed_files_are_asked_about_again(library: Path) -> None:
     assert "other" in answers(after)[0]["result"]
 
 
+def test_repeated_answer_to_an_old_request_does_not_count(library: Path) -> None:
+    model = ScriptedModel.play(call(*RUN_COUNT), call(*RUN_COUNT), "I wait.")
+    runner = make_runner(make_agent(Skills(library, scripts=True), model))
+
+    async def confirm_twice() -> list[Event]:
+        first = find_confirmation(await talk(runner, "how long is: a b"))
+        (library / "count-words/scripts/count.py").write_text("print('other')\n")
+        await talk(runner, decide(first, confirmed=True))
+        return await talk(runner, decide(first, confirmed=True))
+
+    assert answers(asyncio.run(confirm_twice())) == []
+
+
 def test_approval_is_no_grant(library: Path, tmp_path: Path) -> None:
     trust = prowess.Trust(tmp_path / "trust.json", policy="defer")
     model = ScriptedModel.play(call(*RUN_COUNT), "Two.", call(*RUN_COUNT))
