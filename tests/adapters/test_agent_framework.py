@@ -71,7 +71,7 @@ class ScriptedClient(FunctionInvocationLayer, ChatMiddlewareLayer, BaseChatClien
 
     def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: dict[str, Any], **_more: object
-    ) -> Any:  # noqa: ANN401 - an awaitable or a stream
+    ) -> Any:
         request = Request(messages, options)
         self.requests.append(request)
 
@@ -87,7 +87,7 @@ class ScriptedClient(FunctionInvocationLayer, ChatMiddlewareLayer, BaseChatClien
         async def respond() -> ChatResponse:
             return ChatResponse(messages=[Message("assistant", await answer())])
 
-        async def respond_in_parts() -> Any:  # noqa: ANN401 - an iterator of updates
+        async def respond_in_parts() -> Any:
             yield ChatResponseUpdate(role="assistant", contents=await answer())
 
         return self._build_response_stream(respond_in_parts()) if stream else respond()
@@ -114,7 +114,7 @@ def send_mail(to: str) -> str:
     return f"sent to {to}"
 
 
-def make_agent(skills: Skills, client: ScriptedClient, **more: Any) -> Agent:  # noqa: ANN401 - the fields of an agent
+def make_agent(skills: Skills, client: ScriptedClient, **more: Any) -> Agent:
     return Agent(client, "You help.", context_providers=[skills], **more)
 
 

@@ -102,7 +102,7 @@ def say(text: str) -> types.Content:
     return types.Content(role="user", parts=[types.Part(text=text)])
 
 
-def make_agent(skills: Skills, model: BaseLlm, **more: Any) -> LlmAgent:  # noqa: ANN401 - the fields of an agent
+def make_agent(skills: Skills, model: BaseLlm, **more: Any) -> LlmAgent:
     tools = more.pop("tools", [])
     return LlmAgent(name="host", model=model, instruction="You help.", tools=[skills, *tools], **more)
 
