@@ -214,7 +214,7 @@ def make_contents(result: ToolResult) -> list[Content]:
     return contents
 
 
-async def run_child(task: ChildTask, parent: Agent, client: Any, tools: Iterable[Any]) -> str:  # noqa: ANN401 - any chat client
+async def run_child(task: ChildTask, parent: Agent, client: Any, tools: Iterable[Any]) -> str:
     """Return the answer of a child agent: with those of the parent's tools that the skill allows, and no history."""
     client = client or getattr(parent, "client", None)
     if client is None:
@@ -248,7 +248,7 @@ async def run_child(task: ChildTask, parent: Agent, client: Any, tools: Iterable
     return response.messages[-1].text if response.messages else ""
 
 
-def get_tool_name(tool: Any) -> str:  # noqa: ANN401 - a tool object, or a provider's own mapping
+def get_tool_name(tool: Any) -> str:
     """Return the name by which a skill allows a tool; a tool that the provider runs goes by its type."""
     if isinstance(tool, Mapping):
         return str(tool.get("name") or tool.get("type", ""))
