@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -27,6 +28,7 @@ from pydantic import PrivateAttr
 import prowess
 from examples.frameworks.google_adk import main
 from prowess.adapters import google_adk
+from prowess.adapters.core import Conversation
 from prowess.adapters.google_adk import Skills
 from prowess.otel import trace_events
 from tests.adapters.skill_library import PIXEL, write_library
@@ -151,6 +153,13 @@ def key_of(user: str = "ann", session: str = "one") -> str:
     return json.dumps(["app", user, session, "host"])
 
 
+async def wait_until(began: asyncio.Event, run: asyncio.Future[Any]) -> None:
+    """Wait until a run has come to a step; fail when the run ends before."""
+    step = asyncio.ensure_future(began.wait())
+    await asyncio.wait([step, run], return_when=asyncio.FIRST_COMPLETED)
+    assert step.done(), "the run ended before that step"
+
+
 @pytest.fixture
 def library(tmp_path: Path) -> Path:
     return write_library(tmp_path / "library")
@@ -250,15 +259,31 @@ def test_session_comes_back_with_the_checkpoint(library: Path, tmp_path: Path) -
     assert system_of(second.requests[0]) == system_of(first.requests[0])
 
 
-def test_parallel_calls_of_one_turn_are_all_part_of_the_checkpoint(library: Path, tmp_path: Path) -> None:
+def test_parallel_calls_of_one_turn_are_all_part_of_the_checkpoint(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (library / "greet/SKILL.md").write_text("---\nname: greet\ndescription: Greets.\n---\nIt is !`echo noon`.\n")
+    saves: list[str] = []
+    is_second_saved = threading.Event()
+    save = Conversation.save
+
+    def save_and_tell(conversation: Conversation) -> str:
+        saves.append(save(conversation))
+        if len(saves) == 2:  # the first is that of the listing
+            is_second_saved.set()
+        return saves[-1]
+
+    monkeypatch.setattr(Conversation, "save", save_and_tell)
+    # The first call of the turn ends last, so that ADK merges an older state behind a newer one.
+    trust = prowess.Trust(tmp_path / "trust.json", ask=lambda _request: is_second_saved.wait(10))
     service = SqliteSessionService(str(tmp_path / "sessions.db"))
-    model = ScriptedModel.play([load("greet"), load("picture"), load("careful")], "Done.")
-    skills = Skills(library)
-    runner = Runner(app_name="app", agent=make_agent(skills, model), session_service=service)
-    asyncio.run(talk(runner, "all of them"))
+    agent = make_agent(Skills(library, trust=trust), ScriptedModel.play([load("greet"), load("careful")], "Done."))
+    asyncio.run(talk(Runner(app_name="app", agent=agent, session_service=service), "both"))
     stored = asyncio.run(service.get_session(app_name="app", user_id="ann", session_id="one"))
-    restored = Skills(library).conversations.open("x", stored.state["prowess:host"]["conversation"])
-    assert set(restored.session.active_skills) == {"greet", "picture", "careful"}
+    assert len(saves) == 3
+    assert stored.state["prowess:host"]["conversation"] == saves[-1]
+    restored = Skills(library).conversations.open("x", saves[-1])
+    assert set(restored.session.active_skills) == {"greet", "careful"}
 
 
 def test_tools_work_in_plain_code(library: Path) -> None:
@@ -314,7 +339,6 @@ def test_approval_shows_the_request_and_resuming_runs_it(library: Path, tmp_path
 
 
 def test_refused_call_does_not_run(library: Path) -> None:
-    (library / "count-words/scripts/count.py").write_text("open('ran', 'w')\n")
     model = ScriptedModel.play(call(*RUN_COUNT), "As you wish.")
     runner = make_runner(make_agent(Skills(library, scripts=True), model))
 
@@ -324,7 +348,7 @@ def test_refused_call_does_not_run(library: Path) -> None:
 
     events = asyncio.run(refuse())
     assert "said no" in answers(events)[0]["error"]
-    assert not list(library.rglob("ran"))
+    assert "2 words" not in str(model.requests[-1].contents)
     assert text_of(events) == "As you wish."
 
 
@@ -345,6 +369,19 @@ def test_changed_files_are_asked_about_again(library: Path) -> None:
     digest = find_confirmation(again).args["toolConfirmation"]["payload"]["digest"]
     assert digest == prowess.scan(library)["count-words"].digest()
     assert "other" in answers(after)[0]["result"]
+
+
+def test_repeated_answer_to_an_old_request_does_not_count(library: Path) -> None:
+    model = ScriptedModel.play(call(*RUN_COUNT), call(*RUN_COUNT), "I wait.")
+    runner = make_runner(make_agent(Skills(library, scripts=True), model))
+
+    async def confirm_twice() -> list[Event]:
+        first = find_confirmation(await talk(runner, "how long is: a b"))
+        (library / "count-words/scripts/count.py").write_text("print('other')\n")
+        await talk(runner, decide(first, confirmed=True))
+        return await talk(runner, decide(first, confirmed=True))
+
+    assert answers(asyncio.run(confirm_twice())) == []
 
 
 def test_approval_is_no_grant(library: Path, tmp_path: Path) -> None:
@@ -457,7 +494,7 @@ def test_cancelling_reaches_the_child(library: Path, child_steps: list[Any]) -> 
         child_steps.append(hang)
         model = ScriptedModel.play(call("run_skill", {"name": "review", "task": "x"}))
         run = asyncio.create_task(talk(make_runner(make_agent(Skills(library), model)), "review"))
-        await began.wait()
+        await wait_until(began, run)
         run.cancel()
         with pytest.raises(asyncio.CancelledError):
             await run
@@ -478,7 +515,7 @@ def test_cancelled_run_leaves_the_conversation_usable(library: Path) -> None:
         model = ScriptedModel.play(load("greet"), hang, load("careful"), "Done.")
         runner = make_runner(make_agent(skills, model))
         run = asyncio.create_task(talk(runner, "hello"))
-        await began.wait()
+        await wait_until(began, run)
         run.cancel()
         with pytest.raises(asyncio.CancelledError):
             await run
@@ -537,7 +574,7 @@ def test_spans_nest_in_the_framework_own(library: Path, monkeypatch: pytest.Monk
 
 
 def test_reload_between_turns(library: Path) -> None:
-    with prowess.live(library) as live:
+    with prowess.live(library, every=0.02) as live:
         model = ScriptedModel.play("Hi.", load("fresh"), "Done.")
         runner = make_runner(make_agent(Skills(live), model))
 

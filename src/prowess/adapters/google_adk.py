@@ -27,7 +27,7 @@ from google.genai import types
 from pydantic import ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from google.adk.agents.readonly_context import ReadonlyContext
     from google.adk.models.base_llm import BaseLlm
@@ -65,7 +65,7 @@ class Skills(SkillsAdapter, BaseToolset):
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
         """Add the listing to the system text, and declare the tools; both are of one state of the conversation."""
-        conversation = self.open(tool_context)
+        conversation = await self.open(tool_context)
         self._require_callback(conversation, tool_context)
         before = conversation.session.save()
         prompt, definitions = await aturn(conversation, find_query(tool_context))
@@ -79,19 +79,23 @@ class Skills(SkillsAdapter, BaseToolset):
             event = Event(invocation_id=context.invocation_id, author=tool_context.agent_name, branch=context.branch)
             await context.session_service.append_event(context.session, event.model_copy(update={"actions": actions}))
 
-    def open(self, context: ReadonlyContext) -> Conversation:
+    async def open(self, context: ReadonlyContext) -> Conversation:
         """Return the conversation that a context of ADK belongs to."""
         saved = context.state.get(f"prowess:{context.agent_name}") or {}
         # Whoever begins a session may give it any state; what is no save is refused where saves are read.
         text = saved.get("conversation", "") if isinstance(saved, dict) else str(saved)
-        return self.conversations.open(make_key(context), text)
+        return await self.conversations.aopen(make_key(context), text)
 
-    def check_tool(self, tool: BaseTool, args: dict[str, Any], tool_context: ToolContext) -> dict[str, Any] | None:
+    async def check_tool(
+        self, tool: BaseTool, args: dict[str, Any], tool_context: ToolContext
+    ) -> dict[str, Any] | None:
         """Return why the active skills do not allow a call of a tool, as the answer to that call; ``None``: they do.
 
         It is a ``before_tool_callback`` for the agent, and refuses nothing without ``enforce=True``.
         """
-        refusal = "" if isinstance(tool, SkillTool) else self.open(tool_context).explain_refusal(tool.name, args)
+        if isinstance(tool, SkillTool):
+            return None
+        refusal = (await self.open(tool_context)).explain_refusal(tool.name, args)
         return {"error": refusal} if refusal else None
 
     def _require_callback(self, conversation: Conversation, context: ReadonlyContext) -> None:
@@ -107,7 +111,7 @@ class SkillTool(BaseTool):
     def __init__(
         self,
         definition: ToolDefinition,
-        open_conversation: Callable[[ReadonlyContext], Conversation],
+        open_conversation: Callable[[ReadonlyContext], Awaitable[Conversation]],
         *,
         is_declared: bool = False,
         is_child: bool = False,
@@ -129,7 +133,7 @@ class SkillTool(BaseTool):
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> dict[str, Any]:
         """Answer a call; what waits for a person is asked for as ADK's tool confirmation."""
-        conversation = self._open(tool_context)
+        conversation = await self._open(tool_context)
         if self._is_child:
             return make_response(await conversation.acall(self.name, args))
         confirmation = tool_context.tool_confirmation
@@ -165,13 +169,9 @@ def make_state(conversation: Conversation, context: ReadonlyContext) -> dict[str
 
 
 def find_query(context: ReadonlyContext) -> str:
-    """Return the text of the user's last message; a decision about a call is a message without text."""
-    events = (event.content for event in reversed(context.session.events) if event.author == "user")
-    for content in (context.user_content, *events):
-        text = "\n".join(part.text for part in (content and content.parts) or () if part.text)
-        if text:
-            return text
-    return ""
+    """Return the text of the user's message; a decision about a call is a message without text."""
+    content = context.user_content
+    return "\n".join(part.text for part in (content and content.parts) or () if part.text)
 
 
 def make_response(result: ToolResult) -> dict[str, Any]:
@@ -188,7 +188,7 @@ async def run_child(tool_context: ToolContext, task: ChildTask) -> str:
     parent = tool_context._invocation_context.agent  # noqa: SLF001 - the only way from a context to its agent
     host_tools = [tool for tool in await parent.canonical_tools(tool_context) if not isinstance(tool, SkillTool)]
 
-    def open_child(_context: ReadonlyContext) -> Conversation:
+    async def open_child(_context: ReadonlyContext) -> Conversation:
         return task.conversation
 
     def check_tool(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext) -> dict[str, Any] | None:  # noqa: ARG001 - ADK's
