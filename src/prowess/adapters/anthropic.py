@@ -21,7 +21,7 @@ from prowess.adapters.messages_format import MessagesFormat
 if TYPE_CHECKING:
     from prowess.tools.shapes import AnthropicTool
 
-require_package("anthropic", "anthropic>=2")
+require_package("anthropic", "anthropic>=0.60")
 
 __all__ = [
     "CallEvent",

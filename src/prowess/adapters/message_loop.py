@@ -7,8 +7,9 @@ them out, with or without streams, so that all ways to run behave alike.
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import isawaitable, iscoroutinefunction, signature
@@ -47,7 +48,14 @@ if TYPE_CHECKING:
     AnyClient = Any  # of Anthropic or OpenAI, of a cloud, or compatible: it only needs the right methods
 
 _NOT_MADE = "The reply ended before this call was whole, so it was not made. Make it again, with less text before it."
+_LEFT_OPEN = "This call was not made: the run that it belongs to is over. Make it again if it is still needed."
 _NOT_FOUND = 404
+_RESERVED = {
+    "input": "pass messages",
+    "instructions": "pass system, which comes before the listing of skills",
+    "stream": "call skills.stream",
+}
+"""Arguments of the client's methods that a run sets itself, and what to do instead."""
 
 
 class _Calls(NamedTuple):
@@ -93,7 +101,7 @@ class AgentRun:
 
     def _list_steps(self) -> Generator[_Calls | None, Any, RunResult]:
         """Yield what has to be done: calls to make, or ``None`` for a request to the model; return the result."""
-        calls = self.form.find_open_calls(self.messages)
+        calls = self._find_waiting_calls()
         turns = 0
         while True:
             if calls:
@@ -110,6 +118,15 @@ class AgentRun:
                 return self._make_result("refusal" if reply.ending == "refusal" else "length")
             if not calls and reply.ending == "done":
                 return self._make_result("done")
+
+    def _find_waiting_calls(self) -> tuple[ModelCall, ...]:
+        """Return the calls of an earlier run that may have waited for a person."""
+        calls = self.form.find_open_calls(self.messages)
+        # No run leaves a call of a host's tool open. Whoever wrote this one into the messages, it is not made.
+        foreign = [(call, ToolResult(_LEFT_OPEN, is_error=True)) for call in calls if call.name in self.tools]
+        if foreign:
+            self.messages = self.form.add_results(self.messages, foreign)
+        return tuple(call for call in calls if call.name not in self.tools)
 
     def _take_reply(self, reply: ModelReply) -> tuple[ModelCall, ...]:
         """Add a reply to the messages; return its calls."""
@@ -320,7 +337,8 @@ class AgentRun:
             return ToolResult(refusal, is_error=True)
         try:
             arguments = parse_arguments(call.arguments)
-            signature(tool.function).bind(**arguments)
+            with suppress(ValueError):  # Python does not know the parameters of each function that is built in
+                signature(tool.function).bind(**arguments)
         except (BadArgumentsError, TypeError) as error:
             return ToolResult(f"{call.name}: {error}", is_error=True)
         return arguments
@@ -385,12 +403,12 @@ class RunStream:
                 yield event
 
 
-class MessageSkills(SkillsAdapter):
+class MessageSkills(SkillsAdapter, ABC):
     """Skills for a provider's own client: ``run``, ``arun`` and ``stream`` are the whole loop of an agent."""
 
+    @abstractmethod
     def _pick_format(self, options: dict[str, Any]) -> MessageFormat:
         """Return the API to speak; options that are not for the client are taken out."""
-        raise NotImplementedError
 
     def run(
         self,
@@ -459,14 +477,7 @@ class MessageSkills(SkillsAdapter):
 
     def _open_run(self, asked: _RunArguments, *, is_stream: bool) -> AgentRun:
         """Return a run that has not begun; raises ``SourceError`` for mistakes in the arguments."""
-        check_text(asked.model, "model")
-        check_text(asked.system, "system")
-        check_count(asked.max_turns, "max_turns")
-        if not asked.max_turns:
-            raise SourceError("max_turns is at least 1: each turn is one request to the model")
-        if isinstance(asked.messages, str):
-            remedy = 'pass [{"role": "user", "content": …}]'
-            raise_bad_argument("messages", "is a list of messages", asked.messages, remedy)
+        _check_arguments(asked)
         options = dict(asked.options)
         form = self._pick_format(options)
         conversation = self._open_conversation(asked.conversation, asked.saved)
@@ -474,7 +485,7 @@ class MessageSkills(SkillsAdapter):
             form,
             conversation,
             asked.model,
-            [to_plain(message) for message in asked.messages],
+            _collect_messages(asked.messages),
             asked.system,
             _collect_tools(asked.tools, conversation),
             options,
@@ -487,6 +498,28 @@ class MessageSkills(SkillsAdapter):
         if key is not None:
             return self.conversations.open(key, saved)
         return self.conversations.restore("", saved) if saved else self.conversations.begin()
+
+
+def _check_arguments(asked: _RunArguments) -> None:
+    """Raise ``SourceError`` for arguments that no run can have."""
+    check_text(asked.model, "model")
+    check_text(asked.system, "system")
+    check_count(asked.max_turns, "max_turns")
+    if not asked.max_turns:
+        raise SourceError("max_turns is at least 1: each turn is one request to the model")
+    if isinstance(asked.messages, (str, dict)):
+        remedy = 'pass [{"role": "user", "content": …}]'
+        raise_bad_argument("messages", "is a list of messages", asked.messages, remedy)
+    for name in asked.options.keys() & _RESERVED.keys():
+        raise SourceError(f"a run sets {name} itself: {_RESERVED[name]}")
+
+
+def _collect_messages(messages: Iterable[Any]) -> list[Message]:
+    """Return a copy of the messages as plain JSON types; raises ``SourceError`` for one that is no mapping."""
+    collected = [to_plain(message) for message in messages]
+    for message in collected:
+        check_instance(message, "a message", dict, remedy='pass {"role": "user", "content": …}')
+    return collected
 
 
 def _collect_tools(tools: Iterable[HostTool], conversation: Conversation) -> dict[str, HostTool]:

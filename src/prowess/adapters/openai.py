@@ -23,7 +23,7 @@ from prowess.arguments import raise_bad_argument
 if TYPE_CHECKING:
     from prowess.tools.shapes import OpenAIResponsesTool, OpenAITool
 
-require_package("openai", "openai>=3")
+require_package("openai", "openai>=1.70")
 
 __all__ = [
     "CallEvent",
