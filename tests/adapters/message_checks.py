@@ -230,7 +230,7 @@ def check_host_tools(api: Api, library: Path) -> None:
         api.run(api.skills(library), client, "hello", tools=[alone, numbers, builtin])
     assert provider.requests[1].results == wanted
 
-    async def main(provider: Provider, client: Any) -> None:  # noqa: ANN401 - of the SDK
+    async def main(provider: Provider, client: Any) -> None:
         await api.arun(api.skills(library), client, "hello", tools=[alone, numbers, builtin])
         assert provider.requests[1].results == wanted
 

@@ -1,7 +1,5 @@
 """Skills in LangChain's agents: the listing, conversations in threads, approval by interrupts, child agents."""
 
-
-
 from __future__ import annotations
 
 import asyncio

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def open_client(url: str, max_retries: int = 0, **more: Any) -> Any:  # noqa: ANN401 - of the SDK
+def open_client(url: str, max_retries: int = 0, **more: Any) -> Any:
     http_client = framework.DefaultHttpxClient(verify=False, **more)  # reading certificates takes longer than a test
     return framework.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=max_retries, http_client=http_client)
 

@@ -25,7 +25,7 @@ framework = pytest.importorskip(
     "agents.testing", reason="NOT TESTED: openai-agents is not installed; make test-adapters installs it"
 )
 
-from agents import (  # noqa: E402 - after the check
+from agents import (
     Agent,
     ModelProvider,
     OpenAIConversationsSession,
@@ -40,17 +40,17 @@ from agents import (  # noqa: E402 - after the check
     function_tool,
     set_trace_processors,
 )
-from agents.mcp import MCPServer  # noqa: E402
-from agents.models.chatcmpl_converter import Converter  # noqa: E402
-from agents.models.openai_responses import OpenAIResponsesModel  # noqa: E402
-from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call  # noqa: E402
-from agents.tool_context import ToolContext  # noqa: E402
-from mcp.types import CallToolResult, TextContent  # noqa: E402
-from mcp.types import Tool as McpTool  # noqa: E402
-from openai import AsyncOpenAI, NotFoundError  # noqa: E402
+from agents.mcp import MCPServer
+from agents.models.chatcmpl_converter import Converter
+from agents.models.openai_responses import OpenAIResponsesModel
+from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
+from agents.tool_context import ToolContext
+from mcp.types import CallToolResult, TextContent
+from mcp.types import Tool as McpTool
+from openai import AsyncOpenAI, NotFoundError
 
-from examples.frameworks import openai_agents as example  # noqa: E402
-from prowess.adapters.openai_agents import Skills, trace_events  # noqa: E402
+from examples.frameworks import openai_agents as example
+from prowess.adapters.openai_agents import Skills, trace_events
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

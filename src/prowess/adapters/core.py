@@ -186,13 +186,6 @@ class Conversations:
         """
         return await get_pools(self._limits).reads.run(partial(self.open, key, saved, step))
 
-    async def aopen(self, key: str, saved: str = "", step: str = "") -> Conversation:
-        """Return what ``open`` returns, from asynchronous code: a conversation that begins is made in a thread.
-
-        Raises ``SkillError`` (code ``busy``) when more calls wait than ``Limits`` allows.
-        """
-        return await get_pools(self._limits).reads.run(partial(self.open, key, saved, step))
-
     def begin(self, key: str = "") -> Conversation:
         """Return a new conversation that is not kept here."""
         session = Session(self.catalog, **self._session, id=key or None)
