@@ -23,7 +23,7 @@ from google.genai import types
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from pydantic import PrivateAttr
+from pydantic import BaseModel, PrivateAttr
 
 import prowess
 from examples.frameworks.google_adk import main
@@ -338,6 +338,22 @@ def test_approval_shows_the_request_and_resuming_runs_it(library: Path, tmp_path
     assert system_of(model.requests[0]) == system_of(model.requests[1])
 
 
+def test_approval_beside_other_calls_of_one_turn(library: Path) -> None:
+    skills = Skills(library, scripts=True)
+    model = ScriptedModel.play([load("greet"), call(*RUN_COUNT)], "Done.")
+    runner = make_runner(make_agent(skills, model))
+
+    async def approve() -> list[Event]:
+        events = await talk(runner, "both")
+        assert skills.session(key_of()).active_skills == ("greet",)
+        return await talk(runner, decide(find_confirmation(events), confirmed=True))
+
+    assert text_of(asyncio.run(approve())) == "Done."
+    said = str(model.requests[1].contents)
+    assert "Say hello" in said
+    assert "2 words" in said
+
+
 def test_refused_call_does_not_run(library: Path) -> None:
     model = ScriptedModel.play(call(*RUN_COUNT), "As you wish.")
     runner = make_runner(make_agent(Skills(library, scripts=True), model))
@@ -543,6 +559,17 @@ def test_enforce_refuses_tools_outside_of_the_list(library: Path) -> None:
     assert word == {"result": "tea is known"}
     _, mail, word = run(Skills(library))
     assert mail == {"result": "sent to all"}
+
+
+def test_enforce_leaves_the_agent_its_answer(library: Path) -> None:
+    class Verdict(BaseModel):
+        is_fine: bool
+
+    skills = Skills(library, enforce=True)
+    model = ScriptedModel.play(load("careful"), call("set_model_response", {"is_fine": True}))
+    callback = skills.check_tool
+    agent = make_agent(skills, model, tools=[look_up], output_schema=Verdict, before_tool_callback=callback)
+    assert json.loads(text_of(asyncio.run(talk(make_runner(agent), "hello")))) == {"is_fine": True}
 
 
 def test_enforce_without_its_callback_is_a_mistake_that_is_told(library: Path) -> None:

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from prowess.tools.definitions import ToolDefinition, ToolResult
 
 _MAX_HITS = 10
+_ANSWER_TOOLS = frozenset(("set_model_response", "finish_task"))
+"""Tools of ADK itself by which a model gives its answer; no skill has to allow them."""
 _ASK_AGAIN = (
     "Nothing was done: the files or the arguments are no longer those that the person was asked about. "
     "Make the same call again, so that the person is asked about what would run now."
@@ -76,8 +78,9 @@ class Skills(SkillsAdapter, BaseToolset):
             # What was listed is part of the conversation, but no event of ADK's carries state from here.
             context = tool_context.get_invocation_context()
             actions = EventActions(state_delta=make_state(conversation, tool_context))
-            event = Event(invocation_id=context.invocation_id, author=tool_context.agent_name, branch=context.branch)
-            await context.session_service.append_event(context.session, event.model_copy(update={"actions": actions}))
+            where = {"invocation_id": context.invocation_id, "branch": context.branch}
+            event = Event(author=tool_context.agent_name, actions=actions, **where)
+            await context.session_service.append_event(context.session, event)
 
     async def open(self, context: ReadonlyContext) -> Conversation:
         """Return the conversation that a context of ADK belongs to."""
@@ -93,7 +96,7 @@ class Skills(SkillsAdapter, BaseToolset):
 
         It is a ``before_tool_callback`` for the agent, and refuses nothing without ``enforce=True``.
         """
-        if isinstance(tool, SkillTool):
+        if isinstance(tool, SkillTool) or tool.name in _ANSWER_TOOLS:
             return None
         refusal = (await self.open(tool_context)).explain_refusal(tool.name, args)
         return {"error": refusal} if refusal else None
