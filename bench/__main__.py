@@ -18,7 +18,7 @@ from bench.report import HEAD, TIMES, Row
 
 SIZES = (100, 1_000, 10_000)
 ROUNDS = 15
-PARTS = ("engine", "scale", "servers")
+PARTS = ("engine", "scale", "servers", "adapters")
 
 SCAN_BOUND = 4.0
 SCAN_AIM = 2.5
@@ -61,6 +61,8 @@ def main(arguments: list[str]) -> int:
             _report("scale", _scale(Path(temporary), options.rounds), options)
         if "servers" in options.parts:
             _report("servers", _servers(Path(temporary), options.rounds), options)
+        if "adapters" in options.parts:
+            _report("adapters", _adapters(Path(temporary), options.rounds), options)
     return 0
 
 
@@ -244,6 +246,38 @@ def _conversations(temporary: Path, rounds: int) -> list[Row]:
         Row("Session.restore, three active skills", f"{CATALOGUE:,}", _each(found["restore"])),
         _loaded("load_skill, first call, all cores busy", CATALOGUE, busy),
     ]
+
+
+ADAPTERS = {"pydantic_ai": "Pydantic AI", "anthropic": "Anthropic's client", "openai": "OpenAI's client"}
+"""The frameworks that `make setup` installs."""
+LISTED, SELECTED = 20, 500
+"""Skills of a library that is listed whole, and of one from which skills are selected for the request."""
+
+
+def _adapters(temporary: Path, rounds: int) -> list[Row]:
+    """What an adapter adds to a run of an agent, beside what the engine itself needs for that run."""
+    rows = []
+    for size in (LISTED, SELECTED):
+        root = temporary / f"adapters-{size}"
+        make_library(root, size, mix=VARIED)
+        measure.warm([root])
+        _say(f"Measuring adapters in {root.name}.")
+        commands = {name: (sys.executable, "-m", "bench.adapter_turns", name, str(root)) for name in ADAPTERS}
+        found = measure.take_turns(commands, rounds=_few(rounds))
+        engine = min(min(best.floors) for best in found.values())
+        rows.append(Row("the engine alone: prompt and tools twice, load_skill", f"{size:,}", f"{engine * 1e3:,.2f} ms"))
+        rows += [
+            Row(
+                f"what skills add to a run: {what}",
+                f"{size:,}",
+                f"{best.value * 1e3:,.2f} ms",
+                best.ratio,
+                f"{TIMES} engine",
+            )
+            for name, what in ADAPTERS.items()
+            for best in [found[name]]
+        ]
+    return rows
 
 
 def _loaded(what: str, size: int, best: measure.Best) -> Row:

@@ -98,7 +98,7 @@ def test_make_alone_prints_its_verbs() -> None:
     except FileNotFoundError:
         pytest.skip("there is no make here")
     verbs = (
-        "demo test test-full test-foreign test-clients test-types lint manual package "
+        "demo test test-full test-foreign test-clients test-adapters test-types lint manual package "
         "bench bench-peers bench-retrieval corpus soak fuzz clean"
     )
     for verb in verbs.split():
