@@ -118,3 +118,23 @@ def test_slow_model_notices_that_its_client_hangs_up() -> None:
             next(iter(stream))
             stream.close()
         assert provider.hung_up.wait(10)
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_calls_without_results_are_refused_as_real_providers_do(api: str) -> None:
+    function = {"name": "look", "arguments": "{}"}
+    opened: dict[str, dict[str, Any]] = {
+        "messages": {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "look", "input": {}}]},
+        "chat": {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": function}]},
+        "responses": {"type": "function_call", "call_id": "1", **function},
+    }
+    messages = [*HELLO, opened[api], *HELLO]
+    with pytest.raises(ValueError, match="the provider refuses"), provide(play(Text("hi"))) as provider:  # noqa: PT012
+        with open_client(api, provider) as client, pytest.raises((anthropic.BadRequestError, openai.BadRequestError)):
+            if api == "messages":
+                client.messages.create(model="m", max_tokens=9, messages=messages)
+            elif api == "chat":
+                client.chat.completions.create(model="m", messages=messages)
+            else:
+                client.responses.create(model="m", input=messages)
+        assert provider.requests == []
