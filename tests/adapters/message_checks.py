@@ -224,9 +224,9 @@ def check_host_tools(api: Api, library: Path) -> None:
     numbers = make_tool("numbers", lambda: [1, {"two": 2}])
     builtin = make_tool("builtin", dict, "a")  # Python does not know its parameters
     calls = (ToolCall("note", {"word": "a"}), ToolCall("numbers", {}), ToolCall("note", {"word": "b"}))
-    calls = (*calls, ToolCall("builtin", {"a": 1}))
+    moves = Calls((*calls, ToolCall("builtin", {"a": 1}))), Text("Done.")
     wanted = ["noted a", '[1, {"two": 2}]', "noted b", '{"a": 1}']
-    with api.talk(Calls(calls), Text("Done.")) as (provider, client):
+    with api.talk(*moves) as (provider, client):
         api.run(api.skills(library), client, "hello", tools=[alone, numbers, builtin])
     assert provider.requests[1].results == wanted
 
@@ -234,7 +234,7 @@ def check_host_tools(api: Api, library: Path) -> None:
         await api.arun(api.skills(library), client, "hello", tools=[alone, numbers, builtin])
         assert provider.requests[1].results == wanted
 
-    api.talk_async(play(Calls(calls), Text("Done.")), main)
+    api.talk_async(play(*moves), main)
     assert order == ["a", "b"] * 2
 
 

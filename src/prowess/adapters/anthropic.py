@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from prowess.adapters.core import require_package
-from prowess.adapters.message_loop import MessageSkills, RunStream
+from prowess.adapters.message_skills import MessageSkills, RunStream
 from prowess.adapters.message_types import (
     CallEvent,
     HostTool,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from prowess.adapters.chat_format import ChatFormat
 from prowess.adapters.core import require_package
-from prowess.adapters.message_loop import MessageSkills, RunStream
+from prowess.adapters.message_skills import MessageSkills, RunStream
 from prowess.adapters.message_types import (
     CallEvent,
     HostTool,
