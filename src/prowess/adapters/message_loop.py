@@ -391,7 +391,7 @@ def get_result(events: list[RunEvent]) -> RunResult:
     return result
 
 
-def _close(answer: Any) -> None:  # noqa: ANN401 - a coroutine, mostly
+def _close(answer: Any) -> None:
     close = getattr(answer, "close", None)
     if close is not None:  # otherwise Python warns of a coroutine that was never awaited
         close()

@@ -86,7 +86,7 @@ class MessageSkills(SkillsAdapter, ABC):
         system: str = "",
         tools: Iterable[HostTool] = (),
         decisions: Mapping[str, bool] | None = None,
-        **options: Any,  # noqa: ANN401 - arguments of the client's own method
+        **options: Any,
     ) -> RunResult:
         """Run the agent until the model is done, a person has to decide, or it had its turns; return the result.
 
@@ -111,7 +111,7 @@ class MessageSkills(SkillsAdapter, ABC):
         system: str = "",
         tools: Iterable[HostTool] = (),
         decisions: Mapping[str, bool] | None = None,
-        **options: Any,  # noqa: ANN401 - arguments of the client's own method
+        **options: Any,
     ) -> RunResult:
         """Do what ``run`` does, with an asynchronous client; cancelling it ends its calls and child agents as well."""
         asked = _RunArguments(model, messages, max_turns, conversation, saved, system, tools, decisions or {}, options)
@@ -130,7 +130,7 @@ class MessageSkills(SkillsAdapter, ABC):
         system: str = "",
         tools: Iterable[HostTool] = (),
         decisions: Mapping[str, bool] | None = None,
-        **options: Any,  # noqa: ANN401 - arguments of the client's own method
+        **options: Any,
     ) -> RunStream:
         """Return the events of a run as they happen, with the arguments of ``run``; the last is the ``RunResult``.
 
