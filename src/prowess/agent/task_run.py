@@ -38,6 +38,7 @@ from prowess.errors import ModelError, SkillError, SourceError
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.runtime.acting.scripts import Scripts
 from prowess.runtime.acting.trust import Trust
+from prowess.spec.quantities import format_count
 from prowess.spec.redaction import scrub_text
 from prowess.spec.tool_rules import is_tool_pattern, parse_tool_pattern
 
@@ -415,7 +416,9 @@ class _TaskRun:
     def _explain_limit(self, agent_run: AgentRun[Any, str] | None, error: UsageLimitExceeded) -> ModelError:
         usage = agent_run.usage if agent_run is not None else None
         if usage is not None and usage.requests >= self._options.max_turns:
-            return ModelError(f"the run has made {usage.requests} requests, as many as it may", code="turn-limit")
+            return ModelError(
+                f"the run has made {format_count(usage.requests, 'request')}, as many as it may", code="turn-limit"
+            )
         if usage is not None and usage.total_tokens > self._options.max_tokens:
             bounds = f"the run has used {usage.total_tokens:,} tokens; it may use {self._options.max_tokens:,}"
             return ModelError(bounds, code="token-limit")
