@@ -150,6 +150,8 @@ class TaskOptions:
     budget: int | None = None
     filter: str = ""
     limits: Limits = DEFAULT_LIMITS
+    grants: str | None = None
+    """The file with the grants; by default the user's own."""
 
     def __post_init__(self) -> None:
         """Raise ``SourceError`` for a tool that the agent does not have."""
@@ -222,9 +224,9 @@ class _TaskRun:
     def _make_trust(self) -> Trust:
         person, policy = self._options.person, self._options.trust
         if policy == "ask" and person is not None:
-            return Trust(ask=person.ask_trust)
+            return Trust(self._options.grants, ask=person.ask_trust)
         # Without somebody to ask, what is granted still runs, and everything else is refused at once.
-        return Trust(policy="never" if policy == "never" else "granted")
+        return Trust(self._options.grants, policy="never" if policy == "never" else "granted")
 
     async def run(self, task: str, on_event: OnAgentEvent | None, transcript: Transcript | None) -> TaskResult:
         """Run the task to its end."""
