@@ -80,21 +80,7 @@ USED: dict[str, set[str]] = {
     "run-script": {"ctypes", "runtime", "subprocess"},
     **dict.fromkeys(("run", "try"), _AGENT),
     "serve": {"ctypes", "mcp", "yaml"},  # the sample is --check, which starts no server
-    "demo": {
-        *(
-            "ctypes",
-            "fetch",
-            "httpx2",
-            "importlib.metadata",
-            "install",
-            "logging",
-            "runtime",
-            "select",
-            "sources",
-            "_sqlite3",
-        ),
-        *("ssl", "subprocess", "tools", "zipfile"),
-    },
+    "demo": {*_AGENT, "fetch", "sources", "_sqlite3"},
     "completion": {"subprocess"},
 }
 """Exactly what the sample of each command loads of those, in a pipe."""

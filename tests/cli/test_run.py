@@ -206,7 +206,13 @@ def test_the_demonstration_shows_every_part_and_touches_nothing(command: Command
     before = sorted(project.parent.rglob("*"))
     ran = command("demo")
     assert ran.status == 0
-    for title in ("What the model sees at first", "A conversation", "A fork", "Tokens in the context"):
+    for title in (
+        "What the model sees at first",
+        "A conversation",
+        "A fork",
+        "Tokens in the context",
+        "The agent at a task",
+    ):
         assert title in ran.out
     assert "refused resource path '../../../etc/passwd' holds '..'" in ran.out
     assert "not granted  There are !`ls" in ran.out

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 from pydantic_ai.messages import (
-    ModelMessagesTypeAdapter,
     ModelRequest,
     ModelResponse,
     TextPart,
@@ -91,8 +90,8 @@ class ScriptedModel(FunctionModel):
         arguments = (messages, model_settings, model_request_parameters, run_context)
         async with super().request_stream(*arguments) as response:
             # The base class counts every request as 50 tokens, which would tell people nothing.
-            sent = ModelMessagesTypeAdapter.dump_json(messages).decode()
-            response._usage = RequestUsage(input_tokens=estimate_tokens(sent))  # noqa: SLF001 - it has no other way
+            tokens = _estimate_request(messages, model_request_parameters)
+            response._usage = RequestUsage(input_tokens=tokens)  # noqa: SLF001 - it has no other way
             yield response
 
     async def _answer(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
@@ -180,15 +179,28 @@ def _parse_call(data: Any, place: str) -> ScriptedCall:  # noqa: ANN401 - any JS
     return ScriptedCall(data["tool"], arguments if isinstance(arguments, str) else json.dumps(arguments))
 
 
+def _estimate_request(messages: list[ModelMessage], parameters: ModelRequestParameters) -> int:
+    """Return about how many tokens a request has: the system text, the tools, and every message."""
+    texts = [_read_words(message) for message in messages]
+    texts += [message.instructions or "" for message in messages[-1:] if isinstance(message, ModelRequest)]
+    for tool in parameters.function_tools:
+        texts.append(f"{tool.name} {tool.description} {json.dumps(tool.parameters_json_schema)}")
+    return sum(map(estimate_tokens, texts))
+
+
 def _read_newest(messages: list[ModelMessage]) -> str:
     """Return the words of the newest message: the request of a person, or the results of calls."""
-    newest = messages[-1] if messages else None
-    if not isinstance(newest, ModelRequest):
-        return ""
+    return _read_words(messages[-1]) if messages else ""
+
+
+def _read_words(message: ModelMessage) -> str:
+    """Return the text of one message, with the arguments of its calls and their results."""
     words: list[str] = []
-    for part in newest.parts:
+    for part in message.parts:
         if isinstance(part, ToolReturnPart):
             words.append(part.model_response_str())
+        elif isinstance(part, ToolCallPart):
+            words.append(f"{part.tool_name} {part.args_as_json_str()}")
         elif isinstance(part, UserPromptPart):
             contents = [part.content] if isinstance(part.content, str) else part.content
             words += [content for content in contents if isinstance(content, str)]

@@ -27,6 +27,7 @@ from pydantic_ai.messages import (
     TextPart,
     TextPartDelta,
 )
+from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
 
 from prowess.adapters.pydantic_ai import Skills
@@ -38,6 +39,7 @@ from prowess.errors import ModelError, SkillError, SourceError
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.runtime.acting.scripts import Scripts
 from prowess.runtime.acting.trust import Trust
+from prowess.spec.quantities import format_count
 from prowess.spec.redaction import scrub_text
 from prowess.spec.tool_rules import is_tool_pattern, parse_tool_pattern
 
@@ -149,6 +151,8 @@ class TaskOptions:
     budget: int | None = None
     filter: str = ""
     limits: Limits = DEFAULT_LIMITS
+    grants: str | None = None
+    """The file with the grants; by default the user's own."""
 
     def __post_init__(self) -> None:
         """Raise ``SourceError`` for a tool that the agent does not have."""
@@ -221,9 +225,9 @@ class _TaskRun:
     def _make_trust(self) -> Trust:
         person, policy = self._options.person, self._options.trust
         if policy == "ask" and person is not None:
-            return Trust(ask=person.ask_trust)
+            return Trust(self._options.grants, ask=person.ask_trust)
         # Without somebody to ask, what is granted still runs, and everything else is refused at once.
-        return Trust(policy="never" if policy == "never" else "granted")
+        return Trust(self._options.grants, policy="never" if policy == "never" else "granted")
 
     async def run(self, task: str, on_event: OnAgentEvent | None, transcript: Transcript | None) -> TaskResult:
         """Run the task to its end."""
@@ -265,6 +269,8 @@ class _TaskRun:
         return Agent(
             self._model,
             instructions=_INSTRUCTIONS,
+            # Each turn repeats all that was said before: providers that can are asked to keep it.
+            model_settings=ModelSettings(cache=True),
             capabilities=[self._skills],
             toolsets=[own],
             # A model that calls tools wrongly again and again is ended by the number of turns, like any other loop.
@@ -415,7 +421,9 @@ class _TaskRun:
     def _explain_limit(self, agent_run: AgentRun[Any, str] | None, error: UsageLimitExceeded) -> ModelError:
         usage = agent_run.usage if agent_run is not None else None
         if usage is not None and usage.requests >= self._options.max_turns:
-            return ModelError(f"the run has made {usage.requests} requests, as many as it may", code="turn-limit")
+            return ModelError(
+                f"the run has made {format_count(usage.requests, 'request')}, as many as it may", code="turn-limit"
+            )
         if usage is not None and usage.total_tokens > self._options.max_tokens:
             bounds = f"the run has used {usage.total_tokens:,} tokens; it may use {self._options.max_tokens:,}"
             return ModelError(bounds, code="token-limit")

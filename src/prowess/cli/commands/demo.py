@@ -26,8 +26,8 @@ def command(*, record: str | None, as_data: bool) -> None:
 
     You see what the model sees, each call and its result, a refused file, a script and a command before and after
     trust, a fork, a pinned install, a change of it that is detected, a skill that a site publishes, the cost of it all
-    in tokens, and what is left of a listing of 500 skills for one request. Everything happens in a temporary folder.
-    Nothing of yours is read or changed.
+    in tokens, what is left of a listing of 500 skills for one request, and the agent of 'prowess run' at a task.
+    Everything happens in a temporary folder. Nothing of yours is read or changed.
     """
     steps: list[DemoStep] = []
     with temporary_folder("prowess-demo-") as folder:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import prowess
+from prowess.cli.demo.agent_step import show_agent
 from prowess.cli.demo.library import make_library
 from prowess.cli.demo.scripted_model import ScriptedCall, ScriptedModel, answer_as_subagent
 from prowess.cli.demo.site import DemoSite
@@ -72,6 +73,7 @@ def run_steps(folder: Path) -> Iterator[DemoStep]:
         project.show_site,
         project.show_costs,
         project.show_selection,
+        project.show_agent,
     ):
         yield run_step()
 
@@ -282,6 +284,11 @@ class _DemoProject:
             line(("Later requests only append. The others are a search away: search_skills.", "dim")),
         )
         return DemoStep(f"A library of {len(library)} skills, and what one request needs of it", blocks)
+
+    def show_agent(self) -> DemoStep:
+        """Return a run of the agent: it loads a skill, runs its script, and writes a file after a question."""
+        blocks = show_agent(self.catalog, str(self.project), self.trust.path)
+        return DemoStep("The agent at a task", tuple(blocks))
 
 
 def _draw_chart(figures: dict[str, int]) -> Table:
