@@ -90,7 +90,8 @@ def test_what_is_not_prepared_is_an_error_with_its_remedy(library: Path, encoder
     with pytest.raises(prowess.SourceError) as caught:
         catalog.search("kitten", semantic=encoder)
     assert caught.value.code == "search-not-prepared"
-    assert "prepare_search" in caught.value.hint
+    assert repr(encoder.name) in caught.value.message
+    assert "the same semantic to catalog.prepare_search()" in caught.value.hint
 
 
 def test_a_preparation_without_meaning_indexes_the_words(library: Path, cache: Path) -> None:

@@ -43,7 +43,8 @@ def find_prepared_encoder(index: LibraryIndex, semantic: Semantic | Encoder) -> 
         return encoder if encoder is not None and encoder.name in names else None
     encoder = require_installed_encoder() if isinstance(semantic, bool) else semantic
     if not index.run(lambda: _is_prepared(index, encoder.name)):
-        raise SourceError("the skills of the catalogue are not prepared for meaning", code="search-not-prepared")
+        message = f"the skills of the catalogue are not prepared for the encoder {encoder.name!r}"
+        raise SourceError(message, code="search-not-prepared")
     return encoder
 
 

@@ -116,9 +116,7 @@ class CatalogLibrary:
         if os.path.isabs(path):
             return not os.path.lexists(path)
         # What a server or site has listed is complete: a row of it that this catalogue lacks is of an older listing.
-        return any(
-            place.found and not os.path.isabs(place.path) and path.startswith(place.path) for place in self._places
-        )
+        return any(place.found and path.startswith(_remote_prefix(place.path)) for place in self._places)
 
     def read_text(self, name: str) -> SkillText | None:
         skill = self._skills[name]
@@ -138,6 +136,11 @@ def _make_row(skill: Skill) -> LibrarySkill:
 
 def _make_key(skill: Skill) -> bytes:
     return os.fsencode(_real_path(skill)) if skill.is_local else skill.location.encode("utf-8", "surrogatepass")
+
+
+def _remote_prefix(place: str) -> str:
+    """Return how the keys of all skills of a server or site begin: with its separator, since names may begin alike."""
+    return f"{place}:" if place.startswith("mcp:") else f"{place}/"
 
 
 def _real_path(skill: Skill) -> str:
