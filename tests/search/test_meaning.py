@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import shutil
 import sys
 from typing import TYPE_CHECKING
 
@@ -281,11 +282,24 @@ def test_texts_of_a_program_have_vectors_too(library: Path, encoder: TopicEncode
         other.search("canine", semantic=encoder)
 
 
-def test_without_a_file_the_vectors_are_in_memory(library: Path, cache: Path, encoder: TopicEncoder) -> None:
+def test_without_a_file_the_vectors_are_in_memory_and_the_log_says_so(
+    library: Path, cache: Path, encoder: TopicEncoder, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("prowess.search.preparation._warned_errors", set())
+    assert prowess.scan(library).prepare_search(semantic=encoder) == "words+meaning"
+    assert caplog.messages == []
+    shutil.rmtree(cache)
     cache.write_text("", encoding="utf-8")
     catalog = prowess.scan(library)
     assert catalog.prepare_search(semantic=encoder) == "words+meaning"
     assert find(catalog, "kitten", encoder) == ["cats"]
+    (message,) = caplog.messages
+    assert "is lost when this process ends; PROWESS_CACHE_DIR can name another folder" in message
+
+
+def test_texts_of_a_program_alone_need_no_file(encoder: TopicEncoder, caplog: pytest.LogCaptureFixture) -> None:
+    prowess.Catalog.from_sources([prowess.Source.inline("a", "B.", "C.")]).prepare_search(semantic=encoder)
+    assert caplog.messages == []
 
 
 def test_an_empty_catalogue_is_searched_by_words(encoder: TopicEncoder) -> None:

@@ -155,6 +155,12 @@ class LibraryIndex:
         """The databases that have the rows, the largest first."""
         return tuple(database for database in (self._file, self._memory) if database is not None)
 
+    @property
+    def lacks_file(self) -> bool:
+        """True when a file should keep the index, and none can be written."""
+        is_wanted = self._source is not None and self.library.limits.max_search_indexes > 0
+        return is_wanted and (self._file is None or not self._may_write)
+
     def read(self) -> Transaction:
         """A ``with`` block that sees one state of the file."""
         return self.databases[0].read()

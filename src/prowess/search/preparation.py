@@ -68,6 +68,11 @@ def prepare_library(index: LibraryIndex, semantic: Semantic | Encoder) -> Search
         if not batches:
             break
         index.run(index.drop_unused_vectors)
+    if index.lacks_file:
+        _warn_once(
+            "the cache folder cannot be written, so what was prepared for searches by meaning is lost when this process "
+            "ends; PROWESS_CACHE_DIR can name another folder"
+        )
     return "words+meaning" if index.run(lambda: _is_prepared(index, encoder.name)) else "words"
 
 
@@ -92,7 +97,7 @@ def _load_or_warn() -> Encoder | None:
     try:
         return load_installed_encoder()
     except SourceError as error:
-        _warn_once(error.message)
+        _warn_once(f"searching by words alone: {error.message}")
         return None
 
 
@@ -101,7 +106,7 @@ def encode_or_warn(encoder: Encoder, request: str) -> Vectors | None:
     try:
         vector: Vectors = encoder.encode_requests([request])[0]
     except Exception as error:  # noqa: BLE001 - an optional part, without which every search works
-        _warn_once(f"the encoder {encoder.name!r} failed: {type(error).__name__}: {error}")
+        _warn_once(f"searching by words alone: the encoder {encoder.name!r} failed: {type(error).__name__}: {error}")
         return None
     return vector
 
@@ -111,4 +116,4 @@ def _warn_once(message: str) -> None:
         import logging  # noqa: PLC0415 - only when something is wrong
 
         _warned_errors.add(message)
-        logging.getLogger("prowess").warning("searching by words alone: %s", message)
+        logging.getLogger("prowess").warning("%s", message)
