@@ -169,17 +169,17 @@ def test_a_row_that_another_catalogue_writes_during_a_search_is_not_ranked_among
 ) -> None:
     catalog = prowess.scan(library)
     catalog.prepare_search(semantic=encoder)
-    is_prepared = LibraryIndex.is_prepared
+    has_all_vectors = LibraryIndex.has_all_vectors
 
     def change_after_check(index: LibraryIndex, name: str) -> bool:
-        answer = is_prepared(index, name)
+        answer = has_all_vectors(index, name)
         monkeypatch.undo()
         write("cats", "Feeds cats.", "Open a tin of tuna, and brush the kitten.\n")
         prowess.scan(library).search("cats", semantic=False)
         return answer
 
     def encode_requests(texts: Sequence[str]) -> NDArray[np.float32]:
-        monkeypatch.setattr(LibraryIndex, "is_prepared", change_after_check)
+        monkeypatch.setattr(LibraryIndex, "has_all_vectors", change_after_check)
         return TopicEncoder.encode_requests(encoder, texts)
 
     encoder.encode_requests = encode_requests  # type: ignore[method-assign]

@@ -38,11 +38,11 @@ def find_prepared_encoder(index: LibraryIndex, semantic: Semantic | Encoder) -> 
     lacks a vector of it (``search-not-prepared``).
     """
     if semantic == "auto":
-        names = index.run(lambda: [name for name in index.list_encoders() if _is_prepared(index, name)])
+        names = index.run(lambda: [name for name in index.list_encoders() if _has_all_vectors(index, name)])
         encoder = _load_or_warn() if names else None
         return encoder if encoder is not None and encoder.name in names else None
     encoder = require_installed_encoder() if isinstance(semantic, bool) else semantic
-    if not index.run(lambda: _is_prepared(index, encoder.name)):
+    if not index.run(lambda: _has_all_vectors(index, encoder.name)):
         message = f"the skills of the catalogue are not prepared for the encoder {encoder.name!r}"
         raise SourceError(message, code="search-not-prepared")
     return encoder
@@ -70,10 +70,10 @@ def prepare_library(index: LibraryIndex, semantic: Semantic | Encoder) -> Search
         index.run(index.drop_unused_vectors)
     if index.lacks_file:
         _warn_once(
-            "the cache folder cannot be written, so what was prepared for searches by meaning is lost when this process "
-            "ends; PROWESS_CACHE_DIR can name another folder"
+            "the cache folder cannot be written, so what was prepared for searches by meaning "
+            "is lost when this process ends; PROWESS_CACHE_DIR can name another folder"
         )
-    return "words+meaning" if index.run(lambda: _is_prepared(index, encoder.name)) else "words"
+    return "words+meaning" if index.run(lambda: _has_all_vectors(index, encoder.name)) else "words"
 
 
 def _encode_skills(index: LibraryIndex, encoder: Encoder, rows: Sequence[IndexRow]) -> None:
@@ -87,9 +87,9 @@ def _encode_skills(index: LibraryIndex, encoder: Encoder, rows: Sequence[IndexRo
     index.run(lambda: index.refresh([row.name for row in rows if row not in current]))
 
 
-def _is_prepared(index: LibraryIndex, encoder: str) -> bool:
+def _has_all_vectors(index: LibraryIndex, encoder: str) -> bool:
     index.bring_up_to_date()
-    return index.is_prepared(encoder)
+    return index.has_all_vectors(encoder)
 
 
 def _load_or_warn() -> Encoder | None:

@@ -83,7 +83,7 @@ class CatalogLibrary:
 
     def make_fingerprint(self) -> bytes:
         # Fast path of the first search of a process: no key and no state of a file becomes a text. Keys are left out,
-        # since a file that has moved is noticed when its old row would be a hit (``has_changed``).
+        # since a file that has moved is noticed when its old row would be a hit (``has_other_state``).
         remote = [text for skill in self._remote for text in (skill.location, _make_state(skill), skill.name)]
         return "\0".join([str(self._identities_hash), *remote]).encode("utf-8", "surrogatepass")
 
@@ -107,7 +107,7 @@ class CatalogLibrary:
             return _show_identity(_stat_identity(_real_path(skill))) == state
         return library.is_known_state(state, _base_state(skill))
 
-    def has_changed(self, key: bytes, state: str) -> bool:
+    def has_other_state(self, key: bytes, state: str) -> bool:
         path = os.fsdecode(key)
         return os.path.isabs(path) and _show_identity(_stat_identity(path)) != state
 
