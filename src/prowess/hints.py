@@ -140,7 +140,6 @@ HINTS: dict[str, str] = {
     "cannot-listen": "choose another port, or end what uses it",
     "bad-save": "pass what conversation.save() returned, or begin a new conversation",
     "missing-package": "",  # the message itself has the command that installs it
-    "missing-extra": "install Prowess with the extra that is named",
     "no-model": "pass --model provider:name, or set PROWESS_MODEL; --model scripted:FILE plays a script without a key",
     "bad-model": "write provider:name, such as openai:gpt-5.2 or anthropic:claude-sonnet-4-5, or pass --base-url too",
     "no-model-key": "set the variable that is named, or play a script without a key: --model scripted:FILE",
@@ -152,7 +151,8 @@ HINTS: dict[str, str] = {
     "bad-transcript": "name a file that --transcript wrote, and that belongs to you alone",
     "outside-folder": "name a file in the working folder, relative to it; links are not followed",
     "tool-refused": "do without it, or ask the person what to do instead",
-    "search-not-prepared": "call catalog.prepare_search() first, or search with semantic='auto'",
+    "missing-extra": "the extra goes into the Python environment that runs Prowess",
+    "search-not-prepared": "pass the same semantic to catalog.prepare_search() first, or search with semantic='auto'",
     "search-failed": "use a Python whose SQLite has the full-text index FTS5, and enough memory",
     "encoder-failed": "install prowess-retriever again, or mend the encoder that was passed",
     "fetch-failed": "check the address, the network and the proxy, and try again",

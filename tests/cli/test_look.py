@@ -260,6 +260,15 @@ def test_instructions_are_searched_too(command: Command, project: Path) -> None:
     assert [hit["name"] for hit in command("search", "quagga", "--json").data["hits"]] == ["plain"]
 
 
+def test_a_request_without_quotes_is_answered_with_the_quotes(command: Command) -> None:
+    ran = command("prompt", "--query", "fill", "a", "form")
+    assert ran.status == 3
+    assert (
+        "unknown skill 'a'; if it belongs to the request, put the request in quotes: --query 'fill a form'" in ran.err
+    )
+    assert "quotes" not in command("prompt", "nowhere").err
+
+
 def test_without_the_extra_a_search_tells_of_meaning_only_where_it_may_help(command: Command) -> None:
     advice = "searched by words alone; to search by meaning too, install Prowess with the extra 'semantic'"
     assert (Path(__file__).parents[2] / "packages" / "prowess-retriever" / "pyproject.toml").exists()

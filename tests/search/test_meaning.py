@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import shutil
 import sys
 from typing import TYPE_CHECKING
 
@@ -90,7 +91,8 @@ def test_what_is_not_prepared_is_an_error_with_its_remedy(library: Path, encoder
     with pytest.raises(prowess.SourceError) as caught:
         catalog.search("kitten", semantic=encoder)
     assert caught.value.code == "search-not-prepared"
-    assert "prepare_search" in caught.value.hint
+    assert repr(encoder.name) in caught.value.message
+    assert "the same semantic to catalog.prepare_search()" in caught.value.hint
 
 
 def test_a_preparation_without_meaning_indexes_the_words(library: Path, cache: Path) -> None:
@@ -167,17 +169,17 @@ def test_a_row_that_another_catalogue_writes_during_a_search_is_not_ranked_among
 ) -> None:
     catalog = prowess.scan(library)
     catalog.prepare_search(semantic=encoder)
-    is_prepared = LibraryIndex.is_prepared
+    has_all_vectors = LibraryIndex.has_all_vectors
 
     def change_after_check(index: LibraryIndex, name: str) -> bool:
-        answer = is_prepared(index, name)
+        answer = has_all_vectors(index, name)
         monkeypatch.undo()
         write("cats", "Feeds cats.", "Open a tin of tuna, and brush the kitten.\n")
         prowess.scan(library).search("cats", semantic=False)
         return answer
 
     def encode_requests(texts: Sequence[str]) -> NDArray[np.float32]:
-        monkeypatch.setattr(LibraryIndex, "is_prepared", change_after_check)
+        monkeypatch.setattr(LibraryIndex, "has_all_vectors", change_after_check)
         return TopicEncoder.encode_requests(encoder, texts)
 
     encoder.encode_requests = encode_requests  # type: ignore[method-assign]
@@ -280,11 +282,24 @@ def test_texts_of_a_program_have_vectors_too(library: Path, encoder: TopicEncode
         other.search("canine", semantic=encoder)
 
 
-def test_without_a_file_the_vectors_are_in_memory(library: Path, cache: Path, encoder: TopicEncoder) -> None:
+def test_without_a_file_the_vectors_are_in_memory_and_the_log_says_so(
+    library: Path, cache: Path, encoder: TopicEncoder, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("prowess.search.preparation._warned_errors", set())
+    assert prowess.scan(library).prepare_search(semantic=encoder) == "words+meaning"
+    assert caplog.messages == []
+    shutil.rmtree(cache)
     cache.write_text("", encoding="utf-8")
     catalog = prowess.scan(library)
     assert catalog.prepare_search(semantic=encoder) == "words+meaning"
     assert find(catalog, "kitten", encoder) == ["cats"]
+    (message,) = caplog.messages
+    assert "is lost when this process ends; PROWESS_CACHE_DIR can name another folder" in message
+
+
+def test_texts_of_a_program_alone_need_no_file(encoder: TopicEncoder, caplog: pytest.LogCaptureFixture) -> None:
+    prowess.Catalog.from_sources([prowess.Source.inline("a", "B.", "C.")]).prepare_search(semantic=encoder)
+    assert caplog.messages == []
 
 
 def test_an_empty_catalogue_is_searched_by_words(encoder: TopicEncoder) -> None:

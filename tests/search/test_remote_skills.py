@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
+from prowess.model import Place
+from prowess.skills.search_library import CatalogLibrary
 from tests import mcp_peers
 from tests.source_fixtures import load
 from tests.web_sites import skill_md
@@ -70,6 +72,22 @@ def test_a_skill_that_a_site_no_longer_publishes_is_not_found(published: Site, l
     again = load(allow_rollback=True, cache_dir=None)
     assert find(again, "forms tables lists") == ["csv"]
     assert find(again, "tables") == []
+
+
+@pytest.mark.parametrize(
+    ("place", "key", "is_gone"),
+    [
+        ("https://skills.example", b"https://skills.example/pdf/SKILL.md", True),
+        ("https://skills.example", b"https://skills.example.org/pdf/SKILL.md", False),
+        ("https://skills.example", b"https://skills.example:8080/pdf/SKILL.md", False),
+        ("mcp:docs", b"mcp:docs:skill://pdf/SKILL.md", True),
+        ("mcp:docs", b"mcp:docs-old:skill://pdf/SKILL.md", False),
+    ],
+)
+def test_a_listing_says_nothing_about_a_place_whose_name_only_begins_alike(
+    place: str, key: bytes, *, is_gone: bool
+) -> None:
+    assert CatalogLibrary({}, [Place(place, found=1)]).is_gone(key) is is_gone
 
 
 # -- MCP servers -------------------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ import pytest
 import prowess
 from prowess import AutoSelector, Candidates, LexicalSelector, SelectorChain, Session, TagSelector
 from prowess.select.shown_list import (
-    BEFORE,
     WHOLE,
     ListingRequest,
     ShownList,
@@ -321,7 +320,10 @@ def ten_each(names: Sequence[str]) -> int:
     return 10 * len(names)
 
 
-def listing(names: str, reason: ShownReason = BEFORE) -> ShownList:
+CHOSEN = ShownReason("chosen for the first request", 1)
+
+
+def listing(names: str, reason: ShownReason = CHOSEN) -> ShownList:
     return ShownList(tuple(names), dict.fromkeys(names, reason))
 
 
@@ -368,7 +370,7 @@ def test_a_counter_whose_sums_do_not_add_up_is_never_exceeded() -> None:
 
 
 def test_what_was_shown_while_everything_fitted_goes_first_when_it_does_not_fit_any_more() -> None:
-    mixed = listing("abc", WHOLE).append(dict.fromkeys("xyz", BEFORE)).append(dict.fromkeys("de", WHOLE))
+    mixed = listing("abc", WHOLE).append(dict.fromkeys("xyz", CHOSEN)).append(dict.fromkeys("de", WHOLE))
     assert cut_whole(mixed, ten_each, 80) is mixed
     assert cut_whole(mixed, ten_each, 60).names == tuple("abcxyz")
     assert cut_whole(mixed, ten_each, 45).names == tuple("axyz")

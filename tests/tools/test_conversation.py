@@ -352,7 +352,9 @@ def test_a_restored_session_shows_the_same_listing(catalog: prowess.Catalog) -> 
     assert again.tools() == toolset.tools()
     assert again.prompt(CHART) == toolset.prompt(CHART)
     assert session.save() == toolset.session.save()
-    assert again.report().reasons["poem-review"] == "shown earlier in this conversation"
+    assert again.report().reasons["poem-review"] == "chosen for the first request (rank 1)"
+    assert again.report().reasons["melody-merge"] == toolset.report().reasons["melody-merge"] == "active"
+    assert POEM not in saved, "what a person wrote is not saved"
 
 
 def test_a_save_from_before_has_nothing_that_was_shown(catalog: prowess.Catalog) -> None:
@@ -375,8 +377,13 @@ def test_a_save_from_before_has_nothing_that_was_shown(catalog: prowess.Catalog)
         [{"place": "prowess", "budget": "600", "names": []}],
         [{"place": "prowess", "budget": True, "names": []}],
         [{"place": 7, "budget": 600, "names": []}],
-        [{"place": "prowess", "budget": 600, "names": [7], "whole": []}],
-        [{"place": "prowess", "budget": 600, "names": [], "whole": 7}],
+        [{"place": "prowess", "budget": 600, "names": ["a"]}],
+        [{"place": "prowess", "budget": 600, "names": [7], "reasons": [["active", 0]]}],
+        [{"place": "prowess", "budget": 600, "names": [], "reasons": 7}],
+        [{"place": "prowess", "budget": 600, "names": ["a"], "reasons": []}],
+        [{"place": "prowess", "budget": 600, "names": ["a"], "reasons": [["active"]]}],
+        [{"place": "prowess", "budget": 600, "names": ["a"], "reasons": [["active", "0"]]}],
+        [{"place": "prowess", "budget": 600, "names": ["a"], "reasons": [[7, 0]]}],
     ],
 )
 def test_a_save_with_anything_else_in_its_place_is_refused(shown: object, catalog: prowess.Catalog) -> None:
@@ -388,7 +395,7 @@ def test_a_save_with_anything_else_in_its_place_is_refused(shown: object, catalo
 def test_names_that_somebody_wrote_into_a_save_show_no_more_than_may_be_shown(catalog: prowess.Catalog) -> None:
     names = ["poem-review", "poem-review", "nobody", "chart-plan"]
     data = json.loads(Session(catalog, explicit_only=["chart-plan"]).save())
-    data["shown"] = [{"place": "prowess", "budget": BUDGET, "names": names, "whole": []}]
+    data["shown"] = [{"place": "prowess", "budget": BUDGET, "names": names, "reasons": [["active", 0]] * 4}]
     session, _ = Session.restore(catalog, json.dumps(data), selector=AutoSelector(BUDGET))
     assert listed(Toolset(session).prompt()) == ["poem-review"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from prowess.authoring.findings import read_skill_file
-from prowess.authoring.fixers import FIXERS, NAME_CODES, NOT_SERVED, SkillText
+from prowess.authoring.fixers import FIXERS, NAME_CODES, NOT_SERVED, MendableFile
 from prowess.errors import Issue, SkillError, SkillLoadError, SkillValidationError
 from prowess.files.syscalls import rename, set_mode
 from prowess.files.write import write_atomic
@@ -140,7 +140,7 @@ def _find_next_fix(text: str, file: str, limits: Limits, done: tuple[str, ...]) 
         # A fixer that does not end its issue would otherwise use up all rounds, and leave none for the others.
         if fixer is None or done.count(issue.code) > _MAX_ROUNDS // 2:
             continue
-        for mended in fixer(SkillText(_LINE.findall(text), parsed, folder), issue):
+        for mended in fixer(MendableFile(_LINE.findall(text), parsed, folder), issue):
             if mended != text and _has_same_meaning(parsed, mended, file, limits, may_rename=issue.code in NAME_CODES):
                 return issue.code, mended
     return None

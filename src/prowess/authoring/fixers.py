@@ -25,7 +25,7 @@ _FENCE = re.compile(r"---[ \t]*")
 _ODD_BREAKS = re.compile("\r(?!\n)|[\x85\u2028\u2029]")
 
 
-class SkillText(NamedTuple):
+class MendableFile(NamedTuple):
     """The text of a SKILL.md that loads leniently: its lines, what they were parsed to, and the name of its folder."""
 
     lines: list[str]
@@ -63,7 +63,7 @@ def _is_fence(line: str) -> bool:
     return _FENCE.fullmatch(line.rstrip("\r\n")) is not None
 
 
-def _rewrite_entry(file: SkillText, issue: Issue) -> Iterator[str]:
+def _rewrite_entry(file: MendableFile, issue: Issue) -> Iterator[str]:
     """Yield the text with the entry of the key on one line, its value quoted when it needs to be."""
     key = issue.field.partition(".")[0]
     entry = file.find_entry(key)
@@ -99,20 +99,20 @@ def _double_quote(value: str) -> str:
     return f'"{escaped}"'
 
 
-def _set_name(file: SkillText, _issue: Issue) -> Iterator[str]:
+def _set_name(file: MendableFile, _issue: Issue) -> Iterator[str]:
     """Yield the text with the folder's name as the name, when the specification allows it."""
     if is_spec_name(file.folder):
         entry = file.find_entry("name") or (1, 1)  # without a name, as the first line of the frontmatter
         yield file.replace(*entry, f"name: {file.folder}{file.line_ending}")
 
 
-def _remove_entry(file: SkillText, issue: Issue) -> Iterator[str]:
+def _remove_entry(file: MendableFile, issue: Issue) -> Iterator[str]:
     entry = file.find_entry(issue.field)
     if entry is not None:
         yield file.replace(*entry)
 
 
-def _split_glued_dashes(file: SkillText, _issue: Issue) -> Iterator[str]:
+def _split_glued_dashes(file: MendableFile, _issue: Issue) -> Iterator[str]:
     """Yield the text with ``---# Title``, or dashes at the end of another line, on two lines."""
     dashes = f"---{file.line_ending}"
     for index, line in enumerate(file.lines):
@@ -122,7 +122,7 @@ def _split_glued_dashes(file: SkillText, _issue: Issue) -> Iterator[str]:
             yield file.replace(index, index + 1, f"{line.rstrip()[:-3].rstrip()}{file.line_ending}", dashes)
 
 
-def _remove_wrapping(file: SkillText, _issue: Issue) -> Iterator[str]:
+def _remove_wrapping(file: MendableFile, _issue: Issue) -> Iterator[str]:
     """Yield the text from its first dashes on, then also without the first line of backticks."""
     if not has_wrapper("".join(file.lines).encode()):
         return
@@ -136,7 +136,7 @@ def _remove_wrapping(file: SkillText, _issue: Issue) -> Iterator[str]:
         yield "".join([*lines[:closing], *lines[closing + 1 :]])
 
 
-def _remove_indentation(file: SkillText, _issue: Issue) -> Iterator[str]:
+def _remove_indentation(file: MendableFile, _issue: Issue) -> Iterator[str]:
     """Yield the text with the frontmatter and its dashes at the margin; the body stays as it is."""
     dashes = [index for index, line in enumerate(file.lines) if _FENCE.fullmatch(line.strip())]
     if len(dashes) > 1:
@@ -144,12 +144,12 @@ def _remove_indentation(file: SkillText, _issue: Issue) -> Iterator[str]:
         yield file.replace(0, last + 1, "---\n", dedent_text("".join(file.lines[first + 1 : last])), "---\n")
 
 
-def _replace_odd_breaks(file: SkillText, _issue: Issue) -> Iterator[str]:
+def _replace_odd_breaks(file: MendableFile, _issue: Issue) -> Iterator[str]:
     close = file.closing_line
     yield file.replace(0, close, *(_ODD_BREAKS.sub(" ", line) for line in file.lines[:close]))
 
 
-def _quote_in_place(file: SkillText, _issue: Issue) -> Iterator[str]:
+def _quote_in_place(file: MendableFile, _issue: Issue) -> Iterator[str]:
     """Yield the text with quotes around every value that is no text without them; no other character changes."""
     lines = [*file.lines]
     values = find_unquoted_values("".join(lines).encode())
@@ -161,7 +161,7 @@ def _quote_in_place(file: SkillText, _issue: Issue) -> Iterator[str]:
     yield "".join(lines)
 
 
-FIXERS: dict[str, Callable[[SkillText, Issue], Iterator[str]]] = {
+FIXERS: dict[str, Callable[[MendableFile, Issue], Iterator[str]]] = {
     "repaired-colon": _rewrite_entry,
     "repaired-block-text": _rewrite_entry,
     "repaired-leading-character": _rewrite_entry,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from prowess.cli.render import printer
 from prowess.hints import explain_extra
-from prowess.search.encoder import is_encoder_installed
+from prowess.search.encoder import has_encoder
 
 if TYPE_CHECKING:
     import prowess
@@ -33,6 +33,6 @@ def suggest_meaning(mode: SearchMode) -> str:
     """Return how searches would go by meaning too; ``""`` if they do."""
     if mode == "words+meaning":
         return ""
-    if is_encoder_installed():
+    if has_encoder():
         return "Not all skills are prepared, so words alone counted; with --prepare it searches by meaning too."
     return f"This searched by words alone; to search by meaning too, {explain_extra('semantic')}"

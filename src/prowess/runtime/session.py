@@ -531,7 +531,8 @@ class Session:
     def save(self) -> str:
         """Return the session as JSON: its bounds, the active skills with their digests, what a person refused.
 
-        It also has the names of the skills that were chosen for the conversation: a restored session shows the same.
+        It also has the names of the skills that were chosen for the conversation, each with the reason, so that a
+        restored session goes on with its listing. The requests are not in it.
         """
         bounds, active, shown = self._state.collect_save()
         return session_as_json(bounds, active, self._consent.refused_ids, shown)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from prowess.arguments import check_text
 from prowess.errors import Issue, SkillError, SourceError
-from prowess.select.shown_list import BEFORE, WHOLE, ShownList
+from prowess.select.shown_list import ShownList, ShownReason
 from prowess.spec.tool_rules import ToolCeiling, is_tool_pattern
 
 if TYPE_CHECKING:
@@ -42,19 +42,20 @@ class SavedListing(NamedTuple):
     place: str
     budget: int
     names: tuple[str, ...]
-    whole: tuple[str, ...] = ()
-    """Those of the names that no request chose: everything fitted then."""
+    reasons: tuple[tuple[str, int], ...]
+    """For each of the names, why it was shown, and its rank among the skills that fitted the request, or 0."""
 
     @classmethod
     def of(cls, place: str, budget: int, shown: ShownList) -> SavedListing:
-        """Return what is saved of a list."""
-        whole = tuple(name for name in shown.names if shown.reasons[name] == WHOLE)
-        return cls(place, budget, shown.names, whole)
+        """Return what is saved of a list. The requests are not: they are what a person wrote."""
+        reasons = (shown.reasons[name] for name in shown.names)
+        return cls(place, budget, shown.names, tuple((reason.text, reason.rank) for reason in reasons))
 
     def to_shown(self) -> ShownList:
-        """Return the list again; the reasons of requests are not saved."""
-        names = tuple(dict.fromkeys(self.names))  # each once: somebody may have edited the save
-        return ShownList(names, dict.fromkeys(names, BEFORE) | dict.fromkeys(self.whole, WHOLE))
+        """Return the list again, without the requests, so that no reason names the words that fitted."""
+        # Each name once: somebody may have edited the save.
+        reasons = {name: ShownReason(*reason) for name, reason in zip(self.names, self.reasons, strict=True)}
+        return ShownList(tuple(reasons), reasons)
 
 
 class SavedSession(NamedTuple):
@@ -169,12 +170,7 @@ def _parse_bounds(data: Mapping[str, Any]) -> SessionBounds | None:
     # The first saves of this version do not say whether skills approve tools. In those with a list of tools they did;
     # for the others it is unknown, so they do not.
     grants = data.get("grants_tools", tools is not None)
-    if (
-        not isinstance(grants, bool)
-        or not isinstance(max_active, int)
-        or isinstance(max_active, bool)
-        or max_active < 0
-    ):
+    if not isinstance(grants, bool) or not _is_number(max_active) or max_active < 0:
         return None
     # The ceiling of a sub-agent is what a skill wrote: a wrong pattern there allows nothing, and is no host's error.
     allowed = None if tools is None else tuple(filter(is_tool_pattern, tools))
@@ -192,14 +188,23 @@ def _parse_shown(data: object) -> tuple[SavedListing, ...] | None:
 def _parse_listing(data: object) -> SavedListing | None:
     if not isinstance(data, dict):
         return None
-    place, budget, names, whole = (data.get(key) for key in ("place", "budget", "names", "whole"))
-    if not isinstance(place, str) or not isinstance(budget, int) or isinstance(budget, bool):
+    place, budget, names, reasons = (data.get(key) for key in SavedListing._fields)
+    if not isinstance(place, str) or not _is_number(budget) or not _is_text_list(names):
         return None
-    return (
-        SavedListing(place, budget, tuple(names), tuple(whole))
-        if _is_text_list(names) and _is_text_list(whole)
-        else None
-    )
+    if not isinstance(reasons, list) or len(reasons) != len(names) or not all(map(_is_reason, reasons)):
+        return None
+    return SavedListing(place, budget, tuple(names), tuple((text, rank) for text, rank in reasons))
+
+
+def _is_reason(value: object) -> bool:
+    match value:
+        case [str(), rank]:
+            return _is_number(rank)
+    return False
+
+
+def _is_number(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _is_text_list(value: object) -> TypeGuard[list[str]]:

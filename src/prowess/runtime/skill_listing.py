@@ -81,10 +81,10 @@ class SkillListing:
         return room.selects_by_default or not self.is_default
 
     def _open_turn(self, room: ListingRoom) -> ListingTurn:
-        return ListingTurn(room, self.state, self._find_required)
+        return ListingTurn(room, self.state, self._find_required_skills)
 
-    def _find_required(self) -> dict[str, ShownReason]:
-        """Return the skills that a model is shown whatever is asked for, by name, each with the reason."""
+    def _find_required_skills(self) -> dict[str, ShownReason]:
+        """Return the active and preloaded skills by name, each with its reason: every listing has them."""
         entries = sorted(self.state.visible_entries().items())
         return {name: ShownReason("preloaded" if entry.preloaded else "active") for name, entry in entries}
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Encoder(Protocol):
-    """Turns texts into vectors of length one. Vectors of texts that mean the same have a cosine near 1.
+    """Turns texts into vectors of length one. The nearer the cosine of two is to 1, the more alike the texts are.
 
     Both methods return one row for each text, and may be called from several threads at a time.
     """
@@ -38,7 +38,7 @@ class Encoder(Protocol):
         ...
 
 
-def is_encoder_installed() -> bool:
+def has_encoder() -> bool:
     """Return whether the extra ``semantic`` is installed; nothing is loaded to find out."""
     return find_spec("prowess_retriever") is not None
 

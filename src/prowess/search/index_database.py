@@ -208,12 +208,12 @@ class IndexDatabase:
         """A number that grows with every change of the rows."""
         return self._get_number("SELECT number FROM generations")
 
-    def is_checked(self, fingerprint: bytes, encoder: str = "") -> bool:
+    def has_fingerprint(self, fingerprint: bytes, encoder: str = "") -> bool:
         """True when the rows are those of the catalogue with this fingerprint, each with a vector of ``encoder``."""
         sql = "SELECT 1 FROM checks, generations WHERE fingerprint = ? AND encoder = ? AND generation = number"
         return self._get_value(sql, fingerprint, encoder) is not None
 
-    def mark_checked(self, fingerprint: bytes, encoder: str = "") -> None:
+    def note_fingerprint(self, fingerprint: bytes, encoder: str = "") -> None:
         """Note that the rows are those of a catalogue, until they change; with ``encoder``, that all have vectors."""
         self._db.execute(
             "INSERT OR REPLACE INTO checks(fingerprint, encoder, generation) SELECT ?, ?, number FROM generations",
@@ -313,7 +313,7 @@ class IndexDatabase:
         sql = f"{scores} ORDER BY score DESC, id LIMIT ?"
         return list(self._db.execute(sql, (*(match for _, match, _, _ in queries), limit)))
 
-    def find_matched(self, term: str, ids: Sequence[int]) -> set[int]:
+    def find_term_rows(self, term: str, ids: Sequence[int]) -> set[int]:
         """Those of the rows with these ids that have a term."""
         matched: set[int] = set()
         for part in _split_parts(ids):

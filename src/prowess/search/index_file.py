@@ -108,13 +108,13 @@ class IndexFile:
                     database = self._open_database(folder)
                     if database is not None:
                         return database
-                database = self._create_locked(folder)
+                database = self._create_database(folder)
                 _prune(folder, self._limits.max_search_indexes)
                 return database
         except (OSError, BusyError, *DATABASE_ERRORS):
             return None
 
-    def _create_locked(self, folder: str) -> IndexDatabase:
+    def _create_database(self, folder: str) -> IndexDatabase:
         import secrets  # noqa: PLC0415 - only here
 
         self._database_name = f"{self._name}-{secrets.token_hex(8)}{_DATABASE_SUFFIX}"

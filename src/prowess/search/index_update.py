@@ -79,7 +79,7 @@ def update_index(database: IndexDatabase, library: Library, fingerprint: bytes) 
             if database.generation != changes.generation + result.written + len(changes.gone):
                 continue  # another process has written meanwhile, so the rows are compared again
             if settled and complete:
-                database.mark_checked(fingerprint)
+                database.note_fingerprint(fingerprint)
             return database.generation if settled else -1
     return -1
 

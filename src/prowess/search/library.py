@@ -1,4 +1,4 @@
-"""What the index asks of a library: which skills it has, in which state they are, and the texts of one of them."""
+"""What the index asks of a library: which skills it has, in which state each of them is, and the texts of a skill."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Library(Protocol):
         """True when the file or entry of a skill still has this state."""
         ...
 
-    def has_changed(self, key: bytes, state: str) -> bool:
-        """True when the file of a key, which need not be one of this library, has not this state any more."""
+    def has_other_state(self, key: bytes, state: str) -> bool:
+        """True when the file of a key, which need not be one of this library, is not in this state now."""
         ...
 
     def is_gone(self, key: bytes) -> bool:

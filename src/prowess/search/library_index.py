@@ -115,7 +115,7 @@ class LibraryIndex:
         if state == self._compared or (state == self._checked and not has_moved):
             return
         fingerprint = self.library.make_fingerprint()
-        if self._file.is_checked(fingerprint) and not has_moved:
+        if self._file.has_fingerprint(fingerprint) and not has_moved:
             self._checked = state
             return
         try:
@@ -154,6 +154,12 @@ class LibraryIndex:
     def databases(self) -> tuple[IndexDatabase, ...]:
         """The databases that have the rows, the largest first."""
         return tuple(database for database in (self._file, self._memory) if database is not None)
+
+    @property
+    def lacks_file(self) -> bool:
+        """True when a file should keep the index, and none can be written."""
+        is_wanted = self._source is not None and self.library.limits.max_search_indexes > 0
+        return is_wanted and (self._file is None or not self._may_write)
 
     def read(self) -> Transaction:
         """A ``with`` block that sees one state of the file."""
@@ -196,19 +202,19 @@ class LibraryIndex:
         return self._table[1]  # type: ignore[return-value]
 
     def get_generations(self) -> tuple[int, ...]:
-        """The generations of the databases: equal as long as their rows are the same."""
+        """The generations of the databases. They stay equal until a row changes."""
         return tuple(database.generation for database in self.databases)
 
     def list_encoders(self) -> list[str]:
         """The encoders for which some catalogue of this library was prepared."""
         return self.databases[0].list_encoders() if self.databases else []
 
-    def is_prepared(self, encoder: str) -> bool:
+    def has_all_vectors(self, encoder: str) -> bool:
         """True when every skill has a vector of this encoder."""
         if not self.databases:
             return False
         first, fingerprint = self.databases[0], self.library.make_fingerprint()
-        is_noted = first.is_checked(fingerprint, encoder)
+        is_noted = first.has_fingerprint(fingerprint, encoder)
         if is_noted and len(self.databases) == 1:
             return True
         state = (encoder, *self.get_generations())
@@ -216,13 +222,13 @@ class LibraryIndex:
             self._unprepared = state
             return False
         if not is_noted:
-            self._note_prepared(fingerprint, encoder)
+            self._note_all_vectors(fingerprint, encoder)
         return True
 
-    def _note_prepared(self, fingerprint: bytes, encoder: str) -> None:
+    def _note_all_vectors(self, fingerprint: bytes, encoder: str) -> None:
         try:
             with self.databases[0].write():
-                self.databases[0].mark_checked(fingerprint, encoder)
+                self.databases[0].note_fingerprint(fingerprint, encoder)
         except DATABASE_ERRORS as error:  # then it is found out each time
             if is_damage_error(error):
                 raise

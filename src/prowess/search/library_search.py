@@ -109,14 +109,14 @@ def _rank(index: LibraryIndex, request: _Request) -> list[_Match]:
     may_refresh = True
     while True:
         generations = () if request.vector is None else index.get_generations()
-        if request.vector is not None and not index.is_prepared(request.encoder):
+        if request.vector is not None and not index.has_all_vectors(request.encoder):
             request.vector = None
             return []
         found = _match_rows(index, request, depth, generations)
         if found is None:
             continue
         hits, changed = _check_matches(index.library, found.matches, request.limit)
-        has_moved = may_refresh and any(index.library.has_changed(row.key, row.state) for row in found.namesakes)
+        has_moved = may_refresh and any(index.library.has_other_state(row.key, row.state) for row in found.namesakes)
         if may_refresh and (changed or has_moved):
             may_refresh = False
             index.refresh(changed)
@@ -214,6 +214,6 @@ class _Explainer:
         for number, database in enumerate(self._index.databases):
             ids = [row for place, row in (match.place for match in self._matches if match.has_words) if place == number]
             for word in self._words[: self._index.library.limits.max_request_terms]:
-                for row in database.find_matched(word, ids):
+                for row in database.find_term_rows(word, ids):
                     matched.setdefault((number, row), []).append(word)
         return matched

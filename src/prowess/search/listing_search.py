@@ -22,7 +22,7 @@ def find_missing_words(text: SkillText, request: str) -> tuple[str, ...]:
     try:
         with database.write():
             row = database.put_row(b"", text)
-        return tuple(word for word in split_request(request) if not database.find_matched(word, [row]))
+        return tuple(word for word in split_request(request) if not database.find_term_rows(word, [row]))
     finally:
         database.close()
 

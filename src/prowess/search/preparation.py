@@ -38,12 +38,13 @@ def find_prepared_encoder(index: LibraryIndex, semantic: Semantic | Encoder) -> 
     lacks a vector of it (``search-not-prepared``).
     """
     if semantic == "auto":
-        names = index.run(lambda: [name for name in index.list_encoders() if _is_prepared(index, name)])
+        names = index.run(lambda: [name for name in index.list_encoders() if _has_all_vectors(index, name)])
         encoder = _load_or_warn() if names else None
         return encoder if encoder is not None and encoder.name in names else None
     encoder = require_installed_encoder() if isinstance(semantic, bool) else semantic
-    if not index.run(lambda: _is_prepared(index, encoder.name)):
-        raise SourceError("the skills of the catalogue are not prepared for meaning", code="search-not-prepared")
+    if not index.run(lambda: _has_all_vectors(index, encoder.name)):
+        message = f"the skills of the catalogue are not prepared for the encoder {encoder.name!r}"
+        raise SourceError(message, code="search-not-prepared")
     return encoder
 
 
@@ -67,7 +68,12 @@ def prepare_library(index: LibraryIndex, semantic: Semantic | Encoder) -> Search
         if not batches:
             break
         index.run(index.drop_unused_vectors)
-    return "words+meaning" if index.run(lambda: _is_prepared(index, encoder.name)) else "words"
+    if index.lacks_file:
+        _warn_once(
+            "the cache folder cannot be written, so what was prepared for searches by meaning "
+            "is lost when this process ends; PROWESS_CACHE_DIR can name another folder"
+        )
+    return "words+meaning" if index.run(lambda: _has_all_vectors(index, encoder.name)) else "words"
 
 
 def _encode_skills(index: LibraryIndex, encoder: Encoder, rows: Sequence[IndexRow]) -> None:
@@ -81,9 +87,9 @@ def _encode_skills(index: LibraryIndex, encoder: Encoder, rows: Sequence[IndexRo
     index.run(lambda: index.refresh([row.name for row in rows if row not in current]))
 
 
-def _is_prepared(index: LibraryIndex, encoder: str) -> bool:
+def _has_all_vectors(index: LibraryIndex, encoder: str) -> bool:
     index.bring_up_to_date()
-    return index.is_prepared(encoder)
+    return index.has_all_vectors(encoder)
 
 
 def _load_or_warn() -> Encoder | None:
@@ -91,7 +97,7 @@ def _load_or_warn() -> Encoder | None:
     try:
         return load_installed_encoder()
     except SourceError as error:
-        _warn_once(error.message)
+        _warn_once(f"searching by words alone: {error.message}")
         return None
 
 
@@ -100,7 +106,7 @@ def encode_or_warn(encoder: Encoder, request: str) -> Vectors | None:
     try:
         vector: Vectors = encoder.encode_requests([request])[0]
     except Exception as error:  # noqa: BLE001 - an optional part, without which every search works
-        _warn_once(f"the encoder {encoder.name!r} failed: {type(error).__name__}: {error}")
+        _warn_once(f"searching by words alone: the encoder {encoder.name!r} failed: {type(error).__name__}: {error}")
         return None
     return vector
 
@@ -110,4 +116,4 @@ def _warn_once(message: str) -> None:
         import logging  # noqa: PLC0415 - only when something is wrong
 
         _warned_errors.add(message)
-        logging.getLogger("prowess").warning("searching by words alone: %s", message)
+        logging.getLogger("prowess").warning("%s", message)

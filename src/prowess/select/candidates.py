@@ -42,7 +42,7 @@ class Candidates(tuple["Skill", ...]):  # noqa: SLOT001 - a tuple with slots can
         return {skill.name: skill for skill in self}
 
     def narrow(self, skills: Iterable[Skill]) -> Candidates:
-        """Return some of the candidates as candidates of the same catalogue."""
+        """Return those of the candidates that are in ``skills``; their catalogue stays."""
         return Candidates(skills, self.catalog)
 
     def keep_names(self, names: Iterable[str]) -> Candidates:

@@ -47,7 +47,6 @@ class ShownReason(NamedTuple):
 
 
 NAMED = ShownReason("named in the request")
-BEFORE = ShownReason("shown earlier in this conversation")
 WHOLE = ShownReason("shown while everything fitted")
 
 

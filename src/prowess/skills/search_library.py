@@ -83,7 +83,7 @@ class CatalogLibrary:
 
     def make_fingerprint(self) -> bytes:
         # Fast path of the first search of a process: no key and no state of a file becomes a text. Keys are left out,
-        # since a file that has moved is noticed when its old row would be a hit (``has_changed``).
+        # since a file that has moved is noticed when its old row would be a hit (``has_other_state``).
         remote = [text for skill in self._remote for text in (skill.location, _make_state(skill), skill.name)]
         return "\0".join([str(self._identities_hash), *remote]).encode("utf-8", "surrogatepass")
 
@@ -107,7 +107,7 @@ class CatalogLibrary:
             return _show_identity(_stat_identity(_real_path(skill))) == state
         return library.is_known_state(state, _base_state(skill))
 
-    def has_changed(self, key: bytes, state: str) -> bool:
+    def has_other_state(self, key: bytes, state: str) -> bool:
         path = os.fsdecode(key)
         return os.path.isabs(path) and _show_identity(_stat_identity(path)) != state
 
@@ -116,9 +116,7 @@ class CatalogLibrary:
         if os.path.isabs(path):
             return not os.path.lexists(path)
         # What a server or site has listed is complete: a row of it that this catalogue lacks is of an older listing.
-        return any(
-            place.found and not os.path.isabs(place.path) and path.startswith(place.path) for place in self._places
-        )
+        return any(place.found and path.startswith(_remote_prefix(place.path)) for place in self._places)
 
     def read_text(self, name: str) -> SkillText | None:
         skill = self._skills[name]
@@ -138,6 +136,11 @@ def _make_row(skill: Skill) -> LibrarySkill:
 
 def _make_key(skill: Skill) -> bytes:
     return os.fsencode(_real_path(skill)) if skill.is_local else skill.location.encode("utf-8", "surrogatepass")
+
+
+def _remote_prefix(place: str) -> str:
+    """Return how the keys of all skills of a server or site begin: with its separator, since names may begin alike."""
+    return f"{place}:" if place.startswith("mcp:") else f"{place}/"
 
 
 def _real_path(skill: Skill) -> str:

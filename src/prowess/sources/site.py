@@ -167,7 +167,7 @@ class UrlSource:
         policy = LoadPolicy(limits=self._limits)
         home = SkillLocation(file=SKILL_FILE, policy=policy, origin="url", virtual_path=virtual, files=contents)
         skill = make_remote_skill(home, entry.front, entry.issues)
-        if failed or not (self._prefetch or contents.is_cached()):
+        if failed or not (self._prefetch or contents.is_in_cache()):
             return skill
         try:
             return skill.load().skill  # the file has fields that an index does not announce

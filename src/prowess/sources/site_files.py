@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class SiteFiles(RemoteFiles):
     """The files of a skill that a site announces."""
 
-    def is_cached(self) -> bool:
+    def is_in_cache(self) -> bool:
         """True when its SKILL.md can be read without asking the server."""
         raise NotImplementedError
 
@@ -70,7 +70,7 @@ class PinnedFile(SiteFiles):
     def read_all(self) -> tuple[NewFile, ...]:
         return (NewFile(SKILL_FILE, self._fetch_bytes()),)
 
-    def is_cached(self) -> bool:
+    def is_in_cache(self) -> bool:
         """True when its SKILL.md can be read without asking the server."""
         return self._fetcher.has_bytes(self._entry.digest)
 
@@ -88,7 +88,7 @@ class PinnedArchive(PinnedFile):
     def known_files(self) -> tuple[str, ...] | None:
         return self._names
 
-    def is_cached(self) -> bool:
+    def is_in_cache(self) -> bool:
         """Always false: to know, one would have to unpack the archive, and a listing is not worth that."""
         return False
 
@@ -162,6 +162,6 @@ class ListedFiles(SiteFiles):
             for path, (code, message) in sorted(self._notes.items())
         )
 
-    def is_cached(self) -> bool:
+    def is_in_cache(self) -> bool:
         """True when its SKILL.md can be read without asking the server."""
         return self._fetcher.is_fresh(self._file_url(SKILL_FILE))

@@ -97,7 +97,7 @@ class View:
         """Whether the skills are in an order that must stay, since the conversation was shown them so."""
         return self._choice.budget is not None and self._choice.names is not None
 
-    def count_unlisted(self) -> int:
+    def count_missing_skills(self) -> int:
         """Return how many skills the budget has kept out of the listing."""
         chosen = self._choice.how == "chosen"
         return len(self.findable) - len(self.report.shown) if chosen else len(self.report.omitted)

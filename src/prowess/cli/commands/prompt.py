@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
+from shlex import quote
 from typing import TYPE_CHECKING, Literal, cast
 
 import click
@@ -16,6 +17,7 @@ from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Table, line
 from prowess.cli.selection import SelectionFlags, make_selector, selection_options
 from prowess.cli.skill_lookup import load_cli_settings, load_named_catalog, suggest_sync_for
+from prowess.errors import UnknownSkillError
 from prowess.escapes import dump_json
 from prowess.runtime.session import Session
 from prowess.select.budget import describe_cuts, fit_listing, listing_costs
@@ -52,7 +54,7 @@ _OTHER_SKILL_NAME = "x" * 64
 @click.argument("skills", nargs=-1, metavar="[NAME]...", shell_complete=complete_skill_or_path)
 @click.option("--style", type=click.Choice(_STYLES), help="A bare listing in this style instead of a dialect's block.")
 @click.option("--dialect", type=click.Choice(list(DIALECTS)), help="The names and shapes of the tools.")
-@click.option("--budget", type=click.IntRange(0), metavar="TOKENS", help="How many tokens the listing may cost.")
+@click.option("--budget", type=click.IntRange(0), metavar="TOKENS", help="How many tokens the prompt may cost.")
 @click.option("--query", default="", help="A request: the selector picks the skills that fit it.")
 @selection_options
 @click.option("--filter", "pattern", metavar="PATTERN", help="Only skills whose path matches.")
@@ -84,7 +86,7 @@ def command(
     lock_states = LockStates()
     if not skills and (absent := suggest_sync_for(settings, lock_states)):
         printer.warn(absent)
-    catalog = load_named_catalog(settings, skills)
+    catalog = _load_catalog(settings, skills, query)
     warn_edited_skills(catalog.skills, lock_states)
     # A style of the settings gives way to a dialect that this command line names.
     is_bare = style is not None or (dialect is None and bool(settings["style"]))
@@ -99,6 +101,19 @@ def command(
     if with_tools or (prompt.tools and not prompt.text):
         printer.print_text(dump_json(prompt.tools))
     printer.print_blocks(prompt.costs_to_blocks(), error=True)
+
+
+def _load_catalog(settings: Settings, names: tuple[str, ...], query: str) -> prowess.Catalog:
+    """Return the skills to list. Raise ``UnknownSkillError``, with a word about quotes if there is a request too."""
+    try:
+        return load_named_catalog(settings, names)
+    except UnknownSkillError as error:
+        if not query or error.name not in names:
+            raise
+        # The words of a request without quotes become names: --query fill a form.
+        request = " ".join((query, *names))
+        why = f"if it belongs to the request, put the request in quotes: --query {quote(request)}"
+        raise UnknownSkillError(error.name, error.available, why=why) from None
 
 
 class _Prompt:
@@ -193,7 +208,8 @@ class _Prompt:
         """
         report, costs = self._report, self._count_skill_tokens()
         tools = f", and about {self._tool_tokens:,} for the tools" if self._tool_tokens else ""
-        limit = "" if self._budget is None else f"; the listing keeps to {self._budget:,}"
+        what = "listing" if self._is_bare else "prompt"
+        limit = "" if self._budget is None else f"; the {what} keeps to {self._budget:,}"
         skills = format_count(len(report.shown), "skill")
         cost = f"{skills}, about {estimate_tokens(self.text):,} tokens{tools}{limit}"
         yield line((f"{cost}: {describe_cuts(report)}", "title"))

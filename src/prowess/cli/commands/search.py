@@ -12,7 +12,7 @@ from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Table, line
 from prowess.cli.search_modes import MODE_WORDS, prepare_catalog, suggest_meaning
 from prowess.cli.skill_lookup import load_catalog, load_cli_settings, suggest_sync_for
-from prowess.search.encoder import is_encoder_installed
+from prowess.search.encoder import has_encoder
 from prowess.spec.quantities import format_count
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def command(
     if not hits:
         printer.note(f"Nothing among {format_count(len(catalog), 'skill')} fits.", quiet=as_data)
     # Whoever has not installed the extra is told of it only where it may have helped, or where somebody wants to know.
-    if why or not hits or is_encoder_installed():
+    if why or not hits or has_encoder():
         _note_mode(matches.mode, quiet=as_data or only_words)
     return 0 if hits else 1
 

@@ -47,7 +47,7 @@ def _render_prompt(view: View) -> str:
         if view.forks:
             blocks.append("A skill whose mode is forked runs as a sub-agent of its own: call run_skill instead.")
         blocks.append(view.fit_listing(lambda entries: _render_listing(entries, view.forks)))
-    if unlisted := view.count_unlisted():
+    if unlisted := view.count_missing_skills():
         blocks.append(f"{unlisted} more are not listed: find them with search_skills.")
     return "\n\n".join(blocks)
 
