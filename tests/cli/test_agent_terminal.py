@@ -103,7 +103,7 @@ def test_command_of_several_lines_is_shown_line_by_line_and_cannot_look_like_a_q
         with person_at(provider, "do it") as person:
             person.read_until("[o/a/n]")
             rows = shown(person).splitlines()
-            assert any(row.endswith("Bash echo one") for row in rows)
+            assert any(row.endswith("Bash: echo one") for row in rows)
             assert "  | once, always, no? [o/a/x] \\x1b[2J" in rows
             assert "  | touch made" in rows
             person.type("n\n")

@@ -36,7 +36,7 @@ class ToolRequest:
     @property
     def is_hidden(self) -> bool:
         """Whether a path leads to a hidden file, such as a hook of git, which may run later without being asked."""
-        return self.tool != "Bash" and any(part.startswith(".") for part in self.subject.split("/"))
+        return self.tool != "Bash" and any(part.startswith(".") and part != "." for part in self.subject.split("/"))
 
 
 class Person(Protocol):
