@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     import prowess
     from prowess.agent.events import OnAgentEvent
-    from prowess.agent.task_run import TaskOptions, TaskResult
+    from prowess.agent.task_result import TaskResult
+    from prowess.agent.task_run import TaskOptions
     from prowess.agent.transcript import EarlierRun, Transcript
     from prowess.discovery.settings import Settings
 
@@ -140,11 +141,12 @@ def run_agent(
     from prowess.cli.agent_screen import AgentScreen, print_event_data  # noqa: PLC0415 - see above
 
     with ExitStack() as stack:
+        terminal = stack.enter_context(open_terminal())
+        options = _make_options(settings, flags, TerminalPerson(terminal) if terminal else None)
+        # Last, so that no mistake in the options leaves an empty file behind.
         transcript, earlier = _open_transcript(flags.transcript, resume)
         if transcript is not None:
             stack.enter_context(transcript)
-        terminal = stack.enter_context(open_terminal())
-        options = _make_options(settings, flags, TerminalPerson(terminal) if terminal else None)
         _note_circumstances(options, earlier, task)
         screen = AgentScreen()
         show: OnAgentEvent = print_event_data if as_data else screen.show
