@@ -387,6 +387,21 @@ def check_refusal_of_a_call(api: Api, library: Path) -> None:
     assert not list(library.rglob("ran"))
 
 
+def check_decisions_about_later_calls(api: Api, library: Path) -> None:
+    """A decision is about a call that waited. A call that the model makes later may have the id of any other."""
+    skills = api.skills(library, scripts=PLAIN)
+    later = ToolCall("run_skill_script", {**COUNT.arguments, "args": ["more"]})
+    for decision in (True, False):
+        with api.talk(COUNT, later) as (_, client):
+            first = api.run(skills, client, "count", conversation=f"c {decision}").pending[0].id
+        with api.talk(COUNT, later) as (_, client):
+            asked = api.run(skills, client, "count", conversation=f"d {decision}")
+            second = first.replace("1", "2", 1)
+            decisions = {first: True, second: decision}
+            result = api.run(skills, client, asked.messages, conversation=f"d {decision}", decisions=decisions)
+        assert [(call.id, call.request.arguments) for call in result.pending] == [(second, ("more",))]
+
+
 def check_changed_files(api: Api, library: Path) -> None:
     skills = api.skills(library, scripts=PLAIN)
     with api.talk(COUNT, Text("Counted.")) as (provider, client):
@@ -454,6 +469,17 @@ def check_unknown_model(api: Api, library: Path) -> None:
         assert provider.requests[-1].results == ["A fine poem."]
 
     api.talk_async(play(*moves), main)
+
+
+def check_model_that_goes_away(api: Api, library: Path) -> None:
+    """A child that has made calls is not run again with another model: they would be made twice."""
+    looked_up: list[str] = []
+    look_up = make_tool("look_up", lambda word: looked_up.append(word), "word")
+    moves = (REVIEW, ToolCall("look_up", {"word": "moon"}), Failure(404), Text("Sorry."))
+    with api.talk(*moves) as (provider, client):
+        assert api.run(api.skills(library), client, "review", tools=[look_up]).text == "Sorry."
+    assert looked_up == ["moon"]
+    assert "failed" in provider.requests[-1].results[0]
 
 
 def check_bounded_child(api: Api, library: Path) -> None:

@@ -106,6 +106,10 @@ def test_refused_call_does_not_run(library: Path) -> None:
     checks.check_refusal_of_a_call(API, library)
 
 
+def test_decision_is_about_a_call_that_waited(library: Path) -> None:
+    checks.check_decisions_about_later_calls(API, library)
+
+
 def test_changed_files_are_asked_about_again(library: Path) -> None:
     checks.check_changed_files(API, library)
 
@@ -121,6 +125,7 @@ def test_fork_runs_as_a_child_agent(library: Path) -> None:
 
 def test_child_has_the_model_of_its_parent_where_the_provider_has_no_other(library: Path) -> None:
     checks.check_unknown_model(API, library)
+    checks.check_model_that_goes_away(API, library)
 
 
 def test_child_makes_only_the_calls_that_its_skill_allows(library: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import threading
 from typing import TYPE_CHECKING, Any
@@ -51,6 +50,15 @@ def test_each_key_has_one_conversation(skills: SkillsAdapter) -> None:
     assert skills.session("b").active_skills == ()
     assert skills.session("a") is skills.session("a")
     assert skills.session("a").id == "a"
+
+
+def test_conversation_without_a_key_is_not_kept(skills: SkillsAdapter) -> None:
+    conversation = skills.conversations.open(None)
+    conversation.call("load_skill", {"name": "greet"})
+    assert skills.conversations.open(None).session.active_skills == ()
+    assert skills.conversations.open(None, conversation.save()).session.active_skills == ("greet",)
+    assert asyncio.run(skills.conversations.aopen(None)).session.active_skills == ()
+    assert len(skills.conversations) == 0
 
 
 def test_forgotten_conversation_begins_again(skills: SkillsAdapter) -> None:
@@ -311,6 +319,20 @@ def test_decisions_count_in_asynchronous_code(acting: Conversation) -> None:
     asyncio.run(main())
 
 
+def test_request_that_nobody_was_shown_is_an_error_and_never_approved(acting: Conversation) -> None:
+    acting.call("run_skill_script", COUNT, call_id="1")
+    other = {**COUNT, "args": ["other"]}
+    unseen = acting.call("run_skill_script", other, call_id="1", decision=True, may_ask=False)
+    assert unseen.pending is not None
+    assert unseen.is_error
+    # The model makes its call again, and gives it the id of the call that the person said yes to.
+    again = acting.call("run_skill_script", other, call_id="1", decision=True, may_ask=False)
+    awaited = asyncio.run(acting.acall("run_skill_script", other, call_id="1", decision=True, may_ask=False))
+    assert again.pending is not None
+    assert awaited.pending is not None
+    assert acting.asked == {}
+
+
 def test_calls_that_nobody_decides_are_bounded(acting: Conversation, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("prowess.adapters.conversation._MAX_ASKED", 2)
     for call_id in ("1", "2", "3"):
@@ -348,17 +370,63 @@ def test_child_gets_its_task_its_model_and_a_session_of_its_own(skills: SkillsAd
 def test_child_may_use_a_part_of_a_tool(library: Path) -> None:
     text = (library / "review/SKILL.md").read_text()
     (library / "review/SKILL.md").write_text(text.replace("look_up\n---", "Bash(git:*)\n---"))
+    task = open_task(SkillsAdapter(library))
+    assert task.may_use("Bash")
+    assert task.explain_refusal("Bash", {"command": "git log"}) == ""
+    assert task.explain_refusal("Bash", '{"command": "rm -r ."}') != ""
+    assert task.explain_refusal("Bash", "no JSON") != ""
+
+
+def open_task(skills: SkillsAdapter) -> ChildTask:
+    """Return the task of a child agent."""
     tasks: list[ChildTask] = []
 
     def run(task: ChildTask) -> str:
         tasks.append(task)
         return ""
 
-    SkillsAdapter(library).conversations.begin().call("run_skill", REVIEW, run_child=run)
-    assert tasks[0].may_use("Bash")
-    assert tasks[0].explain_refusal("Bash", {"command": "git log"}) == ""
-    assert tasks[0].explain_refusal("Bash", '{"command": "rm -r ."}') != ""
-    assert tasks[0].explain_refusal("Bash", "no JSON") != ""
+    skills.conversations.begin().call("run_skill", REVIEW, run_child=run)
+    return tasks[0]
+
+
+def test_skills_that_a_child_loads_bound_it_too_where_that_is_enforced(library: Path) -> None:
+    (library / "review/SKILL.md").write_text("---\nname: review\ndescription: x\ncontext: fork\n---\nReview it.\n")
+    for enforce in (True, False):
+        task = open_task(SkillsAdapter(library, enforce=enforce))
+        assert task.explain_refusal("delete_all") == ""
+        task.conversation.call("load_skill", {"name": "careful"})
+        assert ("allowed-tools" in task.explain_refusal("delete_all")) is enforce
+        assert task.explain_refusal("look_up", {"word": "moon"}) == ""
+
+
+def test_model_that_a_framework_cannot_make_is_logged(skills: SkillsAdapter, caplog: pytest.LogCaptureFixture) -> None:
+    task = open_task(skills)
+    assert task.make_model({"small": "the small one"}.get) == "the small one"
+    assert caplog.text == ""
+    for make, reason in (({}.get, "nothing here has this name"), (int, "invalid literal")):
+        caplog.clear()
+        assert task.make_model(make) is None
+        assert "The skill 'review' names the model 'small'" in caplog.text
+        assert reason in caplog.text
+
+
+def test_skill_without_a_model_makes_none_and_logs_nothing(library: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = library / "review/SKILL.md"
+    path.write_text(path.read_text().replace("model: small\n", ""))
+    assert open_task(SkillsAdapter(library)).make_model(int) is None
+    assert caplog.text == ""
+
+
+def test_child_agent_has_a_name_that_every_framework_takes(library: Path) -> None:
+    (library / "review").rename(library / "poem-review")
+    path = library / "poem-review/SKILL.md"
+    path.write_text(path.read_text().replace("name: review", "name: poem-review"))
+    tasks: list[str] = []
+    conversation = SkillsAdapter(library).conversations.begin()
+    conversation.call(
+        "run_skill", {**REVIEW, "name": "poem-review"}, run_child=lambda task: tasks.append(task.agent_name) or ""
+    )
+    assert tasks == ["skill_poem_review"]
 
 
 def test_what_a_child_raises_is_a_result_without_its_details(skills: SkillsAdapter) -> None:
@@ -445,7 +513,7 @@ def test_media_is_found_in_a_result(skills: SkillsAdapter) -> None:
     conversation = skills.conversations.begin()
     media = get_media(conversation.call("read_skill_file", {"name": "picture", "path": "assets/pixel.png"}))
     assert media is not None
-    assert (media.media_type, base64.b64decode(media.base64)) == ("image/png", PIXEL)
+    assert (media.media_type, media.content) == ("image/png", PIXEL)
     text = conversation.call("read_skill_file", {"name": "greet", "path": "references/forms.md"})
     assert get_media(text) is None
 

@@ -250,6 +250,18 @@ def test_two_agents_of_one_graph_have_a_session_each(skills: Skills) -> None:
     assert "already" in results(agent.invoke(say(), thread()))[2].text
 
 
+def test_state_that_was_copied_to_another_thread_has_a_session_of_its_own(library: Path) -> None:
+    skills = Skills(library)
+    agent = create_agent(
+        script(load("greet"), "Hi.", load("picture"), "Look."), middleware=[skills], checkpointer=InMemorySaver()
+    )
+    agent.invoke(say(), thread("ann"))
+    agent.update_state(thread("bob"), agent.get_state(thread("ann")).values, as_node="model")
+    agent.invoke(say("a picture"), thread("bob"))
+    assert skills.session("bob").active_skills == ("greet", "picture")
+    assert skills.session("ann").active_skills == ("greet",)
+
+
 def test_session_comes_back_with_the_checkpoint(library: Path, tmp_path: Path) -> None:
     place = str(tmp_path / "threads.sqlite")
     with SqliteSaver.from_conn_string(place) as saver:

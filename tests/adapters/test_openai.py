@@ -114,6 +114,10 @@ def test_refused_call_does_not_run(api: checks.Api, library: Path) -> None:
     checks.check_refusal_of_a_call(api, library)
 
 
+def test_decision_is_about_a_call_that_waited(api: checks.Api, library: Path) -> None:
+    checks.check_decisions_about_later_calls(api, library)
+
+
 def test_changed_files_are_asked_about_again(api: checks.Api, library: Path) -> None:
     checks.check_changed_files(api, library)
 
@@ -129,6 +133,7 @@ def test_fork_runs_as_a_child_agent(api: checks.Api, library: Path) -> None:
 
 def test_child_has_the_model_of_its_parent_where_the_provider_has_no_other(api: checks.Api, library: Path) -> None:
     checks.check_unknown_model(api, library)
+    checks.check_model_that_goes_away(api, library)
 
 
 def test_child_makes_only_the_calls_that_its_skill_allows(api: checks.Api, library: Path) -> None:

@@ -34,6 +34,7 @@ from agents import (
     Runner,
     RunState,
     SQLiteSession,
+    ToolApprovalItem,
     TracingProcessor,
     Usage,
     WebSearchTool,
@@ -585,6 +586,17 @@ def test_always_approve_does_not_reach_what_nobody_was_shown(
     assert "2 words" in outputs(result)[0]
     assert "nothing was done" in outputs(result)[1]
     assert "has not asked about it" in caplog.text
+
+
+def test_repeated_call_with_one_id_is_not_taken_for_one_that_was_shown(library: Path, tmp_path: Path) -> None:
+    skills, agent, _ = make_counting(library, tmp_path, script())
+    tool = next(tool for tool in skills.tools() if tool.name == "run_skill_script")
+    arguments = json.dumps(COUNT)
+    context = ToolContext(None, Usage(), tool.name, "call-2", arguments)
+    approved = function_call(tool.name, COUNT, call_id="call-1")
+    context.approve_tool(ToolApprovalItem(agent, approved), always_approve=True)
+    for _ in range(2):
+        assert "nothing was done" in asyncio.run(tool.on_invoke_tool(context, arguments))
 
 
 def test_granted_skill_runs_once_and_interrupts_nothing(library: Path, tmp_path: Path) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import re
 from asyncio import to_thread
-from base64 import b64decode
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -70,18 +68,18 @@ class Skills(SkillsAdapter, ContextProvider):
 
     def _make_tool(self, definition: ToolDefinition) -> SkillTool:
         async def answer(ctx: FunctionInvocationContext, **arguments: object) -> list[Content]:
-            if ctx.session is None:
-                return make_contents(await self.conversations.begin().acall(definition.name, arguments))
-            state = ctx.session.state.setdefault(self.source_id, {})
             conversation = await self.open(ctx.session)
-            result = await conversation.acall(definition.name, arguments)
-            state["conversation"] = conversation.save()
+            result = await conversation.acall(definition.name, arguments, may_ask=False)
+            if ctx.session is not None:
+                ctx.session.state.setdefault(self.source_id, {})["conversation"] = conversation.save()
             return make_contents(result)
 
         return SkillTool(definition, answer)
 
-    async def open(self, session: AgentSession) -> Conversation:
-        """Return the conversation of a session."""
+    async def open(self, session: AgentSession | None) -> Conversation:
+        """Return the conversation of a session; without one, a conversation of its own."""
+        if session is None:
+            return await self.conversations.aopen(None)
         saved = session.state.get(self.source_id) or {}
         return await self.conversations.aopen(session.session_id, saved.get("conversation", ""))
 
@@ -105,7 +103,7 @@ class Skills(SkillsAdapter, ContextProvider):
     ) -> SkillTool:
         async def answer(ctx: FunctionInvocationContext, **arguments: object) -> list[Content]:
             async def run(task: ChildTask) -> str:
-                return await run_child(task, agent, self.clients.get(task.model), ctx.tools or ())
+                return await run_child(task, agent, task.make_model(self.clients.get), ctx.tools or ())
 
             approval = ctx.metadata.get("approval_response")
             result = await conversation.acall(
@@ -210,7 +208,7 @@ def make_contents(result: ToolResult) -> list[Content]:
     contents = [Content.from_text(result.content)]
     media = get_media(result)
     if media is not None:
-        contents.append(Content.from_data(b64decode(media.base64), media.media_type, name=media.name))
+        contents.append(Content.from_data(media.content, media.media_type, name=media.name))
     return contents
 
 
@@ -230,15 +228,15 @@ async def run_child(task: ChildTask, parent: Agent, client: Any, tools: Iterable
 
     def make_tool(definition: ToolDefinition) -> SkillTool:
         async def answer(**arguments: object) -> list[Content]:
-            return make_contents(await task.conversation.acall(definition.name, arguments))
+            return make_contents(await task.conversation.acall(definition.name, arguments, may_ask=False))
 
         return SkillTool(definition, answer)
 
     child = Agent(
         client,
         task.system,
-        name="skill_" + re.sub(r"\W", "_", task.prepared.skill_name),
-        tools=[*host_tools, *map(make_tool, task.conversation.toolset.possible_tools())],
+        name=task.agent_name,
+        tools=[*host_tools, *map(make_tool, task.definitions)],
         middleware=[
             CallMiddleware(task.explain_refusal),
             *categorize_middleware(getattr(parent, "middleware", None) or [])["function"],

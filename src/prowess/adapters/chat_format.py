@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from prowess.adapters.message_types import ModelCall, ModelReply, Usage, find_last_reply, find_text, parse_object
+from prowess.adapters.message_text import find_text
+from prowess.adapters.message_types import ModelCall, ModelReply, Usage, find_last_reply, parse_object
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,11 +55,6 @@ class ChatFormat:
     def open_reader(self) -> ChatReader:
         """Return what puts a stream together."""
         return ChatReader()
-
-    def find_query(self, messages: list[Message]) -> str:
-        """Return the text of the user's last message; one that only shows an image of a tool has no text."""
-        texts = (find_text(message.get("content")) for message in reversed(messages) if message.get("role") == "user")
-        return next(filter(None, texts), "")
 
     def find_open_calls(self, messages: list[Message]) -> tuple[ModelCall, ...]:
         """Return the calls of the last reply that have no result yet."""

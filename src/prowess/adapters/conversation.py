@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
+import re
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from prowess.errors import NotTrustedError, SkillError, SourceError
 from prowess.runtime.acting.trust_request import TrustRequest
@@ -28,8 +30,12 @@ if TYPE_CHECKING:
     Arguments = Mapping[str, Any] | str | bytes | None
     RunChild = Callable[["ChildTask"], "str | Awaitable[str]"]
 
+M = TypeVar("M")
+
 _MAX_ASKED = 1_000
 """Calls of one conversation about which people were asked and have not decided; the oldest are forgotten."""
+
+_logger = logging.getLogger("prowess")
 
 
 class Turn(NamedTuple):
@@ -60,15 +66,50 @@ class ChildTask(NamedTuple):
         """The first user message of the child: the request and the instructions."""
         return fork_user_message(self.prepared)
 
+    @property
+    def agent_name(self) -> str:
+        """A name for the child agent, of letters, digits and underscores, as frameworks demand it."""
+        return "skill_" + re.sub(r"\W", "_", self.prepared.skill_name)
+
+    @property
+    def definitions(self) -> tuple[ToolDefinition, ...]:
+        """The skill tools of the child: each that it can be offered, now or later."""
+        return self.conversation.toolset.possible_tools()
+
+    def make_model(self, make: Callable[[str], M | None]) -> M | None:
+        """Return the model that the skill asks for, as ``make`` makes it from the name.
+
+        ``None``: the child gets the parent's model. So it is when the skill names no model, and when ``make`` raises or
+        returns nothing, which is logged.
+        """
+        if not self.model:
+            return None
+        try:
+            made = make(self.model)
+        except Exception as error:  # noqa: BLE001 - each framework and provider has errors of its own
+            self.report_missing_model(error)
+            return None
+        if made is None:
+            self.report_missing_model("nothing here has this name")
+        return made
+
+    def report_missing_model(self, reason: object) -> None:
+        """Log that the child gets the parent's model, although the skill names another one."""
+        message = "The skill %r names the model %r. The agent's own model is used instead: %s"
+        _logger.warning(message, self.prepared.skill_name, self.model, str(reason).partition("\n")[0])
+
     def may_use(self, tool: str) -> bool:
         """Return whether the child gets one of the host's tools, whole or in part; ``explain_refusal`` judges calls."""
         return bool(self.prepared.child_tools([tool]))
 
     def explain_refusal(self, tool: str, arguments: Arguments = None) -> str:
-        """Return why the child may not make a call of one of the host's tools; ``""`` when it may."""
-        if self.prepared.allows(tool, find_command(arguments)) != "refused":
-            return ""
-        return f"The skill {self.prepared.skill_name!r} does not allow this call of {tool}."
+        """Return why the child may not make a call of one of the host's tools; ``""`` when it may.
+
+        The skill that it carries out bounds it, and with ``enforce`` the skills that it has loaded itself.
+        """
+        if self.prepared.allows(tool, find_command(arguments)) == "refused":
+            return f"The skill {self.prepared.skill_name!r} does not allow this call of {tool}."
+        return self.conversation.explain_refusal(tool, arguments)
 
 
 @dataclass(eq=False)
@@ -104,19 +145,23 @@ class Conversation:
         call_id: str = "",
         decision: bool | None = None,
         run_child: RunChild | None = None,
+        may_ask: bool = True,
     ) -> ToolResult:
         """Answer a model's call of a skill tool; what goes wrong is a result, and nothing is raised.
 
         ``call_id``: the framework's id of the call. ``decision``: what a person decided about the request that a former
         call with this id returned in ``pending``. A yes counts only if the call would still run exactly that; otherwise
         the result is pending again. After a no nothing runs. ``run_child``: runs a skill as a child agent; without it
-        the skill is refused.
+        the skill is refused. ``may_ask``: whether the adapter shows a pending result to a person. If not, it is an
+        error for the model, and no later decision is about it.
         """
         if decision is False:
             return self._refuse(name, call_id)
+        shown = self.asked.pop(call_id, None)
         result = self.toolset.call(name, arguments)
-        if self._approve(result, call_id, is_approved=decision is True):
+        if decision is True and self._approve(result, shown):
             result = self.toolset.call(name, arguments)
+        result = self._note_question(result, call_id, may_ask=may_ask)
         if result.fork is None or run_child is None:
             return result
         return self._sub_agents(lambda prepared: run_child(self._make_task(prepared))).run_fork(name, result.fork)
@@ -129,13 +174,16 @@ class Conversation:
         call_id: str = "",
         decision: bool | None = None,
         run_child: RunChild | None = None,
+        may_ask: bool = True,
     ) -> ToolResult:
         """Do what ``call`` does, from asynchronous code; cancelling it ends scripts and child agents as well."""
         if decision is False:
             return self._refuse(name, call_id)
+        shown = self.asked.pop(call_id, None)
         result = await self.toolset.acall(name, arguments)
-        if self._approve(result, call_id, is_approved=decision is True):
+        if decision is True and self._approve(result, shown):
             result = await self.toolset.acall(name, arguments)
+        result = self._note_question(result, call_id, may_ask=may_ask)
         return result if run_child is None else await self.arun_fork(name, result, run_child)
 
     async def arun_fork(self, name: str, result: ToolResult, run_child: RunChild) -> ToolResult:
@@ -149,20 +197,27 @@ class Conversation:
 
         return await self._sub_agents(run).arun_fork(name, result.fork)
 
-    def _approve(self, result: ToolResult, call_id: str, *, is_approved: bool) -> bool:
-        """Apply a person's yes to a pending result; return whether the call has to be made again."""
+    def _approve(self, result: ToolResult, shown: Mapping[str, Any] | None) -> bool:
+        """Apply a person's yes to what was shown; return whether the call has to be made again."""
         request = result.pending
-        shown = self.asked.pop(call_id, None)
-        if request is None:
-            return False
         # Only what the person was shown is approved: the files or the arguments may have changed meanwhile.
-        if is_approved and shown is not None and shown["id"] == request.id:
-            self.session.approve(request)
-            return True
-        self.asked[call_id] = request.to_dict()
+        if request is None or shown is None or shown["id"] != request.id:
+            return False
+        self.session.approve(request)
+        return True
+
+    def _note_question(self, result: ToolResult, call_id: str, *, may_ask: bool) -> ToolResult:
+        """Remember what a person is going to be asked about a call; return the result that the adapter gets."""
+        if result.pending is None:
+            return result
+        # A request that nobody sees is not remembered: a provider may give the id of this call to another one, whose
+        # yes would then count for it.
+        if not may_ask:
+            return replace(result, is_error=True)
+        self.asked[call_id] = result.pending.to_dict()
         while len(self.asked) > _MAX_ASKED:
             del self.asked[next(iter(self.asked))]
-        return False
+        return result
 
     def _refuse(self, name: str, call_id: str) -> ToolResult:
         """Return the result of a call that a person refused; nobody is asked about an equal call later."""

@@ -142,14 +142,16 @@ class Conversations:
         """Return how many conversations are held with their sessions."""
         return len(self._held)
 
-    def open(self, key: str, saved: str = "", step: str = "") -> Conversation:
-        """Return the conversation of that key, which begins when it is not known.
+    def open(self, key: str | None, saved: str = "", step: str = "") -> Conversation:
+        """Return the conversation of that key, which begins when it is not known; ``None``: one that is not kept here.
 
         ``saved``: what the framework's checkpoint holds of it. It wins when it is another state than the last save, as
         after a restart or when the framework went back to an earlier checkpoint. ``step``: the framework's id of the
         step that is under way, where several calls of one step begin with the same checkpoint; what the conversation
         did in this step is not undone. Raises ``SourceError`` for text that is no save.
         """
+        if key is None:
+            return self.restore("", saved) if saved else self.begin()
         check_text(key, "key")
         with self._lock:
             held = self._find(key, saved, step)
@@ -179,7 +181,7 @@ class Conversations:
         self._save_oldest()
         return conversation
 
-    async def aopen(self, key: str, saved: str = "", step: str = "") -> Conversation:
+    async def aopen(self, key: str | None, saved: str = "", step: str = "") -> Conversation:
         """Return what ``open`` returns, from asynchronous code: a conversation that begins is made in a thread.
 
         Raises ``SkillError`` (code ``busy``) when more calls wait than ``Limits`` allows.

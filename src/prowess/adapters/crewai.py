@@ -45,7 +45,7 @@ class Skills(SkillsAdapter):
 
     def tools(self, key: str = "") -> list[BaseTool]:
         """Return the skill tools of one conversation: a new one, or with ``key`` the one of that key."""
-        conversation = self.conversations.open(key) if key else self.conversations.begin()
+        conversation = self.conversations.open(key or None)
         return [make_tool(conversation, definition) for definition in conversation.toolset.possible_tools()]
 
 
@@ -55,10 +55,10 @@ class SkillTool(BaseTool):
     _conversation: Conversation = PrivateAttr()
 
     def _run(self, **arguments: Any) -> str | ToolFailure:
-        return _to_crewai(self._conversation.call(self.name, _drop_missing(arguments)))
+        return _to_crewai(self._conversation.call(self.name, _drop_missing(arguments), may_ask=False))
 
     async def _arun(self, **arguments: Any) -> str | ToolFailure:
-        return _to_crewai(await self._conversation.acall(self.name, _drop_missing(arguments)))
+        return _to_crewai(await self._conversation.acall(self.name, _drop_missing(arguments), may_ask=False))
 
 
 def make_tool(conversation: Conversation, definition: ToolDefinition) -> SkillTool:

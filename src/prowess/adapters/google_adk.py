@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
 from asyncio import to_thread
-from base64 import b64decode
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from google.adk.agents.readonly_context import ReadonlyContext
-    from google.adk.models.base_llm import BaseLlm
     from google.adk.models.llm_request import LlmRequest
     from google.adk.tools.tool_context import ToolContext
 
@@ -138,7 +135,7 @@ class SkillTool(BaseTool):
         """Answer a call; what waits for a person is asked for as ADK's tool confirmation."""
         conversation = await self._open(tool_context)
         if self._is_child:
-            return make_response(await conversation.acall(self.name, args))
+            return make_response(await conversation.acall(self.name, args, may_ask=False))
         confirmation = tool_context.tool_confirmation
         result = await conversation.acall(
             self.name,
@@ -146,12 +143,13 @@ class SkillTool(BaseTool):
             call_id=tool_context.function_call_id or "",
             decision=None if confirmation is None else confirmation.confirmed,
             run_child=partial(run_child, tool_context),
+            # ADK shows no second request for a call that was decided.
+            may_ask=confirmation is None,
         )
         tool_context.state.update(make_state(conversation, tool_context))
         if result.pending is None:
             return make_response(result)
         if confirmation is not None:
-            # ADK shows no second request for a call that was decided: the model has to make another call.
             return {"error": _ASK_AGAIN}
         tool_context.request_confirmation(hint=str(result.pending), payload=result.pending.to_dict())
         tool_context.actions.skip_summarization = True  # the run ends here, until the person has decided
@@ -182,7 +180,7 @@ def make_response(result: ToolResult) -> dict[str, Any]:
     response: dict[str, Any] = {"error" if result.is_error else "result": result.content}
     media = get_media(result)
     if media is not None:
-        response["file"] = types.Part.from_bytes(data=b64decode(media.base64), mime_type=media.media_type)
+        response["file"] = types.Part.from_bytes(data=media.content, mime_type=media.media_type)
     return response
 
 
@@ -200,12 +198,12 @@ async def run_child(tool_context: ToolContext, task: ChildTask) -> str:
 
     callbacks = [each for each in parent.canonical_before_tool_callbacks if not is_check(each)]
     child = LlmAgent(
-        name="skill_" + re.sub(r"\W", "_", task.prepared.skill_name),
-        model=make_model(task.model) or parent.canonical_model,
+        name=task.agent_name,
+        model=task.make_model(LLMRegistry.new_llm) or parent.canonical_model,
         instruction=lambda _context: task.system,  # a function: in a text ADK would replace what stands in braces
         tools=[
             *(tool for tool in host_tools if task.may_use(tool.name)),
-            *(SkillTool(each, open_child, is_child=True) for each in task.conversation.toolset.possible_tools()),
+            *(SkillTool(each, open_child, is_child=True) for each in task.definitions),
         ],
         before_tool_callback=[check_tool, *callbacks],
         after_tool_callback=parent.canonical_after_tool_callbacks,
@@ -217,14 +215,6 @@ async def run_child(tool_context: ToolContext, task: ChildTask) -> str:
 def is_check(callback: object) -> bool:
     """Return whether a callback is ``Skills.check_tool``, which is about the conversation of the parent."""
     return getattr(callback, "__func__", None) is Skills.check_tool
-
-
-def make_model(name: str) -> BaseLlm | None:
-    """Return the model of that name; ``None`` when ADK knows none."""
-    try:
-        return LLMRegistry.new_llm(name) if name else None
-    except (ValueError, ImportError):  # no class for it, or a class whose package is not installed
-        return None
 
 
 def registry(skills: Skills) -> SkillRegistry:

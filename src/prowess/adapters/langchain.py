@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 from collections import OrderedDict
+from functools import partial
 from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired
@@ -55,7 +55,6 @@ _SENT = "__pregel_push"
 _MAX_ASKING = 1_000
 """Tasks of LangGraph in which a call asked a person; the oldest are forgotten."""
 
-_logger = logging.getLogger(__name__)
 _numbers = count(1)
 
 
@@ -107,13 +106,11 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
         self._lock = Lock()
 
     def make_model(self, name: str) -> BaseChatModel | None:
-        """Return the chat model that a skill names, ``None`` when LangChain cannot make it; override for own names."""
-        try:
-            return init_chat_model(name)
-        except Exception as error:  # noqa: BLE001 - each provider's package has errors of its own
-            reason = str(error).partition("\n")[0]
-            _logger.warning("A skill names the model %r. The agent's own model is used instead: %s", name, reason)
-            return None
+        """Return the chat model that a skill names; override it for names of your own.
+
+        Where it raises or returns ``None``, the child agent gets the model of its parent, and a warning is logged.
+        """
+        return init_chat_model(name)
 
     def has_tool(self, name: str) -> bool:
         """Return whether a tool of that name is one of the skill tools."""
@@ -175,12 +172,10 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
 
     def _open(self, place: ModelRequest[Any] | ToolRuntime | None) -> Conversation:
         """Return the conversation that a request or a call belongs to, which is a new one where nothing names it."""
-        found = _find_conversation(place)
-        return self.conversations.open(*found) if found else self.conversations.begin()
+        return self.conversations.open(*_find_conversation(place))
 
     async def _aopen(self, place: ModelRequest[Any] | ToolRuntime | None) -> Conversation:
-        found = _find_conversation(place)
-        return await self.conversations.aopen(*found) if found else self.conversations.begin()
+        return await self.conversations.aopen(*_find_conversation(place))
 
     def _save(self, conversation: Conversation, state: Any) -> dict[str, _Saved]:
         """Return the update of the agent's state that holds the conversation."""
@@ -198,29 +193,27 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
         def call(runtime: ToolRuntime = None, **arguments: Any) -> Any:
             conversation = of_child or self._open(runtime)
             child = _Child(self, conversation, runtime)
-            call_id = runtime.tool_call_id or "" if runtime else ""
-            result = conversation.call(name, arguments, call_id=call_id, run_child=child.run)
+            make_call = partial(conversation.call, name, arguments, run_child=child.run, **_describe_call(runtime))
+            result = make_call()
             while runtime and result.pending and (question := self._make_question(name, arguments, runtime)):
                 shown = question.remember(question.describe(result.pending)).result()
                 decision = question.ask(shown, conversation)
                 if decision is None:
                     break
-                result = conversation.call(name, arguments, call_id=call_id, decision=decision, run_child=child.run)
+                result = make_call(decision=decision)
             return self._answer(name, child.check(result), conversation, runtime)
 
         async def acall(runtime: ToolRuntime = None, **arguments: Any) -> Any:
             conversation = of_child or await self._aopen(runtime)
             child = _Child(self, conversation, runtime)
-            call_id = runtime.tool_call_id or "" if runtime else ""
-            result = await conversation.acall(name, arguments, call_id=call_id, run_child=child.arun)
+            make_call = partial(conversation.acall, name, arguments, run_child=child.arun, **_describe_call(runtime))
+            result = await make_call()
             while runtime and result.pending and (question := self._make_question(name, arguments, runtime)):
                 shown = await question.remember(question.describe(result.pending))
                 decision = question.ask(shown, conversation)
                 if decision is None:
                     break
-                result = await conversation.acall(
-                    name, arguments, call_id=call_id, decision=decision, run_child=child.arun
-                )
+                result = await make_call(decision=decision)
             return self._answer(name, child.check(result), conversation, runtime)
 
         return StructuredTool(
@@ -329,12 +322,12 @@ class _Child:
 
     def _make_agent(self, task: ChildTask) -> CompiledStateGraph[Any, Any, Any, Any]:
         skills = self._skills
-        model = (task.model and skills.make_model(task.model)) or skills.models.get(self._conversation, skills.model)
+        model = task.make_model(skills.make_model) or skills.models.get(self._conversation, skills.model)
         if not model:
             raise SkillError("no chat model is known for it: the host has to set the attribute 'model' of its Skills")
         skills.models[task.conversation] = model
         host_tools = [tool for tool in self._host_tools if not skills.has_tool(tool.name) and task.may_use(tool.name)]
-        own_tools = [skills.make_tool(each, task.conversation) for each in task.conversation.toolset.tools()]
+        own_tools = [skills.make_tool(each, task.conversation) for each in task.definitions]
         bounds = _ChildBounds(task, own_tools)
         return create_agent(model, [*host_tools, *own_tools], system_prompt=task.system, middleware=[bounds])
 
@@ -365,17 +358,20 @@ class _ChildBounds(AgentMiddleware):
         return _refuse_call(request, self._task.explain_refusal)
 
 
-def _find_conversation(place: ModelRequest[Any] | ToolRuntime | None) -> tuple[str, str, str] | None:
+def _find_conversation(place: ModelRequest[Any] | ToolRuntime | None) -> tuple[str | None, str, str]:
     """Return the key of the conversation of a request or a call, its save, and the step of the graph.
 
     ``None`` as the place is a call that no ``ToolNode`` makes: the configuration of the call may name its thread.
     """
     if place is None:
-        thread_id = _find_thread()
-        return None if thread_id is None else (thread_id, "", "")
+        return _find_thread(), "", ""
     info = (place if isinstance(place, ToolRuntime) else place.runtime).execution_info
     saved = _get_saved(place.state)
-    return (saved["key"], saved["text"], info.checkpoint_id) if saved else (_make_key(info), "", info.checkpoint_id)
+    if saved is None:
+        return _make_key(info), "", info.checkpoint_id
+    # A state can be copied from one thread to another, whose user must not go on with the conversation of the first.
+    is_own = info.thread_id is None or f"{saved['key']}|".startswith(f"{info.thread_id}|")
+    return saved["key"] if is_own else _make_key(info), saved["text"], info.checkpoint_id
 
 
 def _find_thread() -> str | None:
@@ -395,6 +391,11 @@ def _make_key(info: ExecutionInfo) -> str:
         return f"run {uuid4()}"
     place = info.checkpoint_ns.split("|")[:-1]
     return "|".join((str(info.thread_id), *place))
+
+
+def _describe_call(runtime: ToolRuntime | None) -> dict[str, Any]:
+    """Return what a conversation has to know of a call: what a person was shown of it is in the checkpoint alone."""
+    return {"call_id": runtime.tool_call_id or "" if runtime else "", "may_ask": False}
 
 
 def _is_alone(runtime: ToolRuntime) -> bool:

@@ -15,6 +15,7 @@ from inspect import isawaitable, iscoroutinefunction, signature
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.adapters.core import aturn, turn
+from prowess.adapters.message_text import find_query
 from prowess.adapters.message_types import (
     CallEvent,
     HostTool,
@@ -87,6 +88,8 @@ class AgentRun:
                 pending = self._take_results(calls, results)
                 if pending:
                     return self._make_result("pending", pending)
+            # People decided about the calls that waited. A new call may have the id of one of them.
+            self.decisions = {}
             if turns == self.max_turns:
                 return self._make_result("max_turns")
             reply: ModelReply = yield None
@@ -143,6 +146,10 @@ class AgentRun:
         chosen = {**request, **self.options, "model": self.model}
         return {key: value for key, value in chosen.items() if value is not None}
 
+    def _describe_call(self, call: ModelCall) -> dict[str, Any]:
+        """Return what the conversation has to know of a call of a skill tool; nobody is asked in a child."""
+        return {"call_id": call.id, "decision": self.decisions.get(call.id), "may_ask": self.task is None}
+
     # -- plain code --------------------------------------------------------------------------------------------------
 
     def iterate(self, client: AnyClient) -> Iterator[RunEvent]:
@@ -161,7 +168,7 @@ class AgentRun:
                 return
 
     def _ask(self, client: AnyClient) -> Generator[RunEvent, None, ModelReply]:
-        request = self._make_request(turn(self.conversation, self.form.find_query(self.messages)))
+        request = self._make_request(turn(self.conversation, find_query(self.messages)))
         answer = self.form.send_request(client, request)
         if isawaitable(answer):
             _close(answer)
@@ -194,11 +201,9 @@ class AgentRun:
     def _make_call(self, client: AnyClient, call: ModelCall) -> ToolResult:
         tool = self.tools.get(call.name)
         if tool is None:
-            decision = self.decisions.get(call.id)
             run_child = partial(self._run_child, client)
-            return self.conversation.call(
-                call.name, call.arguments, call_id=call.id, decision=decision, run_child=run_child
-            )
+            how = self._describe_call(call)
+            return self.conversation.call(call.name, call.arguments, run_child=run_child, **how)
         arguments = self._read_arguments(tool, call)
         if isinstance(arguments, ToolResult):
             return arguments
@@ -248,7 +253,7 @@ class AgentRun:
                 return
 
     async def _aask(self, client: AnyClient) -> AsyncGenerator[RunEvent | ModelReply, None]:
-        request = self._make_request(await aturn(self.conversation, self.form.find_query(self.messages)))
+        request = self._make_request(await aturn(self.conversation, find_query(self.messages)))
         answer = self.form.send_request(client, request)
         if not isawaitable(answer):
             raise SourceError("this client is not asynchronous: use 'skills.run(…)' or a plain 'for'")
@@ -279,11 +284,9 @@ class AgentRun:
     async def _amake_call(self, client: AnyClient, call: ModelCall) -> ToolResult:
         tool = self.tools.get(call.name)
         if tool is None:
-            decision = self.decisions.get(call.id)
             run_child = partial(self._arun_child, client)
-            return await self.conversation.acall(
-                call.name, call.arguments, call_id=call.id, decision=decision, run_child=run_child
-            )
+            how = self._describe_call(call)
+            return await self.conversation.acall(call.name, call.arguments, run_child=run_child, **how)
         arguments = self._read_arguments(tool, call)
         if isinstance(arguments, ToolResult):
             return arguments
@@ -308,9 +311,7 @@ class AgentRun:
 
     def _read_arguments(self, tool: HostTool, call: ModelCall) -> dict[str, Any] | ToolResult:
         """Return the arguments of a call of a host's tool, or the result that says why it may not be made."""
-        refusal = self.conversation.explain_refusal(call.name, call.arguments)
-        if self.task is not None:
-            refusal = self.task.explain_refusal(call.name, call.arguments) or refusal
+        refusal = (self.task or self.conversation).explain_refusal(call.name, call.arguments)
         if refusal:
             return ToolResult(refusal, is_error=True)
         try:
@@ -348,8 +349,16 @@ class AgentRun:
         )
 
     def _is_unknown_model(self, child: AgentRun, error: Exception) -> bool:
-        """Return whether the provider does not have the model that the skill of a child names."""
-        return child.model != self.model and getattr(error, "status_code", None) == _NOT_FOUND
+        """Return whether the provider does not have the model that the skill of a child names, which is logged then.
+
+        A child whose model has answered is not run again: what it has done would be done twice.
+        """
+        is_unknown = child.model != self.model and getattr(error, "status_code", None) == _NOT_FOUND
+        if not is_unknown or child.usage:
+            return False
+        if child.task is not None:
+            child.task.report_missing_model(error)
+        return True
 
     def _count_child(self, child: AgentRun) -> None:
         skill = child.task.prepared.skill_name if child.task else ""

@@ -144,7 +144,7 @@ class MessageSkills(SkillsAdapter, ABC):
         _check_arguments(asked)
         options = dict(asked.options)
         form = self._pick_format(options)
-        conversation = self._open_conversation(asked.conversation, asked.saved)
+        conversation = self.conversations.open(asked.conversation, asked.saved)
         return AgentRun(
             form,
             conversation,
@@ -157,11 +157,6 @@ class MessageSkills(SkillsAdapter, ABC):
             is_stream,
             asked.decisions,
         )
-
-    def _open_conversation(self, key: str | None, saved: str) -> Conversation:
-        if key is not None:
-            return self.conversations.open(key, saved)
-        return self.conversations.restore("", saved) if saved else self.conversations.begin()
 
 
 def _check_arguments(asked: _RunArguments) -> None:

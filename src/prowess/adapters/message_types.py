@@ -156,9 +156,6 @@ class MessageFormat(Protocol):
     def open_reader(self) -> ReplyReader:
         """Return what puts a stream together."""
 
-    def find_query(self, messages: list[Message]) -> str:
-        """Return the text of the user's last message; ``""`` when there is none."""
-
     def find_open_calls(self, messages: list[Message]) -> tuple[ModelCall, ...]:
         """Return the calls of the last reply that have no result yet."""
 
@@ -183,14 +180,6 @@ def parse_object(text: str) -> Mapping[str, Any] | str:
     except (ValueError, RecursionError):
         return text
     return value if isinstance(value, dict) else text
-
-
-def find_text(content: Any) -> str:
-    """Return the text of a message's content, its parts on lines of their own."""
-    if isinstance(content, str):
-        return content
-    parts = [part.get("text") for part in content or () if isinstance(part, dict)]
-    return "\n".join(part for part in parts if isinstance(part, str))
 
 
 def find_last_reply(messages: list[Message]) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, cast
 
-from prowess.adapters.message_types import ModelCall, ModelReply, Usage, find_last_reply, find_text, parse_object
+from prowess.adapters.message_types import ModelCall, ModelReply, Usage, find_last_reply, parse_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -61,11 +61,6 @@ class MessagesFormat:
     def open_reader(self) -> MessagesReader:
         """Return what puts a stream together."""
         return MessagesReader()
-
-    def find_query(self, messages: list[Message]) -> str:
-        """Return the text of the user's last message; results of calls are not the user's text."""
-        texts = (find_text(message.get("content")) for message in reversed(messages) if message.get("role") == "user")
-        return next(filter(None, texts), "")
 
     def find_open_calls(self, messages: list[Message]) -> tuple[ModelCall, ...]:
         """Return the calls of the last reply that have no result yet."""

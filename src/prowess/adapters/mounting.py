@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 from weakref import finalize
@@ -32,7 +33,7 @@ _ANSWER = "run"
 """The field of the form that a person answers, and the key of the request for it."""
 _FORM: dict[str, Any] = {
     "type": "object",
-    "properties": {_ANSWER: {"type": "boolean", "title": "Run it", "description": "Whether this may run, this once"}},
+    "properties": {_ANSWER: {"type": "boolean", "title": "Run it", "description": "Whether exactly this may run here"}},
     "required": [_ANSWER],
 }
 
@@ -79,24 +80,18 @@ class MountedSkills(SkillsAdapter):
         self, name: str, arguments: Mapping[str, Any], *, client: MCPClient
     ) -> CallToolResult | InputRequiredResult:
         """Return the result of a call, or the question that a person has to answer first."""
-        conversation = await self._open_conversation(client)
+        # Without a key a call is a conversation of its own, which the client brings back with the person's answer.
+        # The server sealed it, so that the client can neither read nor change it.
+        conversation = await self.conversations.aopen(client.key, "" if client.key is not None else client.state or "")
         # A call that is made again after a question has another id, but says the same.
         call_id = f"{name} {json.dumps(arguments, sort_keys=True, default=str)}"
-        decision = client.decision
-        result = await conversation.acall(name, dict(arguments), call_id=call_id, decision=decision)
+        call = partial(conversation.acall, name, dict(arguments), call_id=call_id, may_ask=client.can_elicit)
+        result = await call(decision=client.decision)
         while result.pending is not None and client.can_elicit:
             if client.is_modern:
                 return _make_question(result.pending, conversation)
-            decision = await client.ask(result.pending)
-            result = await conversation.acall(name, dict(arguments), call_id=call_id, decision=decision)
+            result = await call(decision=await client.ask(result.pending))
         return to_call_result(result)
-
-    async def _open_conversation(self, client: MCPClient) -> Conversation:
-        if client.key is not None:
-            return await self.conversations.aopen(client.key)
-        # Without a key a call is a conversation of its own, which the client brings back with the person's answer.
-        # The server sealed it, so that the client can neither read nor change it.
-        return self.conversations.restore("", client.state) if client.state else self.conversations.begin()
 
 
 class MCPClient:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from prowess.adapters.core import Conversation, SkillsAdapter, aturn, get_media, require_package
+from prowess.adapters.message_text import find_query
 from prowess.arguments import check_callable, check_instance, raise_bad_argument
 from prowess.errors import SkillError
 from prowess.tools.media import PDF_TYPE
@@ -141,12 +142,8 @@ class Skills(SkillsAdapter):
         if name_conversation is not None:
             key = name_conversation(context)
             conversation = self.conversations.open(key, saved["saved"] if saved["key"] == key else "")
-        elif saved["key"]:
-            conversation = self.conversations.open(saved["key"], saved["saved"])
         else:
-            conversation = (
-                self.conversations.restore("", saved["saved"]) if saved["saved"] else self.conversations.begin()
-            )
+            conversation = self.conversations.open(saved["key"] or None, saved["saved"])
         if context is None:
             ctx.context = context = {}
         elif name_conversation is None and not saved["saved"]:
@@ -165,12 +162,12 @@ class Skills(SkillsAdapter):
 
     async def prepare_turn(self, ctx: RunContextWrapper[Any], conversation: Conversation) -> Turn:
         """Return the prompt and the tools of the next request of a run."""
-        self._turns[ctx] = await aturn(conversation, find_query(ctx))
+        self._turns[ctx] = await aturn(conversation, find_query(ctx.turn_input))
         return self._turns[ctx]
 
     async def get_turn(self, ctx: RunContextWrapper[Any], conversation: Conversation) -> Turn:
         """Return the turn that was prepared for the tools of a request, so that its prompt is of the same state."""
-        return self._turns.pop(ctx, None) or await aturn(conversation, find_query(ctx))
+        return self._turns.pop(ctx, None) or await aturn(conversation, find_query(ctx.turn_input))
 
     # -- calls of skill tools ----------------------------------------------------------------------------------------
 
@@ -215,7 +212,7 @@ class Skills(SkillsAdapter):
             # Only a yes that the SDK knows counts. In a child agent nobody is asked, and calls wait there all the same.
             is_approved = ctx.is_tool_approved(name, call_id) is True
             decision = True if is_approved and call_id in run.conversation.asked else None
-            result = await run.conversation.acall(name, arguments, call_id=call_id, decision=decision)
+            result = await run.conversation.acall(name, arguments, call_id=call_id, decision=decision, may_ask=False)
             if result.pending is not None and is_approved and decision is None:
                 logging.getLogger("prowess").warning(_NOT_SHOWN, name)
         result = await run.conversation.arun_fork(name, result, partial(self._run_child, ctx))
@@ -228,10 +225,8 @@ class Skills(SkillsAdapter):
         """Return the final text of a child agent, which has the tools of its parent that the skill allows."""
         parent = ctx.agent if isinstance(ctx.agent, Agent) else Agent(name="")
         given = [tool for tool in await parent.get_all_tools(ctx) if not isinstance(tool, SkillTool)]
-        host_tools = [tool for tool in given if task.prepared.child_tools([tool.name])]
-        skill_tools = self.make_tools(
-            task.conversation.toolset.possible_tools(), lambda _: SkillRun(task.conversation), may_ask=False
-        )
+        host_tools = [tool for tool in given if task.may_use(tool.name)]
+        skill_tools = self.make_tools(task.definitions, lambda _: SkillRun(task.conversation), may_ask=False)
         child = Agent(
             name=task.prepared.title,
             instructions=task.system,
@@ -240,7 +235,8 @@ class Skills(SkillsAdapter):
         # The usage is that of the parent's run, so that the tokens of the child are counted there.
         run = partial(Runner.run, input=task.message, context=RunContextWrapper(ctx.context, usage=ctx.usage))
         config = ctx.run_config or RunConfig()
-        model, watch = find_model(config, task.model), AnswerWatch()
+        # The provider for OpenAI takes any name, and the server says at the first request that it has no such model.
+        model, watch = task.make_model(config.model_provider.get_model), AnswerWatch()
         if model is not None:
             try:
                 # The model of the run's configuration would count more than that of the child.
@@ -249,6 +245,7 @@ class Skills(SkillsAdapter):
             except APIStatusError as error:
                 if watch.has_answer or not is_unknown_model(error):
                     raise
+                task.report_missing_model(error)
         alike = child.clone(model=parent.model, model_settings=parent.model_settings)
         return read_answer(await run(alike, run_config=config))
 
@@ -404,30 +401,9 @@ def read_answer(result: RunResult) -> str:
     return str(result.final_output)
 
 
-def find_model(config: RunConfig, name: str) -> object:
-    """Return the model of that name from the provider of a run; ``None`` without a name, or if it knows no such model.
-
-    The provider for OpenAI takes any name, and the server says at the first request that there is no such model.
-    """
-    try:
-        return config.model_provider.get_model(name) if name else None
-    except Exception:  # noqa: BLE001 - each provider has its own way to say that it does not know a model
-        return None
-
-
 def is_unknown_model(error: APIStatusError) -> bool:
     """Return whether a server of models says that it does not have the model."""
     return error.status_code == HTTPStatus.NOT_FOUND or error.code == "model_not_found"
-
-
-def find_query(ctx: RunContextWrapper[Any]) -> str:
-    """Return the text of the last message of the user in the input of a run; ``""`` without one."""
-    for item in reversed(ctx.turn_input):
-        if isinstance(item, Mapping) and item.get("role") == "user":
-            content = item.get("content")
-            parts = [content] if isinstance(content, str) else [part.get("text") for part in content or ()]
-            return "\n".join(part for part in parts if isinstance(part, str))
-    return ""
 
 
 def render_output(result: ToolResult) -> str | list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import b64decode
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import replace
@@ -265,7 +264,7 @@ def to_content(result: ToolResult) -> str | list[str | BinaryContent]:
     media = get_media(result)
     if media is None:
         return result.content
-    return [result.content, BinaryContent(b64decode(media.base64), media_type=media.media_type)]
+    return [result.content, BinaryContent(media.content, media_type=media.media_type)]
 
 
 def get_arguments(tool_args: dict[str, Any]) -> Any:
@@ -298,7 +297,7 @@ async def run_child(ctx: RunContext[Any], task: ChildTask) -> str:
     tools = [ParentTools(ctx.tool_manager, task)] if ctx.tool_manager else []
     spans = [part for part in ctx.capabilities.values() if isinstance(part, Instrumentation)]
     child = Agent(
-        await find_model(ctx, task.model),
+        await find_model(ctx, task),
         instructions=task.system,
         deps_type=type(ctx.deps),
         toolsets=[*tools, SkillToolset(task.conversation, has_listing=False)],
@@ -308,9 +307,9 @@ async def run_child(ctx: RunContext[Any], task: ChildTask) -> str:
     return result.output
 
 
-async def find_model(ctx: RunContext[Any], name: str) -> Model | str:
+async def find_model(ctx: RunContext[Any], task: ChildTask) -> Model | str:
     """Return the model that a skill names, if the agent or Pydantic AI knows it; the parent's model otherwise."""
-    parent = cast("Model", ctx.model)
+    parent, name = cast("Model", ctx.model), task.model
     if not name:
         return parent
     agent, capability = ctx.agent, ctx.root_capability
@@ -320,7 +319,8 @@ async def find_model(ctx: RunContext[Any], name: str) -> Model | str:
             if known is not None:
                 return known
         infer_model(name)
-    except (UserError, ValueError, ImportError):  # a name of nobody's, or a provider without its key or package
+    except (UserError, ValueError, ImportError) as error:  # a name of nobody's, or a provider without key or package
+        task.report_missing_model(error)
         return parent
     return name  # a run that makes its model from a name closes the model's connections
 
@@ -355,7 +355,6 @@ class ParentTools(AbstractToolset[Any]):
         """Return what a tool of the host returns, or raise ``ToolFailed`` where the skill does not allow the call."""
         arguments = get_arguments(tool_args)
         refusal = self._task.explain_refusal(name, arguments)
-        refusal = refusal or self._task.conversation.explain_refusal(name, arguments)
         if refusal:
             raise ToolFailed(refusal)
         call = ToolCallPart(name, arguments, tool_call_id=ctx.tool_call_id or "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from prowess.adapters.message_types import ModelCall, ModelReply, Usage, find_text, parse_object
+from prowess.adapters.message_types import ModelCall, ModelReply, Usage, parse_object
 from prowess.errors import FetchError
 
 if TYPE_CHECKING:
@@ -52,11 +52,6 @@ class ResponsesFormat:
     def open_reader(self) -> ResponsesReader:
         """Return what puts a stream together."""
         return ResponsesReader()
-
-    def find_query(self, messages: list[Message]) -> str:
-        """Return the text of the user's last message."""
-        texts = (find_text(item.get("content")) for item in reversed(messages) if item.get("role") == "user")
-        return next(filter(None, texts), "")
 
     def find_open_calls(self, messages: list[Message]) -> tuple[ModelCall, ...]:
         """Return the calls that have no result yet."""

@@ -6,12 +6,12 @@ session manager brings it back.
 
 from __future__ import annotations
 
-from base64 import b64decode
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 from prowess.adapters.core import NativeTools, SkillsAdapter, aturn, get_media, require_package
+from prowess.adapters.message_text import find_query
 
 require_package("strands", "strands-agents>=1.62")
 
@@ -56,7 +56,7 @@ class Skills(SkillsAdapter, Plugin):
         """Put the listing into the system prompt, in the place of that of the request before, and renew the tools."""
         agent = event.agent
         conversation = self.open_conversation(agent)
-        listing, definitions = await aturn(conversation, _find_query(event.messages or agent.messages))
+        listing, definitions = await aturn(conversation, find_query(event.messages or agent.messages))
         former = self._listings.get(agent)
         blocks = [block for block in agent.system_prompt_content or [] if block.get("text") != former]
         agent.system_prompt = [*blocks, {"text": listing}] if listing else blocks
@@ -104,21 +104,27 @@ class SkillTool(AgentTool):
         """Yield the result of a call; raise the interrupt of Strands when a person has to decide first."""
         agent, call_id = invocation_state["agent"], tool_use["toolUseId"]
         conversation = self._conversation or self._skills.open_conversation(agent)
+        # A child agent has nobody to ask: its model gets the text, which says that nothing was done.
+        may_ask = self._conversation is None
 
         async def run_child(task: ChildTask) -> str:
             return await _run_child(self._skills, agent, task)
 
         async def call(*, decision: bool | None = None) -> ToolResult:
             result = await conversation.acall(
-                self.tool_name, tool_use["input"], call_id=call_id, decision=decision, run_child=run_child
+                self.tool_name,
+                tool_use["input"],
+                call_id=call_id,
+                decision=decision,
+                run_child=run_child,
+                may_ask=may_ask,
             )
-            if self._conversation is None:
+            if may_ask:
                 agent.state.set(STATE, conversation.save())
             return result
 
         result = await call()
-        # A child agent has nobody to ask: its model gets the text, which says that nothing was done.
-        while result.pending is not None and self._conversation is None:
+        while result.pending is not None and may_ask:
             request = result.pending
             # The name has the request's id: when the files have changed since, the person is asked anew.
             context = ToolContext(tool_use=tool_use, agent=agent, invocation_state=invocation_state)
@@ -128,20 +134,11 @@ class SkillTool(AgentTool):
         yield _to_strands(result, call_id)
 
 
-def _find_query(messages: Any) -> str:
-    """Return the last text that the user wrote."""
-    for message in reversed(messages or []):
-        texts = [block["text"] for block in message["content"] if "text" in block]
-        if message["role"] == "user" and texts:
-            return "\n".join(texts)
-    return ""
-
-
 def _to_strands(result: ToolResult, call_id: str) -> dict[str, Any]:
     """Return a result as Strands has it; an image or a PDF is a block in it."""
     content: list[dict[str, Any]] = [{"text": result.content}]
     if media := get_media(result):
-        source = {"bytes": b64decode(media.base64)}
+        source = {"bytes": media.content}
         form = media.media_type.partition("/")[2]
         if form == "pdf":
             content.append({"document": {"format": form, "name": media.name.rpartition(".")[0], "source": source}})
@@ -161,10 +158,11 @@ async def _run_child(skills: Skills, parent: Agent, task: ChildTask) -> str:
 
     host_tools = [tool for tool in parent.tool_registry.registry.values() if not isinstance(tool, SkillTool)]
     allowed = [tool for tool in host_tools if task.may_use(tool.tool_name)]
-    definitions = task.conversation.toolset.possible_tools()
+    if task.model:
+        task.report_missing_model("Strands makes no model from a name")
     child = Agent(
         model=parent.model,
-        tools=[*allowed, *(SkillTool(skills, definition, task.conversation) for definition in definitions)],
+        tools=[*allowed, *(SkillTool(skills, definition, task.conversation) for definition in task.definitions)],
         system_prompt=task.system,
         callback_handler=None,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import quote
 
@@ -34,6 +35,11 @@ class Media(NamedTuple):
     def name(self) -> str:
         """The name of the file, without its folders."""
         return self.path.rpartition("/")[2]
+
+    @property
+    def content(self) -> bytes:
+        """The file itself."""
+        return b64decode(self.base64)
 
     @property
     def url(self) -> str:
