@@ -149,6 +149,7 @@ HINTS: dict[str, str] = {
     "token-limit": "give it more with --max-tokens; 'prowess run --resume FILE' goes on where a transcript ends",
     "bad-script": "see docs/how-to/agent.md for what a script of a model may hold",
     "script-ended": "add a turn to the script, or one with 'repeat: true'",
+    "bad-results": "name a file that --results wrote, and that belongs to you alone, or a new one",
     "bad-transcript": "name a file that --transcript wrote, and that belongs to you alone",
     "outside-folder": "name a file in the working folder, relative to it; links are not followed",
     "tool-refused": "do without it, or ask the person what to do instead",
