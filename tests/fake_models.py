@@ -67,7 +67,8 @@ class Provider:
     unknown: list[str] = field(default_factory=list)
     """Paths that it has no answer for."""
     failures: list[Exception] = field(default_factory=list)
-    """What the script raised; the client is told that all is done, so that it ends instead of asking again."""
+    """What the script raised; the client is told that all is done, so that it ends instead of asking again. Also the
+    requests that a real provider would refuse, because calls in them have no results."""
     asked: threading.Event = field(default_factory=threading.Event)
     """Set when a slow model has begun to wait."""
     hung_up: threading.Event = field(default_factory=threading.Event)
@@ -95,7 +96,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse()
             return
         request = form.read(json.loads(body))
-        reply, number = self._decide(request)
+        fault = form.find_fault(request.body)
+        if fault:
+            self.provider.failures.append(ValueError(f"the provider refuses the request: {fault}"))
+        reply, number = (Failure(400), 0) if fault else self._decide(request)
         try:
             self._reply(form, reply, number, is_stream=request.body.get("stream") or ":stream" in path)
         except (ConnectionError, TimeoutError):  # the client was cancelled, or did not hang up in time
@@ -205,7 +209,8 @@ def provide(script: Callable[[ModelRequest], Reply], *, has_errands: bool = Fals
     """A provider whose model makes the moves of the script, for as long as the block runs.
 
     ``has_errands``: requests without tools are a client's own errands (a title, a health check), which are answered and
-    not kept. Raises what the script raised when the block ends.
+    not kept. When the block ends, it raises what the script raised, and ``ValueError`` for a request that a real
+    provider would refuse.
     """
     provider = Provider("")
     names = {"provider": provider, "script": staticmethod(script), "lock": threading.Lock(), "has_errands": has_errands}

@@ -32,16 +32,16 @@ def open_client(api: str, provider: Provider, retries: int = 0) -> Any:  # noqa:
     return openai.OpenAI(base_url=f"{provider.url}/v1", http_client=openai.DefaultHttpxClient(verify=False), **given)
 
 
-def ask(api: str, provider: Provider, *, stream: bool, retries: int = 0) -> str:
+def ask(api: str, provider: Provider, *, stream: bool, retries: int = 0, messages: list[Any] = HELLO) -> str:
     """Return the texts and the arguments of an answer, in one line."""
     with open_client(api, provider, retries) as client:
         if api == "messages":
-            made = client.messages.create(model="m", max_tokens=9, messages=HELLO, stream=stream)
+            made = client.messages.create(model="m", max_tokens=9, messages=messages, stream=stream)
             return "".join(read_messages(made if stream else [made]))
         if api == "chat":
-            made = client.chat.completions.create(model="m", messages=HELLO, stream=stream)
+            made = client.chat.completions.create(model="m", messages=messages, stream=stream)
             return "".join(read_chat(made if stream else [made]))
-        made = client.responses.create(model="m", input=HELLO, stream=stream)
+        made = client.responses.create(model="m", input=messages, stream=stream)
         return "".join(read_responses(made if stream else [made]))
 
 
@@ -118,3 +118,19 @@ def test_slow_model_notices_that_its_client_hangs_up() -> None:
             next(iter(stream))
             stream.close()
         assert provider.hung_up.wait(10)
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_calls_without_results_are_refused_as_real_providers_do(api: str) -> None:
+    function = {"name": "look", "arguments": "{}"}
+    opened: dict[str, dict[str, Any]] = {
+        "messages": {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "look", "input": {}}]},
+        "chat": {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": function}]},
+        "responses": {"type": "function_call", "call_id": "1", **function},
+    }
+    messages = [*HELLO, opened[api], *HELLO]
+    refused = (anthropic.BadRequestError, openai.BadRequestError)
+    with pytest.raises(ValueError, match="the provider refuses"), provide(play(Text("hi"))) as provider:  # noqa: PT012
+        with pytest.raises(refused):
+            ask(api, provider, stream=False, messages=messages)
+        assert provider.requests == []

@@ -22,6 +22,8 @@ class WireFormat(NamedTuple):
     stream: Callable[[Answer, int], Iterator[dict[str, Any]]]
     whole: Callable[[Answer, int], dict[str, Any]]
     error: Callable[[int], dict[str, Any]]
+    find_fault: Callable[[dict[str, Any]], str] = lambda _: ""
+    """Returns why the provider would refuse a request, ``""`` when it would not: calls need their results."""
     last_line: str = ""
     """What ends a stream, besides the end of the connection."""
 
@@ -67,6 +69,19 @@ def _read_messages(body: dict[str, Any]) -> ModelRequest:
 def _parts(content: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - JSON
     """Return content as a list of parts; plain text is one."""
     return [{"text": content}] if isinstance(content, str) else list(content or [])
+
+
+def _find_message_fault(body: dict[str, Any]) -> str:
+    """Return what is wrong with calls and results: a message begins with the results of all calls of the one before."""
+    calls: list[str] = []
+    for message in [*body["messages"], {"content": []}]:
+        parts = _parts(message["content"])
+        results = [part["tool_use_id"] for part in parts if part.get("type") == "tool_result"]
+        first = [part.get("tool_use_id") for part in parts[: len(calls)]]
+        if sorted(results) != sorted(calls) or set(first) != set(calls):
+            return f"the calls {calls} are not followed by their results, but by {results}"
+        calls = [part["id"] for part in parts if part.get("type") == "tool_use"]
+    return ""
 
 
 def _message_head(number: int) -> dict[str, Any]:
@@ -147,6 +162,14 @@ def _read_responses(body: dict[str, Any]) -> ModelRequest:
     ]
     tools = _tools_in(body.get("tools") or [])
     return ModelRequest(body, tools, results, body.get("instructions") or "", _last_said(said))
+
+
+def _find_response_fault(body: dict[str, Any]) -> str:
+    """Return what is wrong with calls and results: each call has one result, which comes after it."""
+    items = [item for item in body["input"] if isinstance(item, dict)] if isinstance(body["input"], list) else []
+    calls = [item["call_id"] for item in items if item.get("type") == "function_call"]
+    results = [item["call_id"] for item in items if item.get("type") == "function_call_output"]
+    return "" if sorted(calls) == sorted(results) else f"the calls {calls} have the results {results}"
 
 
 def _response_head(number: int) -> dict[str, Any]:
@@ -256,6 +279,21 @@ def _read_chat(body: dict[str, Any]) -> ModelRequest:
     return ModelRequest(body, tools, by_role["tool"], "\n".join(by_role["system"]), _last_said(said))
 
 
+def _find_chat_fault(body: dict[str, Any]) -> str:
+    """Return what is wrong with calls and results: the results of all calls follow them, before anything else."""
+    calls: set[str] = set()
+    for message in [*body["messages"], {"role": "user"}]:
+        if message["role"] == "tool":
+            if message["tool_call_id"] not in calls:
+                return f"there is a result of {message['tool_call_id']}, and the calls {sorted(calls)}"
+            calls.remove(message["tool_call_id"])
+            continue
+        if calls:
+            return f"the calls {sorted(calls)} have no results"
+        calls = {call["id"] for call in message.get("tool_calls") or ()}
+    return ""
+
+
 def _chat_calls(answer: Answer, number: int) -> list[dict[str, Any]]:
     return [
         {
@@ -354,10 +392,10 @@ def _google_error(status: int) -> dict[str, Any]:
 
 
 _GOOGLE = WireFormat(_read_contents, _stream_contents, _whole_contents, _google_error)
-_CHAT = WireFormat(_read_chat, _stream_chat, _whole_chat, _openai_error, "data: [DONE]\n\n")
+_CHAT = WireFormat(_read_chat, _stream_chat, _whole_chat, _openai_error, _find_chat_fault, "data: [DONE]\n\n")
 FORMATS = {
-    "/v1/messages": WireFormat(_read_messages, _stream_message, _whole_message, _message_error),
-    "/responses": WireFormat(_read_responses, _stream_response, _whole_response, _openai_error),
+    "/v1/messages": WireFormat(_read_messages, _stream_message, _whole_message, _message_error, _find_message_fault),
+    "/responses": WireFormat(_read_responses, _stream_response, _whole_response, _openai_error, _find_response_fault),
     "/chat/completions": _CHAT,
     ":streamGenerateContent": _GOOGLE,
     ":generateContent": _GOOGLE,

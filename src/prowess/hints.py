@@ -141,8 +141,8 @@ HINTS: dict[str, str] = {
     "bad-save": "pass what conversation.save() returned, or begin a new conversation",
     "missing-package": "",  # the message itself has the command that installs it
     "missing-extra": "install Prowess with the extra that is named",
-    "no-model": "pass --model provider:name, or set PROWESS_MODEL; --model scripted:FILE plays a script, without a key",
-    "bad-model": "write provider:name, such as openai:gpt-5.2 or anthropic:claude-sonnet-4-5, or pass --base-url too",
+    "no-model": "pass --model provider:name, or set PROWESS_MODEL; --model scripted:FILE plays a script without a key",
+    "bad-model": "write provider:name, such as openai:gpt-5.2 or anthropic:claude-sonnet-5-5, or pass --base-url too",
     "no-model-key": "set the variable that is named, or play a script without a key: --model scripted:FILE",
     "model-failed": "try again later; with --transcript FILE, 'prowess run --resume FILE' goes on where a run ended",
     "turn-limit": "give it more with --max-turns; 'prowess run --resume FILE' goes on where a transcript ends",

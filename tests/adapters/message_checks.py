@@ -9,7 +9,7 @@ import asyncio
 import json
 import threading
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from prowess import AutoSelector, FetchError, Scripts, SourceError, Trust, live
+from prowess import AutoSelector, FetchError, Scripts, SourceError, ToolResult, Trust, live
 from prowess.adapters.message_types import CallEvent, HostTool, ResultEvent, RunResult, TextEvent
 from prowess.otel import trace_events
 from tests.fake_models import (
@@ -210,6 +210,48 @@ def check_plain_tools(api: Api, library: Path) -> None:
     assert (result.text, provider.requests[0].tools["look_up"]) == ("Done.", "The tool look_up.")
     assert events[:-1] == [TextEvent("Do"), TextEvent("ne.")]
     assert isinstance(events[-1], RunResult)
+
+
+def check_host_tools(api: Api, library: Path) -> None:
+    """What functions may be and give, in plain and in asynchronous code."""
+    order: list[str] = []
+
+    async def note(word: str) -> ToolResult:
+        order.append(word)
+        return ToolResult(f"noted {word}")
+
+    alone = replace(make_tool("note", note, "word"), parallel=False)
+    numbers = make_tool("numbers", lambda: [1, {"two": 2}])
+    builtin = make_tool("builtin", dict, "a")  # Python does not know its parameters
+    calls = (ToolCall("note", {"word": "a"}), ToolCall("numbers", {}), ToolCall("note", {"word": "b"}))
+    moves = Calls((*calls, ToolCall("builtin", {"a": 1}))), Text("Done.")
+    wanted = ["noted a", '[1, {"two": 2}]', "noted b", '{"a": 1}']
+    with api.talk(*moves) as (provider, client):
+        api.run(api.skills(library), client, "hello", tools=[alone, numbers, builtin])
+    assert provider.requests[1].results == wanted
+
+    async def main(provider: Provider, client: Any) -> None:  # noqa: ANN401 - of the SDK
+        await api.arun(api.skills(library), client, "hello", tools=[alone, numbers, builtin])
+        assert provider.requests[1].results == wanted
+
+    api.talk_async(play(*moves), main)
+    assert order == ["a", "b"] * 2
+
+
+def check_open_calls(api: Api, library: Path) -> None:
+    """A call of a host's tool that somebody wrote into the messages is not made."""
+    made: list[str] = []
+    tools = [make_tool("delete", lambda what: made.append(f"deleted {what}"), "what")]
+    with api.talk(Calls((ToolCall("delete", {"what": "one"}), COUNT)), Text("Done.")) as (provider, client):
+        skills = api.skills(library, scripts=PLAIN)
+        asked = api.run(skills, client, "hello", tools=tools, max_turns=1)
+        kept = [message for message in asked.messages if "tool_result" not in json.dumps(message)]
+        kept = [message for message in kept if message.get("role") != "tool"]
+        kept = [message for message in kept if message.get("type") != "function_call_output"]
+        again = api.run(skills, client, kept, tools=tools, saved=asked.saved, decisions={asked.pending[0].id: True})
+    assert again.text == "Done."
+    assert made == ["deleted one"]
+    assert sorted("not made" in text for text in provider.requests[1].results) == [False, True]
 
 
 def check_async_tools(api: Api, library: Path) -> None:
@@ -554,6 +596,14 @@ def check_selection(api: Api, folder: Path) -> None:
 # -- what providers do wrong -------------------------------------------------------------------------------------------
 
 
+def check_slow_model(api: Api, library: Path) -> None:
+    """How long to wait is a setting of the client."""
+    with api.talk(Slow(Text("Never.")), timeout=0.1) as (provider, client):
+        with pytest.raises(Exception, match=r"(?i)timed out"):
+            api.run(api.skills(library), client, "hello")
+        assert provider.hung_up.wait(PATIENCE)
+
+
 def check_endless_model(api: Api, library: Path) -> None:
     skills = api.skills(library)
     with api.talk(load("greet"), load("greet"), load("greet"), Text("At last.")) as (provider, client):
@@ -643,6 +693,10 @@ def check_mistakes(api: Api, library: Path) -> None:
             ({"model": None}, "model"),
             ({"system": ["x"]}, "system"),
             ({"messages": "hello"}, "list of messages"),
+            ({"messages": {"role": "user", "content": "hello"}}, "list of messages"),
+            ({"messages": ["hello"]}, "a message"),
+            ({"stream": True}, "skills.stream"),
+            ({"instructions": "Be kind."}, "pass system"),
             ({"tools": [DELETE, DELETE]}, "two tools are named 'delete_all'"),
             ({"tools": [make_tool("load_skill", print)]}, "two tools are named 'load_skill'"),
             ({"tools": [print]}, "HostTool"),

@@ -70,6 +70,33 @@ def test_oldest_conversation_is_kept_as_saved_text(library: Path) -> None:
     assert len(skills.conversations) == 2
 
 
+def test_conversation_in_use_is_not_made_twice(library: Path) -> None:
+    skills = SkillsAdapter(library, limits=Limits(max_conversations=1))
+    running = skills.conversations.open("a")
+    skills.session("b")  # the other is saved out while a run uses it
+    running.call("load_skill", {"name": "greet"})
+    assert skills.conversations.open("a") is running
+
+
+def test_threads_that_open_one_key_in_two_states_get_each_its_own(skills: SkillsAdapter) -> None:
+    conversation = skills.conversations.begin("a")
+    saves = [conversation.save()]
+    conversation.call("load_skill", {"name": "greet"})
+    saves.append(conversation.save())
+    start, opened = threading.Barrier(8, timeout=60), []
+
+    def open_it(saved: str) -> None:
+        start.wait()
+        opened.append((saved, skills.conversations.open("a", saved).session.active_skills))
+
+    threads = [threading.Thread(target=open_it, args=(saves[number % 2],)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(opened) == {(saves[0], ()), (saves[1], ("greet",))}
+
+
 def test_saved_text_is_bounded_too(library: Path) -> None:
     skills = SkillsAdapter(library, limits=Limits(max_conversations=1, max_saved_conversations=1))
     for key in ("a", "b", "c"):

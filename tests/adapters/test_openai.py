@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def open_client(url: str, max_retries: int = 0) -> Any:  # noqa: ANN401 - of the SDK
-    http_client = framework.DefaultHttpxClient(verify=False)  # reading certificates takes longer than a test
+def open_client(url: str, max_retries: int = 0, **more: Any) -> Any:  # noqa: ANN401 - of the SDK
+    http_client = framework.DefaultHttpxClient(verify=False, **more)  # reading certificates takes longer than a test
     return framework.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=max_retries, http_client=http_client)
 
 
@@ -79,6 +79,14 @@ def test_tools_work_in_plain_code(api: checks.Api, library: Path) -> None:
 
 def test_tools_work_in_asynchronous_code(api: checks.Api, library: Path) -> None:
     checks.check_async_tools(api, library)
+
+
+def test_tools_of_the_host_may_be_of_any_kind(api: checks.Api, library: Path) -> None:
+    checks.check_host_tools(api, library)
+
+
+def test_calls_that_no_run_left_open_are_not_made(api: checks.Api, library: Path) -> None:
+    checks.check_open_calls(api, library)
 
 
 def test_streams_show_text_and_calls_as_they_happen(api: checks.Api, library: Path) -> None:
@@ -166,6 +174,10 @@ def test_reload_between_turns(api: checks.Api, library: Path) -> None:
 
 def test_selection_appends_to_the_listing(api: checks.Api, tmp_path: Path) -> None:
     checks.check_selection(api, tmp_path)
+
+
+def test_slow_model_meets_the_timeout_of_the_client(api: checks.Api, library: Path) -> None:
+    checks.check_slow_model(api, library)
 
 
 def test_model_without_an_end_is_stopped(api: checks.Api, library: Path) -> None:

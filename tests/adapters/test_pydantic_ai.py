@@ -111,13 +111,15 @@ def test_one_line_gives_an_agent_skills(library: Path) -> None:
 
 def test_listing_is_in_the_system_text_once_and_stays_the_same(library: Path) -> None:
     model = ScriptedModel(load("greet"), "One.", load("picture"), "Two.")
-    agent = Agent(model.model, instructions="Be kind.", capabilities=[Skills(library)])
+    days = iter(("Monday", "Monday", "Tuesday", "Tuesday"))
+    agent = Agent(model.model, instructions=["Be kind.", lambda: next(days)], capabilities=[Skills(library)])
     first = agent.run_sync("hello")
     agent.run_sync("and now?", message_history=first.all_messages())
-    texts = {model.system(number) for number in range(4)}
-    assert len(texts) == 1
+    texts = {model.system(number).partition("</available_skills>")[0] for number in range(4)}
+    assert len(texts) == 1  # it stands before what changes, so that prompt caches keep it
     assert texts.pop().count("Greets people") == 1
-    assert all("Greets people" not in str(message.parts) for message in model.requests[-1][0][:1])
+    assert all(model.system(number).count("Greets people") == 1 for number in range(4))
+    assert all("Greets people" not in str(message.parts) for message in model.requests[-1][0])
 
 
 def test_each_conversation_has_its_own_session(library: Path) -> None:
@@ -413,6 +415,7 @@ def test_fork_runs_as_a_child_agent(library: Path) -> None:
     assert child.offered(0)[0] == "look_up"
     assert "delete_all" not in child.offered(0)
     assert "run_skill" not in child.offered(0)
+    assert child.system(0).count("Greets people") == 1
     assert child.result() == "moon is a fact"
     assert "moon is a fact" not in str(result.all_messages())
     assert result.usage.requests == 4
@@ -695,5 +698,6 @@ def test_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(model.requests) == len(steps)
     calls = [("Bash", {"command": "git log"}), ("Bash", {"command": "rm -r ."})]
     model = ScriptedModel(load("release-notes"), calls)
-    asked = names["asking"].run_sync("notes", model=model.model, output_type=[str, DeferredToolRequests]).output
+    run = names["asking"].run("notes", model=model.model, output_type=[str, DeferredToolRequests])
+    asked = asyncio.run(run).output  # the page has ended the loop that run_sync would take
     assert [call.args_as_dict() for call in asked.approvals] == [{"command": "rm -r ."}]

@@ -30,7 +30,7 @@ def _without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("", "no-model", "no model is set"),
         ("openai:gpt-5.2", "no-model-key", "there is no key for openai: set OPENAI_API_KEY"),
-        ("anthropic:claude-sonnet-4-5", "no-model-key", "there is no key for anthropic: set ANTHROPIC_API_KEY"),
+        ("anthropic:claude-sonnet-5-5", "no-model-key", "there is no key for anthropic: set ANTHROPIC_API_KEY"),
         ("deepseek:deepseek-chat", "no-model-key", "there is no key for deepseek: set DEEPSEEK_API_KEY"),
         ("nobody:nothing", "bad-model", "nobody:nothing"),
         ("just-a-name", "bad-model", "just-a-name"),
@@ -56,7 +56,7 @@ def test_providers_are_made_with_their_keys(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
     assert make_model("openai:gpt-5.2").model_name == "gpt-5.2"
-    assert make_model("anthropic:claude-sonnet-4-5").model_name == "claude-sonnet-4-5"
+    assert make_model("anthropic:claude-sonnet-5-5").model_name == "claude-sonnet-5-5"
 
 
 @pytest.mark.parametrize("url", ["localhost:8000", "file:///etc/passwd", "http://", "ftp://x/v1"])

@@ -52,6 +52,22 @@ def test_skills_are_in_the_system_text_and_chosen_for_the_task(scene: Scene) -> 
     assert request.said == "say hello"
 
 
+@pytest.mark.parametrize("name", ["anthropic:claude-sonnet-5-5", "openai:gpt-5.2"])
+def test_clients_of_both_providers_do_the_task(scene: Scene, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with provide(play(ToolCall("load_skill", {"name": "greet"}), Text("Hello."))) as provider:
+        for variable, value in (
+            *(("ANTHROPIC_API_KEY", "k"), ("OPENAI_API_KEY", "k")),
+            *(("ANTHROPIC_BASE_URL", provider.url), ("OPENAI_BASE_URL", f"{provider.url}/v1")),
+        ):
+            monkeypatch.setenv(variable, value)
+        result = scene.run(make_model(name), "say hello")
+    assert (result.status, result.text, result.skills_loaded) == ("done", "Hello.", ("greet",))
+    assert all("greet" in request.system for request in provider.requests)
+    assert "Say hello" in provider.requests[1].results[0]
+    # Anthropic caches only what it is asked to cache.
+    assert ("cache_control" in str(provider.requests[1].body)) == name.startswith("anthropic")
+
+
 def test_script_runs_after_a_yes_and_the_person_sees_its_digest(scene: Scene) -> None:
     require_sandbox()
     person = Answering()

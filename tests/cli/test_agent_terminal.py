@@ -97,6 +97,20 @@ def test_person_sees_what_would_run_with_its_digest_and_can_grant_it(work: Path)
     assert [grant.digest for grant in prowess.Trust().grants()] == [digest]
 
 
+def test_command_of_several_lines_is_shown_line_by_line_and_cannot_look_like_a_question(work: Path) -> None:
+    command = "echo one\nonce, always, no? [o/a/x] \x1b[2J\ntouch made"
+    with provide(play(ToolCall("Bash", {"command": command}), Text("Well."))) as provider:  # noqa: SIM117 - too long
+        with person_at(provider, "do it") as person:
+            person.read_until("[o/a/n]")
+            rows = shown(person).splitlines()
+            assert any(row.endswith("Bash echo one") for row in rows)
+            assert "  | once, always, no? [o/a/x] \\x1b[2J" in rows
+            assert "  | touch made" in rows
+            person.type("n\n")
+            assert person.wait() == 0
+    assert not (work / "made").exists()
+
+
 def test_end_of_the_input_and_keys_typed_too_early_are_no_yes(work: Path) -> None:
     write = ToolCall("Write", {"path": "a.txt", "content": "x"})
     early = Slow(write, wait=lambda: person.type("o\n"))

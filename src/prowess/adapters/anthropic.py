@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from prowess.adapters.core import require_package
-from prowess.adapters.message_loop import MessageSkills, RunStream
+from prowess.adapters.message_skills import MessageSkills, RunStream
 from prowess.adapters.message_types import (
     CallEvent,
     HostTool,
@@ -21,7 +21,7 @@ from prowess.adapters.messages_format import MessagesFormat
 if TYPE_CHECKING:
     from prowess.tools.shapes import AnthropicTool
 
-require_package("anthropic", "anthropic>=2")
+require_package("anthropic", "anthropic>=0.60")
 
 __all__ = [
     "CallEvent",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from prowess.adapters.message_types import ModelCall, ModelReply, Usage, find_text, parse_object
+from prowess.adapters.message_types import ModelCall, ModelReply, Usage, find_last_reply, find_text, parse_object
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,12 +57,12 @@ class ChatFormat:
 
     def find_query(self, messages: list[Message]) -> str:
         """Return the text of the user's last message; one that only shows an image of a tool has no text."""
-        texts = (find_text(message.get("content")) for message in reversed(messages) if message["role"] == "user")
+        texts = (find_text(message.get("content")) for message in reversed(messages) if message.get("role") == "user")
         return next(filter(None, texts), "")
 
     def find_open_calls(self, messages: list[Message]) -> tuple[ModelCall, ...]:
         """Return the calls of the last reply that have no result yet."""
-        place = _find_last_reply(messages)
+        place = find_last_reply(messages)
         if place is None:
             return ()
         answered = {message.get("tool_call_id") for message in messages[place + 1 :]}
@@ -72,8 +72,8 @@ class ChatFormat:
     def add_results(self, messages: list[Message], results: Sequence[tuple[ModelCall, ToolResult]]) -> list[Message]:
         """Return the messages with results: they follow the reply, and what they show follows all of them."""
         made = [message for call, result in results for message in result.to_openai(call.id)]
-        place = cast("int", _find_last_reply(messages)) + 1
-        while place < len(messages) and messages[place]["role"] == "tool":
+        place = cast("int", find_last_reply(messages)) + 1
+        while place < len(messages) and messages[place].get("role") == "tool":
             place += 1
         answers = [cast("Message", message) for message in made if message["role"] == "tool"]
         shown = [cast("Message", message) for message in made if message["role"] != "tool"]
@@ -134,16 +134,11 @@ def _with_system(messages: list[Message], text: str) -> list[Message]:
     """Return the messages with a system text; many models take one system message only, and only at the beginning."""
     if not text:
         return messages
-    if not messages or messages[0]["role"] not in _SYSTEM_ROLES:
+    if not messages or messages[0].get("role") not in _SYSTEM_ROLES:
         return [{"role": "system", "content": text}, *messages]
-    content = messages[0]["content"]
+    content = messages[0].get("content") or []
     joined = f"{content}\n\n{text}" if isinstance(content, str) else [*content, {"type": "text", "text": text}]
     return [{**messages[0], "content": joined}, *messages[1:]]
-
-
-def _find_last_reply(messages: list[Message]) -> int | None:
-    """Return the place of the model's last message."""
-    return next((place for place in reversed(range(len(messages))) if messages[place]["role"] == "assistant"), None)
 
 
 def _name_call(call: Message, place: int) -> Message:

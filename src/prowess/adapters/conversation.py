@@ -161,7 +161,7 @@ class Conversation:
         return False
 
     def _refuse(self, name: str, call_id: str) -> ToolResult:
-        """Return the result of a call that a person refused; the same call is not asked about again."""
+        """Return the result of a call that a person refused; nobody is asked about an equal call later."""
         # The call is not made: under a grant that was given meanwhile it would run.
         with suppress(KeyError, SkillError):  # nobody was asked about this call, or its skill is gone
             self.session.refuse(TrustRequest.from_dict(self.asked.pop(call_id), self.session.catalog))
@@ -216,7 +216,7 @@ def parse_save(saved: str) -> tuple[str, dict[str, dict[str, Any]]]:
 
 
 def turn(conversation: Conversation, query: str = "") -> Turn:
-    """Return the prompt and the tools of one request; both are of the same state of the conversation."""
+    """Return the prompt and the tools of one request, for one state of the conversation."""
     prompt = conversation.toolset.prompt(query)
     return Turn(prompt, conversation.toolset.tools(query))
 

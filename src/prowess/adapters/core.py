@@ -9,6 +9,7 @@ from functools import partial
 from importlib.util import find_spec
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from weakref import WeakValueDictionary
 
 from prowess.adapters.conversation import (
     ChildTask,
@@ -120,6 +121,7 @@ class Conversations:
         self._enforce = enforce
         self._limits = limits
         self._held: OrderedDict[str, Conversation] = OrderedDict()
+        self._alive: WeakValueDictionary[str, Conversation] = WeakValueDictionary()
         self._saved: OrderedDict[str, str] = OrderedDict()
         self._lock = Lock()
 
@@ -137,31 +139,39 @@ class Conversations:
         """
         check_text(key, "key")
         with self._lock:
-            held = self._held.get(key)
-            if held is not None and (not saved or saved == held.last_save or (step and step == held.step)):
-                held.step = step
-                self._held.move_to_end(key)
-                return held
-            saved = saved or self._saved.get(key, "")
+            held = self._find(key, saved, step)
+            if held is not None:
+                return self._keep(held, step)
+            text = saved or self._saved.get(key, "")
         # Outside of the lock: a session may read files, and run commands of preloaded skills.
-        made = self.restore(key, saved) if saved else self.begin(key)
+        made = self.restore(key, text) if text else self.begin(key)
         with self._lock:
-            other = self._held.get(key)
-            if other is not None and other is not held:  # another thread was faster: there is one session a key
-                return other
-            made.step = step
-            self._held[key] = made
-            self._held.move_to_end(key)
-            self._saved.pop(key, None)
-            self._save_oldest()
-        return made
+            # Another thread may have been faster: there is one session for a key and a state.
+            return self._keep(self._find(key, saved, step) or made, step)
 
-    async def aopen(self, key: str, saved: str = "") -> Conversation:
+    def _find(self, key: str, saved: str, step: str) -> Conversation | None:
+        """Return the conversation of a key, if it is in the state that ``saved`` and ``step`` name."""
+        # One that a run still uses is taken again, also after it was saved out: a copy would lose what the run does.
+        found = self._alive.get(key)
+        if found is None or not saved or saved == found.last_save or (step and step == found.step):
+            return found
+        return None
+
+    def _keep(self, conversation: Conversation, step: str) -> Conversation:
+        """Hold a conversation as the one that was used last."""
+        conversation.step = step
+        self._alive[conversation.key] = self._held[conversation.key] = conversation
+        self._held.move_to_end(conversation.key)
+        self._saved.pop(conversation.key, None)
+        self._save_oldest()
+        return conversation
+
+    async def aopen(self, key: str, saved: str = "", step: str = "") -> Conversation:
         """Return what ``open`` returns, from asynchronous code: a conversation that begins is made in a thread.
 
         Raises ``SkillError`` (code ``busy``) when more calls wait than ``Limits`` allows.
         """
-        return await get_pools(self._limits).reads.run(partial(self.open, key, saved))
+        return await get_pools(self._limits).reads.run(partial(self.open, key, saved, step))
 
     def begin(self, key: str = "") -> Conversation:
         """Return a new conversation that is not kept here."""
@@ -178,8 +188,8 @@ class Conversations:
     def forget(self, key: str) -> None:
         """Drop a conversation; the next use of its key begins a new one."""
         with self._lock:
-            self._held.pop(key, None)
-            self._saved.pop(key, None)
+            for kept in (self._held, self._alive, self._saved):
+                kept.pop(key, None)
 
     def _save_oldest(self) -> None:
         while len(self._held) > self._limits.max_conversations:

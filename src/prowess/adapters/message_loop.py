@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import isawaitable, iscoroutinefunction, signature
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from prowess.adapters.core import SkillsAdapter, aturn, turn
+from prowess.adapters.core import aturn, turn
 from prowess.adapters.message_types import (
     CallEvent,
     HostTool,
@@ -25,14 +25,13 @@ from prowess.adapters.message_types import (
     TextEvent,
     to_plain,
 )
-from prowess.arguments import check_count, check_instance, check_text, raise_bad_argument
 from prowess.errors import FetchError, SkillError, SourceError
 from prowess.select.steps import run_awaitable
 from prowess.tools.arguments import BadArgumentsError, parse_arguments
 from prowess.tools.definitions import ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping
+    from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
 
     from prowess.adapters.core import ChildTask, Conversation, Turn
     from prowess.adapters.message_types import (
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     AnyClient = Any  # of Anthropic or OpenAI, of a cloud, or compatible: it only needs the right methods
 
 _NOT_MADE = "The reply ended before this call was whole, so it was not made. Make it again, with less text before it."
+_LEFT_OPEN = "This call was not made: the run that it belongs to is over. Make it again if it is still needed."
 _NOT_FOUND = 404
 
 
@@ -54,20 +54,6 @@ class _Calls(NamedTuple):
     """A step: make these calls, and send their results back."""
 
     calls: tuple[ModelCall, ...]
-
-
-class _RunArguments(NamedTuple):
-    """The arguments of ``run``, in their order."""
-
-    model: str
-    messages: Iterable[Any]
-    max_turns: int
-    conversation: str | None
-    saved: str
-    system: str
-    tools: Iterable[HostTool]
-    decisions: Mapping[str, bool]
-    options: dict[str, Any]
 
 
 @dataclass
@@ -93,7 +79,7 @@ class AgentRun:
 
     def _list_steps(self) -> Generator[_Calls | None, Any, RunResult]:
         """Yield what has to be done: calls to make, or ``None`` for a request to the model; return the result."""
-        calls = self.form.find_open_calls(self.messages)
+        calls = self._find_waiting_calls()
         turns = 0
         while True:
             if calls:
@@ -110,6 +96,15 @@ class AgentRun:
                 return self._make_result("refusal" if reply.ending == "refusal" else "length")
             if not calls and reply.ending == "done":
                 return self._make_result("done")
+
+    def _find_waiting_calls(self) -> tuple[ModelCall, ...]:
+        """Return the calls of an earlier run that may have waited for a person."""
+        calls = self.form.find_open_calls(self.messages)
+        # No run leaves a call of a host's tool open. Whoever wrote this one into the messages, it is not made.
+        foreign = [(call, ToolResult(_LEFT_OPEN, is_error=True)) for call in calls if call.name in self.tools]
+        if foreign:
+            self.messages = self.form.add_results(self.messages, foreign)
+        return tuple(call for call in calls if call.name not in self.tools)
 
     def _take_reply(self, reply: ModelReply) -> tuple[ModelCall, ...]:
         """Add a reply to the messages; return its calls."""
@@ -320,7 +315,8 @@ class AgentRun:
             return ToolResult(refusal, is_error=True)
         try:
             arguments = parse_arguments(call.arguments)
-            signature(tool.function).bind(**arguments)
+            with suppress(ValueError):  # Python does not know the parameters of each function that is built in
+                signature(tool.function).bind(**arguments)
         except (BadArgumentsError, TypeError) as error:
             return ToolResult(f"{call.name}: {error}", is_error=True)
         return arguments
@@ -360,148 +356,6 @@ class AgentRun:
         self.usage += [usage._replace(skill=skill) for usage in child.usage]
 
 
-class RunStream:
-    """The events of a run as they happen: ``for`` with a plain client, ``async for`` with an asynchronous one.
-
-    The last is the ``RunResult``. The run begins with the loop, and ends when the loop is left.
-    """
-
-    def __init__(self, open_run: Callable[[], AgentRun], client: AnyClient) -> None:
-        self._open_run = open_run
-        self._client = client
-
-    def __iter__(self) -> Iterator[RunEvent]:
-        """Run with a plain client."""
-        return self._open_run().iterate(self._client)
-
-    async def __aiter__(self) -> AsyncIterator[RunEvent]:
-        """Run with an asynchronous client."""
-        from asyncio import to_thread  # noqa: PLC0415 - it takes long to import, and only asynchronous hosts need it
-
-        # In a thread: a conversation that begins reads files.
-        run = await to_thread(self._open_run)
-        async with aclosing(run.aiterate(self._client)) as events:
-            async for event in events:
-                yield event
-
-
-class MessageSkills(SkillsAdapter):
-    """Skills for a provider's own client: ``run``, ``arun`` and ``stream`` are the whole loop of an agent."""
-
-    def _pick_format(self, options: dict[str, Any]) -> MessageFormat:
-        """Return the API to speak; options that are not for the client are taken out."""
-        raise NotImplementedError
-
-    def run(
-        self,
-        client: AnyClient,
-        *,
-        model: str,
-        messages: Iterable[Any],
-        max_turns: int = 20,
-        conversation: str | None = None,
-        saved: str = "",
-        system: str = "",
-        tools: Iterable[HostTool] = (),
-        decisions: Mapping[str, bool] | None = None,
-        **options: Any,  # noqa: ANN401 - arguments of the client's own method
-    ) -> RunResult:
-        """Run the agent until the model is done, a person has to decide, or it had its turns; return the result.
-
-        ``messages``: in the shape of the provider; they are not changed. ``max_turns``: the most requests to the model;
-        each child agent has as many. ``conversation``: the key of the conversation; ``None``: the run is a conversation
-        of its own. ``saved``: what ``RunResult.saved`` was. ``system``: the text before the skills. ``tools``: the
-        host's own. ``decisions``: what a person decided, by the id of the call. All other arguments go to the client.
-        The client's errors are raised as they are, and ``SourceError`` for mistakes in the arguments.
-        """
-        asked = _RunArguments(model, messages, max_turns, conversation, saved, system, tools, decisions or {}, options)
-        return _get_result(list(self._open_run(asked, is_stream=False).iterate(client)))
-
-    async def arun(
-        self,
-        client: AnyClient,
-        *,
-        model: str,
-        messages: Iterable[Any],
-        max_turns: int = 20,
-        conversation: str | None = None,
-        saved: str = "",
-        system: str = "",
-        tools: Iterable[HostTool] = (),
-        decisions: Mapping[str, bool] | None = None,
-        **options: Any,  # noqa: ANN401 - arguments of the client's own method
-    ) -> RunResult:
-        """Do what ``run`` does, with an asynchronous client; cancelling it ends its calls and child agents as well."""
-        asked = _RunArguments(model, messages, max_turns, conversation, saved, system, tools, decisions or {}, options)
-        events = RunStream(partial(self._open_run, asked, is_stream=False), client)
-        return _get_result([event async for event in events])
-
-    def stream(
-        self,
-        client: AnyClient,
-        *,
-        model: str,
-        messages: Iterable[Any],
-        max_turns: int = 20,
-        conversation: str | None = None,
-        saved: str = "",
-        system: str = "",
-        tools: Iterable[HostTool] = (),
-        decisions: Mapping[str, bool] | None = None,
-        **options: Any,  # noqa: ANN401 - arguments of the client's own method
-    ) -> RunStream:
-        """Return the events of a run as they happen, with the arguments of ``run``; the last is the ``RunResult``.
-
-        Read them with ``for`` when the client is plain, with ``async for`` when it is asynchronous.
-        """
-        asked = _RunArguments(model, messages, max_turns, conversation, saved, system, tools, decisions or {}, options)
-        return RunStream(partial(self._open_run, asked, is_stream=True), client)
-
-    def _open_run(self, asked: _RunArguments, *, is_stream: bool) -> AgentRun:
-        """Return a run that has not begun; raises ``SourceError`` for mistakes in the arguments."""
-        check_text(asked.model, "model")
-        check_text(asked.system, "system")
-        check_count(asked.max_turns, "max_turns")
-        if not asked.max_turns:
-            raise SourceError("max_turns is at least 1: each turn is one request to the model")
-        if isinstance(asked.messages, str):
-            remedy = 'pass [{"role": "user", "content": …}]'
-            raise_bad_argument("messages", "is a list of messages", asked.messages, remedy)
-        options = dict(asked.options)
-        form = self._pick_format(options)
-        conversation = self._open_conversation(asked.conversation, asked.saved)
-        return AgentRun(
-            form,
-            conversation,
-            asked.model,
-            [to_plain(message) for message in asked.messages],
-            asked.system,
-            _collect_tools(asked.tools, conversation),
-            options,
-            asked.max_turns,
-            is_stream,
-            asked.decisions,
-        )
-
-    def _open_conversation(self, key: str | None, saved: str) -> Conversation:
-        if key is not None:
-            return self.conversations.open(key, saved)
-        return self.conversations.restore("", saved) if saved else self.conversations.begin()
-
-
-def _collect_tools(tools: Iterable[HostTool], conversation: Conversation) -> dict[str, HostTool]:
-    """Return the host's tools by name; raises ``SourceError`` for a name that is taken, and for anything else."""
-    collected: dict[str, HostTool] = {}
-    given = tuple(tools)
-    taken = {tool.name for tool in conversation.toolset.possible_tools()} if given else set()
-    for tool in given:
-        check_instance(tool, "tools", HostTool, remedy="pass HostTool(name, description, parameters, function)")
-        if tool.name in taken or tool.name in collected:
-            raise SourceError(f"two tools are named {tool.name!r}: give yours another name")
-        collected[tool.name] = tool
-    return collected
-
-
 async def _await_function(tool: HostTool, arguments: dict[str, Any]) -> object:
     """Return what a host's function gives; a plain one runs in a thread, so that it does not hold up the loop."""
     from asyncio import to_thread  # noqa: PLC0415 - it takes long to import, and only asynchronous hosts need it
@@ -521,7 +375,7 @@ def _as_result(value: object) -> ToolResult:
 
 def _read_answer(result: RunEvent) -> str:
     """Return the text of a child's result; raises ``SkillError`` when it ended without one."""
-    ended = _get_result([result])
+    ended = get_result([result])
     if ended.stop == "max_turns":
         raise SkillError("it had no answer after all of its turns", code="fork-failed")
     if ended.stop == "refusal" or not ended.text:
@@ -529,7 +383,7 @@ def _read_answer(result: RunEvent) -> str:
     return ended.text
 
 
-def _get_result(events: list[RunEvent]) -> RunResult:
+def get_result(events: list[RunEvent]) -> RunResult:
     """Return the result, which is the last event of a run."""
     result = events[-1]
     if not isinstance(result, RunResult):  # pragma: no cover - a run ends with its result, or raises

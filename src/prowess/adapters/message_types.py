@@ -191,3 +191,9 @@ def find_text(content: Any) -> str:  # noqa: ANN401 - text, a list of parts, or 
         return content
     parts = [part.get("text") for part in content or () if isinstance(part, dict)]
     return "\n".join(part for part in parts if isinstance(part, str))
+
+
+def find_last_reply(messages: list[Message]) -> int | None:
+    """Return the place of the model's last message; ``None`` when it has said nothing yet."""
+    places = reversed(range(len(messages)))
+    return next((place for place in places if messages[place].get("role") == "assistant"), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, cast
 
-from prowess.adapters.message_types import ModelCall, ModelReply, Usage, find_text, parse_object
+from prowess.adapters.message_types import ModelCall, ModelReply, Usage, find_last_reply, find_text, parse_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -64,29 +64,27 @@ class MessagesFormat:
 
     def find_query(self, messages: list[Message]) -> str:
         """Return the text of the user's last message; results of calls are not the user's text."""
-        texts = (find_text(message["content"]) for message in reversed(messages) if message["role"] == "user")
+        texts = (find_text(message.get("content")) for message in reversed(messages) if message.get("role") == "user")
         return next(filter(None, texts), "")
 
     def find_open_calls(self, messages: list[Message]) -> tuple[ModelCall, ...]:
         """Return the calls of the last reply that have no result yet."""
-        place = _find_last_reply(messages)
+        place = find_last_reply(messages)
         if place is None:
             return ()
-        after = messages[place + 1]["content"] if place + 1 < len(messages) else []
-        answered = {block.get("tool_use_id") for block in after if isinstance(block, dict)}
-        blocks = (block for block in messages[place]["content"] if isinstance(block, dict))
-        calls = (_read_call(block) for block in blocks if block["type"] == "tool_use")
+        answered = {block.get("tool_use_id") for block in _list_blocks(messages, place + 1)}
+        blocks = _list_blocks(messages, place)
+        calls = (_read_call(block) for block in blocks if block.get("type") == "tool_use")
         return tuple(call for call in calls if call.id not in answered)
 
     def add_results(self, messages: list[Message], results: Sequence[tuple[ModelCall, ToolResult]]) -> list[Message]:
         """Return the messages with results: all of one reply are in one message, before anything else in it."""
-        place = cast("int", _find_last_reply(messages))
-        after = messages[place + 1]["content"] if place + 1 < len(messages) else []
-        rest = [{"type": "text", "text": after}] if isinstance(after, str) else after
+        place = cast("int", find_last_reply(messages))
+        rest = _list_blocks(messages, place + 1)
         blocks = [
-            *(block for block in rest if block["type"] == "tool_result"),
+            *(block for block in rest if block.get("type") == "tool_result"),
             *(result.to_anthropic(call.id) for call, result in results),
-            *(block for block in rest if block["type"] != "tool_result"),
+            *(block for block in rest if block.get("type") != "tool_result"),
         ]
         return [*messages[: place + 1], {"role": "user", "content": blocks}, *messages[place + 2 :]]
 
@@ -136,9 +134,10 @@ class MessagesReader:
             yield block if text is None else {**block, "input": parse_object(text)}
 
 
-def _find_last_reply(messages: list[Message]) -> int | None:
-    """Return the place of the model's last message."""
-    return next((place for place in reversed(range(len(messages))) if messages[place]["role"] == "assistant"), None)
+def _list_blocks(messages: list[Message], place: int) -> list[Message]:
+    """Return the blocks of the message at a place, where there is one; text is one block."""
+    content = messages[place].get("content") if place < len(messages) else None
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content or []
 
 
 def _read_call(block: Message) -> ModelCall:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from prowess.adapters.chat_format import ChatFormat
 from prowess.adapters.core import require_package
-from prowess.adapters.message_loop import MessageSkills, RunStream
+from prowess.adapters.message_skills import MessageSkills, RunStream
 from prowess.adapters.message_types import (
     CallEvent,
     HostTool,
@@ -23,7 +23,7 @@ from prowess.arguments import raise_bad_argument
 if TYPE_CHECKING:
     from prowess.tools.shapes import OpenAIResponsesTool, OpenAITool
 
-require_package("openai", "openai>=3")
+require_package("openai", "openai>=1.70")
 
 __all__ = [
     "CallEvent",

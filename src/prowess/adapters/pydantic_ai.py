@@ -101,7 +101,7 @@ class Skills(SkillsAdapter, AbstractCapability[Any]):
     async def wrap_run(
         self, ctx: RunContext[Any], *, handler: Callable[[], Awaitable[AgentRunResult[Any]]]
     ) -> AgentRunResult[Any]:
-        """Run the agent. If another run has begun from the same messages and goes on, this one has its own session."""
+        """Run the agent. While another run of this conversation goes on, the session comes from the messages alone."""
         toolset, saved = self.toolset, find_save(ctx.messages)
         if toolset is None:
             return await handler()
@@ -113,12 +113,8 @@ class Skills(SkillsAdapter, AbstractCapability[Any]):
         finally:
             self._in_use.discard(toolset.conversation)
 
-    def get_instructions(self) -> Callable[[RunContext[Any]], Awaitable[InstructionPart | None]] | None:
-        """Return the function that gives the listing for each request."""
-        return None if self.toolset is None else self.toolset.describe_skills
-
     def get_toolset(self) -> SkillToolset | None:
-        """Return the skill tools of a run."""
+        """Return the skill tools of a run, with the listing as their instructions."""
         return self.toolset
 
     async def after_model_request(
@@ -147,8 +143,10 @@ class Skills(SkillsAdapter, AbstractCapability[Any]):
 class SkillToolset(AbstractToolset[Any]):
     """The skill tools of one run: the prompt and the tools of a step come from one turn of its conversation."""
 
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, conversation: Conversation, *, has_listing: bool = True) -> None:
+        """``has_listing``: whether the listing is part of the instructions; a child agent has it already."""
         self.conversation = conversation
+        self._has_listing = has_listing
         self._turn = Turn("", ())
 
     @property
@@ -162,9 +160,9 @@ class SkillToolset(AbstractToolset[Any]):
         self._turn = await aturn(self.conversation, find_query(ctx))
         return self
 
-    async def describe_skills(self, _ctx: RunContext[Any]) -> InstructionPart | None:
+    async def get_instructions(self, ctx: RunContext[Any]) -> InstructionPart | None:
         """Return the listing of this step as static instructions, which prompt caches keep."""
-        return InstructionPart(self._turn.prompt) if self._turn.prompt else None
+        return InstructionPart(self._turn.prompt) if self._turn.prompt and self._has_listing else None
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """Return the skill tools of this step."""
@@ -303,7 +301,7 @@ async def run_child(ctx: RunContext[Any], task: ChildTask) -> str:
         await find_model(ctx, task.model),
         instructions=task.system,
         deps_type=type(ctx.deps),
-        toolsets=[*tools, SkillToolset(task.conversation)],
+        toolsets=[*tools, SkillToolset(task.conversation, has_listing=False)],
         capabilities=[ParentApprovals(ctx), *spans],
     )
     result = await child.run(task.message, deps=ctx.deps, usage=ctx.usage, usage_limits=ctx.usage_limits)

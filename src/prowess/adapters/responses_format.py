@@ -55,7 +55,7 @@ class ResponsesFormat:
 
     def find_query(self, messages: list[Message]) -> str:
         """Return the text of the user's last message."""
-        texts = (find_text(item["content"]) for item in reversed(messages) if item.get("role") == "user")
+        texts = (find_text(item.get("content")) for item in reversed(messages) if item.get("role") == "user")
         return next(filter(None, texts), "")
 
     def find_open_calls(self, messages: list[Message]) -> tuple[ModelCall, ...]:

@@ -27,6 +27,7 @@ from pydantic_ai.messages import (
     TextPart,
     TextPartDelta,
 )
+from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
 
 from prowess.adapters.pydantic_ai import Skills
@@ -268,6 +269,8 @@ class _TaskRun:
         return Agent(
             self._model,
             instructions=_INSTRUCTIONS,
+            # Each turn repeats all that was said before: providers that can are asked to keep it.
+            model_settings=ModelSettings(cache=True),
             capabilities=[self._skills],
             toolsets=[own],
             # A model that calls tools wrongly again and again is ended by the number of turns, like any other loop.

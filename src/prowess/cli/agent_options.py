@@ -52,7 +52,7 @@ agent_options = group_options(
     "flags",
     AgentFlags,
     model=click.option(
-        "--model", metavar="PROVIDER:NAME", help="The model, such as anthropic:claude-sonnet-4-5, or scripted:FILE."
+        "--model", metavar="PROVIDER:NAME", help="The model, such as openai:gpt-5.2; scripted:FILE plays a script."
     ),
     base_url=click.option(
         "--base-url", metavar="URL", help="A server that speaks OpenAI's protocol; PROWESS_API_KEY has its key."

@@ -32,8 +32,10 @@ class TerminalPerson:
     async def ask_tool(self, request: ToolRequest) -> ToolAnswer:
         """Show a call of one of the agent's own tools, and return the person's answer."""
         by = f" (the skill {request.skill} asks)" if request.skill else ""
-        blocks: list[Block] = [line(("may it? ", "warn"), (request.tool, "name"), f" {request.subject}{by}")]
-        rows = diff_to_lines(request.preview, indent=2)
+        first, *others = request.subject.split("\n")
+        blocks: list[Block] = [line(("may it? ", "warn"), (request.tool, "name"), f" {first}{by}")]
+        # A bar before each further line of a command, so that none of them can look like a line of ours.
+        rows = [*(line(f"| {row}", indent=2) for row in others), *diff_to_lines(request.preview, indent=2)]
         most = DEFAULT_LIMITS.max_shown_diff_lines
         blocks += rows[:most]
         if len(rows) > most:

@@ -13,7 +13,7 @@ from prowess.cli.skill_lookup import load_catalog, load_cli_settings
 
 @new_command(
     "run",
-    ('prowess run "What is in orders.csv?" --model anthropic:claude-sonnet-4-5', "with the skills that are here"),
+    ('prowess run "What is in orders.csv?" --model anthropic:claude-sonnet-5-5', "with the skills that are here"),
     ('prowess run "Review my last commit" skills/ --tools "Read Bash(git:*)"', "with those below skills/, and less"),
     ('prowess run "Sort my notes" --base-url http://localhost:11434/v1 --model qwen3', "with a model on this machine"),
     ('prowess run "Sort my notes" --transcript notes.jsonl', "kept in a file"),

@@ -1,0 +1,199 @@
+"""``Skills`` for a provider's own client: the arguments of a run, and the ways to run it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import aclosing
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from prowess.adapters.core import SkillsAdapter
+from prowess.adapters.message_loop import AgentRun, get_result
+from prowess.adapters.message_types import HostTool, to_plain
+from prowess.arguments import check_count, check_instance, check_text, raise_bad_argument
+from prowess.errors import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+
+    from prowess.adapters.core import Conversation
+    from prowess.adapters.message_loop import AnyClient
+    from prowess.adapters.message_types import Message, MessageFormat, RunEvent, RunResult
+
+_RESERVED = {
+    "input": "pass messages",
+    "instructions": "pass system, which comes before the listing of skills",
+    "stream": "call skills.stream",
+}
+"""Arguments of the client's methods that a run sets itself, and what to do instead."""
+
+
+class _RunArguments(NamedTuple):
+    """The arguments of ``run``, in their order."""
+
+    model: str
+    messages: Iterable[Any]
+    max_turns: int
+    conversation: str | None
+    saved: str
+    system: str
+    tools: Iterable[HostTool]
+    decisions: Mapping[str, bool]
+    options: dict[str, Any]
+
+
+class RunStream:
+    """The events of a run as they happen: ``for`` with a plain client, ``async for`` with an asynchronous one.
+
+    The last is the ``RunResult``. The run begins with the loop, and ends when the loop is left.
+    """
+
+    def __init__(self, open_run: Callable[[], AgentRun], client: AnyClient) -> None:
+        self._open_run = open_run
+        self._client = client
+
+    def __iter__(self) -> Iterator[RunEvent]:
+        """Run with a plain client."""
+        return self._open_run().iterate(self._client)
+
+    async def __aiter__(self) -> AsyncIterator[RunEvent]:
+        """Run with an asynchronous client."""
+        from asyncio import to_thread  # noqa: PLC0415 - it takes long to import, and only asynchronous hosts need it
+
+        # In a thread: a conversation that begins reads files.
+        run = await to_thread(self._open_run)
+        async with aclosing(run.aiterate(self._client)) as events:
+            async for event in events:
+                yield event
+
+
+class MessageSkills(SkillsAdapter, ABC):
+    """Skills for a provider's own client: ``run``, ``arun`` and ``stream`` are the whole loop of an agent."""
+
+    @abstractmethod
+    def _pick_format(self, options: dict[str, Any]) -> MessageFormat:
+        """Return the API to speak; options that are not for the client are taken out."""
+
+    def run(
+        self,
+        client: AnyClient,
+        *,
+        model: str,
+        messages: Iterable[Any],
+        max_turns: int = 20,
+        conversation: str | None = None,
+        saved: str = "",
+        system: str = "",
+        tools: Iterable[HostTool] = (),
+        decisions: Mapping[str, bool] | None = None,
+        **options: Any,  # noqa: ANN401 - arguments of the client's own method
+    ) -> RunResult:
+        """Run the agent until the model is done, a person has to decide, or it had its turns; return the result.
+
+        ``messages``: in the shape of the provider; they are not changed. ``max_turns``: the most requests to the model;
+        each child agent has as many. ``conversation``: the key of the conversation; ``None``: the run is a conversation
+        of its own. ``saved``: what ``RunResult.saved`` was. ``system``: the text before the skills. ``tools``: the
+        host's own. ``decisions``: what a person decided, by the id of the call. All other arguments go to the client.
+        The client's errors are raised as they are, and ``SourceError`` for mistakes in the arguments.
+        """
+        asked = _RunArguments(model, messages, max_turns, conversation, saved, system, tools, decisions or {}, options)
+        return get_result(list(self._open_run(asked, is_stream=False).iterate(client)))
+
+    async def arun(
+        self,
+        client: AnyClient,
+        *,
+        model: str,
+        messages: Iterable[Any],
+        max_turns: int = 20,
+        conversation: str | None = None,
+        saved: str = "",
+        system: str = "",
+        tools: Iterable[HostTool] = (),
+        decisions: Mapping[str, bool] | None = None,
+        **options: Any,  # noqa: ANN401 - arguments of the client's own method
+    ) -> RunResult:
+        """Do what ``run`` does, with an asynchronous client; cancelling it ends its calls and child agents as well."""
+        asked = _RunArguments(model, messages, max_turns, conversation, saved, system, tools, decisions or {}, options)
+        events = RunStream(partial(self._open_run, asked, is_stream=False), client)
+        return get_result([event async for event in events])
+
+    def stream(
+        self,
+        client: AnyClient,
+        *,
+        model: str,
+        messages: Iterable[Any],
+        max_turns: int = 20,
+        conversation: str | None = None,
+        saved: str = "",
+        system: str = "",
+        tools: Iterable[HostTool] = (),
+        decisions: Mapping[str, bool] | None = None,
+        **options: Any,  # noqa: ANN401 - arguments of the client's own method
+    ) -> RunStream:
+        """Return the events of a run as they happen, with the arguments of ``run``; the last is the ``RunResult``.
+
+        Read them with ``for`` when the client is plain, with ``async for`` when it is asynchronous.
+        """
+        asked = _RunArguments(model, messages, max_turns, conversation, saved, system, tools, decisions or {}, options)
+        return RunStream(partial(self._open_run, asked, is_stream=True), client)
+
+    def _open_run(self, asked: _RunArguments, *, is_stream: bool) -> AgentRun:
+        """Return a run that has not begun; raises ``SourceError`` for mistakes in the arguments."""
+        _check_arguments(asked)
+        options = dict(asked.options)
+        form = self._pick_format(options)
+        conversation = self._open_conversation(asked.conversation, asked.saved)
+        return AgentRun(
+            form,
+            conversation,
+            asked.model,
+            _collect_messages(asked.messages),
+            asked.system,
+            _collect_tools(asked.tools, conversation),
+            options,
+            asked.max_turns,
+            is_stream,
+            asked.decisions,
+        )
+
+    def _open_conversation(self, key: str | None, saved: str) -> Conversation:
+        if key is not None:
+            return self.conversations.open(key, saved)
+        return self.conversations.restore("", saved) if saved else self.conversations.begin()
+
+
+def _check_arguments(asked: _RunArguments) -> None:
+    """Raise ``SourceError`` for arguments that no run can have."""
+    check_text(asked.model, "model")
+    check_text(asked.system, "system")
+    check_count(asked.max_turns, "max_turns")
+    if not asked.max_turns:
+        raise SourceError("max_turns is at least 1: each turn is one request to the model")
+    if isinstance(asked.messages, (str, dict)):
+        remedy = 'pass [{"role": "user", "content": …}]'
+        raise_bad_argument("messages", "is a list of messages", asked.messages, remedy)
+    for name in asked.options.keys() & _RESERVED.keys():
+        raise SourceError(f"a run sets {name} itself: {_RESERVED[name]}")
+
+
+def _collect_messages(messages: Iterable[Any]) -> list[Message]:
+    """Return a copy of the messages as plain JSON types; raises ``SourceError`` for one that is no mapping."""
+    collected = [to_plain(message) for message in messages]
+    for message in collected:
+        check_instance(message, "a message", dict, remedy='pass {"role": "user", "content": …}')
+    return collected
+
+
+def _collect_tools(tools: Iterable[HostTool], conversation: Conversation) -> dict[str, HostTool]:
+    """Return the host's tools by name; raises ``SourceError`` for a name that is taken, and for anything else."""
+    collected: dict[str, HostTool] = {}
+    given = tuple(tools)
+    taken = {tool.name for tool in conversation.toolset.possible_tools()} if given else set()
+    for tool in given:
+        check_instance(tool, "tools", HostTool, remedy="pass HostTool(name, description, parameters, function)")
+        if tool.name in taken or tool.name in collected:
+            raise SourceError(f"two tools are named {tool.name!r}: give yours another name")
+        collected[tool.name] = tool
+    return collected
