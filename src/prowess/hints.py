@@ -146,7 +146,7 @@ HINTS: dict[str, str] = {
     "no-model-key": "set the variable that is named, or play a script without a key: --model scripted:FILE",
     "model-failed": "try again later; with --transcript FILE, 'prowess run --resume FILE' goes on where a run ended",
     "turn-limit": "give it more with --max-turns; 'prowess run --resume FILE' goes on where a transcript ends",
-    "token-limit": "give it more with --max-tokens; 'prowess run --resume FILE' goes on where a transcript ends",
+    "token-limit": "give it more with --max-tokens; what --resume FILE or --results FILE has is not done again",
     "bad-script": "see docs/how-to/agent.md for what a script of a model may hold",
     "script-ended": "add a turn to the script, or one with 'repeat: true'",
     "bad-results": "name a file that --results wrote, and that belongs to you alone, or a new one",

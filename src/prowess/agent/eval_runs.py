@@ -18,7 +18,7 @@ Arm = Literal["full", "selected", "with", "without"]
 the selector makes. ``with`` and ``without`` carry out a task, with the skill and with the same catalogue without it."""
 TRIGGER_ARMS: tuple[Arm, ...] = ("full", "selected")
 TASK_ARMS: tuple[Arm, ...] = ("with", "without")
-StopReason = Literal["", "tokens", "failures"]
+StopReason = Literal["", "tokens", "failures", "interrupt"]
 FINISHED: frozenset[TaskStatus] = frozenset(("done", "limit"))
 
 
@@ -124,7 +124,12 @@ class EvalAgentReport:
     """Tokens that this evaluation used itself; those of stored runs are not among them."""
     stopped: StopReason = ""
     error: SkillError | None = None
-    """The error of the run after which it stopped."""
+    """The error of the last run that failed, or at which it stopped."""
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether at least one run is finished or has failed."""
+        return any(arm.runs or arm.failed for case in self.cases for arm in case.arms)
 
     @property
     def score(self) -> float | None:

@@ -85,12 +85,7 @@ def parse_task(entry: Mapping[str, Any], folder: str, file: str) -> EvalTask | N
     if not any(entry.get(key) for key in _KEYS):
         return None
     try:
-        rubric = [*_parse_texts(entry, "expectations"), *_parse_texts(entry, "assertions")]
-        expected = entry.get("expected_output") or ""
-        if not isinstance(expected, str):
-            raise ValueError("'expected_output' is a text")  # noqa: TRY004 - the file is wrong, not a call
-        rubric += [expected] if expected else []
-        return EvalTask(_parse_files(entry.get("files") or [], folder), _parse_checks(entry), tuple(rubric))
+        return EvalTask(_parse_files(entry.get("files") or [], folder), _parse_checks(entry), _parse_rubric(entry))
     except (ValueError, PathTraversalError, ResourceError) as error:
         raise SourceError(f"the task part of an eval makes no sense: {error}", file, "bad-evals") from None
 
@@ -113,7 +108,7 @@ def _parse_checks(entry: Mapping[str, Any]) -> tuple[EvalCheck, ...]:
     checks = entry.get("checks") or []
     if not isinstance(checks, list) or not all(map(_is_check, checks)):
         raise ValueError(_CHECKS_MESSAGE)
-    made = tuple(EvalCheck(**check) for check in checks)
+    made = tuple(dict.fromkeys(EvalCheck(**check) for check in checks))
     for check in made:
         if check.file:
             split_resource_path(check.file)
@@ -128,8 +123,10 @@ def _is_check(check: Any) -> bool:  # noqa: ANN401 - any JSON
     )
 
 
-def _parse_texts(entry: Mapping[str, Any], key: str) -> list[str]:
-    texts = entry.get(key) or []
-    if not isinstance(texts, list) or not all(isinstance(text, str) and text for text in texts):
-        raise ValueError(f"{key!r} is a list of sentences")
-    return texts
+def _parse_rubric(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    expected = entry.get("expected_output") or ""
+    lists = [entry.get("expectations") or [], entry.get("assertions") or [], [expected] if expected else []]
+    sentences = [each for one in lists if isinstance(one, list) for each in one]
+    if not all(isinstance(one, list) for one in lists) or not all(isinstance(one, str) and one for one in sentences):
+        raise ValueError("'expectations' and 'assertions' are lists of sentences, and 'expected_output' is a text")
+    return tuple(dict.fromkeys(sentences))

@@ -136,9 +136,10 @@ class Scripts:
     def run_command(self, command: str, *, skill_folder: str = "") -> ScriptResult:
         """Run a shell command in the sandbox, within the limits of scripts; return its outcome.
 
-        ``skill_folder``: a folder that the command may read, whose place the variable ``SKILL_DIR`` has. No skill is involved and nobody is asked: the caller has to decide whether the command may run. Raises
-        ``SandboxError``: ``no-sandbox``, ``bad-argument`` for a command that no program can be given, ``cannot-start``
-        where there is no shell.
+        ``skill_folder``: a folder that the command may read, whose place the variable ``SKILL_DIR`` has. No skill is
+        involved and nobody is asked: the caller has to decide whether the command may run. Raises ``SandboxError``:
+        ``no-sandbox``, ``bad-argument`` for a command that no program can be given, ``cannot-start`` where there is no
+        shell.
         """
         check_text(command, "command")
         _check_input([command], "", self.limits)
