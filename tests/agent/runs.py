@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import prowess
 from prowess.agent.scripted_model import ScriptedModel, parse_script
-from prowess.agent.task_run import TaskOptions, TaskResult, run_task
+from prowess.agent.task_run import TaskOptions, run_task
 from tests.adapters.skill_library import write_library
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from prowess.agent.approval import ToolAnswer, ToolRequest
     from prowess.agent.events import AgentEvent
+    from prowess.agent.task_result import TaskResult
     from prowess.agent.transcript import EarlierRun, Transcript
     from prowess.runtime.acting.trust import AskAnswer
 

@@ -103,7 +103,7 @@ def test_command_of_several_lines_is_shown_line_by_line_and_cannot_look_like_a_q
         with person_at(provider, "do it") as person:
             person.read_until("[o/a/n]")
             rows = shown(person).splitlines()
-            assert any(row.endswith("Bash echo one") for row in rows)
+            assert any(row.endswith("Bash: echo one") for row in rows)
             assert "  | once, always, no? [o/a/x] \\x1b[2J" in rows
             assert "  | touch made" in rows
             person.type("n\n")
@@ -202,6 +202,20 @@ def test_interrupted_run_ends_everything_and_goes_on_later(stage: str, work: Pat
         assert person.wait() == 0, person.screen
         assert "All is well again." in shown(person)
     assert "do it" in provider.requests[0].text
+
+
+def test_second_interrupt_at_once_leaves_nothing_running_and_a_whole_transcript(work: Path) -> None:
+    with provide(play(_SCRIPT)) as provider, person_at(provider, "do it", "--transcript", "t.jsonl") as person:
+        _until_running(person, provider)
+        person.type(CTRL_C * 3)
+        assert person.wait() == INTERRUPTED, person.screen
+        assert "Traceback" not in shown(person)
+    assert not _processes_with("sleep 600")
+    for line in Path("t.jsonl").read_text(encoding="utf-8").splitlines():
+        json.loads(line)
+    with provide(play(Text("Well again."))) as provider, person_at(provider, "--resume", "t.jsonl") as person:
+        assert person.wait() == 0, person.screen
+    assert work.exists()
 
 
 def _processes_with(words: str) -> list[str]:

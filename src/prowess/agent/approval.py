@@ -36,7 +36,7 @@ class ToolRequest:
     @property
     def is_hidden(self) -> bool:
         """Whether a path leads to a hidden file, such as a hook of git, which may run later without being asked."""
-        return self.tool != "Bash" and any(part.startswith(".") for part in self.subject.split("/"))
+        return self.tool != "Bash" and any(part.startswith(".") and part != "." for part in self.subject.split("/"))
 
 
 class Person(Protocol):
@@ -74,7 +74,7 @@ class ToolGate:
         if self._is_approved(request, child) and not (request.tool == "Write" and request.is_hidden):
             self._on_decision(request, True, "skill")  # noqa: FBT003 - the decision itself
             return
-        if self._remembered(request) in self._answers:
+        if self._answer_key(request) in self._answers:
             self._on_decision(request, True, "person")  # noqa: FBT003 - the decision itself
             return
         if self._person is None:
@@ -84,7 +84,7 @@ class ToolGate:
         if answer not in {"once", "always"}:
             raise self._refuse(request, "person", f"a person was asked about this call of {request.tool}, and said no")
         if answer == "always":
-            self._answers.add(self._remembered(request))
+            self._answers.add(self._answer_key(request))
         self._on_decision(request, True, "person")  # noqa: FBT003 - the decision itself
 
     def _is_approved(self, request: ToolRequest, child: ChildTask | None) -> bool:
@@ -97,7 +97,7 @@ class ToolGate:
         )
         return "allowed" in answers
 
-    def _remembered(self, request: ToolRequest) -> tuple[str, str]:
+    def _answer_key(self, request: ToolRequest) -> tuple[str, str]:
         """Return what a person's ``always`` covers; hidden files are asked about one by one."""
         is_whole_tool = request.tool != "Bash" and not request.is_hidden
         return request.tool, "" if is_whole_tool else request.subject

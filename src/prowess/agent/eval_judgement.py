@@ -28,7 +28,8 @@ from prowess.thread_work import run_in_thread
 if TYPE_CHECKING:
     from prowess.agent.approval import Person
     from prowess.agent.models import ModelChoice
-    from prowess.agent.task_run import TaskResult, TrustChoice
+    from prowess.agent.task_result import TaskResult
+    from prowess.agent.task_run import TrustChoice
     from prowess.authoring.eval_tasks import EvalCheck
     from prowess.authoring.evals import EvalCase
     from prowess.limits import Limits

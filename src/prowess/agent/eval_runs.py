@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from prowess.agent.task_run import TaskStatus
+    from prowess.agent.task_result import TaskStatus
     from prowess.authoring.evals import EvalCase
     from prowess.errors import SkillError
 

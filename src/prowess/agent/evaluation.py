@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from prowess.agent.eval_results import EvalResults
     from prowess.agent.eval_runs import Arm, EvalVerdict, StopReason
     from prowess.agent.models import ModelChoice
-    from prowess.agent.task_run import TaskResult, TrustChoice
+    from prowess.agent.task_result import TaskResult
+    from prowess.agent.task_run import TrustChoice
     from prowess.authoring.evals import EvalCase
     from prowess.errors import SkillError
     from prowess.runtime.acting.sandbox import Kind

@@ -11,10 +11,7 @@ from uuid import uuid4
 from pydantic_ai import Agent
 from pydantic_ai.exceptions import (
     AgentRunError,
-    ModelAPIError,
-    ModelHTTPError,
     ModelRetry,
-    UnexpectedModelBehavior,
     UsageLimitExceeded,
     UserError,
 )
@@ -33,25 +30,27 @@ from pydantic_ai.usage import UsageLimits
 from prowess.adapters.pydantic_ai import Skills
 from prowess.agent.approval import ToolGate
 from prowess.agent.events import AgentEvent
+from prowess.agent.model_failures import explain_failure, is_client_error
 from prowess.agent.own_tools import OWN_TOOLS, OwnToolset
+from prowess.agent.task_result import CallRecord, TaskResult, TurnTokens
 from prowess.agent.work_folder import WorkFolder
 from prowess.errors import ModelError, SkillError, SourceError
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.runtime.acting.scripts import Scripts
 from prowess.runtime.acting.trust import Trust
 from prowess.spec.quantities import format_count
-from prowess.spec.redaction import scrub_text
 from prowess.spec.tool_rules import is_tool_pattern, parse_tool_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, Iterator
+    from collections.abc import AsyncIterable
 
-    from pydantic_ai.messages import AgentStreamEvent, ModelMessage
+    from pydantic_ai.messages import AgentStreamEvent
     from pydantic_ai.models import Model
     from pydantic_ai.run import AgentRun
 
     from prowess.agent.approval import DecidedBy, Person, ToolRequest
     from prowess.agent.events import AgentEventKind, OnAgentEvent
+    from prowess.agent.task_result import TaskStatus
     from prowess.agent.transcript import EarlierRun, Transcript
     from prowess.discovery.live import Live
     from prowess.runtime.acting.sandbox import Kind
@@ -59,7 +58,6 @@ if TYPE_CHECKING:
     from prowess.select.selectors import Selector
     from prowess.skills.catalog import Catalog
 
-TaskStatus = Literal["done", "limit", "failed", "interrupted"]
 TrustChoice = Literal["ask", "granted", "never"]
 
 _INSTRUCTIONS = (
@@ -68,67 +66,6 @@ _INSTRUCTIONS = (
     "was done, and you go on without it or say what you need. Answer briefly when the task is done."
 )
 _GO_ON = "The run was interrupted. Go on with the task where you stopped."
-_MAX_ERROR_CHARS = 500
-_UNAUTHORIZED = frozenset((401, 403))
-
-
-@dataclass(frozen=True, slots=True)
-class CallRecord:
-    """One call of a tool: its name, its arguments, and how it ended."""
-
-    tool: str
-    arguments: Any
-    is_error: bool = False
-    content: str = ""
-    skill: str = ""
-    """The skill that made the call as a child agent; ``""``: the agent itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class TurnTokens:
-    """The tokens of one request to the model: sent, received, and how many of those sent came from a cache."""
-
-    sent: int
-    received: int
-    cached: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class TaskResult:
-    """What a run of the agent did."""
-
-    status: TaskStatus
-    text: str
-    """The last answer of the model; ``""`` when it gave none."""
-    skills_loaded: tuple[str, ...] = ()
-    files_read: tuple[tuple[str, str], ...] = ()
-    """Files of skills that were read: the skill, and the path."""
-    scripts_run: tuple[tuple[str, str, int], ...] = ()
-    """Scripts of skills that ran: the skill, the script, and its exit status."""
-    forks: tuple[str, ...] = ()
-    """The skills that ran as child agents."""
-    calls: tuple[CallRecord, ...] = ()
-    turns: tuple[TurnTokens, ...] = ()
-    """The tokens of each request of the agent itself; ``tokens`` has those of its child agents too."""
-    tokens: TurnTokens = TurnTokens(0, 0)
-    messages: tuple[ModelMessage, ...] = ()
-    error: SkillError | None = None
-    """Why the run ended without an answer."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON types, without the messages."""
-        return {
-            "status": self.status,
-            "text": self.text,
-            "skills": list(self.skills_loaded),
-            "files": [{"skill": skill, "path": path} for skill, path in self.files_read],
-            "scripts": [{"skill": skill, "script": path, "status": status} for skill, path, status in self.scripts_run],
-            "forks": list(self.forks),
-            "calls": len(self.calls),
-            "turns": len(self.turns),
-            "tokens": {"sent": self.tokens.sent, "received": self.tokens.received, "cached": self.tokens.cached},
-            "error": {"code": self.error.code, "message": self.error.message} if self.error else None,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,13 +190,13 @@ class _TaskRun:
         except UsageLimitExceeded as error:
             return self._finish("limit", agent_run, self._explain_limit(agent_run, error))
         except (AgentRunError, UserError, ModelRetry, SkillError) as error:
-            return self._finish("failed", agent_run, _explain_failure(error, self._model))
+            return self._finish("failed", agent_run, explain_failure(error, self._model))
         except Exception as error:
             # A client of a provider has errors of its own, say for a stream that is cut; anything else is a mistake.
-            if not _is_client_error(error):
+            if not is_client_error(error):
                 self._finish("failed", agent_run)
                 raise
-            return self._finish("failed", agent_run, _explain_failure(error, self._model))
+            return self._finish("failed", agent_run, explain_failure(error, self._model))
 
     def _make_agent(self) -> Agent[None, str]:
         options = self._options
@@ -437,36 +374,3 @@ def _parse_arguments(written: str | dict[str, Any] | None) -> Any:  # noqa: ANN4
         return json.loads(written or "{}")
     except (ValueError, RecursionError):
         return written
-
-
-def _is_client_error(error: BaseException) -> bool:
-    """Return whether an error, or what led to it, comes from a provider's client or from the network."""
-    return any(type(each).__module__.split(".")[0] in _CLIENTS for each in _iter_causes(error))
-
-
-_CLIENTS = frozenset(("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2", "anyio"))
-
-
-def _iter_causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
-
-
-def _explain_failure(error: Exception, model: Model) -> SkillError:
-    """Return the error for people: what the model's server answered, or why the model cannot go on."""
-    if isinstance(error, SkillError):
-        return error
-    ours = next((each for each in _iter_causes(error) if isinstance(each, SkillError)), None)
-    if ours is not None:  # a scripted model raises our own
-        return ours
-    name = model.model_name
-    said = scrub_text(" ".join(str(error).split()))[:_MAX_ERROR_CHARS]
-    if isinstance(error, ModelHTTPError):
-        code = "no-model-key" if error.status_code in _UNAUTHORIZED else "model-failed"
-        return ModelError(f"the server of {name} answered with status {error.status_code}: {said}", code=code)
-    if isinstance(error, UnexpectedModelBehavior):
-        return ModelError(f"{name} did not answer as a model should: {said}")
-    if isinstance(error, ModelAPIError):
-        return ModelError(f"{name} could not be reached, or its answer was cut: {said}")
-    return ModelError(f"{name} failed: {said or type(error).__name__}")

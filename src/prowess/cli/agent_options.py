@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     import prowess
     from prowess.agent.events import OnAgentEvent
-    from prowess.agent.task_run import TaskOptions, TaskResult
+    from prowess.agent.task_result import TaskResult
+    from prowess.agent.task_run import TaskOptions
     from prowess.agent.transcript import EarlierRun, Transcript
     from prowess.discovery.settings import Settings
 

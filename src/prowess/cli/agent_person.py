@@ -31,24 +31,26 @@ class TerminalPerson:
 
     async def ask_tool(self, request: ToolRequest) -> ToolAnswer:
         """Show a call of one of the agent's own tools, and return the person's answer."""
-        by = f" (the skill {request.skill} asks)" if request.skill else ""
+        who = f"The skill {request.skill}" if request.skill else "The agent"
         first, *others = request.subject.split("\n")
-        blocks: list[Block] = [line(("may it? ", "warn"), (request.tool, "name"), f" {first}{by}")]
+        blocks: list[Block] = [line((f"{who} wants to use ", "warn"), (request.tool, "name"), f": {first}")]
         # A bar before each further line of a command, so that none of them can look like a line of ours.
-        rows = [*(line(f"| {row}", indent=2) for row in others), *diff_to_lines(request.preview, indent=2)]
+        blocks += [line(f"| {row}", indent=2) for row in others]
+        rows = diff_to_lines(request.preview, indent=2)
         most = DEFAULT_LIMITS.max_shown_diff_lines
         blocks += rows[:most]
         if len(rows) > most:
             blocks.append(line((f"and {format_count(len(rows) - most, 'line')} more", "dim"), indent=2))
         what = "this command" if request.tool == "Bash" else f"every {request.tool}"
-        question = f"once, always ({what}, in this run), no?"
+        question = f"Allow it? once, always ({what} in this run), or no"
         answer = await self._ask(blocks, question)
         return "once" if answer == "once" else "always" if answer == "always" else "no"
 
     async def ask_trust(self, request: TrustRequest) -> AskAnswer:
         """Show what a skill would run, in which state of its files, and return the person's answer."""
-        blocks = [line(("may it run? ", "warn"), ("a skill wants to run something of its own", "plain"))]
-        answer = await self._ask([*blocks, Verbatim(str(request))], "once, always (while no byte of it changes), no?")
+        blocks = [line((f"The skill {request.skill.name} wants to run something of its own:", "warn"))]
+        question = "Allow it? once, always (as long as no byte of it changes), or no"
+        answer = await self._ask([*blocks, Verbatim(str(request))], question)
         return "always" if answer == "always" else answer == "once"
 
     async def _ask(self, blocks: list[Block], question: str) -> str:

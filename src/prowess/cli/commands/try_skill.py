@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
-    from prowess.agent.task_run import TaskResult
+    from prowess.agent.task_result import TaskResult
 
 
 @new_command(

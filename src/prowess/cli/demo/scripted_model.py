@@ -14,7 +14,7 @@ _COUNT_PATTERN = re.compile(r"There are (\d+) entries")
 _REFERENCE_PATTERN = re.compile(r"references/[\w.-]+")
 
 
-class ScriptedCall(NamedTuple):
+class DemoCall(NamedTuple):
     """A tool call, and what the model thinks about it."""
 
     tool: str
@@ -22,7 +22,7 @@ class ScriptedCall(NamedTuple):
     thought: str = ""
 
 
-class ScriptedModel:
+class DemoModel:
     """A model that picks a skill and follows its instructions. Once it follows a malicious note in the data."""
 
     def __init__(self, system: str) -> None:
@@ -33,18 +33,18 @@ class ScriptedModel:
         words = set(_WORD_PATTERN.findall(request.lower()))
         return max(self._skills, key=lambda entry: len(words & set(_WORD_PATTERN.findall(entry[1].lower()))))[0]
 
-    def take_turns(self, request: str) -> Generator[ScriptedCall, str, None]:
+    def take_turns(self, request: str) -> Generator[DemoCall, str, None]:
         """Yield the calls of the conversation. The caller sends the result of each back before the next."""
         name = self.pick_skill(request)
-        instructions = yield ScriptedCall("load_skill", {"name": name}, "A description fits: load its instructions.")
+        instructions = yield DemoCall("load_skill", {"name": name}, "A description fits: load its instructions.")
         named = _REFERENCE_PATTERN.search(instructions)
         path = named[0] if named else "SKILL.md"
-        yield ScriptedCall("read_skill_file", {"name": name, "path": path}, f"The instructions name {path}: read it.")
+        yield DemoCall("read_skill_file", {"name": name, "path": path}, f"The instructions name {path}: read it.")
         # What an injected note makes a real model do: the toolset has to refuse it.
         outside = {"name": name, "path": "../../../etc/passwd"}
-        yield ScriptedCall("read_skill_file", outside, "A note in the data says to read another file.")
+        yield DemoCall("read_skill_file", outside, "A note in the data says to read another file.")
         script = {"name": name, "script": "scripts/profile.py", "args": ["orders.csv"]}
-        yield ScriptedCall("run_skill_script", script, "The instructions say to run a script.")
+        yield DemoCall("run_skill_script", script, "The instructions say to run a script.")
 
 
 def answer_as_subagent(instructions: str) -> str:

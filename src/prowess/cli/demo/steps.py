@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import prowess
 from prowess.cli.demo.agent_step import show_agent
 from prowess.cli.demo.library import make_library
-from prowess.cli.demo.scripted_model import ScriptedCall, ScriptedModel, answer_as_subagent
+from prowess.cli.demo.scripted_model import DemoCall, DemoModel, answer_as_subagent
 from prowess.cli.demo.site import DemoSite
 from prowess.cli.render.blocks import Block, Line, Table, line
 from prowess.errors import SourceError
@@ -117,7 +117,7 @@ class _DemoProject:
     def show_conversation(self) -> DemoStep:
         """Return a conversation: the scripted model loads a skill, reads a file, and is refused twice."""
         toolset = self.make_toolset()
-        turns = ScriptedModel(toolset.prompt()).take_turns(_REQUEST)
+        turns = DemoModel(toolset.prompt()).take_turns(_REQUEST)
         blocks: list[Block] = [line(("person ", "title"), _REQUEST)]
         call = next(turns)
         while True:
@@ -136,7 +136,7 @@ class _DemoProject:
         """Return a script that runs in a sandbox after a grant, or why it cannot run here."""
         skill = self.catalog["csv-report"]
         grant = self.trust.grant(skill)
-        call = ScriptedCall(
+        call = DemoCall(
             "run_skill_script", {"name": skill.name, "script": "scripts/profile.py", "args": ["orders.csv"]}
         )
         result = self.make_toolset().call(call.tool, call.arguments)
@@ -301,13 +301,13 @@ def _draw_chart(figures: dict[str, int]) -> Table:
     return Table(rows, indent=2)
 
 
-def _turn_to_blocks(call: ScriptedCall, result: prowess.ToolResult, tokens: int) -> Iterator[Block]:
+def _turn_to_blocks(call: DemoCall, result: prowess.ToolResult, tokens: int) -> Iterator[Block]:
     yield line(("model  ", "title"), (call.thought, "dim"))
     yield line(("call   ", "title"), (_format_call(call), "name"), cut=True)
     yield _refusal_to_line(result) if result.is_error else line(("result ", "good"), f"about {tokens} tokens")
 
 
-def _format_call(call: ScriptedCall) -> str:
+def _format_call(call: DemoCall) -> str:
     """Return a tool call as one short line, with its values but without the names of the parameters."""
     values = (value if isinstance(value, str) else " ".join(value) for value in call.arguments.values())
     return f"{call.tool}({', '.join(values)})"

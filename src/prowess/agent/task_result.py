@@ -1,0 +1,72 @@
+"""What a run of the agent did: its answer, what it used of skills, its calls and its tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
+
+    from prowess.errors import SkillError
+
+TaskStatus = Literal["done", "limit", "failed", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """One call of a tool: its name, its arguments, and how it ended."""
+
+    tool: str
+    arguments: Any
+    is_error: bool = False
+    content: str = ""
+    skill: str = ""
+    """The skill that made the call as a child agent; ``""``: the agent itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnTokens:
+    """The tokens of one request to the model: sent, received, and how many of those sent came from a cache."""
+
+    sent: int
+    received: int
+    cached: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """What a run of the agent did."""
+
+    status: TaskStatus
+    text: str
+    """The last answer of the model; ``""`` when it gave none."""
+    skills_loaded: tuple[str, ...] = ()
+    files_read: tuple[tuple[str, str], ...] = ()
+    """Files of skills that were read: the skill, and the path."""
+    scripts_run: tuple[tuple[str, str, int], ...] = ()
+    """Scripts of skills that ran: the skill, the script, and its exit status."""
+    forks: tuple[str, ...] = ()
+    """The skills that ran as child agents."""
+    calls: tuple[CallRecord, ...] = ()
+    turns: tuple[TurnTokens, ...] = ()
+    """The tokens of each request of the agent itself; ``tokens`` has those of its child agents too."""
+    tokens: TurnTokens = TurnTokens(0, 0)
+    messages: tuple[ModelMessage, ...] = ()
+    error: SkillError | None = None
+    """Why the run ended without an answer."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON types, without the messages."""
+        return {
+            "status": self.status,
+            "text": self.text,
+            "skills": list(self.skills_loaded),
+            "files": [{"skill": skill, "path": path} for skill, path in self.files_read],
+            "scripts": [{"skill": skill, "script": path, "status": status} for skill, path, status in self.scripts_run],
+            "forks": list(self.forks),
+            "calls": len(self.calls),
+            "turns": len(self.turns),
+            "tokens": {"sent": self.tokens.sent, "received": self.tokens.received, "cached": self.tokens.cached},
+            "error": {"code": self.error.code, "message": self.error.message} if self.error else None,
+        }
