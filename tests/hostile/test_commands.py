@@ -216,7 +216,7 @@ def hostile_tasks() -> None:
     put(f"{SKILLS}/evil/evals/t.json", json.dumps(cases))
 
 
-EVAL_AGENT = ("eval", "--agent", "--runs", "1", "--dir", SKILLS)
+EVAL_AGENT = ("eval", f"{SKILLS}/evil", "--agent", "--runs", "1", "--dir", SKILLS)
 GIT = (("PATH", f"bin{os.pathsep}{os.environ['PATH']}"),)
 CASES: dict[str, tuple[Case, ...]] = {
     "list": (Case(("list",)), Case(("list", f"x{EVIL}")), Case(("list", "--agent", EVIL))),
@@ -259,9 +259,9 @@ CASES: dict[str, tuple[Case, ...]] = {
     "eval": (
         Case(("eval", f"{SKILLS}/evil", "--selector", "lexical")),
         Case(("eval", f"e{IN_NAME}.json", "--selector", "lexical"), evals_elsewhere),
-        Case((*EVAL_AGENT, f"{SKILLS}/evil", "--model", "scripted:turns.json"), hostile_tasks),
-        Case((*EVAL_AGENT, f"{SKILLS}/evil", "--model", f"scripted:{EVIL}")),
-        Case((*EVAL_AGENT, f"{SKILLS}/evil", "--model", "scripted:turns.json", "--results", f"x{EVIL}/r"), hostile_tasks),
+        Case((*EVAL_AGENT, "--model", "scripted:turns.json"), hostile_tasks),
+        Case((*EVAL_AGENT, "--model", f"scripted:{EVIL}")),
+        Case((*EVAL_AGENT, "--model", "scripted:turns.json", "--results", f"x{EVIL}/r"), hostile_tasks),
     ),
     "pack": (
         Case(("pack", f"{SKILLS}/evil"), seen=False),

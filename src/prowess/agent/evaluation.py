@@ -9,7 +9,7 @@ import json
 import os
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from prowess.agent.eval_judgement import CheckRunner, CommandConsent, ask_judge
 from prowess.agent.eval_runs import (
@@ -22,11 +22,13 @@ from prowess.agent.eval_runs import (
     add_up_runs,
 )
 from prowess.agent.task_run import TaskOptions, run_task
+from prowess.authoring.eval_tasks import read_eval_file
 from prowess.errors import ModelError
 from prowess.files.temp import temporary_folder
 from prowess.files.write import make_folders, write_new_file
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.names import split_resource_path
+from prowess.select.auto_selector import AutoSelector
 from prowess.skills.catalog import Catalog
 from prowess.spec.tool_rules import parse_tool_pattern
 
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from prowess.runtime.acting.sandbox import Kind
     from prowess.runtime.acting.trust import AskAnswer
     from prowess.runtime.acting.trust_request import TrustRequest
+    from prowess.select.selectors import Selector
 
     OnEvalRun = Callable[[EvalRun, int, int], None]
     """Called after each run that was made, with how many are finished or failed, and how many there are."""
@@ -67,6 +70,8 @@ class EvalOptions:
     max_turns: int = DEFAULT_LIMITS.max_agent_turns
     max_tokens: int = DEFAULT_LIMITS.max_agent_tokens
     budget: int | None = None
+    window: int | None = None
+    """The tokens of the selected listing, and the context window of which it takes a part: as for ``AutoSelector``."""
     filter: str = ""
     limits: Limits = DEFAULT_LIMITS
 
@@ -183,10 +188,11 @@ class Evaluation:
         options, skill = self._options, self._catalog[case.skill]
         task = case.task
         row: list[object] = [arm, self._model.identify(), case.query, self._describe_listing(case, arm), options.filter]
-        row += [options.tools, options.trust, options.person is not None, options.sandbox, options.budget]
-        row.append(self._count_turns(arm))
+        row += [options.tools, options.trust, options.person is not None, options.sandbox]
+        row += [self._count_turns(arm), *((options.budget, options.window) if arm != "full" else ())]
         row += [
-            (file.path, sha256(file.read_bytes(options.limits)).hexdigest()) for file in (task.files if task else ())
+            (file.path, sha256(read_eval_file(file, options.limits)).hexdigest())
+            for file in (task.files if task else ())
         ]
         if task is not None and arm in TASK_ARMS:
             row += [task.checks, task.rubric, self._judge.identify() if self._judge and task.rubric else ""]
@@ -238,7 +244,7 @@ class Evaluation:
         for file in case.task.files if case.task else ():
             place = os.path.join(folder, *split_resource_path(file.path))
             make_folders(os.path.dirname(place))
-            write_new_file(place, file.read_bytes(self._options.limits))
+            write_new_file(place, read_eval_file(file, self._options.limits))
 
     def _make_task_options(self, arm: Arm, folder: str) -> TaskOptions:
         options = self._options
@@ -253,11 +259,17 @@ class Evaluation:
             options.sandbox,
             max_turns=self._count_turns(arm),
             max_tokens=options.max_tokens - self._spent,
-            selector=None if arm == "full" else "auto",
-            budget=options.budget,
+            selector=None if arm == "full" else self._make_selector(),
+            budget=None if arm == "full" else options.budget,
             filter=options.filter,
             limits=options.limits,
         )
+
+    def _make_selector(self) -> Selector | Literal["auto"]:
+        options = self._options
+        if options.budget is not None:
+            return AutoSelector(options.budget)
+        return "auto" if options.window is None else AutoSelector(window=options.window)
 
     async def _judge_run(self, run: EvalRun, folder: str, answer: str) -> EvalRun:
         case, options = run.plan.case, self._options

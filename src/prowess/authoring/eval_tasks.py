@@ -35,17 +35,6 @@ class EvalFile(NamedTuple):
     source: str = ""
     """The path of the file that is copied, below ``folder``."""
 
-    def read_bytes(self, limits: Limits) -> bytes:
-        """Return what the file holds; raise ``SourceError`` (``bad-evals``) where the one to copy cannot be read."""
-        if not self.folder:
-            return self.content.encode()
-        try:
-            with OpenFile(self.folder, split_resource_path(self.source)) as file:
-                return file.read_all(limits.max_file_bytes)
-        except (ResourceError, PathTraversalError) as error:
-            message = f"cannot read the file {self.source!r} of an eval: {error.message}"
-            raise SourceError(message, self.folder, "bad-evals") from None
-
 
 class EvalCheck(NamedTuple):
     """One thing that must be true after a task. One of ``text``, ``file`` and ``command`` is set.
@@ -74,6 +63,18 @@ class EvalTask(NamedTuple):
     files: tuple[EvalFile, ...] = ()
     checks: tuple[EvalCheck, ...] = ()
     rubric: tuple[str, ...] = ()
+
+
+def read_eval_file(file: EvalFile, limits: Limits) -> bytes:
+    """Return what a file holds at the beginning; raise ``SourceError`` (``bad-evals``) where its source is missing."""
+    if not file.folder:
+        return file.content.encode()
+    try:
+        with OpenFile(file.folder, split_resource_path(file.source)) as opened:
+            return opened.read_all(limits.max_file_bytes)
+    except (ResourceError, PathTraversalError) as error:
+        message = f"cannot read the file {file.source!r} of an eval: {error.message}"
+        raise SourceError(message, file.folder, "bad-evals") from None
 
 
 def parse_task(entry: Mapping[str, Any], folder: str, file: str) -> EvalTask | None:

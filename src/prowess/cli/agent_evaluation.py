@@ -186,6 +186,7 @@ def _make_options(settings: Settings, flags: EvaluationFlags, stack: ExitStack) 
         max_turns=flags.max_turns or DEFAULT_LIMITS.max_agent_turns,
         max_tokens=flags.max_tokens or DEFAULT_LIMITS.max_agent_tokens,
         budget=settings.number("budget"),
+        window=settings.number("window"),
         filter=settings.text("filter"),
     )
 
