@@ -71,6 +71,20 @@ def test_run_goes_on_with_its_messages_and_its_active_skills(scene: Scene, path:
     assert read_transcript(path).key == earlier.key
 
 
+def test_skill_that_is_active_again_approves_its_tools_again(scene: Scene, path: str) -> None:
+    place = scene.skills / "tidy"
+    place.mkdir()
+    (place / "SKILL.md").write_text("---\nname: tidy\ndescription: Tidies.\nallowed-tools: Write\n---\nWrite.\n")
+    with Transcript.create(path) as transcript:
+        scene.run(script(call("load_skill", name="tidy"), "Ready."), transcript=transcript)
+    transcript, earlier = Transcript.resume(path)
+    with transcript:
+        model = script(call("Write", path="a.txt", content="x"), "Done.")
+        scene.run(model, "go on", transcript=transcript, earlier=earlier)
+    assert (scene.work / "a.txt").read_text() == "x"
+    assert scene.told("decision")[-1]["by"] == "skill"
+
+
 def test_results_of_a_run_that_was_killed_are_not_lost_and_no_call_is_made_twice(scene: Scene, path: str) -> None:
     model = script(call("Write", path="a.txt", content="first"), "Done.")
     with Transcript.create(path) as transcript:

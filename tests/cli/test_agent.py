@@ -114,6 +114,12 @@ def test_mistake_is_told_with_what_to_do(command: Command, words: tuple[str, ...
     assert (ran.status, said in ran.err) == (status, True), ran.err
 
 
+def test_mistake_leaves_no_empty_transcript(command: Command) -> None:
+    write_script("ok")
+    assert command("run", "x", *SCRIPTED, "--tools", "Delete", "--transcript", "t.jsonl").status == 3
+    assert not Path("t.jsonl").exists()
+
+
 def test_missing_extra_is_told_with_the_command_that_installs_it(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,12 +54,13 @@ class ToolGate:
 
     def __init__(
         self,
-        session: Session,
+        find_session: Callable[[], Session],
         ceiling: tuple[str, ...],
         person: Person | None,
         on_decision: Callable[[ToolRequest, bool, DecidedBy], None],
     ) -> None:
-        self._session = session
+        # Looked up for each call: a run that goes on from a transcript gets its session from the messages.
+        self._find_session = find_session
         self._ceiling = ceiling
         self._person = person
         self._on_decision = on_decision
@@ -90,7 +91,7 @@ class ToolGate:
     def _is_approved(self, request: ToolRequest, child: ChildTask | None) -> bool:
         """Return whether the active skills, or the skill of a child agent, approve the call beforehand."""
         if child is None:
-            return self._session.allows(request.tool, request.subject) == "allowed"
+            return self._find_session().allows(request.tool, request.subject) == "allowed"
         answers = (
             child.prepared.allows(request.tool, request.subject),
             child.conversation.session.allows(request.tool, request.subject),

@@ -200,7 +200,7 @@ class _TaskRun:
 
     def _make_agent(self) -> Agent[None, str]:
         options = self._options
-        gate = ToolGate(self._skills.session(self._key), options.tools, options.person, self._tell_decision)
+        gate = ToolGate(lambda: self._skills.session(self._key), options.tools, options.person, self._tell_decision)
         work = WorkFolder(options.folder, options.limits)
         own = OwnToolset(options.tools, work, self._scripts, gate, self._tell_child_call)
         return Agent(

@@ -145,11 +145,12 @@ def run_agent(
     from prowess.cli.agent_screen import AgentScreen, print_event_data  # noqa: PLC0415 - see above
 
     with ExitStack() as stack:
+        terminal = stack.enter_context(open_terminal())
+        options = _make_options(settings, flags, TerminalPerson(terminal) if terminal else None)
+        # Last, so that no mistake in the options leaves an empty file behind.
         transcript, earlier = _open_transcript(flags.transcript, resume)
         if transcript is not None:
             stack.enter_context(transcript)
-        terminal = stack.enter_context(open_terminal())
-        options = _make_options(settings, flags, TerminalPerson(terminal) if terminal else None)
         _note_circumstances(options, earlier, task)
         screen = AgentScreen()
         show: OnAgentEvent = print_event_data if as_data else screen.show
