@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from prowess import mcp, otel
     from prowess.authoring.check import CheckReport, check
+    from prowess.authoring.eval_tasks import EvalCheck, EvalFile, EvalTask
     from prowess.authoring.evals import EvalCase, EvalReport, EvalResult, EvalRival, evaluate, load_evals
     from prowess.authoring.findings import Finding
     from prowess.authoring.fix import Fix, apply_fix, fix
@@ -142,6 +143,7 @@ __version__ = "0.1.0"
 # start of every program that has a use for skills only later (the bench row "import prowess").
 _ROOMS = {
     "authoring.check": "CheckReport check",
+    "authoring.eval_tasks": "EvalCheck EvalFile EvalTask",
     "authoring.evals": "EvalCase EvalReport EvalResult EvalRival evaluate load_evals",
     "authoring.findings": "Finding",
     "authoring.fix": "Fix apply_fix fix",
@@ -277,9 +279,12 @@ __all__ = [
     "EmptySkillBodyError",
     "Encoder",
     "EvalCase",
+    "EvalCheck",
+    "EvalFile",
     "EvalReport",
     "EvalResult",
     "EvalRival",
+    "EvalTask",
     "Event",
     "Explanation",
     "FetchError",

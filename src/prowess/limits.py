@@ -184,6 +184,16 @@ class Limits:
     max_agent_tokens: int = 2_000_000
     """Tokens, sent and received, that one run of the agent may use, those of its child agents included."""
 
+    max_trigger_turns: int = 3
+    """Requests to the model in a run of ``prowess eval --agent`` that only asks which skill it loads. A model loads a
+    skill at the beginning, and what it does then costs tokens and tells nothing more."""
+
+    max_failed_runs: int = 3
+    """Runs of ``prowess eval --agent`` that fail one after the other before it stops. Then the trouble will last."""
+
+    max_judged_bytes: int = 64 * KIB
+    """What a model that judges a task sees of the files in the working folder, about 16,000 tokens."""
+
     max_shown_diff_lines: int = 200
     """Lines of a difference that a person is shown before the agent writes a file. A person reads no more."""
 

@@ -45,6 +45,15 @@ def with_evals() -> None:
     (folder / "triggers.json").write_text(json.dumps(cases), encoding="utf-8")
 
 
+def with_tasks() -> None:
+    """Write an eval of csv-report that is a task as well, and the script of a model that carries it out."""
+    folder = SKILLS / "csv-report" / "evals"
+    folder.mkdir()
+    case = {"query": "Is it clean?", "checks": [{"text": "clean"}, {"file": "report.md"}]}
+    (folder / "tasks.json").write_text(json.dumps([case]), encoding="utf-8")
+    scripted()
+
+
 def packed() -> None:
     """Pack a skill into an archive in the working folder."""
     prowess.write_packed(prowess.pack(SKILLS / "csv-report"), "packed.skill")
@@ -109,6 +118,11 @@ SAMPLES: dict[str, Sample] = {
     "check": Sample((str(SKILLS),)),
     "preview": Sample(("deep-review", "main..HEAD")),
     "eval": Sample((str(SKILLS / "csv-report"), "--selector", "lexical"), before=(with_evals,)),
+    "eval (agent)": Sample(
+        (str(SKILLS / "csv-report"), "--agent", "--model", "scripted:turns.json", "--runs", "1"),
+        statuses=frozenset((1,)),  # the model writes no report
+        before=(with_tasks,),
+    ),
     "pack": Sample((str(SKILLS / "csv-report"),)),
     "unpack": Sample(("packed.skill",), before=(packed,)),
     "find": Sample(("notes", "--index", "./elsewhere"), before=(another,)),

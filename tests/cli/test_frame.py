@@ -63,6 +63,7 @@ USED: dict[str, set[str]] = {
     "unpack": {"authoring", "ctypes", "fetch"},
     "pack": {"authoring", "ctypes", "zipfile"},
     "eval": {"authoring", "ctypes", "select", "_sqlite3"},
+    "eval (agent)": {*_AGENT, "authoring", "numpy", "onnxruntime", "_sqlite3"},  # meaning is prepared
     "preview": _TALKING,
     "activate": {"runtime", "select"},
     "show": {"ctypes"},
@@ -89,7 +90,7 @@ PLAIN = {"--version", "--help", "", "read", "activate", "call", "completion", "r
 BARS = {
     *("install", "sync", "update", "outdated", "verify", "link", "adopt", "check", "eval", "pack", "unpack", "doctor"),
     *("remove", "unlink", "trust grant"),
-    *("diff", "find", "install (list)", "search", "search (prepare)", "prompt", "explain (query)"),
+    *("diff", "find", "install (list)", "search", "search (prepare)", "prompt", "explain (query)", "eval (agent)"),
 }
 """Commands that draw progress bars on a terminal."""
 

@@ -1,4 +1,4 @@
-"""The page about the agent: its scripts of a model are played, and its commands print what it shows."""
+"""The pages about the agent and its evaluations: their scripts are played, their commands print what they show."""
 
 from __future__ import annotations
 
@@ -21,14 +21,25 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PAGE = ROOT / "docs" / "how-to" / "agent.md"
+TASKS = "skills/csv-report/evals/tasks.json"
+"""What the page about authoring calls its file of JSON, which cannot name itself."""
 
 
-def test_commands_of_the_page_print_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("name", "count"), [("agent.md", 4), ("authoring.md", 1)])
+def test_commands_of_the_page_print_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, count: int
+) -> None:
+    page = PAGE.with_name(name)
     project = make_reader_project(tmp_path, monkeypatch)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     commands = 0
-    for language, text in list_blocks(PAGE, "yaml", "console"):
+    for language, text in list_blocks(page, "yaml", "json", "console"):
         first, _, rest = text.partition("\n")
+        if language == "json":
+            assert f"`{TASKS}`" in page.read_text(encoding="utf-8")
+            (project / TASKS).parent.mkdir()
+            (project / TASKS).write_text(text, encoding="utf-8")
+            continue
         if language == "yaml":
             (project / first.removeprefix("# ")).write_text(text, encoding="utf-8")
             continue
@@ -37,7 +48,7 @@ def test_commands_of_the_page_print_what_it_shows(tmp_path: Path, monkeypatch: p
         shown = run_on_one_stream(words)
         assert doctest.OutputChecker().check_output(rest, shown, doctest.ELLIPSIS), (first, shown)
         commands += 1
-    assert commands == 4
+    assert commands == count
 
 
 def run_on_one_stream(words: list[str]) -> str:

@@ -208,6 +208,15 @@ def evals_elsewhere() -> None:
     put(f"e{IN_NAME}.json", json.dumps(cases))
 
 
+def hostile_tasks() -> None:
+    """Tasks whose words, files and checks say it, and a model that answers them with more of it."""
+    talking_model()
+    checks = [{"text": EVIL}, {"file": IN_NAME, "contains": EVIL}, {"command": f"printf {EVIL}"}]
+    cases = [{"query": f"a {EVIL}", "checks": checks[:2]}, {"query": f"b {EVIL}", "checks": checks}]
+    put(f"{SKILLS}/evil/evals/t.json", json.dumps(cases))
+
+
+EVAL_AGENT = ("eval", f"{SKILLS}/evil", "--agent", "--runs", "1", "--dir", SKILLS)
 GIT = (("PATH", f"bin{os.pathsep}{os.environ['PATH']}"),)
 CASES: dict[str, tuple[Case, ...]] = {
     "list": (Case(("list",)), Case(("list", f"x{EVIL}")), Case(("list", "--agent", EVIL))),
@@ -250,6 +259,9 @@ CASES: dict[str, tuple[Case, ...]] = {
     "eval": (
         Case(("eval", f"{SKILLS}/evil", "--selector", "lexical")),
         Case(("eval", f"e{IN_NAME}.json", "--selector", "lexical"), evals_elsewhere),
+        Case((*EVAL_AGENT, "--model", "scripted:turns.json"), hostile_tasks),
+        Case((*EVAL_AGENT, "--model", f"scripted:{EVIL}")),
+        Case((*EVAL_AGENT, "--model", "scripted:turns.json", "--results", f"x{EVIL}/r"), hostile_tasks),
     ),
     "pack": (
         Case(("pack", f"{SKILLS}/evil"), seen=False),

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import infer_model
 
 from prowess.agent.scripted_model import load_scripted_model
-from prowess.errors import ModelError
+from prowess.errors import ModelError, ResourceError
+from prowess.files.tree import hash_file
+from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.redaction import scrub_text
 
 if TYPE_CHECKING:
@@ -23,6 +25,27 @@ KEY_VARIABLE = "PROWESS_API_KEY"
 """The variable with the key for a server that ``--base-url`` names. The key of another provider is never sent there."""
 
 _VARIABLE = re.compile(r"`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)`")
+
+
+class ModelChoice(NamedTuple):
+    """A model by the words that name it, from which it can be made again and again."""
+
+    name: str
+    base_url: str = ""
+
+    def make(self) -> Model:
+        """Return a new model, as ``make_model`` does; a script begins with its first turn again."""
+        return make_model(self.name, self.base_url)
+
+    def identify(self) -> str:
+        """Return a text that is the same for the same model alone; a script counts by its content."""
+        if not self.name.startswith(SCRIPTED):
+            return f"{self.name} {self.base_url}"
+        folder, file = os.path.split(os.path.abspath(self.name.removeprefix(SCRIPTED)))
+        try:
+            return SCRIPTED + hash_file(folder, (file,), DEFAULT_LIMITS.max_file_bytes).sha256
+        except ResourceError as error:
+            raise ModelError(f"cannot read the script of the model: {error.message}", file, "bad-script") from None
 
 
 def make_model(name: str, base_url: str = "") -> Model:

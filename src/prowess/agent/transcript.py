@@ -6,9 +6,6 @@ that changes is written again with the same place, and the last one counts.
 
 from __future__ import annotations
 
-import json
-import os
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,19 +19,15 @@ from pydantic_ai.messages import (
     ToolReturnPart,
 )
 
-from prowess.errors import BusyError, ResourceError, SourceError
-from prowess.files import syscalls
-from prowess.files.lock import lock_open_file
-from prowess.files.paths import is_owned_alone
-from prowess.files.read import OpenFile
+from prowess.agent.json_lines import FileKind, JsonLines, read_json_lines
+from prowess.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from prowess.agent.events import AgentEvent
 
-VERSION = 1
-_MAX_BYTES = 1 << 30
+_KIND = FileKind("transcript", "bad-transcript")
 
 
 @dataclass
@@ -51,23 +44,19 @@ class EarlierRun:
 class Transcript:
     """A file to which the lines of a run are appended; a context manager."""
 
-    def __init__(self, path: str, descriptor: int, written: Sequence[ModelMessage] = ()) -> None:
-        self.path = path
-        self._descriptor = descriptor
+    def __init__(self, file: JsonLines, written: Sequence[ModelMessage] = ()) -> None:
+        self.path = file.path
+        self._file = file
         self._written: list[ModelMessage] = list(written)
 
     @classmethod
     def create(cls, path: str) -> Self:
         """Begin a transcript in a new file; raise ``SourceError`` where there is a file already, or none can be."""
         try:
-            descriptor = syscalls.create_file(path, 0o600)
-            lock_open_file(descriptor)  # nobody else can have it: the file is new
-            return cls(path, descriptor)
+            return cls(JsonLines.create(path, _KIND))
         except FileExistsError:
             message = "this file exists: --resume goes on in a transcript, and --transcript begins a new file"
-            raise SourceError(message, path, "bad-transcript") from None
-        except OSError as error:
-            raise SourceError(f"cannot write the transcript: {error.strerror}", path, "unwritable") from None
+            raise SourceError(message, path, _KIND.code) from None
 
     @classmethod
     def resume(cls, path: str) -> tuple[Self, EarlierRun]:
@@ -76,32 +65,25 @@ class Transcript:
         Raises ``SourceError`` (``bad-transcript``) for a file that is none, or that somebody else could have written,
         and ``BusyError`` while another run writes to it.
         """
-        try:
-            descriptor = syscalls.open_to_append(path)
-        except OSError as error:
-            raise SourceError(f"cannot read the transcript: {error.strerror}", path, "bad-transcript") from None
-        if not lock_open_file(descriptor):
-            os.close(descriptor)
-            raise BusyError("another run writes to this transcript", path)
+        file = JsonLines.reopen(path, _KIND)
         try:
             earlier = read_transcript(path)
-            # A crash may have cut the last line: what follows begins on a line of its own.
-            syscalls.write_all(descriptor, b"\n", path)
+            file.begin_line()
         except BaseException:
-            os.close(descriptor)
+            file.close()
             raise
-        return cls(path, descriptor, earlier.messages), earlier
+        return cls(file, earlier.messages), earlier
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        os.close(self._descriptor)
+        self._file.close()
 
     def write_event(self, event: AgentEvent) -> None:
         """Append a line for an event; pieces of text are left out, since the messages hold them."""
         if event.kind != "text":
-            self._write_line(event.to_dict())
+            self._file.write_line(event.to_dict())
 
     def write_messages(self, messages: Sequence[ModelMessage]) -> None:
         """Append a line for each message of the conversation that is new, or another than was written."""
@@ -111,28 +93,13 @@ class Transcript:
                 continue
             self._written[place : place + 1] = [message]
             data = ModelMessagesTypeAdapter.dump_python([message], mode="json")[0]
-            self._write_line({"event": "message", "place": place, "message": data})
-
-    def _write_line(self, data: dict[str, Any]) -> None:
-        # One call for one line: a reader never sees half of two lines, whatever ends this process.
-        line = json.dumps({"version": VERSION, **data}, ensure_ascii=True)
-        syscalls.write_all(self._descriptor, line.encode() + b"\n", self.path)
+            self._file.write_line({"event": "message", "place": place, "message": data})
 
 
 def read_transcript(path: str) -> EarlierRun:
     """Return what a transcript holds; raise ``SourceError`` (``bad-transcript``) for a file that is none."""
-    folder, name = os.path.split(os.path.abspath(path))
-    try:
-        with OpenFile(folder, (name,)) as file:
-            if not is_owned_alone(file.info):
-                message = "the transcript belongs to somebody else, or others may write to it"
-                raise SourceError(message, path, "bad-transcript")
-            text = file.read_all(_MAX_BYTES).decode("utf-8", "replace")
-    except ResourceError as error:
-        raise SourceError(f"cannot read the transcript: {error.message}", path, "bad-transcript") from None
     run, messages, results = EarlierRun(), dict[int, Any](), dict[str, Any]()
-    for line in text.splitlines():
-        data = _parse_line(line)
+    for data in read_json_lines(path, _KIND):
         match data.get("event"):
             case "start":
                 run.key, run.folder, run.is_finished = str(data.get("key", "")), str(data.get("folder", "")), False
@@ -143,22 +110,13 @@ def read_transcript(path: str) -> EarlierRun:
             case "end":
                 run.is_finished = data.get("status") == "done"
     if not run.key:
-        raise SourceError("this is no transcript of a run", path, "bad-transcript")
+        raise SourceError("this is no transcript of a run", path, _KIND.code)
     try:
         run.messages = ModelMessagesTypeAdapter.validate_python([messages[place] for place in sorted(messages)])
     except (ValidationError, TypeError):
-        raise SourceError("the messages of this transcript cannot be read", path, "bad-transcript") from None
+        raise SourceError("the messages of this transcript cannot be read", path, _KIND.code) from None
     _add_lost_results(run.messages, results)
     return run
-
-
-def _parse_line(line: str) -> dict[str, Any]:
-    """Return the content of a line; an empty mapping for one that a crash has cut."""
-    with suppress(ValueError, RecursionError):
-        data = json.loads(line)
-        if isinstance(data, dict) and data.get("version") == VERSION:
-            return data
-    return {}
 
 
 def _add_lost_results(messages: list[ModelMessage], results: dict[str, Any]) -> None:

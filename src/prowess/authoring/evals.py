@@ -3,6 +3,8 @@
 Two shapes of file are read: a list of ``{"query", "should_trigger"}``, and ``{"skill_name", "evals": [{"prompt"}]}``,
 whose prompts should all find the skill. The skill is the one that an entry names (``"skill"``), otherwise the one that
 the file names (``{"skill", "queries": [...]}``), otherwise the one in whose folder the file lies.
+
+An entry may have a task part besides, which only ``prowess eval --agent`` carries out: see ``eval_tasks``.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from prowess.authoring.eval_tasks import EvalTask, parse_task
 from prowess.discovery.scan import scan
 from prowess.errors import ResourceError, SourceError
 from prowess.files.directory import Folder, stat_folder
@@ -54,12 +57,16 @@ _WHICH_SKILL_MESSAGE = (
 
 
 class EvalCase(NamedTuple):
-    """A query, the skill that it is about, whether it should find that skill, and the file that says so."""
+    """A query, the skill that it is about, whether it should find that skill, and the file that says so.
+
+    ``task``: what a model gets and what must come of it, for a case that is also a task; ``None`` for any other.
+    """
 
     query: str
     skill: str
     should_trigger: bool = True
     source: str = ""
+    task: EvalTask | None = None
 
 
 class EvalRival(NamedTuple):
@@ -223,7 +230,7 @@ def _read_cases(file: str, limits: Limits) -> tuple[EvalCase, ...] | None:
     entries = next((data[key] for key in _LIST_KEYS if key in data), None) if isinstance(data, dict) else data
     if not isinstance(entries, list) or not entries:
         return None
-    skill = named if isinstance(named, str) else _find_enclosing_skill(file)
+    skill = named if isinstance(named, str) else os.path.basename(find_enclosing_folder(file))
     cases = tuple(case for entry in entries if (case := _parse_case(entry, skill, file)) is not None)
     if len(cases) < len(entries):
         return None
@@ -240,15 +247,17 @@ def _parse_case(entry: object, default_skill: str, file: str) -> EvalCase | None
     skill = entry.get("skill", default_skill)
     if not isinstance(query, str) or not isinstance(should_trigger, bool) or not isinstance(skill, str):
         return None
-    return EvalCase(query, skill, should_trigger, file)
+    # The paths in a task are relative to the folder of the skill; without one, to that of the file.
+    task = parse_task(entry, find_enclosing_folder(file) or os.path.dirname(file), file)
+    return EvalCase(query, skill, should_trigger, file, task)
 
 
-def _find_enclosing_skill(file: str) -> str:
-    """Return the folder name of the skill that holds the file, directly or in ``evals/``; ``""`` when none does."""
+def find_enclosing_folder(file: str) -> str:
+    """Return the folder of the skill that holds a file of evals, directly or in ``evals/``; ``""`` when none does."""
     folder = os.path.dirname(file)
     if not os.path.lexists(os.path.join(folder, SKILL_FILE)) and os.path.basename(folder) == _EVALS_FOLDER:
         folder = os.path.dirname(folder)
-    return os.path.basename(folder) if os.path.lexists(os.path.join(folder, SKILL_FILE)) else ""
+    return folder if os.path.lexists(os.path.join(folder, SKILL_FILE)) else ""
 
 
 def _read_json(file: str, limits: Limits) -> object:

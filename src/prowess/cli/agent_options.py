@@ -49,15 +49,23 @@ class AgentFlags(NamedTuple):
         return {"model": self.model, "base_url": self.base_url, "sandbox": self.sandbox}
 
 
+TRUST_CHOICES = ("ask", "granted", "never")
+model_option = click.option(
+    "--model", metavar="PROVIDER:NAME", help="The model, such as openai:gpt-5.2; scripted:FILE plays a script."
+)
+base_url_option = click.option(
+    "--base-url", metavar="URL", help="A server that speaks OpenAI's protocol; PROWESS_API_KEY has its key."
+)
+sandbox_option = click.option(
+    "--sandbox",
+    type=click.Choice(("auto", "bwrap", "landlock", "none")),
+    help="How commands and scripts are isolated; 'none' has to be named.",
+)
 agent_options = group_options(
     "flags",
     AgentFlags,
-    model=click.option(
-        "--model", metavar="PROVIDER:NAME", help="The model, such as openai:gpt-5.2; scripted:FILE plays a script."
-    ),
-    base_url=click.option(
-        "--base-url", metavar="URL", help="A server that speaks OpenAI's protocol; PROWESS_API_KEY has its key."
-    ),
+    model=model_option,
+    base_url=base_url_option,
     folder=click.option(
         "--folder",
         type=click.Path(file_okay=False, exists=True),
@@ -73,16 +81,12 @@ agent_options = group_options(
     ),
     trust=click.option(
         "--trust",
-        type=click.Choice(("ask", "granted", "never")),
+        type=click.Choice(TRUST_CHOICES),
         default="ask",
         show_default=True,
         help="What becomes of scripts and commands of skills that you have not granted.",
     ),
-    sandbox=click.option(
-        "--sandbox",
-        type=click.Choice(("auto", "bwrap", "landlock", "none")),
-        help="How commands and scripts are isolated; 'none' has to be named.",
-    ),
+    sandbox=sandbox_option,
     max_turns=click.option(
         "--max-turns",
         type=click.IntRange(1),

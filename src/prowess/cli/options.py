@@ -70,32 +70,37 @@ class CatalogFlags(TypedDict):
     verify: bool | None
 
 
-catalog_options = group_options(
-    "where",
-    CatalogFlags,
-    folders=click.option(
-        "-d",
-        "--dir",
-        "folders",
-        multiple=True,
-        metavar="FOLDER",
-        type=click.Path(file_okay=False),
-        help="Look in this folder instead of the standard places.",
-    ),
-    agents=click.option(
-        "--agent",
-        "agents",
-        multiple=True,
-        metavar="ID",
-        shell_complete=complete_agent,
-        callback=check_agents,
-        help="Also look where this agent looks.",
-    ),
-    project=click.option(
-        "--no-project", "project", flag_value=False, default=None, help="Leave the project's skills out."
-    ),
-    verify=click.option(
-        "--verify", is_flag=True, default=None, help="Refuse installed skills that differ from prowess.lock."
-    ),
-)
+def make_catalog_options(agent_flag: str = "--agent") -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Return the options that choose skills; ``agent_flag`` is for a command where ``--agent`` means something else."""
+    return group_options(
+        "where",
+        CatalogFlags,
+        folders=click.option(
+            "-d",
+            "--dir",
+            "folders",
+            multiple=True,
+            metavar="FOLDER",
+            type=click.Path(file_okay=False),
+            help="Look in this folder instead of the standard places.",
+        ),
+        agents=click.option(
+            agent_flag,
+            "agents",
+            multiple=True,
+            metavar="ID",
+            shell_complete=complete_agent,
+            callback=check_agents,
+            help="Also look where this agent looks.",
+        ),
+        project=click.option(
+            "--no-project", "project", flag_value=False, default=None, help="Leave the project's skills out."
+        ),
+        verify=click.option(
+            "--verify", is_flag=True, default=None, help="Refuse installed skills that differ from prowess.lock."
+        ),
+    )
+
+
+catalog_options = make_catalog_options()
 """``--dir``, ``--agent``, ``--no-project`` and ``--verify``; the command gets them as ``where``."""

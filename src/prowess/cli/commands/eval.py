@@ -1,4 +1,4 @@
-"""``prowess eval``: tests whether the queries of a skill's evals find it."""
+"""``prowess eval``: tests whether the queries of a skill's evals find it, by a selector or with a model."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from prowess.authoring.evals import EvalCase, EvalReport, EvalResult, evaluate, load_evals
+from prowess.cli.agent_evaluation import EvaluationFlags, evaluate_with_model, evaluation_options
 from prowess.cli.command_class import new_command
 from prowess.cli.completions import complete_skill_or_path
-from prowess.cli.options import CatalogFlags, catalog_options, json_option
+from prowess.cli.options import CatalogFlags, json_option, make_catalog_options
 from prowess.cli.own_skills import find_own_paths
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Span, Table, Title, line
@@ -47,6 +48,8 @@ _PLACES = {1: "first", 2: "second", 3: "third"}
     ("prowess eval skills/csv-report", "one skill among those that there are"),
     ("prowess eval skills/ --min 0.9", "a whole collection, for CI"),
     ("prowess eval skills/ --top 3 --json", "found means among the first three"),
+    ("prowess eval skills/csv-report --agent --model openai:gpt-5.2", "with a model, three runs each"),
+    ("prowess eval skills/ --agent --results evals.jsonl --max-tokens 500000", "so much now, the rest another time"),
 )
 @click.argument("path", required=False, metavar="[PATH|NAME]", shell_complete=complete_skill_or_path)
 @click.option(
@@ -54,7 +57,9 @@ _PLACES = {1: "first", 2: "second", 3: "third"}
 )
 @click.option("--top", type=click.IntRange(1), help="A skill counts as found if it is among the first so many.")
 @click.option("--selector", type=click.Choice(SELECTOR_NAMES), help="What picks skills for a query.")
-@catalog_options
+@click.option("--agent", "with_model", is_flag=True, help="Give the queries and tasks to a model.")
+@evaluation_options
+@make_catalog_options("--for-agent")
 @json_option
 def command(
     path: str | None,
@@ -62,6 +67,8 @@ def command(
     least: float | None,
     top: int | None,
     selector: str | None,
+    with_model: bool,
+    flags: EvaluationFlags,
     where: CatalogFlags,
     as_data: bool,
 ) -> int:
@@ -76,15 +83,24 @@ def command(
     query its description lacks. Skills are ranked as 'prowess search' ranks them. If the extra 'semantic' is installed,
     their meaning is prepared first, so that the result does not depend on earlier searches.
 
+    With --agent a model gets each query several times, with all skills listed and with those that the selector lists,
+    and you see how often it loads the skill, and others. An entry that has "checks" is a task as well: the model
+    carries it out in a new folder, with the skill and without it, and you see how often the checks hold. See
+    docs/how-to/authoring.md. Each finished run is kept in the file of --results; the same command goes on from there.
+
     Exit status 1: a query came out wrong; with --min, a smaller share of them came out right (--min 0 only reports).
+    With --agent, 3: runs are left, because the tokens are spent or the model fails.
     """
-    settings = load_cli_settings(min=least, top=top, selector=selector, **where)
+    _check_flags(flags, top, selector, with_model=with_model)
+    settings = load_cli_settings(min=least, top=top, selector=selector, **where, **flags.settings)
     paths = (_to_skill_folder(find_path(settings, path)),) if path else find_own_paths(settings)
     cases = _load_cases(paths)
     catalog = load_catalog(settings)
     # The skills of the first path win over later ones, and all of these over the standard places.
     for place in reversed(paths):
         catalog = _load_competitors(place, named=bool(settings.names("folders"))) | catalog
+    if with_model:
+        return evaluate_with_model(cases, catalog, settings, flags, as_data=as_data)
     named = settings.text("selector")
     # Prepared at once: a test must not come out otherwise because somebody has searched before.
     mode = prepare_catalog(catalog) if named == "auto" else None
@@ -94,6 +110,16 @@ def command(
     outcome = _EvalOutcome(report, len(catalog), named, mode, float(settings["min"]))  # type: ignore[arg-type]  # a share is a number
     printer.print_answer(lambda: _to_dict(outcome), lambda: _to_blocks(outcome), as_data=as_data)
     return 0 if outcome.passed else 1
+
+
+def _check_flags(flags: EvaluationFlags, top: int | None, selector: str | None, *, with_model: bool) -> None:
+    """Raise ``click.UsageError`` for options that have no meaning with a model, or without one."""
+    if with_model and (top is not None or selector is not None):
+        raise click.UsageError(
+            "--agent runs each query with all skills and with selected ones: leave --top, --selector out"
+        )
+    if not with_model and flags.first_given:
+        raise click.UsageError(f"{flags.first_given} is for an evaluation with a model: add --agent")
 
 
 def _to_skill_folder(path: str) -> str:

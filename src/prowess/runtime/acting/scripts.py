@@ -133,19 +133,21 @@ class Scripts:
             with get_pools(self.limits).scripts.hold_place():
                 return self._run_in_sandbox(kind, snapshot.folder, make_argv, needs=program.needs, stdin=data)
 
-    def run_command(self, command: str) -> ScriptResult:
+    def run_command(self, command: str, *, skill_folder: str = "") -> ScriptResult:
         """Run a shell command in the sandbox, within the limits of scripts; return its outcome.
 
-        No skill is involved and nobody is asked: the caller has to decide whether the command may run. Raises
-        ``SandboxError``: ``no-sandbox``, ``bad-argument`` for a command that no program can be given, ``cannot-start``
-        where there is no shell.
+        ``skill_folder``: a folder that the command may read, whose place the variable ``SKILL_DIR`` has. No skill is
+        involved and nobody is asked: the caller has to decide whether the command may run. Raises ``SandboxError``:
+        ``no-sandbox``, ``bad-argument`` for a command that no program can be given, ``cannot-start`` where there is no
+        shell.
         """
         check_text(command, "command")
         _check_input([command], "", self.limits)
         kind = sandbox.choose_sandbox(self.sandbox)
         program = find_interpreter("command.sh", b"")
         with temporary_folder() as empty, get_pools(self.limits).scripts.hold_place():
-            return self._run_in_sandbox(kind, empty, lambda _: [*program.argv, "-c", command], needs=program.needs)
+            folder = skill_folder or empty
+            return self._run_in_sandbox(kind, folder, lambda _: [*program.argv, "-c", command], needs=program.needs)
 
     def _read_script(self, snapshot: Snapshot, path: str, script: str) -> bytes:
         """Return the content of a script; raise ``ResourceError``, with names that are similar, where it is missing."""

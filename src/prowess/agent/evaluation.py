@@ -1,0 +1,327 @@
+"""An evaluation with a model: it makes the planned runs of all cases, within a number of tokens, and keeps each result.
+
+Each run begins in a new folder that is deleted afterwards, so that ``Read`` and ``Write`` need nobody's leave there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Literal
+
+from prowess.agent.eval_judgement import CheckRunner, CommandConsent, ask_judge
+from prowess.agent.eval_runs import (
+    TASK_ARMS,
+    TRIGGER_ARMS,
+    CaseResult,
+    EvalAgentReport,
+    EvalRun,
+    PlannedRun,
+    add_up_runs,
+)
+from prowess.agent.task_run import TaskOptions, run_task
+from prowess.authoring.eval_tasks import read_eval_file
+from prowess.errors import ModelError
+from prowess.files.temp import temporary_folder
+from prowess.files.write import make_folders, write_new_file
+from prowess.limits import DEFAULT_LIMITS, Limits
+from prowess.names import split_resource_path
+from prowess.select.auto_selector import AutoSelector
+from prowess.skills.catalog import Catalog
+from prowess.spec.tool_rules import parse_tool_pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from prowess.agent.approval import Person, ToolAnswer, ToolRequest
+    from prowess.agent.eval_results import EvalResults
+    from prowess.agent.eval_runs import Arm, EvalVerdict, StopReason
+    from prowess.agent.models import ModelChoice
+    from prowess.agent.task_result import TaskResult
+    from prowess.agent.task_run import TrustChoice
+    from prowess.authoring.evals import EvalCase
+    from prowess.errors import SkillError
+    from prowess.runtime.acting.sandbox import Kind
+    from prowess.runtime.acting.trust import AskAnswer
+    from prowess.runtime.acting.trust_request import TrustRequest
+    from prowess.select.selectors import Selector
+
+    OnEvalRun = Callable[[EvalRun, int, int], None]
+    """Called after each run that was made, with how many are finished or failed, and how many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvalOptions:
+    """How an evaluation is bounded, and who decides in it.
+
+    ``runs``: how often each case is run in each arm. ``tools``: the ceiling of the model's own tools. ``person``:
+    whoever is asked; without one, what would need an answer is refused. ``trust``: ``ask`` asks about scripts, commands
+    of checks, and ``Bash``; ``granted`` runs what is granted, and ``Bash`` in the sandbox if ``tools`` has it;
+    ``never`` runs nothing. ``max_tokens``: for all runs together.
+    """
+
+    runs: int = 3
+    tools: tuple[str, ...] = ("Read", "Write")
+    person: Person | None = None
+    trust: TrustChoice = "ask"
+    sandbox: Kind = "auto"
+    max_turns: int = DEFAULT_LIMITS.max_agent_turns
+    max_tokens: int = DEFAULT_LIMITS.max_agent_tokens
+    budget: int | None = None
+    window: int | None = None
+    """The tokens of the selected listing, and the context window of which it takes a part: as for ``AutoSelector``."""
+    filter: str = ""
+    limits: Limits = DEFAULT_LIMITS
+
+
+class Evaluation:
+    """The cases of an evaluation, its runs so far, and what is left of them."""
+
+    def __init__(
+        self,
+        cases: Sequence[EvalCase],
+        catalog: Catalog,
+        model: ModelChoice,
+        options: EvalOptions,
+        *,
+        judge: ModelChoice | None = None,
+        results: EvalResults | None = None,
+    ) -> None:
+        """Raise ``UnknownSkillError`` for a case about a skill that the catalogue does not have."""
+        # A case may write the name in another way than the skill itself.
+        self._cases = tuple(dict.fromkeys(case._replace(skill=catalog[case.skill].name) for case in cases))
+        self._catalog = catalog
+        self._smaller: dict[str, Catalog] = {}
+        """The catalogue without one skill, by its name: each has an index for its selector, which is made once."""
+        self._model = model
+        self._judge = judge
+        self._results = results
+        self._options = options
+        self._person = _EvalPerson(options)
+        self._consent = CommandConsent(options.trust, options.sandbox, self._person if options.person else None)
+        self._checks = CheckRunner(self._consent, options.sandbox, options.limits)
+        self._plan: list[PlannedRun] = []
+        self._runs: dict[PlannedRun, EvalRun] = {}
+        self._left_out: dict[EvalCase, str] = {}
+        self._spent = 0
+
+    async def run(self, on_run: OnEvalRun | None = None) -> EvalAgentReport:
+        """Make the runs that are not stored yet, one after the other; return what all of them say.
+
+        It stops early where the tokens are spent, where the model has no key, and where several runs in a row fail; the
+        report says so. When the call is cancelled, ``report`` still has what was done. Raises ``SkillError`` where a
+        file of a case or a sandbox is missing.
+        """
+        await self._make_plan()
+        failures, error = 0, None
+        for plan in self._plan:
+            if plan in self._runs:
+                continue
+            if self._spent >= self._options.max_tokens:
+                return self.report("tokens", self._explain_limit())
+            run = await self._make_run(plan)
+            self._spent += run.tokens
+            if run.error is not None and run.error.code == "token-limit":
+                return self.report("tokens", self._explain_limit())
+            self._keep(run)
+            if on_run is not None:
+                on_run(run, len(self._runs), len(self._plan))
+            failures, error = (0, error) if run.is_finished else (failures + 1, run.error)
+            if run.error is not None and (
+                run.error.code == "no-model-key" or failures >= self._options.limits.max_failed_runs
+            ):
+                return self.report("failures", run.error)
+        return self.report("", error)
+
+    def report(self, stopped: StopReason = "", error: SkillError | None = None) -> EvalAgentReport:
+        """Return what the runs say so far."""
+        left = len(self._plan) - sum(run.is_finished for run in self._runs.values())
+        return EvalAgentReport(tuple(map(self._report_case, self._cases)), left, self._spent, stopped, error)
+
+    def _explain_limit(self) -> ModelError:
+        bounds = f"the evaluation has used {self._spent:,} tokens; it may use {self._options.max_tokens:,}"
+        return ModelError(bounds, code="token-limit")
+
+    def _report_case(self, case: EvalCase) -> CaseResult:
+        arms = []
+        for arm in (*TRIGGER_ARMS, *TASK_ARMS):
+            plans = [plan for plan in self._plan if plan.case is case and plan.arm == arm]
+            if plans:
+                arms.append(add_up_runs(arm, len(plans), [self._runs[plan] for plan in plans if plan in self._runs]))
+        return CaseResult(case, tuple(arms), self._left_out.get(case, ""))
+
+    def _keep(self, run: EvalRun) -> None:
+        self._runs[run.plan] = run
+        if self._results is not None:
+            self._results.add(run)
+
+    # -- the plan ----------------------------------------------------------------------------------------------------
+
+    async def _make_plan(self) -> None:
+        """Plan the runs of all cases, and take over those that are stored."""
+        for case in self._cases:
+            reason = await self._explain_left_out(case)
+            if reason:
+                self._left_out[case] = reason
+            has_task = _is_task(case) and not reason
+            for arm in (*TRIGGER_ARMS, *(TASK_ARMS if has_task else ())):
+                key = self._make_key(case, arm)
+                self._plan += [PlannedRun(case, arm, number, key) for number in range(1, self._options.runs + 1)]
+        # The first run of every case comes before the second of any: an evaluation that is stopped has seen them all.
+        self._plan.sort(key=lambda plan: plan.number)
+        for plan in self._plan:
+            stored = self._results.find(plan) if self._results is not None else None
+            if stored is not None:
+                self._runs[plan] = stored
+
+    async def _explain_left_out(self, case: EvalCase) -> str:
+        """Return why the task of a case is not carried out; ``""`` where it is, or where it has none."""
+        if not _is_task(case):
+            return ""
+        if case.task is not None and not case.task.checks and self._judge is None:
+            return "only a model can judge it: --judge names one"
+        return await self._consent.explain_refusal(case, self._catalog[case.skill])
+
+    def _make_key(self, case: EvalCase, arm: Arm) -> str:
+        options, skill = self._options, self._catalog[case.skill]
+        task = case.task
+        row: list[object] = [arm, self._model.identify(), case.query, self._describe_listing(case, arm), options.filter]
+        row += [options.tools, options.trust, options.person is not None, options.sandbox]
+        row += [self._count_turns(arm), *((options.budget, options.window) if arm != "full" else ())]
+        row += [
+            (file.path, sha256(read_eval_file(file, options.limits)).hexdigest())
+            for file in (task.files if task else ())
+        ]
+        if task is not None and arm in TASK_ARMS:
+            row += [task.checks, task.rubric, self._judge.identify() if self._judge and task.rubric else ""]
+        if arm != "without":  # a run without the skill stays as it is when the skill changes
+            row.append(skill.digest() if skill.is_local else skill.location)
+        return sha256(json.dumps(row).encode()).hexdigest()
+
+    def _describe_listing(self, case: EvalCase, arm: Arm) -> str:
+        """Return a hash of what a model sees of all skills."""
+        rows = sorted(
+            (skill.name, skill.description) for skill in self._get_catalog(case, arm) if skill.model_invocable
+        )
+        return sha256(json.dumps(rows).encode()).hexdigest()
+
+    def _get_catalog(self, case: EvalCase, arm: Arm) -> Catalog:
+        if arm != "without":
+            return self._catalog
+        if case.skill not in self._smaller:
+            self._smaller[case.skill] = Catalog(skill for skill in self._catalog if skill.name != case.skill)
+        return self._smaller[case.skill]
+
+    def _count_turns(self, arm: Arm) -> int:
+        options = self._options
+        return options.max_turns if arm in TASK_ARMS else min(options.max_turns, options.limits.max_trigger_turns)
+
+    # -- one run -----------------------------------------------------------------------------------------------------
+
+    async def _make_run(self, plan: PlannedRun) -> EvalRun:
+        with temporary_folder() as folder:
+            self._write_files(plan.case, folder)
+            result = await run_task(
+                plan.case.query,
+                self._get_catalog(plan.case, plan.arm),
+                self._model.make(),
+                self._make_task_options(plan.arm, folder),
+            )
+            run = EvalRun(
+                plan,
+                result.status,
+                tuple(dict.fromkeys((*result.skills_loaded, *result.forks))),
+                (),
+                result.tokens.sent,
+                result.tokens.received,
+                result.error if result.status == "failed" or _is_token_limit(result) else None,
+            )
+            return await self._judge_run(run, folder, result.text) if plan.arm in TASK_ARMS and not run.error else run
+
+    def _write_files(self, case: EvalCase, folder: str) -> None:
+        for file in case.task.files if case.task else ():
+            place = os.path.join(folder, *split_resource_path(file.path))
+            make_folders(os.path.dirname(place))
+            write_new_file(place, read_eval_file(file, self._options.limits))
+
+    def _make_task_options(self, arm: Arm, folder: str) -> TaskOptions:
+        options = self._options
+        tools = options.tools
+        if options.trust == "never":
+            tools = tuple(written for written in tools if parse_tool_pattern(written).tool != "Bash")
+        return TaskOptions(
+            folder,
+            tools,
+            self._person,
+            options.trust,
+            options.sandbox,
+            max_turns=self._count_turns(arm),
+            max_tokens=options.max_tokens - self._spent,
+            selector=None if arm == "full" else self._make_selector(),
+            budget=None if arm == "full" else options.budget,
+            filter=options.filter,
+            limits=options.limits,
+        )
+
+    def _make_selector(self) -> Selector | Literal["auto"]:
+        options = self._options
+        if options.budget is not None:
+            return AutoSelector(options.budget)
+        return "auto" if options.window is None else AutoSelector(window=options.window)
+
+    async def _judge_run(self, run: EvalRun, folder: str, answer: str) -> EvalRun:
+        case, options = run.plan.case, self._options
+        verdicts: list[EvalVerdict] = await self._checks.run_checks(case, self._catalog[case.skill], folder, answer)
+        if self._judge is None or case.task is None or not case.task.rubric:
+            return replace(run, verdicts=tuple(verdicts))
+        left = options.max_tokens - self._spent - run.tokens
+        if left <= 0:
+            return replace(
+                run, status="failed", error=ModelError("no tokens are left for the judge", code="token-limit")
+            )
+        judged, result = await ask_judge(self._judge, case, folder, answer, max_tokens=left, limits=options.limits)
+        run = replace(run, sent=run.sent + result.tokens.sent, received=run.received + result.tokens.received)
+        if not judged:
+            error = result.error or ModelError(f"the judge gave no verdict for each criterion: {result.text[:200]!r}")
+            return replace(run, status="failed", error=error)
+        return replace(run, verdicts=(*verdicts, *judged))
+
+
+class _EvalPerson:
+    """Answers for the user in an evaluation: about equal things the same, however many runs meet them."""
+
+    def __init__(self, options: EvalOptions) -> None:
+        self._options = options
+        self._answers: dict[str, Any] = {}
+
+    async def ask_tool(self, request: ToolRequest) -> ToolAnswer:
+        """Allow files of the working folder, which is deleted afterwards, and decide about a command."""
+        if request.tool != "Bash":
+            return "once"
+        # Who names Bash among the tools, and asks for no questions, has decided for commands in a sandbox alone.
+        if self._options.trust == "granted" and self._options.sandbox != "none":
+            return "once"
+        if self._options.trust != "ask" or self._options.person is None:
+            return "no"
+        if request.subject not in self._answers:
+            self._answers[request.subject] = await self._options.person.ask_tool(request)
+        return "no" if self._answers[request.subject] == "no" else "once"
+
+    async def ask_trust(self, request: TrustRequest) -> AskAnswer:
+        """Pass a question about scripts and commands of a skill on; without anybody to ask, refuse."""
+        if self._options.person is None:
+            return False
+        if request.id not in self._answers:
+            self._answers[request.id] = await self._options.person.ask_trust(request)
+        answer: AskAnswer = self._answers[request.id]
+        return answer
+
+
+def _is_task(case: EvalCase) -> bool:
+    return case.task is not None and bool(case.task.checks or case.task.rubric)
+
+
+def _is_token_limit(result: TaskResult) -> bool:
+    return result.error is not None and result.error.code == "token-limit"

@@ -1,0 +1,387 @@
+"""An evaluation with a model: which skill loads, how tasks come out, what is kept, and how it is bounded."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import prowess
+from prowess.agent.eval_results import EvalResults
+from prowess.agent.evaluation import EvalOptions, Evaluation
+from prowess.agent.models import ModelChoice
+from tests.agent.runs import Answering, Scene, call
+from tests.fake_models import Failure, Text, ToolCall, play, provide
+from tests.sandbox_support import require_sandbox
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from prowess.agent.eval_runs import Arm, ArmResult, EvalAgentReport, EvalRun
+
+
+class Desk:
+    """Cases of ``greet`` in the scene, the script of the model, and evaluations of them."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.base = scene.base
+        self.made: list[EvalRun] = []
+
+    def write_cases(self, *cases: dict[str, Any]) -> None:
+        folder = self.scene.skills / "greet" / "evals"
+        folder.mkdir(exist_ok=True)
+        (folder / "evals.json").write_text(json.dumps(cases), encoding="utf-8")
+
+    def write_script(self, *turns: dict[str, Any] | str, name: str = "turns.json") -> ModelChoice:
+        rows = [{"text": turn} if isinstance(turn, str) else turn for turn in turns]
+        (self.base / name).write_text(json.dumps({"turns": rows}), encoding="utf-8")
+        return ModelChoice(f"scripted:{self.base / name}")
+
+    def evaluate(
+        self,
+        model: ModelChoice,
+        *,
+        judge: ModelChoice | None = None,
+        results: Path | None = None,
+        cases: Path | None = None,
+        **options: Any,  # noqa: ANN401 - those of EvalOptions
+    ) -> EvalAgentReport:
+        """Run an evaluation to its end; the runs that it made itself are ``made``."""
+        self.made = []
+        kept = EvalResults.open(str(results)) if results else None
+        catalog = prowess.scan(self.scene.skills)
+        made = EvalOptions(**{"runs": 1, **options})
+        found = prowess.load_evals(cases or self.scene.skills / "greet")
+        try:
+            evaluation = Evaluation(found, catalog, model, made, judge=judge, results=kept)
+            return asyncio.run(evaluation.run(lambda run, _done, _total: self.made.append(run)))
+        finally:
+            if kept is not None:
+                kept.__exit__()
+
+
+@pytest.fixture
+def desk(scene: Scene) -> Desk:
+    return Desk(scene)
+
+
+def arm_of(report: EvalAgentReport, name: Arm, case: int = 0) -> ArmResult:
+    return next(arm for arm in report.cases[case].arms if arm.arm == name)
+
+
+# -- which skill loads -------------------------------------------------------------------------------------------------
+
+
+def test_right_and_wrong_skills_that_load_are_counted_over_several_runs(desk: Desk) -> None:
+    desk.write_cases({"query": "say hello"}, {"query": "how long is it?", "should_trigger": False})
+    hello = {**call("load_skill", name="greet"), "when": "say hello"}
+    other = {**call("load_skill", name="count-words"), "when": "how long"}
+    report = desk.evaluate(desk.write_script(hello, other, "Well."), runs=2)
+    loads, quiet = arm_of(report, "full"), arm_of(report, "full", 1)
+    assert (loads.runs, loads.loaded, loads.right, loads.others) == (2, 2, 2, {})
+    assert (quiet.runs, quiet.loaded, quiet.right, quiet.others, quiet.loaded_other) == (2, 0, 2, {"count-words": 2}, 2)
+    assert (report.score, report.rate("selected"), report.left) == (1.0, 1.0, 0)
+    assert len(desk.made) == 8
+    assert report.spent == sum(run.tokens for run in desk.made) > 0
+
+
+def test_full_listing_has_a_skill_that_the_selected_one_leaves_out(desk: Desk) -> None:
+    desk.write_cases({"query": "how long is this text of words?"})
+    turns = {**call("load_skill", name="greet"), "system": "Greets people"}, "I know no such skill."
+    report = desk.evaluate(desk.write_script(*turns), budget=60)
+    assert (arm_of(report, "full").loaded, arm_of(report, "selected").loaded) == (1, 0)
+
+
+def test_child_agent_of_a_skill_counts_as_loading_it(desk: Desk) -> None:
+    cases = desk.base / "cases.json"
+    cases.write_text(json.dumps([{"query": "review it", "skill": "review"}]), encoding="utf-8")
+    model = desk.write_script(call("run_skill", name="review"), "Fine.", "Reviewed.")
+    assert arm_of(desk.evaluate(model, cases=cases), "full").right == 1
+
+
+def test_run_that_asks_which_skill_loads_is_short(desk: Desk) -> None:
+    desk.write_cases({"query": "say hello"})
+    loop = {**call("search_skills", query="x"), "repeat": True}
+    report = desk.evaluate(desk.write_script(call("load_skill", name="greet"), loop))
+    # It ends at its turns, and what was loaded until then counts.
+    assert [run.status for run in desk.made] == ["limit", "limit"]
+    assert report.score == 1.0
+
+
+# -- tasks -------------------------------------------------------------------------------------------------------------
+
+TASK = {
+    "query": "Greet Ann in out/letter.txt",
+    "files": {"names/ann.txt": "Ann\n"},
+    "checks": [{"text": "written"}, {"file": "out/letter.txt", "contains": "Good morning, Ann"}],
+}
+KNOWS = (
+    {**call("load_skill", name="greet"), "system": "Greets people"},
+    {**call("Read", path="names/ann.txt"), "when": "Say hello as"},
+    {**call("Write", path="out/letter.txt", content="Good morning, Ann"), "when": "Ann\n"},
+    {"text": "It is written.", "when": "Created"},
+    "I cannot.",
+)
+
+
+def test_task_passes_with_the_skill_and_not_without_it(desk: Desk) -> None:
+    desk.write_cases(TASK)
+    report = desk.evaluate(desk.write_script(*KNOWS), runs=2)
+    with_skill, without = arm_of(report, "with"), arm_of(report, "without")
+    assert (with_skill.right, with_skill.runs, with_skill.loaded) == (2, 2, 2)
+    assert (without.right, without.runs, without.loaded) == (0, 2, 0)
+    assert set(with_skill.verdicts.values()) == {2}
+    assert set(without.verdicts.values()) == {0}
+    # What a model cannot do without the skill is no failure of the skill.
+    assert report.score == 1.0
+    assert list(desk.scene.work.iterdir()) == []
+
+
+def test_file_behind_a_link_or_outside_of_the_folder_holds_no_check(desk: Desk) -> None:
+    desk.write_cases({"query": "q", "checks": [{"file": "made"}]})
+    model = desk.write_script(call("Bash", command="ln -s /etc/passwd made"), "done")
+    report = desk.evaluate(model, tools=("Bash",), person=Answering("once"), sandbox="none")
+    assert arm_of(report, "with").right == 0
+    for path in ("../x", "/etc/passwd", "a/../../b"):
+        desk.write_cases({"query": "q", "checks": [{"file": path}]})
+        with pytest.raises(prowess.SourceError, match="makes no sense") as caught:
+            desk.evaluate(desk.write_script("done"))
+        assert caught.value.code == "bad-evals"
+
+
+def test_files_are_copied_from_the_folder_of_the_skill(desk: Desk) -> None:
+    task = {"query": "Copy it", "files": ["references/forms.md"], "checks": [{"file": "forms.md"}, {"text": "noon"}]}
+    desk.write_cases(task)
+    turns = (call("Read", path="forms.md"), {"text": "before noon", "when": "before noon"})
+    assert arm_of(desk.evaluate(desk.write_script(*turns)), "without").right == 1
+    desk.write_cases({**task, "files": ["references/missing.md"]})
+    with pytest.raises(prowess.SourceError, match=r"missing\.md"):
+        desk.evaluate(desk.write_script(*turns))
+
+
+def test_sentences_are_judged_by_a_second_model(desk: Desk) -> None:
+    desk.write_cases(
+        {"prompt": "say hello", "expectations": ["It greets.", "It is short."], "expected_output": "Hello"}
+    )
+    model = desk.write_script("Good morning.")
+    report = desk.evaluate(model)
+    assert "--judge" in report.cases[0].left_out
+    assert [arm.arm for arm in report.cases[0].arms] == ["full", "selected"]
+    judge = desk.write_script('I think: {"verdicts": [true, false, true]}', name="judge.json")
+    report = desk.evaluate(model, judge=judge)
+    assert arm_of(report, "with").verdicts == {"It greets.": 1, "It is short.": 0, "Hello": 1}
+    assert (arm_of(report, "with").right, report.cases[0].left_out) == (0, "")
+
+
+def test_judge_sees_the_answer_and_the_files_between_marks(desk: Desk) -> None:
+    desk.write_cases({"query": "say hello", "files": {"a.txt": "the content"}, "expectations": ["It greets."]})
+    verdict = Text('{"verdicts": [true]}')
+    with provide(play(verdict, verdict)) as provider:
+        judge = ModelChoice("tiny", f"{provider.url}/v1")
+        report = desk.evaluate(desk.write_script("Good morning."), judge=judge)
+    assert arm_of(report, "with").right == 1
+    said = provider.requests[0].said
+    mark = next(row for row in said.splitlines() if row.startswith("----"))
+    material = said.split(f"\n{mark}\n")[1]
+    assert all(word in material for word in ("say hello", "Good morning.", "FILE a.txt:\nthe content"))
+    assert "It greets." not in material
+
+
+def test_judge_without_a_verdict_for_each_sentence_is_a_failed_run(desk: Desk) -> None:
+    desk.write_cases({"query": "say hello", "expectations": ["It greets.", "It is short."]})
+    judge = desk.write_script('{"verdicts": [true]}', name="judge.json")
+    report = desk.evaluate(desk.write_script("Good morning."), judge=judge)
+    assert (report.left, arm_of(report, "with").failed, arm_of(report, "with").runs) == (2, 1, 0)
+    assert "no verdict for each criterion" in str(report.error)
+
+
+# -- who decides -------------------------------------------------------------------------------------------------------
+
+COMMANDED: dict[str, Any] = {"query": "q", "checks": [{"command": 'test -f "$SKILL_DIR/SKILL.md" && test ! -e no'}]}
+
+
+def test_command_of_a_check_runs_only_for_a_skill_that_is_trusted(desk: Desk) -> None:
+    desk.write_cases(COMMANDED)
+    model = desk.write_script("done")
+    for trust in ("ask", "granted", "never"):
+        report = desk.evaluate(model, trust=trust, sandbox="none")
+        assert "not trusted" in report.cases[0].left_out
+        assert len(report.cases[0].arms) == 2
+    prowess.Trust().grant(prowess.scan(desk.scene.skills)["greet"])
+    assert "not trusted" in desk.evaluate(model, trust="never", sandbox="none").cases[0].left_out
+    assert arm_of(desk.evaluate(model, trust="granted", sandbox="none"), "with").right == 1
+    desk.write_cases({"query": "q", "checks": [{"command": "exit 1"}]})  # another digest
+    assert "not trusted" in desk.evaluate(model, trust="granted", sandbox="none").cases[0].left_out
+
+
+def test_command_of_a_file_outside_of_the_skill_is_covered_by_no_grant(desk: Desk) -> None:
+    cases = desk.base / "cases.json"
+    cases.write_text(json.dumps([{**COMMANDED, "skill": "greet"}]), encoding="utf-8")
+    prowess.Trust().grant(prowess.scan(desk.scene.skills)["greet"])
+    report = desk.evaluate(desk.write_script("done"), cases=cases, trust="granted", sandbox="none")
+    assert "only evals in the folder of the skill" in report.cases[0].left_out
+    person = Answering(trust="always")
+    report = desk.evaluate(desk.write_script("done"), cases=cases, person=person, sandbox="none")
+    assert arm_of(report, "with").right == 1
+    assert len(prowess.Trust().grants()) == 1
+
+
+def test_person_is_asked_about_an_equal_command_once(desk: Desk) -> None:
+    desk.write_cases(COMMANDED)
+    person = Answering(trust=True)
+    report = desk.evaluate(desk.write_script("done"), person=person, runs=2, sandbox="none")
+    assert (arm_of(report, "with").right, len(person.requests)) == (2, 1)
+    assert person.requests[0].commands == (COMMANDED["checks"][0]["command"],)
+    assert prowess.Trust().grants() == ()
+    refused = desk.evaluate(desk.write_script("done"), person=Answering(trust=False), sandbox="none")
+    assert "a person said no" in refused.cases[0].left_out
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, False),  # nobody to ask
+        ({"trust": "never"}, False),
+        ({"trust": "granted", "sandbox": "none"}, False),  # only a sandbox needs no question
+        ({"person": Answering("no"), "sandbox": "none"}, False),
+        ({"person": Answering("once"), "sandbox": "none"}, True),
+    ],
+    ids=str,
+)
+def test_bash_runs_only_as_trust_and_sandbox_say(desk: Desk, options: dict[str, Any], expected: bool) -> None:
+    desk.write_cases({"query": "q", "checks": [{"file": "made"}]})
+    model = desk.write_script(call("Bash", command="echo x > made"), "done")
+    report = desk.evaluate(model, tools=("Bash",), **options)
+    assert arm_of(report, "with").right == expected
+
+
+def test_bash_that_is_named_runs_in_the_sandbox_without_a_question(desk: Desk) -> None:
+    require_sandbox()
+    desk.write_cases({"query": "q", "checks": [{"file": "made"}]})
+    model = desk.write_script(call("Bash", command="echo x > made"), "done")
+    assert arm_of(desk.evaluate(model, trust="granted"), "with").right == 0  # it is not among the tools
+    assert arm_of(desk.evaluate(model, trust="granted", tools=("Bash",)), "with").right == 1
+
+
+# -- what is kept ------------------------------------------------------------------------------------------------------
+
+
+def test_finished_runs_are_not_repeated(desk: Desk) -> None:
+    desk.write_cases(TASK)
+    results = desk.base / "results.jsonl"
+    first = desk.evaluate(desk.write_script(*KNOWS), results=results)
+    assert (len(desk.made), results.stat().st_mode & 0o777) == (4, 0o600)
+    again = desk.evaluate(desk.write_script(*KNOWS), results=results)
+    assert (len(desk.made), again.spent, again.left) == (0, 0, 0)
+    assert again.cases == first.cases
+    more = desk.evaluate(desk.write_script(*KNOWS), results=results, runs=2)
+    assert (len(desk.made), more.left) == (4, 0)
+
+
+def test_what_changes_the_outcome_is_run_again(desk: Desk) -> None:
+    desk.write_cases(TASK)
+    results = desk.base / "results.jsonl"
+
+    def arms_made(model: ModelChoice, **options: Any) -> list[str]:  # noqa: ANN401 - those of EvalOptions
+        desk.evaluate(model, results=results, **options)
+        return [run.plan.arm for run in desk.made]
+
+    every = ["full", "selected", "with", "without"]
+    assert arms_made(desk.write_script(*KNOWS)) == every
+    assert arms_made(desk.write_script(*KNOWS, "another model")) == every
+    with (desk.scene.skills / "greet/SKILL.md").open("a") as file:
+        file.write("\nOne more line.\n")
+    assert arms_made(desk.write_script(*KNOWS)) == ["full", "selected", "with"]  # without it, nothing has changed
+    head = desk.scene.skills / "count-words/SKILL.md"
+    head.write_text(head.read_text().replace("Counts words", "Counts many words"))
+    assert arms_made(desk.write_script(*KNOWS)) == every  # the listing is another one
+    assert arms_made(desk.write_script(*KNOWS), tools=("Read",)) == every
+    assert arms_made(desk.write_script(*KNOWS)) == []
+
+
+def test_results_go_on_after_a_line_that_a_crash_has_cut(desk: Desk) -> None:
+    desk.write_cases({"query": "say hello"})
+    results = desk.base / "results.jsonl"
+    model = desk.write_script("no")
+    desk.evaluate(model, results=results)
+    text = results.read_text()
+    results.write_text(text[:-40])
+    desk.evaluate(model, results=results)
+    assert [run.plan.arm for run in desk.made] == ["selected"]
+    desk.evaluate(model, results=results)
+    assert desk.made == []
+
+
+def test_file_of_something_else_is_no_file_of_results(desk: Desk) -> None:
+    other = desk.base / "notes.txt"
+    other.write_text("my notes\n")
+    other.chmod(0o600)
+    with pytest.raises(prowess.SourceError, match="no file of results") as caught:
+        EvalResults.open(str(other))
+    assert (caught.value.code, other.read_text()) == ("bad-results", "my notes\n")
+    kept = desk.base / "results.jsonl"
+    with EvalResults.open(str(kept)), pytest.raises(prowess.SkillError, match="another run writes"):
+        EvalResults.open(str(kept))
+    kept.chmod(0o666)
+    with pytest.raises(prowess.SourceError, match="others may write"):
+        EvalResults.open(str(kept))
+
+
+# -- bounds and faults -------------------------------------------------------------------------------------------------
+
+
+def test_tokens_bound_all_runs_together_and_a_later_evaluation_goes_on(desk: Desk) -> None:
+    desk.write_cases(TASK)
+    results = desk.base / "results.jsonl"
+    model = desk.write_script(*KNOWS)
+    cost = desk.evaluate(model).spent
+    stopped = desk.evaluate(model, results=results, max_tokens=cost // 2)
+    assert (stopped.stopped, stopped.error and stopped.error.code) == ("tokens", "token-limit")
+    done = len(desk.made)
+    assert (0 < done < 4, stopped.left) == (True, 4 - done)
+    finished = desk.evaluate(model, results=results)
+    assert (len(desk.made), finished.left, finished.stopped) == (4 - done, 0, "")
+
+
+def test_first_runs_of_all_cases_come_before_second_ones(desk: Desk) -> None:
+    desk.write_cases({"query": "a"}, {"query": "b"})
+    desk.evaluate(desk.write_script("no"), runs=2)
+    assert [(run.plan.case.query, run.plan.number) for run in desk.made][::2] == [
+        ("a", 1),
+        ("b", 1),
+        ("a", 2),
+        ("b", 2),
+    ]
+
+
+def test_failed_run_does_not_count_and_is_made_again(desk: Desk) -> None:
+    desk.write_cases({"query": "say hello"})
+    results = desk.base / "results.jsonl"
+    loads = (ToolCall("load_skill", {"name": "greet"}), Text("Hello."))
+    with provide(play(Failure(400), *loads, *loads)) as provider:
+        model = ModelChoice("tiny", f"{provider.url}/v1")
+        report = desk.evaluate(model, results=results)
+        assert (report.left, report.stopped, report.score) == (1, "", 1.0)
+        assert report.error is not None
+        assert "400" in report.error.message
+        again = desk.evaluate(model, results=results)
+    assert [run.plan.arm for run in desk.made] == ["full"]
+    assert (again.left, again.score, again.error) == (0, 1.0, None)
+
+
+def test_evaluation_stops_where_every_run_fails(desk: Desk) -> None:
+    desk.write_cases(*({"query": str(number)} for number in range(5)))
+    report = desk.evaluate(desk.write_script({"text": "x", "when": "never said"}))
+    assert (len(desk.made), report.stopped, report.left) == (3, "failures", 10)
+    assert report.error is not None
+    assert report.error.code == "script-ended"
+
+
+def test_unknown_skill_is_an_error_before_anything_runs(desk: Desk) -> None:
+    cases = desk.base / "cases.json"
+    cases.write_text(json.dumps([{"query": "q", "skill": "gret"}]), encoding="utf-8")
+    with pytest.raises(prowess.UnknownSkillError, match="greet"):
+        desk.evaluate(desk.write_script("x"), cases=cases)
