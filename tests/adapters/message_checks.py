@@ -474,7 +474,7 @@ def check_unknown_model(api: Api, library: Path) -> None:
 def check_model_that_goes_away(api: Api, library: Path) -> None:
     """A child that has made calls is not run again with another model: they would be made twice."""
     looked_up: list[str] = []
-    look_up = make_tool("look_up", lambda word: looked_up.append(word), "word")
+    look_up = make_tool("look_up", lambda word: looked_up.append(word) or "found", "word")
     moves = (REVIEW, ToolCall("look_up", {"word": "moon"}), Failure(404), Text("Sorry."))
     with api.talk(*moves) as (provider, client):
         assert api.run(api.skills(library), client, "review", tools=[look_up]).text == "Sorry."
