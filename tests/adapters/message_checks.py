@@ -390,7 +390,7 @@ def check_refusal_of_a_call(api: Api, library: Path) -> None:
 def check_decisions_about_later_calls(api: Api, library: Path) -> None:
     """A decision is about a call that waited. A call that the model makes later may have the id of any other."""
     skills = api.skills(library, scripts=PLAIN)
-    later = ToolCall("run_skill_script", {**COUNT.arguments, "args": ["more"]})
+    later = ToolCall("run_skill_script", {"name": "count-words", "script": "scripts/count.py", "args": ["more"]})
     for decision in (True, False):
         with api.talk(COUNT, later) as (_, client):
             first = api.run(skills, client, "count", conversation=f"c {decision}").pending[0].id
@@ -474,7 +474,11 @@ def check_unknown_model(api: Api, library: Path) -> None:
 def check_model_that_goes_away(api: Api, library: Path) -> None:
     """A child that has made calls is not run again with another model: they would be made twice."""
     looked_up: list[str] = []
-    look_up = make_tool("look_up", lambda word: looked_up.append(word), "word")
+
+    def note(word: str) -> None:
+        looked_up.append(word)
+
+    look_up = make_tool("look_up", note, "word")
     moves = (REVIEW, ToolCall("look_up", {"word": "moon"}), Failure(404), Text("Sorry."))
     with api.talk(*moves) as (provider, client):
         assert api.run(api.skills(library), client, "review", tools=[look_up]).text == "Sorry."

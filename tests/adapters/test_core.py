@@ -377,15 +377,15 @@ def test_child_may_use_a_part_of_a_tool(library: Path) -> None:
     assert task.explain_refusal("Bash", "no JSON") != ""
 
 
-def open_task(skills: SkillsAdapter) -> ChildTask:
-    """Return the task of a child agent."""
+def open_task(skills: SkillsAdapter, name: str = "review") -> ChildTask:
+    """Return the task of the child agent that carries out a skill."""
     tasks: list[ChildTask] = []
 
     def run(task: ChildTask) -> str:
         tasks.append(task)
         return ""
 
-    skills.conversations.begin().call("run_skill", REVIEW, run_child=run)
+    skills.conversations.begin().call("run_skill", {**REVIEW, "name": name}, run_child=run)
     return tasks[0]
 
 
@@ -418,15 +418,10 @@ def test_skill_without_a_model_makes_none_and_logs_nothing(library: Path, caplog
 
 
 def test_child_agent_has_a_name_that_every_framework_takes(library: Path) -> None:
-    (library / "review").rename(library / "poem-review")
-    path = library / "poem-review/SKILL.md"
+    path = library / "review/SKILL.md"
     path.write_text(path.read_text().replace("name: review", "name: poem-review"))
-    tasks: list[str] = []
-    conversation = SkillsAdapter(library).conversations.begin()
-    conversation.call(
-        "run_skill", {**REVIEW, "name": "poem-review"}, run_child=lambda task: tasks.append(task.agent_name) or ""
-    )
-    assert tasks == ["skill_poem_review"]
+    (library / "review").rename(library / "poem-review")
+    assert open_task(SkillsAdapter(library), "poem-review").agent_name == "skill_poem_review"
 
 
 def test_what_a_child_raises_is_a_result_without_its_details(skills: SkillsAdapter) -> None:

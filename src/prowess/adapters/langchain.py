@@ -11,38 +11,33 @@ from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 from prowess.adapters.core import NativeTools, SkillsAdapter, aturn, get_media, require_package, turn
-from prowess.errors import SkillError
 
 require_package("langchain", "langchain>=1.4")
 
-from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, AgentState, ExtendedModelResponse
-from langchain.agents.middleware.human_in_the_loop import ApproveDecision, RejectDecision
 from langchain.agents.middleware.types import PrivateStateAttr
 from langchain.chat_models import init_chat_model
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.content import create_file_block, create_image_block, create_text_block
 from langchain_core.tools import StructuredTool, ToolException
 from langgraph.config import get_config
-from langgraph.errors import GraphBubbleUp
-from langgraph.func import task as graph_task
 from langgraph.prebuilt import ToolRuntime
-from langgraph.types import Command, interrupt
-from pydantic import Field, StrictBool
+from langgraph.types import Command
 from typing_extensions import TypedDict
 
+from prowess.adapters.langchain_child import ChildRunner, refuse_call
+from prowess.adapters.langchain_question import Question, get_field, is_alone
+
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable
 
     from langchain.agents.middleware.types import ModelRequest, ModelResponse, ToolCallRequest
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AnyMessage
     from langchain_core.tools import BaseTool
-    from langgraph.graph.state import CompiledStateGraph
     from langgraph.runtime import ExecutionInfo
 
-    from prowess.adapters.core import ChildTask, Conversation, Turn
-    from prowess.runtime.acting.trust_request import TrustRequest
+    from prowess.adapters.core import Conversation, Turn
     from prowess.tools.definitions import ToolDefinition, ToolResult
 
 __all__ = ["STATE_FIELD", "Skills", "SkillsState"]
@@ -50,8 +45,6 @@ __all__ = ["STATE_FIELD", "Skills", "SkillsState"]
 STATE_FIELD = "prowess_skills"
 """The field of an agent's state that holds the conversation, so that checkpoints bring it back."""
 
-_SENT = "__pregel_push"
-"""How the path of a task begins that was made with ``Send``, as ``create_agent`` makes one for each call."""
 _MAX_ASKING = 1_000
 """Tasks of LangGraph in which a call asked a person; the oldest are forgotten."""
 
@@ -76,15 +69,6 @@ class SkillsState(AgentState[Any]):
 
     # Private: what callers send as input must not replace the saved conversation.
     prowess_skills: NotRequired[Annotated[dict[str, Any], PrivateStateAttr, _keep_latest]]  # type: ignore[valid-type]
-
-
-class _Decisions(TypedDict):
-    """The answer to one request in the shape of LangChain's batched review."""
-
-    decisions: Annotated[list[ApproveDecision | RejectDecision], Field(min_length=1, max_length=1)]
-
-
-_ANSWER = StrictBool | ApproveDecision | RejectDecision | _Decisions
 
 
 class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
@@ -157,7 +141,7 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
         """Refuse a call of a host's tool that the active skills do not allow, where ``enforce`` is on."""
         if self.has_tool(request.tool_call["name"]):
             return handler(request)
-        return _refuse_call(request, self._open(request.runtime).explain_refusal) or handler(request)
+        return refuse_call(request, self._open(request.runtime).explain_refusal) or handler(request)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
@@ -166,7 +150,7 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
         if self.has_tool(request.tool_call["name"]):
             return await handler(request)
         conversation = await self._aopen(request.runtime)
-        return _refuse_call(request, conversation.explain_refusal) or await handler(request)
+        return refuse_call(request, conversation.explain_refusal) or await handler(request)
 
     # -- conversations -----------------------------------------------------------------------------------------------
 
@@ -192,7 +176,7 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
 
         def call(runtime: ToolRuntime = None, **arguments: Any) -> Any:
             conversation = of_child or self._open(runtime)
-            child = _Child(self, conversation, runtime)
+            child = ChildRunner(self, conversation, runtime)
             make_call = partial(conversation.call, name, arguments, run_child=child.run, **_describe_call(runtime))
             result = make_call()
             while runtime and result.pending and (question := self._make_question(name, arguments, runtime)):
@@ -205,7 +189,7 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
 
         async def acall(runtime: ToolRuntime = None, **arguments: Any) -> Any:
             conversation = of_child or await self._aopen(runtime)
-            child = _Child(self, conversation, runtime)
+            child = ChildRunner(self, conversation, runtime)
             make_call = partial(conversation.acall, name, arguments, run_child=child.arun, **_describe_call(runtime))
             result = await make_call()
             while runtime and result.pending and (question := self._make_question(name, arguments, runtime)):
@@ -225,18 +209,18 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
             handle_tool_error=True,
         )
 
-    def _make_question(self, name: str, arguments: dict[str, Any], runtime: ToolRuntime) -> _Question | None:
+    def _make_question(self, name: str, arguments: dict[str, Any], runtime: ToolRuntime) -> Question | None:
         """Return the question about a call; ``None`` where the call shares a task of LangGraph with other calls.
 
         LangGraph counts the answers of one task, and does not say which call they are for.
         """
-        if not _is_alone(runtime):
+        if not is_alone(runtime):
             return None
         with self._lock:
             asking = self._asking.setdefault(runtime.execution_info.task_id, runtime.tool_call_id or "")
             while len(self._asking) > _MAX_ASKING:
                 self._asking.popitem(last=False)
-        return _Question(name, arguments, asking) if asking == runtime.tool_call_id else None
+        return Question(name, arguments, asking) if asking == runtime.tool_call_id else None
 
     def _answer(self, name: str, result: ToolResult, conversation: Conversation, runtime: ToolRuntime | None) -> Any:
         """Return what a tool gives to LangChain: a message and the new state, or the content outside of a graph."""
@@ -251,111 +235,6 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
         if not _has_field(runtime.state):
             return message
         return Command(update={"messages": [message], **self._save(conversation, runtime.state)})
-
-
-class _Question:
-    """A question to a person about one call, with LangGraph's ``interrupt``.
-
-    A call that was interrupted runs again from its beginning, and the files may have changed since the person was
-    asked. ``remember`` is a task of LangGraph: its result is kept with the checkpoint, so that the call learns what was
-    shown when the person answered.
-    """
-
-    def __init__(self, name: str, arguments: dict[str, Any], call_id: str) -> None:
-        self._call = {"tool_call_id": call_id, "name": name, "args": arguments}
-        self._is_new = False
-
-        def remember(shown: dict[str, Any]) -> dict[str, Any]:
-            self._is_new = True
-            return shown
-
-        self.remember = graph_task(remember, name="prowess_question")
-
-    def describe(self, request: TrustRequest) -> dict[str, Any]:
-        """Return what the person is shown, in the shape of LangChain's review of one call."""
-        return {"type": "tool_approval", **self._call, "description": str(request), "request": request.to_dict()}
-
-    def ask(self, shown: dict[str, Any], conversation: Conversation) -> bool | None:
-        """Return the person's decision about what was shown; ``None``: there is none, the answer was for another call.
-
-        Raises LangGraph's interrupt while there is no answer.
-        """
-        answer = interrupt(shown, response_schema=_ANSWER)
-        if self._is_new or shown["tool_call_id"] != self._call["tool_call_id"]:
-            return None
-        conversation.asked[shown["tool_call_id"]] = shown["request"]
-        if isinstance(answer, bool):
-            return answer
-        return bool((answer.get("decisions") or [answer])[0]["type"] == "approve")
-
-
-class _Child:
-    """Runs the skills of one call as child agents; an interrupt inside of a child becomes the call's own."""
-
-    def __init__(self, skills: Skills, conversation: Conversation, runtime: ToolRuntime | None) -> None:
-        self._skills = skills
-        self._conversation = conversation
-        self._host_tools = runtime.tools if runtime else []
-        self._interrupt: GraphBubbleUp | None = None
-
-    def run(self, task: ChildTask) -> str:
-        """Return the last text of the child."""
-        try:
-            return _get_text(self._make_agent(task).invoke({"messages": [HumanMessage(task.message)]}))
-        except GraphBubbleUp as error:  # the engine would take it for a failure of the child
-            self._interrupt = error
-            return ""
-
-    async def arun(self, task: ChildTask) -> str:
-        """Do what ``run`` does, in asynchronous code."""
-        try:
-            return _get_text(await self._make_agent(task).ainvoke({"messages": [HumanMessage(task.message)]}))
-        except GraphBubbleUp as error:
-            self._interrupt = error
-            return ""
-
-    def check(self, result: ToolResult) -> ToolResult:
-        """Return the result of the call, or raise the interrupt of its child."""
-        if self._interrupt is not None:
-            raise self._interrupt
-        return result
-
-    def _make_agent(self, task: ChildTask) -> CompiledStateGraph[Any, Any, Any, Any]:
-        skills = self._skills
-        model = task.make_model(skills.make_model) or skills.models.get(self._conversation, skills.model)
-        if not model:
-            raise SkillError("no chat model is known for it: the host has to set the attribute 'model' of its Skills")
-        skills.models[task.conversation] = model
-        host_tools = [tool for tool in self._host_tools if not skills.has_tool(tool.name) and task.may_use(tool.name)]
-        own_tools = [skills.make_tool(each, task.conversation) for each in task.definitions]
-        bounds = _ChildBounds(task, own_tools)
-        return create_agent(model, [*host_tools, *own_tools], system_prompt=task.system, middleware=[bounds])
-
-
-class _ChildBounds(AgentMiddleware):
-    """Refuses each call of a host's tool that the skill of a child agent does not allow."""
-
-    def __init__(self, task: ChildTask, own_tools: list[BaseTool]) -> None:
-        super().__init__()
-        self._task = task
-        self._own_names = {tool.name for tool in own_tools}
-
-    def wrap_tool_call(
-        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
-    ) -> ToolMessage | Command[Any]:
-        """Answer a call that is not allowed with the reason; run any other."""
-        return self._refuse(request) or handler(request)
-
-    async def awrap_tool_call(
-        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
-    ) -> ToolMessage | Command[Any]:
-        """Do what ``wrap_tool_call`` does, in asynchronous code."""
-        return self._refuse(request) or await handler(request)
-
-    def _refuse(self, request: ToolCallRequest) -> ToolMessage | None:
-        if request.tool_call["name"] in self._own_names:
-            return None
-        return _refuse_call(request, self._task.explain_refusal)
 
 
 def _find_conversation(place: ModelRequest[Any] | ToolRuntime | None) -> tuple[str | None, str, str]:
@@ -398,21 +277,8 @@ def _describe_call(runtime: ToolRuntime | None) -> dict[str, Any]:
     return {"call_id": runtime.tool_call_id or "" if runtime else "", "may_ask": False}
 
 
-def _is_alone(runtime: ToolRuntime) -> bool:
-    """Return whether a call is the only one of its task: it was sent on its own, or its message has no other."""
-    if runtime.config.get("metadata", {}).get("langgraph_path", ("",))[0] == _SENT:
-        return True
-    state = runtime.state
-    messages = state if isinstance(state, list) else _get_field(state, "messages")
-    return bool(messages) and len(getattr(messages[-1], "tool_calls", ())) == 1
-
-
-def _get_field(state: Any, name: str) -> Any:
-    return state.get(name) if isinstance(state, dict) else getattr(state, name, None)
-
-
 def _get_saved(state: Any) -> _Saved | None:
-    return _get_field(state, STATE_FIELD) or None
+    return get_field(state, STATE_FIELD) or None
 
 
 def _has_field(state: Any) -> bool:
@@ -424,10 +290,6 @@ def _find_query(messages: list[AnyMessage]) -> str:
     return next((message.text for message in reversed(messages) if isinstance(message, HumanMessage)), "")
 
 
-def _get_text(state: dict[str, Any]) -> str:
-    return str(state["messages"][-1].text)
-
-
 def _append_text(message: SystemMessage | None, text: str) -> SystemMessage | None:
     """Return the system message with ``text`` at its end; what stands in it keeps its form."""
     if not text:
@@ -437,15 +299,6 @@ def _append_text(message: SystemMessage | None, text: str) -> SystemMessage | No
     content = message.content
     both = f"{content}\n\n{text}" if isinstance(content, str) else [*content, {"type": "text", "text": text}]
     return message.model_copy(update={"content": both})
-
-
-def _refuse_call(request: ToolCallRequest, explain: Callable[[str, Mapping[str, Any]], str]) -> ToolMessage | None:
-    """Return the answer to a call that ``explain`` gives a reason against; ``None`` when there is none."""
-    call = request.tool_call
-    reason = explain(call["name"], call["args"])
-    if not reason:
-        return None
-    return ToolMessage(reason, name=call["name"], tool_call_id=call["id"], status="error")
 
 
 def _make_content(result: ToolResult) -> str | list[Any]:

@@ -159,7 +159,7 @@ async def _run_child(skills: Skills, parent: Agent, task: ChildTask) -> str:
     host_tools = [tool for tool in parent.tool_registry.registry.values() if not isinstance(tool, SkillTool)]
     allowed = [tool for tool in host_tools if task.may_use(tool.tool_name)]
     if task.model:
-        task.report_missing_model("Strands makes no model from a name")
+        task.report_missing_model("Strands takes a name for a model of Amazon Bedrock")
     child = Agent(
         model=parent.model,
         tools=[*allowed, *(SkillTool(skills, definition, task.conversation) for definition in task.definitions)],
