@@ -179,7 +179,7 @@ def _render_shape(shape: dict[str, Any]) -> str:
 def _render_rows(shape: dict[str, Any], prefix: str) -> Iterator[str]:
     for name, inner in shape.get("properties", {}).items():
         if name != "version":
-            about = str(inner.get("description", "")) + _format_values(inner)
+            about = ": ".join(filter(None, (inner.get("description"), _format_values(inner))))
             yield f"| `{prefix}{name}` | {_format_type(inner)} | {about} |\n"
             nested = inner.get("items", inner)
             yield from _render_rows(nested, f"{prefix}{name}{'[]' if 'items' in inner else ''}.")

@@ -1,4 +1,7 @@
-"""An agent of Microsoft's Agent Framework with skills: ``python examples/frameworks/agent_framework.py``."""
+"""An agent of Microsoft's Agent Framework with skills.
+
+Run it in the root of the repository: ``python -m examples.frameworks.agent_framework``.
+"""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""An agent with skills over Anthropic's own client: ``ANTHROPIC_API_KEY=… python examples/frameworks/anthropic.py``."""
+"""An agent with skills over Anthropic's own client.
+
+Run it in the root of the repository: ``python -m examples.frameworks.anthropic``. Set ANTHROPIC_API_KEY.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,7 @@
-"""A FastMCP server of your own, with skills beside its own tools."""
+"""A FastMCP server of your own, with skills beside its own tools.
+
+Run it in the root of the repository: ``python -m examples.frameworks.fastmcp``.
+"""
 
 from fastmcp import FastMCP
 

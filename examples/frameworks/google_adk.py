@@ -1,4 +1,7 @@
-"""An agent of Google's Agent Development Kit with skills: ``python examples/frameworks/google_adk.py``."""
+"""An agent of Google's Agent Development Kit with skills.
+
+Run it in the root of the repository: ``python -m examples.frameworks.google_adk``.
+"""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""An agent of LangChain with skills: ``python examples/frameworks/langchain.py``."""
+"""An agent of LangChain with skills.
+
+Run it in the root of the repository: ``python -m examples.frameworks.langchain``.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,7 @@
-"""An MCP server of your own, with skills beside its own tools."""
+"""An MCP server of your own, with skills beside its own tools.
+
+Run it in the root of the repository: ``python -m examples.frameworks.mcp``.
+"""
 
 from typing import Any
 

@@ -1,4 +1,7 @@
-"""An agent with skills over OpenAI's own client: ``OPENAI_API_KEY=… python examples/frameworks/openai.py``."""
+"""An agent with skills over OpenAI's own client.
+
+Run it in the root of the repository: ``python -m examples.frameworks.openai``. Set OPENAI_API_KEY.
+"""
 
 from pathlib import Path
 

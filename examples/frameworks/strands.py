@@ -1,4 +1,7 @@
-"""An agent of Strands with skills; a person decides on the terminal what may run."""
+"""An agent of Strands with skills; a person decides on the terminal what may run.
+
+Run it in the root of the repository: ``python -m examples.frameworks.strands``.
+"""
 
 from collections.abc import Callable
 

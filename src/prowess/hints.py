@@ -138,7 +138,7 @@ HINTS: dict[str, str] = {
     "bad-token": "put 16 or more random printable ASCII characters into PROWESS_MCP_TOKEN, or into a readable file",
     "token-needed": "put a long random token into PROWESS_MCP_TOKEN or a file, or bind to 127.0.0.1",
     "cannot-listen": "choose another port, or end what uses it",
-    "bad-save": "pass what conversation.save() returned, or begin a new conversation",
+    "bad-save": "pass the text that an adapter saved (such as result.saved) as it is, or begin a new conversation",
     "missing-package": "",  # the message itself has the command that installs it
     "no-model": "pass --model provider:name, or set PROWESS_MODEL; --model scripted:FILE plays a script without a key",
     "bad-model": "write provider:name, such as openai:gpt-5.2 or anthropic:claude-sonnet-5-5, or pass --base-url too",
@@ -149,7 +149,7 @@ HINTS: dict[str, str] = {
     "bad-script": "see docs/how-to/agent.md for what a script of a model may hold",
     "script-ended": "add a turn to the script, or one with 'repeat: true'",
     "bad-results": "name a file that --results wrote, and that belongs to you alone, or a new one",
-    "bad-transcript": "name a file that --transcript wrote, and that belongs to you alone",
+    "bad-transcript": "--transcript takes a new file, --resume one that --transcript wrote and that only you can read",
     "outside-folder": "name a file in the working folder, relative to it; links are not followed",
     "tool-refused": "do without it, or ask the person what to do instead",
     "missing-extra": "the extra goes into the Python environment that runs Prowess",

@@ -731,6 +731,7 @@ def check_mistakes(api: Api, library: Path) -> None:
             ({"tools": [make_tool("load_skill", print)]}, "two tools are named 'load_skill'"),
             ({"tools": [print]}, "HostTool"),
             ({"saved": "x"}, "saved"),
+            ({"decisions": {"call_1": "always"}}, "a decision is True or False"),
         ):
             with pytest.raises(SourceError, match=said):
                 skills.run(client, **{**api.arguments("hello"), **wrong})

@@ -254,6 +254,13 @@ def test_system_message_of_the_caller_stays_the_only_one(library: Path, role: st
         assert "Greets people" in request.system
 
 
+def test_call_whose_id_was_used_in_an_earlier_response_waits_for_its_own_result() -> None:
+    call = {"type": "function_call", "call_id": "call_0", "name": "load_skill", "arguments": "{}"}
+    result = {"type": "function_call_output", "call_id": "call_0", "output": "done"}
+    waiting = ResponsesFormat().find_open_calls
+    assert [len(waiting(items)) for items in ([call], [call, result], [call, result, call])] == [1, 0, 1]
+
+
 def test_usage_of_streams_can_be_left_out_for_servers_that_do_not_know_it(library: Path) -> None:
     with CHAT.talk(Text("Done.")) as (provider, client):
         list(Skills(library).stream(client, **CHAT.arguments("hello")))

@@ -35,6 +35,7 @@ def _without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         ("nobody:nothing", "bad-model", "nobody:nothing"),
         ("just-a-name", "bad-model", "just-a-name"),
         ("scripted:missing.yaml", "bad-script", "no file"),
+        ("scripted:", "bad-script", "no file is named"),
     ],
 )
 def test_name_that_cannot_be_used_says_exactly_what_to_set(name: str, code: str, words: str) -> None:

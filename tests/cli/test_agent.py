@@ -90,6 +90,8 @@ def test_skills_come_from_the_roots_that_are_named(command: Command) -> None:
     ("words", "status", "said"),
     [
         (("run",), 2, "Missing argument 'TASK'"),
+        (("run", "./", *SCRIPTED), 2, "'./' is a folder, and TASK comes first"),
+        (("run", "--resume", "t.jsonl", "./", *SCRIPTED), 2, "use --dir ./"),
         (("run", "x"), 3, "error[no-model]: no model is set"),
         (("run", "x", "--model", "openai:gpt-5.2"), 3, "there is no key for openai: set OPENAI_API_KEY"),
         (
@@ -143,7 +145,7 @@ def test_limit_is_an_error_and_the_transcript_goes_on(command: Command) -> None:
     ran = command("run", "x", *SCRIPTED, "--max-turns", "2", "--transcript", "t.jsonl")
     assert ran.status == 3
     assert "error[turn-limit]: the run has made 2 requests, as many as it may" in ran.err
-    assert "prowess run --resume t.jsonl goes on from here" in ran.err
+    assert "prowess run --resume t.jsonl goes on from here, with the same --model and --dir" in ran.err
     write_script("Now it is done.")
     ran = command("run", "--resume", "t.jsonl", *SCRIPTED)
     assert (ran.status, ran.out) == (0, "Now it is done.\n")

@@ -89,6 +89,8 @@ def test_a_coroutine_is_awaited_on_the_hosts_loop(
 
     loaded, ran = asyncio.run(main())
     assert ("Now: ran" in loaded.content, ran.is_error, has_run(tmp_path)) == (answer, not answer, answer)
+    assert answer or ran.data["reason"] == "refused-by-person"
+    assert answer or "said no" in ran.content
 
 
 @pytest.mark.usefixtures("act")

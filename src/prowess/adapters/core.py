@@ -21,7 +21,7 @@ from prowess.adapters.conversation import (
     parse_save,
     turn,
 )
-from prowess.arguments import check_flag, check_text, raise_bad_argument
+from prowess.arguments import check_flag, check_text, check_texts, raise_bad_argument
 from prowess.discovery.live import Live
 from prowess.discovery.scan import discover, scan
 from prowess.errors import MissingPackageError, SourceError
@@ -73,7 +73,7 @@ def require_package(module: str, requirement: str) -> None:
 def load_skills(source: SkillsFrom | None) -> Catalog | Live:
     """Return the catalogue of a path, of sources, or of the standard places; a catalogue is returned as it is.
 
-    Raises ``SourceError`` for anything else, and for a path that does not exist.
+    Raises ``SourceError`` for anything else, also for a catalogue within a list, and for a path that does not exist.
     """
     if source is None:
         return discover()
@@ -91,6 +91,8 @@ def load_skills(source: SkillsFrom | None) -> Catalog | Live:
 def _as_source(source: SkillSource | str | os.PathLike[str]) -> SkillSource:
     from prowess.sources.source import Source  # noqa: PLC0415 - only where several places are given
 
+    if isinstance(source, (Catalog, Live)):  # it has a method load() as sources have, but for one skill
+        raise_bad_argument("a source of the list", "is a path or a source", source, "pass a catalogue alone")
     return Source.directory(source) if isinstance(source, (str, os.PathLike)) else source
 
 
@@ -284,7 +286,7 @@ class SkillsAdapter:
         session: dict[str, Any] = {"tools": bounds, "selector": selector, "filter": filter, "trust": trust}
         session |= {"limits": limits, "on_event": on_event}
         toolset: dict[str, Any] = {
-            "allowed": allowed if allowed is None else tuple(allowed),
+            "allowed": allowed if allowed is None else check_texts(allowed, "allowed"),
             "budget": budget,
             "scripts": scripts,
             "hide_paths": self.hide_paths,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from prowess.adapters.core import SkillsAdapter
 from prowess.adapters.message_loop import AgentRun, get_result
 from prowess.adapters.message_types import HostTool, to_plain
-from prowess.arguments import check_count, check_instance, check_text, raise_bad_argument
+from prowess.arguments import check_count, check_flag, check_instance, check_text, raise_bad_argument
 from prowess.errors import SourceError
 
 if TYPE_CHECKING:
@@ -169,6 +169,8 @@ def _check_arguments(asked: _RunArguments) -> None:
     if isinstance(asked.messages, (str, dict)):
         remedy = 'pass [{"role": "user", "content": …}]'
         raise_bad_argument("messages", "is a list of messages", asked.messages, remedy)
+    for decision in asked.decisions.values():
+        check_flag(decision, "a decision")
     for name in asked.options.keys() & _RESERVED.keys():
         raise SourceError(f"a run sets {name} itself: {_RESERVED[name]}")
 

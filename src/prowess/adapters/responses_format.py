@@ -54,10 +54,14 @@ class ResponsesFormat:
         return ResponsesReader()
 
     def find_open_calls(self, messages: list[Message]) -> tuple[ModelCall, ...]:
-        """Return the calls that have no result yet."""
-        answered = {item["call_id"] for item in messages if item.get("type") == "function_call_output"}
-        calls = (_read_call(item) for item in messages if item.get("type") == "function_call")
-        return tuple(call for call in calls if call.id not in answered)
+        """Return the calls that have no result after them; some servers use an id again in a later response."""
+        waiting: dict[str, ModelCall] = {}
+        for item in messages:
+            if item.get("type") == "function_call":
+                waiting[item["call_id"]] = _read_call(item)
+            elif item.get("type") == "function_call_output":
+                waiting.pop(item["call_id"], None)
+        return tuple(waiting.values())
 
     def add_results(self, messages: list[Message], results: Sequence[tuple[ModelCall, ToolResult]]) -> list[Message]:
         """Return the messages with results, which follow the last call or its results."""

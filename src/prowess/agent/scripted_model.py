@@ -124,6 +124,8 @@ class ScriptedModel(FunctionModel):
 
 def load_scripted_model(path: str) -> ScriptedModel:
     """Return the model that plays the script in a file; raise ``ModelError`` (``bad-script``) where it is none."""
+    if not path:
+        raise ModelError("no file is named after 'scripted:'", code="bad-script")
     folder, name = os.path.split(os.path.abspath(path))
     try:
         with OpenFile(folder, (name,)) as file:

@@ -161,7 +161,7 @@ def run_agent(
         except KeyboardInterrupt:
             screen.end_line()
             if transcript is not None:
-                printer.note(f"prowess run --resume {transcript.path} goes on from here")
+                printer.note(_describe_resume(transcript.path))
             raise
 
 
@@ -211,6 +211,11 @@ def raise_failure(result: TaskResult, transcript: str | None) -> None:
     if result.error is None:
         return
     if transcript is not None and result.status in {"limit", "failed"}:
-        printer.note(f"prowess run --resume {transcript} goes on from here")
+        printer.note(_describe_resume(transcript))
     sys.stdout.flush()
     raise result.error
+
+
+def _describe_resume(transcript: str) -> str:
+    """Return how to go on; a transcript holds neither the model nor the places of the skills."""
+    return f"prowess run --resume {transcript} goes on from here, with the same --model and --dir if you named them"

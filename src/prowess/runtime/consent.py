@@ -100,13 +100,15 @@ class Consent:
         if decision is True:
             return "once"
         if decision is False:
-            message = f"a person was asked whether this of {request.skill.name!r} may run, and said no"
-            raise NotTrustedError(message, request.skill.location, "refused-by-person")
+            raise _refused_by_person(request)
         try:
             permission = self.trust.require(request)
         except NotTrustedError as error:
-            self._report_refusal(request, error, asked=judgement == "ask")
-            raise
+            # A grant would help only where nobody was asked: a person who said no is not to be asked for one.
+            is_no = judgement == "ask" and error.code == "not-trusted"
+            refusal = _refused_by_person(request) if is_no else error
+            self._report_refusal(request, refusal)
+            raise refusal from None
         except Exception as error:
             if not isinstance(error, SkillError):  # a SkillError is not the host's: the grants cannot be read
                 self._events.report_host_error("ask", error, request.skill.name)
@@ -119,11 +121,11 @@ class Consent:
             self._events.emit("approved", request.skill.name, **_request_detail(request), by="grant", scope="always")
         return permission
 
-    def _report_refusal(self, request: TrustRequest, error: NotTrustedError, *, asked: bool) -> None:
+    def _report_refusal(self, request: TrustRequest, error: NotTrustedError) -> None:
         if error.code == "needs-approval":
             self._pending_ids.add(request.id)
             self._events.emit("pending", request.skill.name, **_request_detail(request))
-        elif asked and error.code == "not-trusted":
+        elif error.code == "refused-by-person":
             decided = {"by": "ask", "scope": "once", "code": error.code}
             self._events.emit("refused", request.skill.name, **_request_detail(request), **decided)
 
@@ -148,3 +150,9 @@ def _request_detail(request: TrustRequest) -> dict[str, object]:
     """Return the details of a request for an event."""
     runs = {"script": request.script, "arguments": request.arguments} if request.script else {}
     return {"id": request.id, "digest": request.digest, "commands": request.commands, **runs}
+
+
+def _refused_by_person(request: TrustRequest) -> NotTrustedError:
+    """Return the error for what a person was asked about and did not allow."""
+    message = f"a person was asked whether {request.skill.name!r} may run this, and said no"
+    return NotTrustedError(message, request.skill.location, "refused-by-person")

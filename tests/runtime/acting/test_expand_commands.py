@@ -317,7 +317,7 @@ def test_without_trust_the_text_stays_and_the_host_is_told(  # noqa: PLR0917 - f
     path = put("report", body=body)
     activation = begin(trust=options[kind]).activate("report")
     assert (activation.instructions, activation.outputs) == (body, ())
-    code = "no-trust" if kind in {"nothing", "never"} else "commands-not-run"
+    code = {"not granted": "commands-not-run", "refused": "refused-by-person"}.get(kind, "no-trust")
     assert [(i.code, i.field, i.path, i.severity) for i in activation.issues] == [(code, "body", str(path), "warning")]
     assert "3 commands in these instructions did not run: " in activation.issues[0].message
     assert list(work.iterdir()) == []

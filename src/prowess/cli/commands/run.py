@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from prowess.cli.agent_options import AgentFlags, agent_options, load_model, raise_failure, run_agent
@@ -49,6 +51,8 @@ def command(
     """
     if not task and resume is None:
         raise click.UsageError("Missing argument 'TASK'.")
+    if task and not roots and task.endswith("/") and os.path.isdir(task):  # the model would get the folder's name
+        raise click.UsageError(f"{task!r} is a folder, and TASK comes first; to name folders alone, use --dir {task}")
     folders = (*where["folders"], *roots)
     settings = load_cli_settings(**{**where, "folders": folders}, **flags.settings)
     model = load_model(settings)

@@ -75,7 +75,8 @@ class Trust:
         if self.policy not in _POLICIES:
             raise NotTrustedError(f"unknown policy {self.policy!r}; one of {', '.join(_POLICIES)}", code="bad-argument")
         if self.policy == "ask" and ask is None:
-            raise NotTrustedError("the policy 'ask' needs somebody to ask: Trust(ask=callback)", code="bad-argument")
+            message = "the policy 'ask' needs somebody to ask: Trust(ask=callback), or 'defer' to decide after the call"
+            raise NotTrustedError(message, code="bad-argument")
 
     def __repr__(self) -> str:
         """Return the policy and the file of the grants."""
