@@ -403,7 +403,11 @@ def test_model_that_a_framework_cannot_make_is_logged(skills: SkillsAdapter, cap
     task = open_task(skills)
     assert task.make_model({"small": "the small one"}.get) == "the small one"
     assert caplog.text == ""
-    for make, reason in (({}.get, "nothing here has this name"), (int, "invalid literal")):
+    cases: list[tuple[Callable[[str], int | None], str]] = [
+        (lambda _: None, "nothing here has this name"),
+        (int, "invalid literal"),
+    ]
+    for make, reason in cases:
         caplog.clear()
         assert task.make_model(make) is None
         assert "The skill 'review' names the model 'small'" in caplog.text
