@@ -392,14 +392,16 @@ def check_decisions_about_later_calls(api: Api, library: Path) -> None:
     skills = api.skills(library, scripts=PLAIN)
     later = ToolCall("run_skill_script", {"name": "count-words", "script": "scripts/count.py", "args": ["more"]})
     for decision in (True, False):
-        with api.talk(COUNT, later) as (_, client):
-            first = api.run(skills, client, "count", conversation=f"c {decision}").pending[0].id
-        with api.talk(COUNT, later) as (_, client):
-            asked = api.run(skills, client, "count", conversation=f"d {decision}")
-            second = first.replace("1", "2", 1)
-            decisions = {first: True, second: decision}
-            result = api.run(skills, client, asked.messages, conversation=f"d {decision}", decisions=decisions)
-        assert [(call.id, call.request.arguments) for call in result.pending] == [(second, ("more",))]
+        seen: list[str] = []
+        for key in ("c", "d"):  # the first round learns the id of the second question, the other knows it too early
+            with api.talk(COUNT, later) as (_, client):
+                asked = api.run(skills, client, "count", conversation=f"{key} {decision}")
+                decisions = {asked.pending[0].id: True, **dict.fromkeys(seen, decision)}
+                kept = asked.messages
+                result = api.run(skills, client, kept, conversation=f"{key} {decision}", decisions=decisions)
+            assert [call.request.arguments for call in result.pending] == [("more",)]
+            seen.append(result.pending[0].id)
+        assert seen[0] == seen[1]
 
 
 def check_changed_files(api: Api, library: Path) -> None:
@@ -411,7 +413,11 @@ def check_changed_files(api: Api, library: Path) -> None:
         again = api.run(skills, client, asked.messages, conversation="c", decisions=decisions)
         assert again.pending[0].request.digest != asked.pending[0].request.digest
         assert len(provider.requests) == 1
-        assert api.run(skills, client, again.messages, conversation="c", decisions=decisions).text == "Counted."
+        # The same answer once more, as of a client that repeats its request, is no answer to the new question.
+        third = api.run(skills, client, again.messages, conversation="c", decisions=decisions)
+        assert (third.stop, third.pending[0].id) == ("pending", again.pending[0].id)
+        decisions = {third.pending[0].id: True}
+        assert api.run(skills, client, third.messages, conversation="c", decisions=decisions).text == "Counted."
     assert "other" in provider.requests[1].results[0]
 
 

@@ -57,6 +57,11 @@ class _Calls(NamedTuple):
     calls: tuple[ModelCall, ...]
 
 
+def _name_question(call_id: str, request_id: str) -> str:
+    """Return the id of a question to a person: about this call, and what it would run."""
+    return f"{call_id}:{request_id}"
+
+
 @dataclass
 class AgentRun:
     """One run of the agent: its messages so far, and what it may use."""
@@ -130,7 +135,8 @@ class AgentRun:
             if result.pending is None or self.task is not None:
                 done.append((call, result))
             else:
-                waiting.append(PendingCall(call.id, call.name, call.arguments, result.pending))
+                question = _name_question(call.id, result.pending.id)
+                waiting.append(PendingCall(question, call.name, call.arguments, result.pending))
         if done:
             self.messages = self.form.add_results(self.messages, done)
         return tuple(waiting)
@@ -148,7 +154,10 @@ class AgentRun:
 
     def _describe_call(self, call: ModelCall) -> dict[str, Any]:
         """Return what the conversation has to know of a call of a skill tool; nobody is asked in a child."""
-        return {"call_id": call.id, "decision": self.decisions.get(call.id), "may_ask": self.task is None}
+        shown = self.conversation.asked.get(call.id)
+        # A decision is about what was shown: one that is passed twice must not count for files that changed meanwhile.
+        decision = None if shown is None else self.decisions.get(_name_question(call.id, shown["id"]))
+        return {"call_id": call.id, "decision": decision, "may_ask": self.task is None}
 
     # -- plain code --------------------------------------------------------------------------------------------------
 

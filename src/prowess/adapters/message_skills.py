@@ -93,7 +93,7 @@ class MessageSkills(SkillsAdapter, ABC):
         ``messages``: in the shape of the provider; they are not changed. ``max_turns``: the most requests to the model;
         each child agent has as many. ``conversation``: the key of the conversation; ``None``: the run is a conversation
         of its own. ``saved``: what ``RunResult.saved`` was. ``system``: the text before the skills. ``tools``: the
-        host's own. ``decisions``: what a person decided, by the id of the call. All other arguments go to the client.
+        host's own. ``decisions``: what a person decided, by ``PendingCall.id``. All other arguments go to the client.
         The client's errors are raised as they are, and ``SourceError`` for mistakes in the arguments.
         """
         asked = _RunArguments(model, messages, max_turns, conversation, saved, system, tools, decisions or {}, options)

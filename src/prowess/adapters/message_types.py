@@ -93,6 +93,7 @@ class PendingCall:
     """A call that waits for a person; ``request`` says what it would run, and nothing of it has run."""
 
     id: str
+    """The id of the question, for ``decisions``: another one when the call would run something else."""
     name: str
     arguments: Mapping[str, Any] | str
     request: TrustRequest
