@@ -634,3 +634,8 @@ def test_missing_package_is_told_with_the_command_that_installs_it() -> None:
 
 def test_every_name_of_the_core_is_there() -> None:
     assert all(hasattr(core, name) for name in core.__all__)
+
+
+def test_an_empty_key_is_refused_since_strangers_would_share_a_session(skills: SkillsAdapter) -> None:
+    with pytest.raises(prowess.SourceError, match="the key of a conversation is empty"):
+        skills.session("")

@@ -150,11 +150,13 @@ class Conversations:
         ``saved``: what the framework's checkpoint holds of it. It wins when it is another state than the last save, as
         after a restart or when the framework went back to an earlier checkpoint. ``step``: the framework's id of the
         step that is under way, where several calls of one step begin with the same checkpoint; what the conversation
-        did in this step is not undone. Raises ``SourceError`` for text that is no save.
+        did in this step is not undone. Raises ``SourceError`` for an empty key, and for text that is no save.
         """
         if key is None:
             return self.restore("", saved) if saved else self.begin()
         check_text(key, "key")
+        if not key:  # the key of an unknown user, perhaps: all of them would share one session
+            raise SourceError("the key of a conversation is empty: pass a key, or None for a conversation of its own")
         with self._lock:
             held = self._find(key, saved, step)
             if held is not None:
@@ -308,7 +310,7 @@ class SkillsAdapter:
         catalog = self.conversations.catalog
         return catalog.catalog if isinstance(catalog, Live) else catalog
 
-    def session(self, key: str = "") -> Session:
+    def session(self, key: str) -> Session:
         """Return the session of the conversation with that key, which begins when it is not known."""
         return self.conversations.open(key).session
 
