@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import stat
@@ -14,6 +15,7 @@ import prowess
 from prowess.agent.models import make_model
 from prowess.agent.task_run import TaskOptions, run_task
 from prowess.agent.transcript import Transcript, read_transcript
+from prowess.files import syscalls
 from tests.agent.runs import Answering, Scene, call, script
 from tests.fake_models import Slow, Text, ToolCall, play, provide
 
@@ -177,3 +179,22 @@ def test_two_runs_do_not_write_to_one_transcript(scene: Scene, path: str) -> Non
         scene.run(script("Hello."), transcript=transcript)
         with pytest.raises(prowess.BusyError):
             Transcript.resume(path)
+
+
+@pytest.mark.parametrize("kind", ["turn", "skill", "message"])
+def test_transcript_that_cannot_be_written_is_named_and_ends_the_run(
+    scene: Scene, path: str, kind: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    lines: list[bytes] = []
+
+    def fail(_fd: int, data: bytes, _path: str = "") -> None:
+        lines.append(data)
+        if f'"event": "{kind}"'.encode() in b"".join(lines):  # the disk is full from here on
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with Transcript.create(path) as transcript, monkeypatch.context() as full_disk:
+        full_disk.setattr(syscalls, "write_all", fail)
+        with pytest.raises(prowess.SourceError, match="cannot write the transcript: No space left") as caught:
+            scene.run(script(call("load_skill", name="greet"), "Hello."), transcript=transcript)
+    assert (caught.value.code, caught.value.path) == ("unwritable", path)
+    assert not caplog.records  # the loop logs what a callback raises

@@ -145,6 +145,7 @@ class _TaskRun:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._on_event: OnAgentEvent | None = None
         self._transcript: Transcript | None = None
+        self._failure: Exception | None = None
         # The folder of the scripts is the working folder: what a script is for lies there.
         self._scripts = Scripts(options.sandbox, options.folder, limits=options.limits)
         self._skills = Skills(
@@ -279,7 +280,14 @@ class _TaskRun:
         """Tell an event of the engine, which comes from a thread of its own."""
         if self._loop is None or event.kind in {"listed", "cut"}:
             return
-        self._loop.call_soon_threadsafe(self._tell_skill, event)
+        self._loop.call_soon_threadsafe(self._tell_skill_later, event)
+
+    def _tell_skill_later(self, event: Event) -> None:
+        """Tell an event of the engine as a callback of the loop, which would only log an error."""
+        try:
+            self._tell_skill(event)
+        except Exception as error:  # noqa: BLE001 - the next event of the run raises it: a full disk, a closed pipe
+            self._failure = error
 
     def _tell_skill(self, event: Event) -> None:
         record = self._record
@@ -309,6 +317,8 @@ class _TaskRun:
         self._tell("call", {"id": call_id, "tool": tool, "arguments": arguments, "skill": skill})
 
     def _tell(self, kind: AgentEventKind, detail: dict[str, Any]) -> None:
+        if self._failure is not None:
+            raise self._failure
         event = AgentEvent(kind, detail)
         if self._transcript is not None:
             self._transcript.write_event(event)
@@ -357,13 +367,14 @@ class _TaskRun:
 
     def _explain_limit(self, agent_run: AgentRun[Any, str] | None, error: UsageLimitExceeded) -> ModelError:
         usage = agent_run.usage if agent_run is not None else None
+        # Tokens first: they are counted after each answer, so that no run with too many of them reaches its last turn.
+        if usage is not None and usage.total_tokens > self._options.max_tokens:
+            bounds = f"the run has used {usage.total_tokens:,} tokens; it may use {self._options.max_tokens:,}"
+            return ModelError(bounds, code="token-limit")
         if usage is not None and usage.requests >= self._options.max_turns:
             return ModelError(
                 f"the run has made {format_count(usage.requests, 'request')}, as many as it may", code="turn-limit"
             )
-        if usage is not None and usage.total_tokens > self._options.max_tokens:
-            bounds = f"the run has used {usage.total_tokens:,} tokens; it may use {self._options.max_tokens:,}"
-            return ModelError(bounds, code="token-limit")
         return ModelError(str(error), code="token-limit")
 
 

@@ -67,7 +67,7 @@ class Transcript:
             message = "this file exists: --resume goes on in a transcript, and --transcript begins a new file"
             raise SourceError(message, path, "bad-transcript") from None
         except OSError as error:
-            raise SourceError(f"cannot write the transcript: {error.strerror}", path, "unwritable") from None
+            raise _unwritable_error(path, error) from None
 
     @classmethod
     def resume(cls, path: str) -> tuple[Self, EarlierRun]:
@@ -87,6 +87,9 @@ class Transcript:
             earlier = read_transcript(path)
             # A crash may have cut the last line: what follows begins on a line of its own.
             syscalls.write_all(descriptor, b"\n", path)
+        except OSError as error:
+            os.close(descriptor)
+            raise _unwritable_error(path, error) from None
         except BaseException:
             os.close(descriptor)
             raise
@@ -116,7 +119,14 @@ class Transcript:
     def _write_line(self, data: dict[str, Any]) -> None:
         # One call for one line: a reader never sees half of two lines, whatever ends this process.
         line = json.dumps({"version": VERSION, **data}, ensure_ascii=True)
-        syscalls.write_all(self._descriptor, line.encode() + b"\n", self.path)
+        try:
+            syscalls.write_all(self._descriptor, line.encode() + b"\n", self.path)
+        except OSError as error:
+            raise _unwritable_error(self.path, error) from None
+
+
+def _unwritable_error(path: str, error: OSError) -> SourceError:
+    return SourceError(f"cannot write the transcript: {error.strerror}", path, "unwritable")
 
 
 def read_transcript(path: str) -> EarlierRun:

@@ -42,7 +42,9 @@ class TerminalPerson:
             blocks.append(_indent_rows(rows[:most]))
         if len(rows) > most:
             blocks.append(line((f"and {format_count(len(rows) - most, 'line')} more", "dim"), indent=2))
-        what = "this command" if request.tool == "Bash" else "this file" if request.is_hidden else f"every {request.tool}"
+        what = (
+            "this command" if request.tool == "Bash" else "this file" if request.is_hidden else f"every {request.tool}"
+        )
         question = f"Allow it? once, always ({what} in this run), or no"
         answer = await self._ask(blocks, question)
         return "once" if answer == "once" else "always" if answer == "always" else "no"
