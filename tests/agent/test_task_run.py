@@ -129,6 +129,23 @@ def test_fork_is_a_child_agent_whose_answer_alone_comes_back(scene: Scene) -> No
     assert result.tokens.sent > sum(turn.sent for turn in result.turns)  # those of the child count
 
 
+def test_skill_cannot_send_the_task_to_another_provider(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "---\nname: kid\ndescription: Helps.\ncontext: fork\nmodel: openai:gpt-5.2\n---\nHelp.\n"
+    (scene.skills / "kid").mkdir()
+    (scene.skills / "kid/SKILL.md").write_text(text)
+    fork = ToolCall("run_skill", {"name": "kid"})
+    with provide(play(Text("Sent elsewhere."))) as other, provide(play(fork, Text("Here."), Text("Done."))) as own:
+        monkeypatch.setenv("OPENAI_API_KEY", "k")
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{other.url}/v1")
+        assert scene.run(loopback(own)).text == "Done."
+        assert (len(own.requests), len(other.requests)) == (3, 0)
+    # Another model of the provider that the person has chosen is the skill's to name.
+    with provide(play(fork, Text("Here."), Text("Done."))) as own:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{own.url}/v1")
+        assert scene.run(make_model("openai:gpt-5")).text == "Done."
+        assert [request.body["model"] for request in own.requests] == ["gpt-5", "gpt-5.2", "gpt-5"]
+
+
 def test_child_agent_uses_the_tools_that_its_skill_approves_without_a_question(scene: Scene) -> None:
     place = scene.skills / "inspect"
     place.mkdir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64decode
+from contextlib import AsyncExitStack
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import replace
@@ -297,14 +298,18 @@ async def run_child(ctx: RunContext[Any], task: ChildTask) -> str:
     """Run a skill as a child agent of the run in ``ctx``; return its last text."""
     tools = [ParentTools(ctx.tool_manager, task)] if ctx.tool_manager else []
     spans = [part for part in ctx.capabilities.values() if isinstance(part, Instrumentation)]
-    child = Agent(
-        await find_model(ctx, task.model),
-        instructions=task.system,
-        deps_type=type(ctx.deps),
-        toolsets=[*tools, SkillToolset(task.conversation, has_listing=False)],
-        capabilities=[ParentApprovals(ctx), *spans],
-    )
-    result = await child.run(task.message, deps=ctx.deps, usage=ctx.usage, usage_limits=ctx.usage_limits)
+    async with AsyncExitStack() as stack:
+        model = await find_model(ctx, task.model)
+        if isinstance(model, str):  # made for this child alone: its connections are closed at the end
+            model = await stack.enter_async_context(infer_model(model))
+        child = Agent(
+            model,
+            instructions=task.system,
+            deps_type=type(ctx.deps),
+            toolsets=[*tools, SkillToolset(task.conversation, has_listing=False)],
+            capabilities=[ParentApprovals(ctx), *spans],
+        )
+        result = await child.run(task.message, deps=ctx.deps, usage=ctx.usage, usage_limits=ctx.usage_limits)
     return result.output
 
 
@@ -322,7 +327,7 @@ async def find_model(ctx: RunContext[Any], name: str) -> Model | str:
         infer_model(name)
     except (UserError, ValueError, ImportError):  # a name of nobody's, or a provider without its key or package
         return parent
-    return name  # a run that makes its model from a name closes the model's connections
+    return name
 
 
 class ParentTools(AbstractToolset[Any]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UnexpectedModelBehavior
+from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UnexpectedModelBehavior, UsageLimitExceeded
 
 from prowess.errors import ModelError, SkillError
 from prowess.spec.redaction import scrub_text
@@ -29,6 +29,11 @@ def is_client_error(error: BaseException) -> bool:
     # A model may call a tool by half a character, which no client can send back.
     is_unsendable = any(isinstance(each, UnicodeEncodeError) for each in causes)
     return is_unsendable or any(type(each).__module__.split(".")[0] in _CLIENTS for each in causes)
+
+
+def is_limit(error: BaseException) -> bool:
+    """Return whether an error says that a run has reached its turns or its tokens."""
+    return isinstance(error, UsageLimitExceeded)
 
 
 def _read_message(error: Exception) -> str:

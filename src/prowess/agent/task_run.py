@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
 from pydantic_ai import Agent
+from pydantic_ai.capabilities import ResolveModelId
 from pydantic_ai.exceptions import (
     AgentRunError,
     ModelRetry,
@@ -209,11 +210,18 @@ class _TaskRun:
             instructions=_INSTRUCTIONS,
             # Each turn repeats all that was said before: providers that can are asked to keep it.
             model_settings=ModelSettings(cache=True),
-            capabilities=[self._skills],
+            capabilities=[self._skills, ResolveModelId(self._resolve_model)],
             toolsets=[own],
             # A model that calls tools wrongly again and again is ended by the number of turns, like any other loop.
             retries=options.max_turns,
         )
+
+    def _resolve_model(self, _: object, name: str) -> Model | None:
+        """Return the model of this run for a skill that names one of another provider; ``None`` for the same provider.
+
+        The person who starts a run decides who gets what is sent, and not the author of a skill.
+        """
+        return None if name.partition(":")[0] == self._model.system else self._model
 
     async def _drive(self, agent_run: AgentRun[Any, str]) -> None:
         """Take the steps of the run one after the other; tell what happens in each."""
