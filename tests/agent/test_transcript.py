@@ -87,6 +87,19 @@ def test_skill_that_is_active_again_approves_its_tools_again(scene: Scene, path:
     assert scene.told("decision")[-1]["by"] == "skill"
 
 
+def test_run_goes_on_wherever_a_crash_has_cut_its_transcript(scene: Scene, path: str) -> None:
+    two = {"calls": [{"tool": "Write", "arguments": {"path": name, "content": "x"}} for name in ("a.txt", "b.txt")]}
+    with Transcript.create(path) as transcript:
+        scene.run(script(two, call("Read", path="a.txt"), "Done."), person=Answering(), transcript=transcript)
+    lines = Path(path).read_text(encoding="utf-8").splitlines(keepends=True)
+    for count in range(1, len(lines)):
+        Path(path).write_text("".join(lines[:count]) + lines[count][:20], encoding="utf-8")
+        transcript, earlier = Transcript.resume(path)
+        with transcript:
+            result = scene.run(script("I go on."), "", transcript=transcript, earlier=earlier)
+        assert (result.status, result.text, result.calls) == ("done", "I go on.", ()), lines[count - 1]
+
+
 def test_results_of_a_run_that_was_killed_are_not_lost_and_no_call_is_made_twice(scene: Scene, path: str) -> None:
     model = script(call("Write", path="a.txt", content="first"), "Done.")
     with Transcript.create(path) as transcript:
