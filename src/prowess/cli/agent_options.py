@@ -6,6 +6,7 @@ import os
 import sys
 from contextlib import ExitStack
 from importlib.util import find_spec
+from shlex import quote
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 import click
@@ -161,7 +162,7 @@ def run_agent(
         except KeyboardInterrupt:
             screen.end_line()
             if transcript is not None:
-                printer.note(f"prowess run --resume {transcript.path} goes on from here")
+                printer.note(f"prowess run --resume {quote(transcript.path)} goes on from here")
             raise
 
 
@@ -211,6 +212,6 @@ def raise_failure(result: TaskResult, transcript: str | None) -> None:
     if result.error is None:
         return
     if transcript is not None and result.status in {"limit", "failed"}:
-        printer.note(f"prowess run --resume {transcript} goes on from here")
+        printer.note(f"prowess run --resume {quote(transcript)} goes on from here")
     sys.stdout.flush()
     raise result.error

@@ -75,7 +75,9 @@ def _describe(event: AgentEvent) -> Iterator[Block]:
             skills = format_count(detail["skills"], "skill")
             yield line((f"{detail['model']}, {skills}, working in {detail['folder']}", "dim"))
         case "call":
-            yield line(*_describe_caller(detail), (detail["tool"], "name"), f" {_shorten(detail['arguments'])}")
+            yield line(
+                *_describe_caller(detail), (_shorten(detail["tool"]), "name"), f" {_shorten(detail['arguments'])}"
+            )
         case "result" if detail["is_error"]:
             yield line((f"{detail['tool']} ", "dim"), ("failed: ", "bad"), _shorten(detail["content"]), indent=2)
         case "result":
