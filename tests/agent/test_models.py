@@ -68,9 +68,11 @@ def test_base_url_that_is_no_address_is_refused(url: str) -> None:
 
 
 def test_key_of_another_provider_is_never_sent_to_a_base_url(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "secret-of-openai")
+    for variable in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+        monkeypatch.setenv(variable, "secret-of-openai")
     client = make_model("openai:llama3:8b", "http://127.0.0.1:9/v1").client  # type: ignore[attr-defined]
-    assert client.api_key != "secret-of-openai"
+    assert "secret-of-openai" not in (client.api_key, client.organization, client.project)
+    assert "secret-of-openai" not in str(client.default_headers)
     monkeypatch.setenv("PROWESS_API_KEY", "mine")
     assert make_model("x", "http://127.0.0.1:9/v1").client.api_key == "mine"  # type: ignore[attr-defined]
     with provide(play(Text("ok"))) as provider:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
+from prowess.agent.models import make_model
 from prowess.agent.work_folder import WorkFolder
 from tests.adapters.skill_library import PIXEL
 from tests.agent.runs import Answering, Scene, call, script
@@ -16,6 +17,8 @@ from tests.sandbox_support import require_sandbox
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from prowess.agent.approval import ToolAnswer, ToolRequest
 
 
 def write_skill(scene: Scene, name: str, tools: str) -> None:
@@ -55,12 +58,58 @@ def test_replaced_file_keeps_its_permissions(tmp_path: Path) -> None:
     assert (tmp_path / "run.sh").stat().st_mode & 0o777 == 0o750
 
 
+def test_file_that_changes_while_a_person_is_asked_is_not_replaced(scene: Scene) -> None:
+    file = scene.work / "a.txt"
+    file.write_text("old\n")
+
+    class Slowly(Answering):
+        async def ask_tool(self, request: ToolRequest) -> ToolAnswer:
+            file.write_text("written meanwhile\n")
+            return await super().ask_tool(request)
+
+    write = call("Write", path="a.txt", content="new\n")
+    result = scene.run(script(write, "Done."), person=Slowly())
+    assert "has changed since a person was asked: nothing was done" in result.calls[0].content
+    assert file.read_text() == "written meanwhile\n"
+    scene.run(script(write, "Done."), person=Answering())
+    assert file.read_text() == "new\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="NOT TESTED: Windows has no handles of folders")
+def test_folder_that_becomes_a_link_between_the_check_and_the_write_leads_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, outside = tmp_path / "work", tmp_path / "outside"
+    (work / "sub").mkdir(parents=True)
+    outside.mkdir()
+    folder = WorkFolder(str(work))
+
+    def resolve(path: str) -> str:
+        (work / "sub").rmdir()
+        (work / "sub").symlink_to(outside)  # another process, after the check
+        return path
+
+    monkeypatch.setattr(folder, "resolve", resolve)
+    with pytest.raises(prowess.SkillError, match="cannot write"):
+        folder.write("sub/a.txt", "x")
+    assert list(outside.iterdir()) == []
+
+
+def test_names_that_are_no_text_are_listed_so_that_they_can_be_sent(scene: Scene) -> None:
+    for name in (b"bad\xff", b"two\nlines"):
+        try:
+            os.mkdir(os.path.join(os.fsencode(scene.work), name))  # noqa: PTH102, PTH118 - names in bytes
+        except OSError:
+            pytest.skip("NOT TESTED: this file system takes no such names")
+    with provide(play(ToolCall("Read", {"path": "."}), Text("ok"))) as provider:
+        result = scene.run(make_model("tiny", f"{provider.url}/v1"), person=Answering())
+    assert (result.status, provider.requests[1].results) == ("done", ["bad\\udcff/\ntwo\\nlines/"])
+
+
 def test_picture_is_shown_to_the_model(scene: Scene) -> None:
     (scene.work / "a.png").write_bytes(PIXEL)
     (scene.work / "b.bin").write_bytes(b"\xff\xfe\x00")
     with provide(play(ToolCall("Read", {"path": "a.png"}), ToolCall("Read", {"path": "b.bin"}), Text("Seen."))) as p:
-        from prowess.agent.models import make_model  # noqa: PLC0415 - only here
-
         result = scene.run(make_model("tiny", f"{p.url}/v1"), person=Answering())
     assert "image/png" in str(p.requests[1].body)
     assert [record.is_error for record in result.calls] == [False, True]
@@ -202,8 +251,6 @@ def test_tool_beyond_the_ceiling_is_not_offered_and_not_run(scene: Scene) -> Non
     assert not (scene.work / "a.txt").exists()
     assert "--tools" in scene.results["Bash"]
     with provide(play(Text("ok"))) as provider:
-        from prowess.agent.models import make_model  # noqa: PLC0415 - only here
-
         scene.run(make_model("tiny", f"{provider.url}/v1"), tools=("Read",))
     assert "Read" in provider.requests[0].tools
     assert not {"Write", "Bash"} & set(provider.requests[0].tools)

@@ -7,8 +7,10 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from pydantic_ai.exceptions import ModelHTTPError
 
 import prowess
+from prowess.agent.model_failures import explain_failure
 from prowess.agent.models import make_model
 from prowess.agent.task_run import TaskOptions, run_task
 from tests.agent.runs import Answering, Scene, call, script
@@ -127,6 +129,23 @@ def test_fork_is_a_child_agent_whose_answer_alone_comes_back(scene: Scene) -> No
     assert result.tokens.sent > sum(turn.sent for turn in result.turns)  # those of the child count
 
 
+def test_skill_cannot_send_the_task_to_another_provider(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "---\nname: kid\ndescription: Helps.\ncontext: fork\nmodel: openai:gpt-5.2\n---\nHelp.\n"
+    (scene.skills / "kid").mkdir()
+    (scene.skills / "kid/SKILL.md").write_text(text)
+    fork = ToolCall("run_skill", {"name": "kid"})
+    with provide(play(Text("Sent elsewhere."))) as other, provide(play(fork, Text("Here."), Text("Done."))) as own:
+        monkeypatch.setenv("OPENAI_API_KEY", "k")
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{other.url}/v1")
+        assert scene.run(loopback(own)).text == "Done."
+        assert (len(own.requests), len(other.requests)) == (3, 0)
+    # Another model of the provider that the person has chosen is the skill's to name.
+    with provide(play(fork, Text("Here."), Text("Done."))) as own:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{own.url}/v1")
+        assert scene.run(make_model("openai:gpt-5")).text == "Done."
+        assert [request.body["model"] for request in own.requests] == ["gpt-5", "gpt-5.2", "gpt-5"]
+
+
 def test_child_agent_uses_the_tools_that_its_skill_approves_without_a_question(scene: Scene) -> None:
     place = scene.skills / "inspect"
     place.mkdir()
@@ -186,6 +205,25 @@ def test_server_that_goes_on_failing_is_an_error_with_its_status(scene: Scene, s
     assert result.error is not None
     assert str(status) in result.error.message
     assert "tiny" in result.error.message
+
+
+def test_key_that_a_server_repeats_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROWESS_API_KEY", "key-of-this-person")
+    error = ModelHTTPError(401, "tiny", {"message": "wrong key: Bearer key-of-this-person"})
+    told = explain_failure(error, script("Hello."))
+    assert told.message == "the server of script answered with status 401: wrong key: Bearer [PROWESS_API_KEY]"
+
+
+def test_half_a_character_of_a_model_is_an_error_and_no_crash(scene: Scene) -> None:
+    with provide(play(ToolCall("half\ud800", {}), Text("ok"))) as provider:
+        result = scene.run(loopback(provider))
+    assert (result.status, result.error and result.error.code) == ("failed", "model-failed")
+
+
+def test_tokens_are_named_as_the_limit_although_the_last_turn_is_reached_too(scene: Scene) -> None:
+    result = scene.run(script(call("load_skill", name="greet"), "Hello."), max_turns=1, max_tokens=1)
+    assert result.error is not None
+    assert result.error.code == "token-limit"
 
 
 @pytest.mark.parametrize("events", [0, 1, 3])

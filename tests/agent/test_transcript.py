@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import stat
@@ -14,6 +15,7 @@ import prowess
 from prowess.agent.models import make_model
 from prowess.agent.task_run import TaskOptions, run_task
 from prowess.agent.transcript import Transcript, read_transcript
+from prowess.files import syscalls
 from tests.agent.runs import Answering, Scene, call, script
 from tests.fake_models import Slow, Text, ToolCall, play, provide
 
@@ -83,6 +85,19 @@ def test_skill_that_is_active_again_approves_its_tools_again(scene: Scene, path:
         scene.run(model, "go on", transcript=transcript, earlier=earlier)
     assert (scene.work / "a.txt").read_text() == "x"
     assert scene.told("decision")[-1]["by"] == "skill"
+
+
+def test_run_goes_on_wherever_a_crash_has_cut_its_transcript(scene: Scene, path: str) -> None:
+    two = {"calls": [{"tool": "Write", "arguments": {"path": name, "content": "x"}} for name in ("a.txt", "b.txt")]}
+    with Transcript.create(path) as transcript:
+        scene.run(script(two, call("Read", path="a.txt"), "Done."), person=Answering(), transcript=transcript)
+    lines = Path(path).read_text(encoding="utf-8").splitlines(keepends=True)
+    for count in range(1, len(lines)):
+        Path(path).write_text("".join(lines[:count]) + lines[count][:20], encoding="utf-8")
+        transcript, earlier = Transcript.resume(path)
+        with transcript:
+            result = scene.run(script("I go on."), "", transcript=transcript, earlier=earlier)
+        assert (result.status, result.text, result.calls) == ("done", "I go on.", ()), lines[count - 1]
 
 
 def test_results_of_a_run_that_was_killed_are_not_lost_and_no_call_is_made_twice(scene: Scene, path: str) -> None:
@@ -177,3 +192,22 @@ def test_two_runs_do_not_write_to_one_transcript(scene: Scene, path: str) -> Non
         scene.run(script("Hello."), transcript=transcript)
         with pytest.raises(prowess.BusyError):
             Transcript.resume(path)
+
+
+@pytest.mark.parametrize("kind", ["turn", "skill", "message"])
+def test_transcript_that_cannot_be_written_is_named_and_ends_the_run(
+    scene: Scene, path: str, kind: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    lines: list[bytes] = []
+
+    def fail(_fd: int, data: bytes, _path: str = "") -> None:
+        lines.append(data)
+        if f'"event": "{kind}"'.encode() in b"".join(lines):  # the disk is full from here on
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with Transcript.create(path) as transcript, monkeypatch.context() as full_disk:
+        full_disk.setattr(syscalls, "write_all", fail)
+        with pytest.raises(prowess.SourceError, match="cannot write the transcript: No space left") as caught:
+            scene.run(script(call("load_skill", name="greet"), "Hello."), transcript=transcript)
+    assert (caught.value.code, caught.value.path) == ("unwritable", path)
+    assert not caplog.records  # the loop logs what a callback raises

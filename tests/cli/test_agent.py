@@ -13,10 +13,11 @@ pytest.importorskip("pydantic_ai", reason="NOT TESTED: the agent on the command 
 
 import prowess
 from tests.agent.runs import call
-from tests.fake_models import Failure, Text, play, provide
+from tests.fake_models import Failure, Text, ToolCall, play, provide
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Command, Ran
+    from tests.fake_models import Reply
 
 SCRIPTED = ("--model", "scripted:turns.json")
 
@@ -166,6 +167,25 @@ def test_server_that_fails_is_an_error_in_text_and_in_data(command: Command) -> 
     assert "error[model-failed]: the server of tiny answered with status 500" in ran.err
     assert events_of(data)[-1]["error"]["code"] == "model-failed"
     assert json.loads(data.err.splitlines()[-1])["error"]["code"] == "model-failed"
+
+
+@pytest.mark.parametrize(
+    ("reply", "flags", "said"),
+    [
+        (Failure(401), (), "warning: a child agent failed: the server of tiny answered with status 401"),
+        (Text("never"), ("--max-turns", "1"), "error[turn-limit]"),
+    ],
+)
+def test_child_agent_that_fails_is_told_in_one_line(
+    command: Command, project: Path, reply: Reply, flags: tuple[str, ...], said: str
+) -> None:
+    skill = project / "skills/kid"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: kid\ndescription: Helps.\ncontext: fork\n---\nHelp.\n")
+    with provide(play(ToolCall("run_skill", {"name": "kid"}), reply, Text("Without it."))) as provider:
+        ran = command("run", "x", "skills", "--model", "tiny", "--base-url", f"{provider.url}/v1", *flags)
+    assert said in ran.err
+    assert "Traceback" not in ran.err
 
 
 def test_base_url_is_a_setting_too(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

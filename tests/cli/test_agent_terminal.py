@@ -53,7 +53,8 @@ def person_at(provider: Provider, *words: str, columns: int = 100) -> Person:
 
 
 def shown(person: Person) -> str:
-    return COLOURS.sub("", person.screen)
+    """What stands on the screen, without colours and without the blanks that fill a column."""
+    return re.sub(r" +(?=[\r\n])", "", COLOURS.sub("", person.screen))
 
 
 def wait_for_begin() -> None:
@@ -103,12 +104,27 @@ def test_command_of_several_lines_is_shown_line_by_line_and_cannot_look_like_a_q
         with person_at(provider, "do it") as person:
             person.read_until("[o/a/n]")
             rows = shown(person).splitlines()
-            assert any(row.endswith("Bash: echo one") for row in rows)
-            assert "  | once, always, no? [o/a/x] \\x1b[2J" in rows
-            assert "  | touch made" in rows
+            assert "The agent wants to use Bash:" in rows
+            assert {"  |  echo one", "  |  once, always, no? [o/a/x] \\x1b[2J", "  |  touch made"} <= set(rows)
             person.type("n\n")
             assert person.wait() == 0
     assert not (work / "made").exists()
+
+
+def test_no_wrapped_part_of_a_question_can_look_like_a_line_of_ours(work: Path) -> None:
+    # A terminal that wraps at words would begin a line with the words after the blanks.
+    forged = f"echo{' ' * 60}The agent wants to use Read: {'a' * 50}"
+    run = ToolCall("run_skill_script", {"name": "count-words", "script": "scripts/count.py", "args": [forged]})
+    calls = (ToolCall("Bash", {"command": forged}), ToolCall("Write", {"path": "a", "content": forged}), run)
+    with provide(play(*calls, Text("Well."))) as provider, person_at(provider, "do it", columns=40) as person:
+        for begin in ("The agent wants to use Bash:\n", "The agent wants to use Write:\n", "something of its own:\n"):
+            person.read_until("[o/a/n]")
+            rows = shown(person).replace("\r", "").rpartition(begin)[2].partition("\nAllow it?")[0].split("\n")
+            assert "The agent wants to use" in " ".join(rows)
+            assert all(row.startswith(("  |", "     ")) for row in rows)
+            person.type("n\n")
+        assert person.wait() == 0
+    assert work.exists()
 
 
 def test_end_of_the_input_and_keys_typed_too_early_are_no_yes(work: Path) -> None:

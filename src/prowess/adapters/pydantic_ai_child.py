@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -43,14 +44,18 @@ async def run_child(ctx: RunContext[Any], task: ChildTask, skill_tools: Abstract
     """Run a skill as a child agent of the run in ``ctx``, which has ``skill_tools``; return its last text."""
     tools = [ParentTools(ctx.tool_manager, task)] if ctx.tool_manager else []
     spans = [part for part in ctx.capabilities.values() if isinstance(part, Instrumentation)]
-    child = Agent(
-        await find_model(ctx, task),
-        instructions=task.system,
-        deps_type=type(ctx.deps),
-        toolsets=[*tools, skill_tools],
-        capabilities=[ParentApprovals(ctx), *spans],
-    )
-    result = await child.run(task.message, deps=ctx.deps, usage=ctx.usage, usage_limits=ctx.usage_limits)
+    async with AsyncExitStack() as stack:
+        model = await find_model(ctx, task)
+        if isinstance(model, str):  # made for this child alone: its connections are closed at the end
+            model = await stack.enter_async_context(infer_model(model))
+        child = Agent(
+            model,
+            instructions=task.system,
+            deps_type=type(ctx.deps),
+            toolsets=[*tools, skill_tools],
+            capabilities=[ParentApprovals(ctx), *spans],
+        )
+        result = await child.run(task.message, deps=ctx.deps, usage=ctx.usage, usage_limits=ctx.usage_limits)
     return result.output
 
 
@@ -69,7 +74,7 @@ async def find_model(ctx: RunContext[Any], task: ChildTask) -> Model | str:
     except (UserError, ValueError, ImportError) as error:  # a name of nobody's, or a provider without key or package
         task.report_missing_model(error)
         return parent
-    return name  # a run that makes its model from a name closes the model's connections
+    return name
 
 
 class ParentTools(AbstractToolset[Any]):

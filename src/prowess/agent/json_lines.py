@@ -30,8 +30,9 @@ class FileKind(NamedTuple):
 class JsonLines:
     """A file to which lines are appended, locked against other processes; a context manager."""
 
-    def __init__(self, path: str, descriptor: int) -> None:
+    def __init__(self, path: str, descriptor: int, kind: FileKind) -> None:
         self.path = path
+        self._kind = kind
         self._descriptor = descriptor
 
     @classmethod
@@ -42,9 +43,9 @@ class JsonLines:
         except FileExistsError:
             raise
         except OSError as error:
-            raise SourceError(f"cannot write the {kind.name}: {error.strerror}", path, "unwritable") from None
+            raise _unwritable_error(path, kind, error) from None
         lock_open_file(descriptor)  # nobody else can have it: the file is new
-        return cls(path, descriptor)
+        return cls(path, descriptor, kind)
 
     @classmethod
     def reopen(cls, path: str, kind: FileKind) -> Self:
@@ -59,7 +60,7 @@ class JsonLines:
         if not lock_open_file(descriptor):
             os.close(descriptor)
             raise BusyError(f"another run writes to this {kind.name}", path)
-        return cls(path, descriptor)
+        return cls(path, descriptor, kind)
 
     def __enter__(self) -> Self:
         return self
@@ -72,14 +73,24 @@ class JsonLines:
         os.close(self._descriptor)
 
     def begin_line(self) -> None:
-        """Begin a new line: a crash may have cut the last one."""
-        syscalls.write_all(self._descriptor, b"\n", self.path)
+        """Begin a new line: a crash may have cut the last one. Raises ``SourceError`` where it cannot be written."""
+        self._write(b"\n")
 
     def write_line(self, data: dict[str, Any]) -> None:
-        """Append one line."""
+        """Append one line; raise ``SourceError`` where it cannot be written, as on a full disk."""
         # One call for one line: a reader never sees half of two lines, whatever ends this process.
         line = json.dumps({"version": VERSION, **data}, ensure_ascii=True)
-        syscalls.write_all(self._descriptor, line.encode() + b"\n", self.path)
+        self._write(line.encode() + b"\n")
+
+    def _write(self, data: bytes) -> None:
+        try:
+            syscalls.write_all(self._descriptor, data, self.path)
+        except OSError as error:
+            raise _unwritable_error(self.path, self._kind, error) from None
+
+
+def _unwritable_error(path: str, kind: FileKind, error: OSError) -> SourceError:
+    return SourceError(f"cannot write the {kind.name}: {error.strerror}", path, "unwritable")
 
 
 def read_json_lines(path: str, kind: FileKind) -> Iterator[dict[str, Any]]:

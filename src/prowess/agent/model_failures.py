@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
-from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UnexpectedModelBehavior
+from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UnexpectedModelBehavior, UsageLimitExceeded
 
 from prowess.errors import ModelError, SkillError
 from prowess.spec.redaction import scrub_text
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
 _MAX_ERROR_CHARS = 500
+_KEY_ENDINGS = ("_API_KEY", "_TOKEN")
+_MIN_KEY_CHARS = 8  # a shorter value, such as a placeholder for a local server, stands in ordinary words
 _UNAUTHORIZED = frozenset((401, 403))
 _CLIENTS = frozenset(("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2", "anyio"))
 """The packages whose errors are about a provider or the network."""
@@ -22,7 +25,32 @@ _CLIENTS = frozenset(("openai", "anthropic", "httpx", "httpx2", "httpcore", "htt
 
 def is_client_error(error: BaseException) -> bool:
     """Return whether an error, or what led to it, comes from a provider's client or from the network."""
-    return any(type(each).__module__.split(".")[0] in _CLIENTS for each in _iter_causes(error))
+    causes = tuple(_iter_causes(error))
+    # A model may call a tool by half a character, which no client can send back.
+    is_unsendable = any(isinstance(each, UnicodeEncodeError) for each in causes)
+    return is_unsendable or any(type(each).__module__.split(".")[0] in _CLIENTS for each in causes)
+
+
+def is_limit(error: BaseException) -> bool:
+    """Return whether an error says that a run has reached its turns or its tokens."""
+    return isinstance(error, UsageLimitExceeded)
+
+
+def _read_message(error: Exception) -> str:
+    """Return what an error says, without what the framework writes around the words of a server or of its own."""
+    if isinstance(error, UnexpectedModelBehavior):
+        return error.message
+    if isinstance(error, ModelHTTPError) and isinstance(error.body, dict) and "message" in error.body:
+        return str(error.body["message"])
+    return str(error)
+
+
+def _hide_keys(text: str) -> str:
+    """Return a message of a server without the keys of the environment: some servers repeat what they were sent."""
+    for name, value in os.environ.items():
+        if name.endswith(_KEY_ENDINGS) and len(value) >= _MIN_KEY_CHARS:
+            text = text.replace(value, f"[{name}]")
+    return text
 
 
 def _iter_causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -39,7 +67,7 @@ def explain_failure(error: Exception, model: Model) -> SkillError:
     if ours is not None:  # a scripted model raises our own
         return ours
     name = model.model_name
-    said = scrub_text(" ".join(str(error).split()))[:_MAX_ERROR_CHARS]
+    said = _hide_keys(scrub_text(" ".join(_read_message(error).split())))[:_MAX_ERROR_CHARS]
     if isinstance(error, ModelHTTPError):
         code = "no-model-key" if error.status_code in _UNAUTHORIZED else "model-failed"
         return ModelError(f"the server of {name} answered with status {error.status_code}: {said}", code=code)

@@ -78,6 +78,8 @@ def _make_compatible_model(name: str, base_url: str) -> Model:
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415 - see above
 
     provider = OpenAICompatibleProvider(address.hostname, base_url=base_url, api_key=os.environ.get(KEY_VARIABLE))
+    # The client takes these from variables of OpenAI, as it would take the key.
+    provider.client.organization = provider.client.project = None
     return OpenAIChatModel(name.removeprefix("openai:"), provider=provider)
 
 

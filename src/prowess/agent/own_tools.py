@@ -12,7 +12,7 @@ from pydantic_ai.toolsets import AbstractToolset
 
 from prowess.adapters.pydantic_ai import find_child, get_arguments, make_tool
 from prowess.agent.approval import ToolRequest
-from prowess.errors import SkillError
+from prowess.errors import ResourceNotFoundError, ResourceTooLargeError, SkillError
 from prowess.spec.tool_rules import parse_tool_pattern
 from prowess.thread_work import run_in_thread
 from prowess.tools.acting_tools import render_script_result
@@ -93,6 +93,8 @@ class OwnToolset(AbstractToolset[Any]):
         answer = {"Read": self._read, "Write": self._write, "Bash": self._run_command}[name]
         try:
             return await answer(parse_arguments(sent))
+        except (ResourceNotFoundError, ResourceTooLargeError) as error:
+            raise ToolFailed(error.message) from None  # what to do is written for the files of skills
         except SkillError as error:
             raise ToolFailed(str(error)) from None
         except BadArgumentsError as error:
@@ -115,7 +117,7 @@ class OwnToolset(AbstractToolset[Any]):
             raise BadArgumentsError("content must be a string")
         preview = await run_in_thread(lambda: self._work.diff(path, content))
         await self._admit(ToolRequest("Write", path, preview))
-        return await run_in_thread(lambda: self._work.write(path, content))
+        return await run_in_thread(lambda: self._work.write(path, content, preview))
 
     async def _run_command(self, arguments: dict[str, Any]) -> str:
         command = required_text(arguments, "command")

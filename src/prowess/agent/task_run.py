@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
 from pydantic_ai import Agent
+from pydantic_ai.capabilities import ResolveModelId
 from pydantic_ai.exceptions import (
     AgentRunError,
     ModelRetry,
@@ -145,6 +146,7 @@ class _TaskRun:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._on_event: OnAgentEvent | None = None
         self._transcript: Transcript | None = None
+        self._failure: Exception | None = None
         # The folder of the scripts is the working folder: what a script is for lies there.
         self._scripts = Scripts(options.sandbox, options.folder, limits=options.limits)
         self._skills = Skills(
@@ -208,11 +210,18 @@ class _TaskRun:
             instructions=_INSTRUCTIONS,
             # Each turn repeats all that was said before: providers that can are asked to keep it.
             model_settings=ModelSettings(cache=True),
-            capabilities=[self._skills],
+            capabilities=[self._skills, ResolveModelId(self._resolve_model)],
             toolsets=[own],
             # A model that calls tools wrongly again and again is ended by the number of turns, like any other loop.
             retries=options.max_turns,
         )
+
+    def _resolve_model(self, _: object, name: str) -> Model | None:
+        """Return the model of this run for a skill that names one of another provider; ``None`` for the same provider.
+
+        The person who starts a run decides who gets what is sent, and not the author of a skill.
+        """
+        return None if name.partition(":")[0] == self._model.system else self._model
 
     async def _drive(self, agent_run: AgentRun[Any, str]) -> None:
         """Take the steps of the run one after the other; tell what happens in each."""
@@ -279,7 +288,14 @@ class _TaskRun:
         """Tell an event of the engine, which comes from a thread of its own."""
         if self._loop is None or event.kind in {"listed", "cut"}:
             return
-        self._loop.call_soon_threadsafe(self._tell_skill, event)
+        self._loop.call_soon_threadsafe(self._tell_skill_later, event)
+
+    def _tell_skill_later(self, event: Event) -> None:
+        """Tell an event of the engine as a callback of the loop, which would only log an error."""
+        try:
+            self._tell_skill(event)
+        except Exception as error:  # noqa: BLE001 - the next event of the run raises it: a full disk, a closed pipe
+            self._failure = error
 
     def _tell_skill(self, event: Event) -> None:
         record = self._record
@@ -309,6 +325,8 @@ class _TaskRun:
         self._tell("call", {"id": call_id, "tool": tool, "arguments": arguments, "skill": skill})
 
     def _tell(self, kind: AgentEventKind, detail: dict[str, Any]) -> None:
+        if self._failure is not None:
+            raise self._failure
         event = AgentEvent(kind, detail)
         if self._transcript is not None:
             self._transcript.write_event(event)
@@ -357,13 +375,14 @@ class _TaskRun:
 
     def _explain_limit(self, agent_run: AgentRun[Any, str] | None, error: UsageLimitExceeded) -> ModelError:
         usage = agent_run.usage if agent_run is not None else None
+        # Tokens first: they are counted after each answer, so that no run with too many of them reaches its last turn.
+        if usage is not None and usage.total_tokens > self._options.max_tokens:
+            bounds = f"the run has used {usage.total_tokens:,} tokens; it may use {self._options.max_tokens:,}"
+            return ModelError(bounds, code="token-limit")
         if usage is not None and usage.requests >= self._options.max_turns:
             return ModelError(
                 f"the run has made {format_count(usage.requests, 'request')}, as many as it may", code="turn-limit"
             )
-        if usage is not None and usage.total_tokens > self._options.max_tokens:
-            bounds = f"the run has used {usage.total_tokens:,} tokens; it may use {self._options.max_tokens:,}"
-            return ModelError(bounds, code="token-limit")
         return ModelError(str(error), code="token-limit")
 
 

@@ -6,8 +6,8 @@ that changes is written again with the same place, and the last one counts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import ValidationError
 from pydantic_ai.messages import (
@@ -104,7 +104,8 @@ def read_transcript(path: str) -> EarlierRun:
             case "start":
                 run.key, run.folder, run.is_finished = str(data.get("key", "")), str(data.get("folder", "")), False
             case "message":
-                messages[data.get("place", -1)] = data.get("message")
+                place = data.get("place")
+                messages[place if isinstance(place, int) else -1] = data.get("message")
             case "result":
                 results[str(data.get("id", ""))] = data
             case "end":
@@ -120,14 +121,19 @@ def read_transcript(path: str) -> EarlierRun:
 
 
 def _add_lost_results(messages: list[ModelMessage], results: dict[str, Any]) -> None:
-    """Append the results that are in events alone, as after a crash, so that no call is made a second time."""
+    """Append the results that are in events alone, as after a crash, so that no call is made a second time.
+
+    The framework answers the calls that have no result, because the messages say that they were interrupted.
+    """
     last = messages[-1] if messages else None
-    if not isinstance(last, ModelResponse):
-        return
-    calls = [part for part in last.parts if isinstance(part, ToolCallPart) and part.tool_call_id in results]
-    parts = [
-        ToolReturnPart(call.tool_name, str(results[call.tool_call_id].get("content", "")), call.tool_call_id)
-        for call in calls
-    ]
+    calls = [part for part in last.parts if isinstance(part, ToolCallPart)] if isinstance(last, ModelResponse) else []
+    parts = [_make_return(call, results[call.tool_call_id]) for call in calls if call.tool_call_id in results]
     if parts:
         messages.append(ModelRequest(parts=parts, state="interrupted"))
+    elif calls and isinstance(last, ModelResponse):
+        messages[-1] = replace(last, state="interrupted")
+
+
+def _make_return(call: ToolCallPart, result: dict[str, Any]) -> ToolReturnPart:
+    outcome: Literal["failed", "success"] = "failed" if result.get("is_error") else "success"
+    return ToolReturnPart(call.tool_name, str(result.get("content", "")), call.tool_call_id, outcome=outcome)

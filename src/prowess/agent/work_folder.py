@@ -6,10 +6,18 @@ import os
 import stat
 from typing import NamedTuple
 
-from prowess.errors import PathTraversalError, ResourceError, ResourceNotFoundError, ResourceTooLargeError, SkillError
+from prowess.errors import (
+    PathTraversalError,
+    ResourceChangedError,
+    ResourceError,
+    ResourceNotFoundError,
+    ResourceTooLargeError,
+    SkillError,
+)
+from prowess.escapes import escape_line
 from prowess.files.paths import is_link, path_inside
 from prowess.files.read import OpenFile
-from prowess.files.write import NewFile, make_folders, write_atomic
+from prowess.files.write import NewFile, write_beneath
 from prowess.install.file_diffs import diff_files
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.runtime.acting.sandbox.bwrap import places_in_bwrap
@@ -67,33 +75,39 @@ class WorkFolder:
 
     def diff(self, path: str, content: str) -> str:
         """Return what a write would change, as a unified diff; ``""`` where the file has that content already."""
-        relative = self.resolve(path)
+        relative = self._resolve_file(path)
         old = self._read_existing(relative)
         before = [NewFile(relative, old)] if old is not None else []
         return diff_files(before, [NewFile(relative, content.encode())], self._limits)
 
-    def write(self, path: str, content: str) -> str:
+    def write(self, path: str, content: str, shown: str | None = None) -> str:
         """Create or replace a file, and the folders that are missing above it; return a sentence about it.
 
-        Raises ``SkillError`` where that is not possible.
+        ``shown``: the difference that a person has seen. Raises ``ResourceChangedError`` where the write would make
+        another one by now, and ``SkillError`` where it is not possible.
         """
-        relative = self.resolve(path)
+        relative = self._resolve_file(path)
         data = content.encode()
         if len(data) > self._limits.max_file_bytes:
             raise ResourceTooLargeError(
                 f"{relative!r} would have {len(data)} bytes; at most {self._limits.max_file_bytes} are written",
                 relative,
             )
-        if not relative:
-            raise ResourceError("the working folder itself is no file", relative, "not-a-regular-file")
-        place = os.path.join(self.folder, *relative.split("/"))
+        if shown is not None and self.diff(path, content) != shown:
+            raise ResourceChangedError(f"{relative!r} has changed since a person was asked: nothing was done", relative)
+        parts = tuple(relative.split("/"))
         try:
-            mode = _find_mode(place, relative)
-            make_folders(os.path.dirname(place))
-            write_atomic(place, data, mode=mode or _NEW_FILE_MODE)
+            mode = _find_mode(os.path.join(self.folder, *parts), relative)
+            write_beneath(self.folder, parts, data, mode=mode or _NEW_FILE_MODE)
         except OSError as error:
             raise SkillError(f"cannot write {relative!r}: {error.strerror}", relative, "unwritable") from None
         return f"{'Replaced' if mode else 'Created'} {relative} ({format_count(len(data), 'byte')})."
+
+    def _resolve_file(self, path: str) -> str:
+        relative = self.resolve(path)
+        if not relative:
+            raise ResourceError("the working folder itself is no file", relative, "not-a-regular-file")
+        return relative
 
     def _split(self, path: str) -> tuple[str, ...]:
         # In one kind of sandbox the folder has another name, which a model may have seen in the output of a command.
@@ -140,6 +154,7 @@ def _find_mode(place: str, relative: str) -> int:
 def _list_names(folder: str) -> str:
     """Return the names in a folder, one a line, with ``/`` behind those of folders."""
     with os.scandir(folder) as entries:
-        names = sorted(f"{e.name}/" if e.is_dir(follow_symlinks=False) else e.name for e in entries)
+        # Escaped: a name may hold a line break, or bytes that are no text and cannot be sent to a model.
+        names = sorted(escape_line(f"{e.name}/" if e.is_dir(follow_symlinks=False) else e.name) for e in entries)
     more = [f"[{len(names) - _MAX_NAMES} more]"] if len(names) > _MAX_NAMES else []
     return "\n".join([*names[:_MAX_NAMES], *more]) or "[the folder is empty]"

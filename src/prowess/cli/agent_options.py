@@ -6,6 +6,7 @@ import os
 import sys
 from contextlib import ExitStack
 from importlib.util import find_spec
+from shlex import quote
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 import click
@@ -139,10 +140,11 @@ def run_agent(
 ) -> TaskResult:
     """Run the agent, show what happens, and return the result. Ctrl-C ends the run, its scripts and its children."""
     import asyncio  # noqa: PLC0415 - 'prowess --help' runs nothing
+    import logging  # noqa: PLC0415 - see above
 
     from prowess.agent.task_run import run_task  # noqa: PLC0415 - its import takes a second
     from prowess.cli.agent_person import TerminalPerson  # noqa: PLC0415 - see above
-    from prowess.cli.agent_screen import AgentScreen, print_event_data  # noqa: PLC0415 - see above
+    from prowess.cli.agent_screen import AgentScreen, ChildErrorHandler, print_event_data  # noqa: PLC0415 - see above
 
     with ExitStack() as stack:
         terminal = stack.enter_context(open_terminal())
@@ -153,6 +155,9 @@ def run_agent(
             stack.enter_context(transcript)
         _note_circumstances(options, earlier, task)
         screen = AgentScreen()
+        log, handler = logging.getLogger("prowess"), ChildErrorHandler(screen, model)
+        log.addHandler(handler)
+        stack.callback(log.removeHandler, handler)
         show: OnAgentEvent = print_event_data if as_data else screen.show
         try:
             return asyncio.run(
@@ -218,4 +223,6 @@ def raise_failure(result: TaskResult, transcript: str | None) -> None:
 
 def _describe_resume(transcript: str) -> str:
     """Return how to go on; a transcript holds neither the model nor the places of the skills."""
-    return f"prowess run --resume {transcript} goes on from here, with the same --model and --dir if you named them"
+    return (
+        f"prowess run --resume {quote(transcript)} goes on from here, with the same --model and --dir if you named them"
+    )

@@ -8,12 +8,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Block, Verbatim, diff_to_lines, line
+from prowess.cli.render.blocks import Block, Line, Table, diff_to_lines, line
 from prowess.escapes import escape_line
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.quantities import format_count
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from prowess.agent.approval import ToolAnswer, ToolRequest
     from prowess.cli.terminal import Terminal
     from prowess.runtime.acting.trust import AskAnswer
@@ -32,16 +34,17 @@ class TerminalPerson:
     async def ask_tool(self, request: ToolRequest) -> ToolAnswer:
         """Show a call of one of the agent's own tools, and return the person's answer."""
         who = f"The skill {request.skill}" if request.skill else "The agent"
-        first, *others = request.subject.split("\n")
-        blocks: list[Block] = [line((f"{who} wants to use ", "warn"), (request.tool, "name"), f": {first}")]
-        # A bar before each further line of a command, so that none of them can look like a line of ours.
-        blocks += [line(f"| {row}", indent=2) for row in others]
-        rows = diff_to_lines(request.preview, indent=2)
+        blocks: list[Block] = [line((f"{who} wants to use ", "warn"), (request.tool, "name"), ":")]
+        blocks.append(_indent_rows(line(row) for row in request.subject.split("\n")))
+        rows = diff_to_lines(request.preview)
         most = DEFAULT_LIMITS.max_shown_diff_lines
-        blocks += rows[:most]
+        if rows:
+            blocks.append(_indent_rows(rows[:most]))
         if len(rows) > most:
             blocks.append(line((f"and {format_count(len(rows) - most, 'line')} more", "dim"), indent=2))
-        what = "this command" if request.tool == "Bash" else f"every {request.tool}"
+        what = (
+            "this command" if request.tool == "Bash" else "this file" if request.is_hidden else f"every {request.tool}"
+        )
         question = f"Allow it? once, always ({what} in this run), or no"
         answer = await self._ask(blocks, question)
         return "once" if answer == "once" else "always" if answer == "always" else "no"
@@ -50,7 +53,8 @@ class TerminalPerson:
         """Show what a skill would run, in which state of its files, and return the person's answer."""
         blocks = [line((f"The skill {request.skill.name} wants to run something of its own:", "warn"))]
         question = "Allow it? once, always (as long as no byte of it changes), or no"
-        answer = await self._ask([*blocks, Verbatim(str(request))], question)
+        rows = (line(row) for row in str(request).split("\n"))
+        answer = await self._ask([*blocks, _indent_rows(rows)], question)
         return "always" if answer == "always" else answer == "once"
 
     async def _ask(self, blocks: list[Block], question: str) -> str:
@@ -95,3 +99,11 @@ class TerminalPerson:
             loop.remove_reader(keys.fileno())
         data = os.read(keys.fileno(), _MAX_LINE_BYTES)
         return data.decode("utf-8", "replace").strip().lower() if data else None
+
+
+def _indent_rows(rows: Iterable[Line]) -> Table:
+    """Return lines behind a bar. A table, because a narrow terminal wraps its last column within the column.
+
+    So no part of what a model or a skill wrote can begin where our own lines begin, and look like a question of ours.
+    """
+    return Table([("|", row.spans) for row in rows], indent=2)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import TYPE_CHECKING, Any
 
+from prowess.agent.model_failures import explain_failure, is_limit
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Span, line
 from prowess.spec.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pydantic_ai.models import Model
 
     from prowess.agent.events import AgentEvent
 
@@ -47,6 +51,23 @@ class AgentScreen:
             self._is_within_line = False
 
 
+class ChildErrorHandler(logging.Handler):
+    """Prints why a child agent failed, in one line. Without a handler, Python would print the whole traceback."""
+
+    def __init__(self, screen: AgentScreen, model: Model) -> None:
+        super().__init__()
+        self._screen = screen
+        self._model = model
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print the error of a record, except a limit, with which the whole run ends."""
+        error = record.exc_info[1] if record.exc_info else None
+        if not isinstance(error, Exception) or is_limit(error):
+            return
+        self._screen.end_line()
+        printer.warn(f"a child agent failed: {explain_failure(error, self._model).message}")
+
+
 def _describe(event: AgentEvent) -> Iterator[Block]:
     detail = event.detail
     match event.kind:
@@ -54,7 +75,9 @@ def _describe(event: AgentEvent) -> Iterator[Block]:
             skills = format_count(detail["skills"], "skill")
             yield line((f"{detail['model']}, {skills}, working in {detail['folder']}", "dim"))
         case "call":
-            yield line(*_describe_caller(detail), (detail["tool"], "name"), f" {_shorten(detail['arguments'])}")
+            yield line(
+                *_describe_caller(detail), (_shorten(detail["tool"]), "name"), f" {_shorten(detail['arguments'])}"
+            )
         case "result" if detail["is_error"]:
             yield line((f"{detail['tool']} ", "dim"), ("failed: ", "bad"), _shorten(detail["content"]), indent=2)
         case "result":

@@ -64,19 +64,24 @@ def open_to_append(path: str) -> int:
         return os.open(path, flags | getattr(os, "O_BINARY", 0))
 
 
-def make_folder(path: str, mode: int = 0o755) -> None:
-    """Create a folder that only its owner may write to; raises ``FileExistsError`` when the path is taken."""
+def make_folder(path: str, mode: int = 0o755, *, folder: int | None = None) -> None:
+    """Create a folder that only its owner may write to; raises ``FileExistsError`` when the path is taken.
+
+    With a handle of its parent ``folder``, a swapped parent folder changes nothing.
+    """
     with _announce("mkdir", path):
-        os.mkdir(path, mode & ~_OTHERS_WRITE)
+        os.mkdir(path if folder is None else os.path.basename(path), mode & ~_OTHERS_WRITE, dir_fd=folder)
 
 
-def create_file(path: str, mode: int = 0o644) -> int:
+def create_file(path: str, mode: int = 0o644, *, folder: int | None = None) -> int:
     """Create a file that only its owner may write to, and return its descriptor.
 
-    Raises ``FileExistsError`` when the path is taken, also by a link that leads nowhere.
+    With a handle of its ``folder``, a swapped parent folder changes nothing. Raises ``FileExistsError`` when the path
+    is taken, also by a link that leads nowhere.
     """
     with _announce("create", path):
-        return os.open(path, _CREATE_FLAGS, mode & ~_OTHERS_WRITE)
+        name = path if folder is None else os.path.basename(path)
+        return os.open(name, _CREATE_FLAGS, mode & ~_OTHERS_WRITE, dir_fd=folder)
 
 
 def write_all(fd: int, data: bytes, path: str = "") -> None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.files import syscalls
-from prowess.files.contained_open import READ_FLAGS
+from prowess.files.contained_open import HAS_HANDLES, READ_FLAGS, open_child_folder, open_folder
 from prowess.progress_steps import report_steps
 
 if TYPE_CHECKING:
@@ -37,6 +37,49 @@ def write_atomic(path: str, data: bytes, *, mode: int = 0o600) -> None:
             syscalls.delete_file(staged)
         raise
     syscalls.sync_folder(folder)
+
+
+def write_beneath(base: str, parts: tuple[str, ...], data: bytes, *, mode: int = 0o644) -> None:
+    """Replace or create the file ``parts`` below ``base``, and the folders between; no link is followed below ``base``.
+
+    A reader sees the old file or the new one, whole. Raises ``OSError``: ELOOP where a folder on the way is a link,
+    also when another process puts it there meanwhile. Windows has no handles of folders: there paths are checked by
+    the caller alone.
+    """
+    path = os.path.join(base, *parts)
+    if not HAS_HANDLES:
+        make_folders(os.path.dirname(path))
+        write_atomic(path, data, mode=mode)
+        return
+    folder = open_folder(base)
+    try:
+        for depth, part in enumerate(parts[:-1], 1):
+            with suppress(FileExistsError):
+                syscalls.make_folder(os.path.join(base, *parts[:depth]), folder=folder)
+            inner = open_child_folder(folder, part)
+            os.close(folder)
+            folder = inner
+        _replace_in_folder(folder, path, data, mode)
+    finally:
+        os.close(folder)
+
+
+def _replace_in_folder(folder: int, path: str, data: bytes, mode: int) -> None:
+    """Replace or create the file that ``path`` names, in the folder that is open as ``folder``."""
+    parent, name = os.path.split(path)
+    staged = os.path.join(parent, f".{secrets.token_hex(8)}.tmp")
+    fd = syscalls.create_file(staged, mode, folder=folder)
+    try:
+        try:
+            syscalls.write_all(fd, data, staged)
+            syscalls.sync_file(fd, staged)
+        finally:
+            os.close(fd)
+        syscalls.move_by_handle(staged, folder, name, into=folder)
+    except BaseException:
+        with suppress(OSError):
+            syscalls.delete_file(staged, folder=folder)
+        raise
 
 
 def write_new_file(path: str, data: bytes, *, mode: int = 0o644, durable: bool = False) -> None:
