@@ -146,7 +146,7 @@ def test_limit_is_an_error_and_the_transcript_goes_on(command: Command) -> None:
     ran = command("run", "x", *SCRIPTED, "--max-turns", "2", "--transcript", "t.jsonl")
     assert ran.status == 3
     assert "error[turn-limit]: the run has made 2 requests, as many as it may" in ran.err
-    assert "prowess run --resume t.jsonl goes on from here, with the same --model and --dir" in ran.err
+    assert "prowess run --resume t.jsonl goes on from here, with the same --model if you named one" in ran.err
     write_script("Now it is done.")
     ran = command("run", "--resume", "t.jsonl", *SCRIPTED)
     assert (ran.status, ran.out) == (0, "Now it is done.\n")
@@ -156,6 +156,27 @@ def test_limit_is_an_error_and_the_transcript_goes_on(command: Command) -> None:
     assert command("run", "more", "--resume", "t.jsonl", *SCRIPTED).out == "And that too.\n"
     ran = command("run", "x", *SCRIPTED, "--max-tokens", "10")
     assert (ran.status, "error[token-limit]" in ran.err) == (3, True)
+
+
+def test_resumed_run_keeps_its_folders_and_bounds_unless_others_are_named(command: Command) -> None:
+    Path("library/greet").mkdir(parents=True)
+    Path("library/greet/SKILL.md").write_text("---\nname: greet\ndescription: Greets.\n---\nSay hello.\n")
+    write_script("one")
+    bounds = ("--tools", "Read", "--trust", "never")
+    assert command("run", "x", "library", *SCRIPTED, *bounds, "--transcript", "t.jsonl").status == 0
+
+    def resume(*words: str) -> tuple[object, ...]:
+        lines = command("run", "y", "--resume", "t.jsonl", *SCRIPTED, *words, "--json").out.splitlines()
+        start = json.loads(lines[0])
+        return start["skills"], start["tools"], start["trust"], start["places"]
+
+    kept = (1, ["Read"], "never", [str(Path("library").absolute())])
+    assert resume() == kept
+    assert resume("--tools", "Read Write", "--trust", "ask") == (1, ["Read", "Write"], "ask", kept[3])
+    lines = Path("t.jsonl").read_text().splitlines()
+    forged = [line.replace('"trust": "ask"', '"trust": "always"') for line in lines]
+    Path("t.jsonl").write_text("\n".join(forged))
+    assert resume()[2] == "ask"  # what no option can be is not believed
 
 
 def test_server_that_fails_is_an_error_in_text_and_in_data(command: Command) -> None:

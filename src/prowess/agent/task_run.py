@@ -91,6 +91,8 @@ class TaskOptions:
     limits: Limits = DEFAULT_LIMITS
     grants: str | None = None
     """The file with the grants; by default the user's own."""
+    places: tuple[str, ...] = ()
+    """The folders that the skills are from, for a run that goes on from the transcript; empty: the standard places."""
 
     def __post_init__(self) -> None:
         """Raise ``SourceError`` for a tool that the agent does not have."""
@@ -342,6 +344,8 @@ class _TaskRun:
             "model": f"{self._model.system}:{self._model.model_name}",
             "folder": self._options.folder,
             "tools": list(self._options.tools),
+            "trust": self._options.trust,
+            "places": list(self._options.places),
             "skills": len(self._skills.catalog),
             "resumed": self._earlier is not None,
         }

@@ -32,10 +32,15 @@ _KIND = FileKind("transcript", "bad-transcript")
 
 @dataclass
 class EarlierRun:
-    """What a transcript holds of the runs before: the key of the conversation, its messages and its folder."""
+    """What a transcript holds of the runs before: the key of the conversation, its messages, folders and bounds."""
 
     key: str = ""
     folder: str = ""
+    tools: tuple[str, ...] | None = None
+    """The ceiling of the last run; ``None``: the transcript does not say."""
+    trust: str = ""
+    places: tuple[str, ...] = ()
+    """The folders that its skills were from; empty: the standard places."""
     messages: list[ModelMessage] = field(default_factory=list)
     is_finished: bool = False
     """Whether the last run came to its end, so that going on needs a new task."""
@@ -103,6 +108,8 @@ def read_transcript(path: str) -> EarlierRun:
         match data.get("event"):
             case "start":
                 run.key, run.folder, run.is_finished = str(data.get("key", "")), str(data.get("folder", "")), False
+                run.trust, run.places = str(data.get("trust", "")), _read_texts(data, "places")
+                run.tools = _read_texts(data, "tools") if "tools" in data else None
             case "message":
                 place = data.get("place")
                 messages[place if isinstance(place, int) else -1] = data.get("message")
@@ -118,6 +125,12 @@ def read_transcript(path: str) -> EarlierRun:
         raise SourceError("the messages of this transcript cannot be read", path, _KIND.code) from None
     _add_lost_results(run.messages, results)
     return run
+
+
+def _read_texts(data: dict[str, Any], field: str) -> tuple[str, ...]:
+    """Return the texts of a list; none for anything else, since somebody may have edited the file."""
+    texts = data.get(field)
+    return tuple(text for text in texts if isinstance(text, str)) if isinstance(texts, list) else ()
 
 
 def _add_lost_results(messages: list[ModelMessage], results: dict[str, Any]) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import ExitStack
+from dataclasses import replace
 from importlib.util import find_spec
 from shlex import quote
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 import click
+from click.core import ParameterSource
 
 from prowess.cli.options import group_options
 from prowess.cli.render import printer
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     import prowess
     from prowess.agent.events import OnAgentEvent
     from prowess.agent.task_result import TaskResult
-    from prowess.agent.task_run import TaskOptions
+    from prowess.agent.task_run import TaskOptions, TrustChoice
     from prowess.agent.transcript import EarlierRun, Transcript
     from prowess.discovery.settings import Settings
 
@@ -153,6 +155,8 @@ def run_agent(
         transcript, earlier = _open_transcript(flags.transcript, resume)
         if transcript is not None:
             stack.enter_context(transcript)
+        if earlier is not None:
+            options = _keep_bounds(options, earlier)
         _note_circumstances(options, earlier, task)
         screen = AgentScreen()
         log, handler = logging.getLogger("prowess"), ChildErrorHandler(screen, model)
@@ -175,11 +179,7 @@ def _open_transcript(new: str | None, resume: str | None) -> tuple[Transcript | 
         return None, None
     from prowess.agent.transcript import Transcript  # noqa: PLC0415 - its import takes a second
 
-    if resume is None:
-        return Transcript.create(cast("str", new)), None
-    if new is not None:
-        raise click.UsageError("--resume goes on in its own transcript: leave --transcript out")
-    return Transcript.resume(resume)
+    return (Transcript.create(cast("str", new)), None) if resume is None else Transcript.resume(resume)
 
 
 def _make_options(settings: Settings, flags: AgentFlags, person: object) -> TaskOptions:
@@ -196,7 +196,27 @@ def _make_options(settings: Settings, flags: AgentFlags, person: object) -> Task
         selector=make_selector(settings),
         budget=settings.number("budget"),
         filter=settings.text("filter"),
+        places=tuple(map(os.path.abspath, settings.names("folders") or ())),
     )
+
+
+def find_earlier_places(resume: str) -> tuple[str, ...]:
+    """Return the folders that the skills of an earlier run were from; none: the standard places."""
+    require_agent()
+    from prowess.agent.transcript import read_transcript  # noqa: PLC0415 - its import takes a second
+
+    return read_transcript(resume).places
+
+
+def _keep_bounds(options: TaskOptions, earlier: EarlierRun) -> TaskOptions:
+    """Return the options with the earlier run's tools and trust where the command line names none.
+
+    Neither can widen what the defaults allow, whatever the transcript says: the default allows every tool and asks.
+    """
+    asked = click.get_current_context().get_parameter_source
+    tools = options.tools if earlier.tools is None or asked("tools") is not ParameterSource.DEFAULT else earlier.tools
+    is_kept = earlier.trust in {"granted", "never"} and asked("trust") is ParameterSource.DEFAULT
+    return replace(options, tools=tools, trust=cast("TrustChoice", earlier.trust) if is_kept else options.trust)
 
 
 def _note_circumstances(options: TaskOptions, earlier: EarlierRun | None, task: str) -> None:
@@ -222,7 +242,5 @@ def raise_failure(result: TaskResult, transcript: str | None) -> None:
 
 
 def _describe_resume(transcript: str) -> str:
-    """Return how to go on; a transcript holds neither the model nor the places of the skills."""
-    return (
-        f"prowess run --resume {quote(transcript)} goes on from here, with the same --model and --dir if you named them"
-    )
+    """Return how to go on; a transcript does not choose the model, which gets everything that is said."""
+    return f"prowess run --resume {quote(transcript)} goes on from here, with the same --model if you named one"

@@ -6,7 +6,14 @@ import os
 
 import click
 
-from prowess.cli.agent_options import AgentFlags, agent_options, load_model, raise_failure, run_agent
+from prowess.cli.agent_options import (
+    AgentFlags,
+    agent_options,
+    find_earlier_places,
+    load_model,
+    raise_failure,
+    run_agent,
+)
 from prowess.cli.command_class import new_command
 from prowess.cli.lock_states import warn_edited_skills
 from prowess.cli.options import CatalogFlags, catalog_options, json_option
@@ -51,9 +58,13 @@ def command(
     """
     if not task and resume is None:
         raise click.UsageError("Missing argument 'TASK'.")
+    if resume is not None and flags.transcript is not None:
+        raise click.UsageError("--resume goes on in its own transcript: leave --transcript out")
     if task and not roots and task.endswith("/") and os.path.isdir(task):  # the model would get the folder's name
         raise click.UsageError(f"{task!r} is a folder, and TASK comes first; to name folders alone, use --dir {task}")
     folders = (*where["folders"], *roots)
+    if resume is not None and not folders:
+        folders = find_earlier_places(resume)
     settings = load_cli_settings(**{**where, "folders": folders}, **flags.settings)
     model = load_model(settings)
     catalog = load_catalog(settings)
