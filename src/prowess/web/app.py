@@ -21,7 +21,6 @@ from prowess.web.guard import ConsoleGuard
 from prowess.web.links import ServedLinks
 from prowess.web.pages.error import ErrorView
 from prowess.web.pages.library import make_library_view
-from prowess.web.pages.skill import make_skill_view
 from prowess.web.pages.skill_file import make_file_view, read_image
 from prowess.web.rendering import STATIC_FOLDER, render_page
 
@@ -70,7 +69,7 @@ def _make_routes() -> list[Route | Mount]:
     """Return the addresses that only show something."""
     return [
         Route("/", show("library", make_library_view)),
-        Route("/skills/{id}", show("skill", make_skill_view)),
+        Route("/skills/{id}", show("skill", _make_skill_view)),
         Route("/skills/{id}/files", show("file", make_file_view)),
         Route("/skills/{id}/image", _show_image),
         Mount("/static", StaticFiles(directory=STATIC_FOLDER)),
@@ -109,6 +108,13 @@ def respond(request: Request, name: str, view: object, status: int = 200) -> Res
         name, view, _LINKS, actions=request.app.state.actions, form_token=request.scope["state"]["form_token"]
     )
     return HTMLResponse(html.encode("utf-8", "backslashreplace"), status)
+
+
+def _make_skill_view(library: Library, parameters: Mapping[str, str]) -> object:
+    # The checks and the evals that the page of a skill needs are a third of all imports, and the first page waits.
+    from prowess.web.pages.skill import make_skill_view  # noqa: PLC0415 - see above
+
+    return make_skill_view(library, parameters)
 
 
 async def _show_image(request: Request) -> Response:

@@ -17,7 +17,7 @@ from prowess.cli.skill_lookup import load_cli_settings
 from prowess.files.paths import shorten_path
 from prowess.http.bind import token_in
 from prowess.spec.quantities import format_count
-from prowess.web import load_console
+from prowess.web import explain_missing_extra
 
 _TOKEN_VARIABLE = "PROWESS_UI_TOKEN"  # noqa: S105 - the name of a variable
 
@@ -85,9 +85,15 @@ def command(
 
     --export writes the pages that only show something as files instead, which work without a server.
     """
-    serve, site = load_console()
+    with explain_missing_extra():
+        # One of the two, each with what it needs: an export loads no server, and the first page waits for no export.
+        if export is None:
+            from prowess.web.serve import DEFAULT_BIND, run_console  # noqa: PLC0415 - see above
+        else:
+            from prowess.web.export import export_site  # noqa: PLC0415 - see above
+        from prowess.web.local_library import open_library  # noqa: PLC0415 - a part of the extra
     settings = load_cli_settings(agents=agents, project=False if no_project else None)
-    opened = serve.open_library(
+    opened = open_library(
         roots,
         agents=settings.names("agents"),
         project=bool(settings["project"]),
@@ -97,13 +103,13 @@ def command(
     with opened as library:
         if export is not None:
             with printer.show_progress("writing"):
-                pages = site.export_site(library, export)
+                pages = export_site(library, export)
             _print_export(pages, export, as_data=as_data)
             return
-        serve.run_console(
+        run_console(
             library,
             read_only=read_only,
-            bind=server.bind or serve.DEFAULT_BIND,
+            bind=server.bind or DEFAULT_BIND,
             # Never an option with the token itself: every user sees the arguments of a process.
             token=os.environ.get(_TOKEN_VARIABLE) or token_in(server.token_file),
             hosts=server.hosts,
