@@ -26,10 +26,10 @@ SECONDS = 60
 def address(project: Path) -> Iterator[str]:  # noqa: ARG001 - a fixture for its effect
     """The address that a console prints. It must end well when it is interrupted."""
     reading, writing = os.pipe()
-    with open(os.devnull, "rb") as nothing, open("errors.txt", "wb") as errors:
+    with Path(os.devnull).open("rb") as nothing, Path("errors.txt").open("wb") as errors:
         console = fork_command(["ui", str(SKILLS), "--no-watch"], stdin=nothing, stdout=writing, stderr=errors)
     os.close(writing)
-    with open(reading, encoding="utf-8") as output:
+    with os.fdopen(reading, encoding="utf-8") as output:
         first = output.readline()
         assert first.startswith("Open http://127.0.0.1:"), Path("errors.txt").read_text(encoding="utf-8")
         yield first.split()[1]
