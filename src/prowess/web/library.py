@@ -226,6 +226,10 @@ class LibraryState:
 
     # -- states ------------------------------------------------------------------------------------------------------
 
+    def knows(self, attribute: str) -> bool:
+        """Return whether one of the sets below that take long is found out already, by its name."""
+        return attribute in self.__dict__
+
     def find_lock_state(self, skill: Skill) -> str:
         """Return ``verified``, ``changed since installed`` or ``not in the lock file``; ``""`` if not installed."""
         if not self.locks.has_entries:
@@ -282,6 +286,12 @@ class LibraryState:
     def changed(self) -> frozenset[str]:
         """The names of the installed skills that differ from their lock file."""
         return frozenset(skill.name for skill in self.catalog.skills if self.find_lock_state(skill) == CHANGED)
+
+    @cached_property
+    def is_indexed(self) -> bool:
+        """True once every skill is indexed by its words, which is done when this is first asked for."""
+        self.catalog.prepare_search(semantic=False)
+        return True
 
     # -- resemblance and cost ----------------------------------------------------------------------------------------
 
