@@ -97,7 +97,7 @@ class Library:
 
     @property
     def state(self) -> LibraryState:
-        """What is known about the skills of now. It is kept until the catalogue, a lock file or a grant changes."""
+        """What is known about the skills of now, kept until the catalogue, a lock file, a grant or a check changes."""
         with self._lock:
             catalog, marks = self.catalog, self._read_marks()
             state = self._state
@@ -107,7 +107,7 @@ class Library:
 
     def _read_marks(self) -> tuple[object, ...]:
         locks = (identity_at(os.path.join(scope.lock_folder, LOCK_FILE)) for scope in self.scopes)
-        return (*locks, self.trust.mark() if self.trust is not None else None)
+        return (*locks, self.trust.mark() if self.trust is not None else None, self.outdated)
 
     def check_outdated(self) -> tuple[Outdated, ...]:
         """Ask the sources of all installs for something newer, keep the answer for the pages, and return it."""
@@ -260,7 +260,7 @@ class LibraryState:
         )
         return tuple(filter(None, marks))
 
-    @property
+    @cached_property
     def outdated(self) -> frozenset[str]:
         """The names of the skills whose source had something newer at the last check."""
         found = self._library.outdated or ()

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.discovery.agents import AGENTS
-from prowess.errors import SkillError
 from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.quantities import format_count
 
@@ -353,8 +352,5 @@ def _list_notes(library: Library, state: LibraryState, query: LibraryQuery) -> I
 
 def _list_problems(state: LibraryState) -> list[str]:
     """Return what is wrong with lock files, each in a sentence."""
-    try:
-        errors = [f"{error.code}: {error.message}" for error in state.locks.lock_errors]
-        return errors + [f"{issue.path}: {issue.message}" for issue in state.locks.interrupted_changes]
-    except SkillError as error:
-        return [error.message]
+    errors = [f"{error.code}: {error.message}" for error in state.locks.lock_errors]
+    return errors + [f"{issue.path}: {issue.message}" for issue in state.locks.interrupted_changes]
