@@ -135,8 +135,8 @@ HINTS: dict[str, str] = {
     "duplicate-label": "give each MCP server a label of its own",
     "endless-listing": "ask the server's author for a listing that ends, or raise Limits.max_mcp_skills",
     "approval-store": "check the file and who owns it, or remove it and approve anew",
-    "bad-token": "put 16 or more random printable ASCII characters into PROWESS_MCP_TOKEN, or into a readable file",
-    "token-needed": "put a long random token into PROWESS_MCP_TOKEN or a file, or bind to 127.0.0.1",
+    "bad-token": "use 16 or more random printable ASCII characters, such as 'openssl rand -hex 16' prints",
+    "token-needed": "put a long random token into a file and name that with --token-file, or bind to 127.0.0.1",
     "cannot-listen": "choose another port, or end what uses it",
     "bad-save": "pass the text that an adapter saved (such as result.saved) as it is, or begin a new conversation",
     "missing-package": "",  # the message itself has the command that installs it

@@ -38,7 +38,10 @@ HEAVY = {
     *("rich", "_sqlite3", "httpx2", "asyncio", "zipfile", "tarfile", "tomllib", "pydantic", "yaml"),
     *("subprocess", "ctypes", "difflib", "logging", "ssl", "importlib.metadata", "numpy", "onnxruntime"),
 }
-ROOMS = {"adapters", "agent", "authoring", "fetch", "health", "install", "mcp", "runtime", "select", "sources", "tools"}
+ROOMS = {
+    *("adapters", "agent", "authoring", "fetch", "health", "install", "mcp", "runtime", "select", "sources", "tools"),
+    "web",
+}
 """The parts of the library that a command which only looks at skills does without."""
 
 _INSTALLING = {"ctypes", "fetch", "install"}
@@ -73,6 +76,7 @@ USED: dict[str, set[str]] = {
     "search (prepare)": {"ctypes", "_sqlite3"},
     "explain (query)": _TALKING,
     "prompt": {*_TALKING, "ctypes", "_sqlite3"},
+    "ui": {"authoring", "ctypes", "fetch", "install", "logging", "runtime", "select", "_sqlite3", "web", "yaml"},
     "doctor": {"ctypes", "health", "install", "runtime", "subprocess"},
     "trust grant": {"ctypes", "runtime"},
     "trust revoke": {"ctypes", "runtime"},
@@ -90,7 +94,8 @@ PLAIN = {"--version", "--help", "", "read", "activate", "call", "completion", "r
 BARS = {
     *("install", "sync", "update", "outdated", "verify", "link", "adopt", "check", "eval", "pack", "unpack", "doctor"),
     *("remove", "unlink", "trust grant"),
-    *("diff", "find", "install (list)", "search", "search (prepare)", "prompt", "explain (query)", "eval (agent)"),
+    *("ui", "diff", "find", "install (list)", "search", "search (prepare)", "prompt", "explain (query)"),
+    "eval (agent)",
 }
 """Commands that draw progress bars on a terminal."""
 

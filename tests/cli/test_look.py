@@ -347,7 +347,7 @@ def test_the_doctor_lists_extras_whether_or_not_they_are_there(command: Command)
         for one in command("doctor", "--json").data["diagnoses"]
         if one["topic"] == "extra"
     }
-    assert found == {"agent", "mcp", "otel", "sandbox", "semantic", "watch"}
+    assert found == {"agent", "mcp", "otel", "sandbox", "semantic", "watch", "web"}
 
 
 # -- prompt ------------------------------------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ import pytest
 import prowess
 from prowess.discovery.scan import find_skills
 from prowess.discovery.scan_options import ScanRules
-from prowess.mcp.http.access import make_access
-from prowess.mcp.http.bind import check_token, is_loopback, parse_bind
+from prowess.http.access import make_access
+from prowess.http.bind import check_token, is_loopback, parse_bind
 from prowess.mcp.manifests import ManifestCache
 from prowess.mcp.served_skills import build_from_scan
 from prowess.mcp.skill_loader import SkillLoader

@@ -11,9 +11,9 @@ from prowess.cli.completions import complete_agent, is_shell_safe
 from prowess.cli.options import check_agents, group_options
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, line
-from prowess.cli.shown_paths import shorten_path
 from prowess.errors import NotInstalledError, did_you_mean, sort_by_similarity
 from prowess.files.directory import exists
+from prowess.files.paths import shorten_path
 from prowess.install.installer import Installer
 from prowess.lockfile.read import LOCK_FILE, LockEntries, read_lock
 from prowess.spec.address_check import DEFAULT_SCHEMES

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from prowess.cli.remedies import find_remedy
 from prowess.cli.render import printer
-from prowess.errors import InstallError, Issue
 from prowess.files.projects import config_home, project_folders
 from prowess.limits import DEFAULT_LIMITS
 from prowess.skills.catalog import Catalog
@@ -16,13 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import prowess
-    from prowess.lockfile.verifier import LockVerifier
+    from prowess.errors import InstallError, Issue
+    from prowess.lockfile import states
 
-# Two names that lockfile/ has as well: 'prowess list' without a lock file must not load that package to look for one.
+# Names that lockfile/ has as well: 'prowess list' without a lock file must not load that package to look for one.
 LOCK_FILE = "prowess.lock"
 _JOURNAL = ".prowess.journal"
 CHANGED = "changed since installed"
-_STATES = {"changed-since-locked": CHANGED, "not-in-lock": "not in the lock file"}
 
 
 class LockStates:
@@ -31,72 +30,39 @@ class LockStates:
     def __init__(self) -> None:
         home = os.path.expanduser("~")
         user_folder = os.path.join(config_home(home, os.environ), "prowess")
-        self._verifier: LockVerifier | None = None
-        self.lock_errors: list[InstallError] = []
-        """Why lock files could not be read."""
-        self.interrupted_changes: list[Issue] = []
-        """Changes that somebody interrupted, and that the next change finishes or undoes."""
+        self._states: states.LockStates | None = None
         folders = (*project_folders(os.getcwd(), home), user_folder)
         # Fast path of 'prowess list': a few looks at the disk, and nothing is imported where nothing is installed.
         if any(os.path.lexists(os.path.join(folder, name)) for folder in folders for name in (LOCK_FILE, _JOURNAL)):
-            self._read_locks(home)
+            from prowess.lockfile import scopes, states  # noqa: PLC0415 - 'list' needs it with a lock only
 
-    def _read_locks(self, home: str) -> None:
-        from prowess.lockfile.journal_format import find_interrupted_change  # noqa: PLC0415 - 'list' needs it with a lock only
-        from prowess.lockfile.scopes import standard_scopes  # noqa: PLC0415 - 'list' needs it with a lock only
-        from prowess.lockfile.verifier import LockVerifier  # noqa: PLC0415 - 'list' needs it with a lock only
+            self._states = states.LockStates(scopes.standard_scopes(os.getcwd(), home, os.environ), DEFAULT_LIMITS)
 
-        scopes = standard_scopes(os.getcwd(), home, os.environ)
-        self._verifier = LockVerifier(scopes, DEFAULT_LIMITS)
-        self.interrupted_changes = [
-            issue for scope in scopes for issue in find_interrupted_change(scope, DEFAULT_LIMITS)
-        ]
-        self.lock_errors = [lock.read_error for lock in self._verifier.records if lock.read_error is not None]
+    @property
+    def lock_errors(self) -> list[InstallError]:
+        """Why lock files could not be read."""
+        return [] if self._states is None else self._states.lock_errors
+
+    @property
+    def interrupted_changes(self) -> list[Issue]:
+        """Changes that somebody interrupted, and that the next change finishes or undoes."""
+        return [] if self._states is None else self._states.interrupted_changes
 
     def find_state(self, skill: prowess.Skill) -> str:
         """Return ``verified``, ``changed since installed`` or ``not in the lock file``; ``""`` if not installed."""
-        if self._verifier is None or not skill.is_local:
-            return ""
-        verdict = self._verifier.verify_skill(skill)
-        if not isinstance(verdict, Issue):
-            return "" if verdict is None else "verified"
-        # A lock file that cannot be read says nothing about a skill: one warning about the file is enough.
-        is_unknown = verdict.message in {error.message for error in self.lock_errors}
-        return "" if is_unknown else _STATES.get(verdict.code, "")
+        return "" if self._states is None else self._states.find_state(skill)
 
     def describe_source(self, skill: prowess.Skill) -> str:
         """Return where a skill was installed from, at which version or commit; ``""`` if it is not installed."""
-        recorded = self._verifier.find_entry(skill.folder) if self._verifier and skill.is_local else None
-        if recorded is None:
-            return ""
-        entry, _ = recorded
-        version = entry.ref or entry.commit[:12]
-        return f"{entry.source}{f' at {version}' if version else ''}"
+        return "" if self._states is None else self._states.describe_source(skill)
 
     def is_changed_at(self, location: str) -> bool:
         """Return True when the SKILL.md at ``location`` is in an install, or its copy, that differs from its lock."""
-        folder = os.path.dirname(location)
-        recorded = self._verifier.find_entry(folder) if self._verifier else None
-        if recorded is None:
-            return False
-        from prowess.lockfile.compare import compare_folder  # noqa: PLC0415 - 'list' needs it with a lock only
-
-        entry, inner = recorded
-        return bool(compare_folder(entry.files_below(inner), os.path.realpath(folder), DEFAULT_LIMITS))
+        return self._states is not None and self._states.is_changed_at(location)
 
     def find_missing(self, location: str) -> list[str]:
         """Return the skills that lock files of the ``"project"`` or the ``"user"`` record and that are not here."""
-        if self._verifier is None:
-            return []
-        from prowess.lockfile.scopes import is_on_disk  # noqa: PLC0415 - 'list' needs it with a lock only
-
-        return [
-            skill
-            for lock in self._verifier.records
-            for entry in lock.locked.values()
-            if lock.scope.location == location and not is_on_disk(entry, lock.scope)
-            for skill in entry.skills
-        ]
+        return [] if self._states is None else self._states.find_missing(location)
 
 
 def warn_edited_skills(skills: Iterable[prowess.Skill], lock_states: LockStates | None = None) -> None:

@@ -5,18 +5,7 @@ from __future__ import annotations
 import os
 from shlex import quote
 
-from prowess.files.paths import path_inside
-
-
-def shorten_path(path: str) -> str:
-    """Return a path relative to the working folder if it lies there, with ``~`` if it lies in the home folder."""
-    here, home = os.getcwd(), os.path.expanduser("~")
-    for base, prefix in ((here, ""), (home, "~" + os.sep)):
-        # Everything lies below the root folder: a path relative to it would only lose its first slash.
-        inner = path_inside(path, base) if base not in {os.sep, ""} else None
-        if inner is not None:
-            return prefix + inner if inner else ("." if base == here else "~")
-    return path
+from prowess.files.paths import shorten_path
 
 
 def quote_path(path: str) -> str:

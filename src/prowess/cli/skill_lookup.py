@@ -16,10 +16,11 @@ from prowess.cli.lock_states import (
     without_edited_skills,
 )
 from prowess.cli.render import printer
-from prowess.cli.shown_paths import shorten_path, with_dot_prefix
+from prowess.cli.shown_paths import with_dot_prefix
 from prowess.discovery.scan import discover, scan
 from prowess.discovery.settings import Settings, load_settings
 from prowess.errors import SkillValidationError, SourceError, UnknownSkillError
+from prowess.files.paths import shorten_path
 from prowess.names import SKILL_FILE
 from prowess.skills.catalog import Catalog
 from prowess.skills.parse import read_metadata

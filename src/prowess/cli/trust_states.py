@@ -1,40 +1,28 @@
-"""Whether skills are trusted, for commands that show it. Only skills with a grant are hashed."""
+"""Whether skills are trusted, for commands that show it. Without any grant nothing is loaded."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
 
-from prowess.errors import NotTrustedError
 from prowess.files.projects import user_config_file
 
 if TYPE_CHECKING:
     import prowess
+    from prowess.runtime.acting import trust_states
 
 
 class TrustStates:
     """The grants of this user, read once for a command."""
 
     def __init__(self) -> None:
-        self._trust: prowess.Trust | None = None
-        self._granted_skills: frozenset[str] = frozenset()
-        # The path that Trust itself uses; it is looked for without loading the runtime.
-        path = user_config_file("trust.json")
-        if os.path.lexists(path):
-            # 'prowess list' without grants loads no runtime: it only looks for the file.
-            from prowess.runtime.acting.trust import Trust  # noqa: PLC0415 - see above
+        self._states: trust_states.TrustStates | None = None
+        # The path that Trust itself uses. 'prowess list' without grants loads no runtime: it only looks for the file.
+        if os.path.lexists(user_config_file("trust.json")):
+            from prowess.runtime.acting import trust, trust_states  # noqa: PLC0415 - see above
 
-            self._trust = Trust()
-            try:
-                self._granted_skills = frozenset(key for grant in self._trust for key in (grant.location, grant.name))
-            except NotTrustedError:  # a file that others may write grants nothing; 'prowess doctor' says why
-                self._trust = None
+            self._states = trust_states.TrustStates(trust.Trust())
 
     def find_state(self, skill: prowess.Skill) -> str:
         """Return ``trusted``, ``changed since trusted`` if an earlier state has a grant, or ``""``."""
-        # Fast path: hashing reads every file of a skill, so a skill without any grant is not hashed.
-        if self._trust is None or not self._granted_skills.intersection((skill.location, skill.name)):
-            return ""
-        if self._trust.is_trusted(skill):
-            return "trusted"
-        return "changed since trusted" if skill.location in self._granted_skills else ""
+        return "" if self._states is None else self._states.find_state(skill)

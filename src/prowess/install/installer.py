@@ -254,6 +254,10 @@ class Installer:
         """
         return choose_preset_agents(self._context, project=project)
 
+    def present_agents(self, *, project: bool = True) -> tuple[str, ...]:
+        """The ids of the agents with a folder of their own in the home folder, or, with ``project``, in the project."""
+        return find_present_agents(self._context, project=project)
+
     def coverage(self, agents: Sequence[str] = (), *, project: bool = True) -> Coverage:
         """Which agent has which skill: linked, copied, missing, shadowed or edited; nothing is changed.
 
@@ -261,7 +265,7 @@ class Installer:
         the project's skills are included, and not only the user's.
         """
         named = [get_agent(name).id for name in check_texts(agents, "agents")]
-        present = find_present_agents(self._context, project=project)
+        present = self.present_agents(project=project)
         scopes = self._context.scopes if project else (self.user,)
         with wrap_os_errors():
             return find_coverage(scopes, (*present, *named), self._context.limits)

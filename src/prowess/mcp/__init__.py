@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from prowess.mcp.http.bind import token_in
+from prowess.http.bind import token_in
 from prowess.mcp.serve import Survey, check, serve, survey
 from prowess.mcp.served_skills import LeftOut, Refused
 

@@ -63,6 +63,20 @@ def inventory(skill: Skill) -> Inventory:
     return Inventory(files, commands, scripts, estimate_tokens(body.strip()), (*paths.issues, *issues))
 
 
+def can_act(skill: Skill) -> bool:
+    """True when a skill has a script, or a command in its instructions: ``inventory(skill).acts``, with less to read.
+
+    False where neither the instructions nor the list of files can be read, and for a skill that is no folder on this
+    machine: nothing of it can ever run, and nothing is fetched to find out.
+    """
+    if not skill.is_local:
+        return False
+    try:
+        return bool(list_scripts(skill.files()) or find_commands(skill.read_body().strip()))
+    except SkillError:
+        return False
+
+
 def list_scripts(paths: Iterable[str]) -> tuple[str, ...]:
     """The files of a skill that could be run as scripts, in the order given."""
     return tuple(path for path in paths if path.startswith(_SCRIPTS) and not path.rsplit("/", 1)[1].startswith("."))

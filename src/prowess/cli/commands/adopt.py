@@ -12,7 +12,7 @@ from prowess.cli.completions import complete_skill
 from prowess.cli.install_options import install_to_dict, install_to_line
 from prowess.cli.issues import issue_to_dict
 from prowess.cli.render import printer
-from prowess.cli.shown_paths import shorten_path
+from prowess.files.paths import shorten_path
 from prowess.install.adopt import find_adoptable, is_left_in_place, is_project_own
 from prowess.install.installer import Installer
 from prowess.limits import DEFAULT_LIMITS

@@ -9,7 +9,8 @@ from prowess.cli.command_class import new_command
 from prowess.cli.options import json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Table, line
-from prowess.cli.shown_paths import quote_path, shorten_path
+from prowess.cli.shown_paths import quote_path
+from prowess.files.paths import shorten_path
 from prowess.install.installer import Installer
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from prowess.cli.options import T, check_codes, json_option
 from prowess.cli.own_skills import find_own_paths
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Style, diff_to_lines, line
-from prowess.cli.shown_paths import shorten_path
 from prowess.cli.skill_lookup import find_path, load_cli_settings
 from prowess.errors import SkillError, SourceError
 from prowess.escapes import escape_line
+from prowess.files.paths import shorten_path
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.scopes import standard_scopes
 from prowess.lockfile.verifier import LockVerifier

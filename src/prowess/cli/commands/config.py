@@ -8,10 +8,10 @@ from prowess.cli.command_class import new_command
 from prowess.cli.options import json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Table, line
-from prowess.cli.shown_paths import shorten_path
 from prowess.cli.skill_lookup import load_cli_settings
 from prowess.discovery.settings import SETTINGS, Setting
 from prowess.errors import SourceError, sort_by_similarity
+from prowess.files.paths import shorten_path
 
 
 @new_command(

@@ -11,9 +11,9 @@ from prowess.cli.issues import issue_to_dict
 from prowess.cli.options import CatalogFlags, catalog_options, json_option, skill_argument
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Table, Title, line
-from prowess.cli.shown_paths import shorten_path
 from prowess.cli.skill_lookup import load_catalog, load_cli_settings, suggest_sync_for
 from prowess.errors import did_you_mean
+from prowess.files.paths import shorten_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -31,9 +31,10 @@ from prowess.cli.offers import (
 from prowess.cli.options import group_options
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Line, line
-from prowess.cli.shown_paths import shorten_path, with_dot_prefix
+from prowess.cli.shown_paths import with_dot_prefix
 from prowess.errors import BadReferenceError, Issue
 from prowess.files.directory import exists
+from prowess.files.paths import shorten_path
 from prowess.install.copy_into import refuse_taken_places
 from prowess.install.typed_source import parse_typed_source, with_safe_name
 from prowess.limits import DEFAULT_LIMITS

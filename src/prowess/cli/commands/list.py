@@ -14,9 +14,9 @@ from prowess.cli.lock_states import CHANGED, LockStates, warn_edited_skill, warn
 from prowess.cli.options import CatalogFlags, catalog_options, json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Span, Table, Title, line
-from prowess.cli.shown_paths import shorten_path
 from prowess.cli.skill_lookup import load_catalog, load_cli_settings, suggest_sync_for
 from prowess.cli.trust_states import TrustStates
+from prowess.files.paths import shorten_path
 from prowess.model import Place, Shadowed
 from prowess.spec.quantities import format_count
 

@@ -12,9 +12,9 @@ from prowess.cli.options import json_option
 from prowess.cli.remedies import find_remedy
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Table, line
-from prowess.cli.shown_paths import shorten_path
 from prowess.cli.terminal import ask_choice, open_terminal
 from prowess.errors import InstallError
+from prowess.files.paths import shorten_path
 from prowess.files.write import write_atomic
 from prowess.install.installer import Installer
 from prowess.install.lock_sides import LockSides, find_sides, write_merged_lock

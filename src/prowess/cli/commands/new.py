@@ -9,7 +9,7 @@ from prowess.cli.command_class import new_command
 from prowess.cli.options import json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import line
-from prowess.cli.shown_paths import shorten_path
+from prowess.files.paths import shorten_path
 
 
 def _complete_parts(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:

@@ -10,8 +10,8 @@ from prowess.cli.completions import complete_skill_or_path
 from prowess.cli.options import json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import line
-from prowess.cli.shown_paths import shorten_path
 from prowess.cli.skill_lookup import find_path, load_cli_settings
+from prowess.files.paths import shorten_path
 from prowess.spec.quantities import format_count
 
 

@@ -9,8 +9,8 @@ from prowess.cli.command_class import new_command
 from prowess.cli.install_options import find_install_refs, installed_arguments, read_lock_entries
 from prowess.cli.issues import issue_to_dict
 from prowess.cli.render.blocks import line
-from prowess.cli.shown_paths import shorten_path
 from prowess.errors import NotInstalledError
+from prowess.files.paths import shorten_path
 from prowess.install.installer import Installer
 from prowess.spec.skill_ref import SkillRef
 

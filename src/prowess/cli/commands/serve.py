@@ -18,7 +18,7 @@ from prowess.cli.lock_states import LockStates, suggest_sync, warn_lock_problems
 from prowess.cli.options import group_options, json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, line
-from prowess.cli.shown_paths import shorten_path
+from prowess.files.paths import shorten_path
 from prowess.spec.quantities import format_count
 
 if TYPE_CHECKING:

@@ -10,10 +10,11 @@ from prowess.cli.issues import issue_to_dict
 from prowess.cli.options import CatalogFlags, catalog_options, json_option, skill_argument
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Cell, Table, Title, line
-from prowess.cli.shown_paths import quote_path, shorten_path
+from prowess.cli.shown_paths import quote_path
 from prowess.cli.skill_lookup import find_skill_and_warn, load_cli_settings
 from prowess.cli.trust_states import TrustStates
 from prowess.errors import SkillError
+from prowess.files.paths import shorten_path
 from prowess.names import SKILL_FILE
 from prowess.skills.inventory import Inventory, inventory
 from prowess.spec.quantities import format_count

@@ -14,7 +14,7 @@ from prowess.cli.issues import issue_to_dict
 from prowess.cli.remedies import find_remedy
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, line
-from prowess.cli.shown_paths import shorten_path
+from prowess.files.paths import shorten_path
 from prowess.install.sync import SURPLUS_CODES
 from prowess.lockfile.read import LockEntries, read_lock
 

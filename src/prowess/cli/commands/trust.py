@@ -15,9 +15,9 @@ from prowess.cli.lock_states import warn_edited_skills
 from prowess.cli.options import CatalogFlags, catalog_options, json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Span, Table, line
-from prowess.cli.shown_paths import shorten_path
 from prowess.cli.skill_lookup import find_in_catalog, is_path, load_catalog, load_cli_settings
 from prowess.errors import NotTrustedError, SkillError, did_you_mean
+from prowess.files.paths import shorten_path
 from prowess.names import SKILL_FILE
 from prowess.runtime.acting.trust import Trust
 from prowess.skills.catalog import Catalog

@@ -8,7 +8,7 @@ from prowess.cli.issues import issue_to_dict
 from prowess.cli.options import json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Table, line
-from prowess.cli.shown_paths import shorten_path
+from prowess.files.paths import shorten_path
 from prowess.install.installer import Installer
 from prowess.lockfile.read import read_lock
 from prowess.spec.quantities import format_count

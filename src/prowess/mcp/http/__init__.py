@@ -1,1 +1,1 @@
-"""The MCP server over HTTP: who may ask, how much, and when connections and sessions end."""
+"""The MCP server over HTTP: its application behind the guard, and the sessions of older clients."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -10,22 +9,20 @@ from typing import TYPE_CHECKING
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 
-from prowess.errors import SourceError
-from prowess.mcp.http.access import make_access
-from prowess.mcp.http.bind import check_token, parse_bind, parse_host_names, parse_origins
-from prowess.mcp.http.connections import LimitedConnection, accept_backlog
-from prowess.mcp.http.guard import RequestGuard
+from prowess.http.access import make_access
+from prowess.http.bind import check_token, parse_bind, parse_host_names, parse_origins
+from prowess.http.guard import RequestGuard
+from prowess.http.listen import bind_socket, make_config, server_address
 from prowess.mcp.http.sessions import SessionLimiter
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Sequence
 
-    from prowess.limits import Limits
-    from prowess.mcp.http.access import App
+    from prowess.http.access import App
     from prowess.mcp.server import Server
 
 MCP_PATH = "/mcp"
-_SHUTDOWN_SECONDS = 3
 _MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD in the C library's malloc.h
 _LARGE_BLOCK = 1 << 20
 
@@ -63,10 +60,10 @@ def run_http(  # noqa: PLR0917 - one caller
     _release_large_blocks()
     host, port = parse_bind(bind)
     app = make_guarded_app(server, host, token=token, hosts=hosts, origins=origins)
-    listener = _bind_socket(host, port)
+    listener = bind_socket(host, port)
     with listener:
-        report_ready = partial(ready, _server_url(host, listener)) if ready else lambda: None
-        _HttpServer(_make_config(app, server.limits), server, report_ready).run(sockets=[listener])
+        report_ready = partial(ready, f"{server_address(host, listener)}{MCP_PATH}") if ready else lambda: None
+        _HttpServer(make_config(app, server.limits), server, report_ready).run(sockets=[listener])
 
 
 def _release_large_blocks() -> None:
@@ -75,37 +72,6 @@ def _release_large_blocks() -> None:
         import ctypes  # noqa: PLC0415 - some builds of Python have none
 
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE_BLOCK)
-
-
-def _bind_socket(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=accept_backlog())
-    except OSError as error:
-        raise SourceError(f"cannot listen on {host}:{port}: {error.strerror}", code="cannot-listen") from None
-
-
-def _server_url(host: str, listener: socket.socket) -> str:
-    shown = f"[{host}]" if ":" in host else host
-    return f"http://{shown}:{listener.getsockname()[1]}{MCP_PATH}"
-
-
-def _make_config(app: App, limits: Limits) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        http=LimitedConnection.with_limits(limits),
-        backlog=accept_backlog(),
-        ws="none",
-        loop="asyncio",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        timeout_keep_alive=int(limits.max_http_header_seconds),
-        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-        h11_max_incomplete_event_size=limits.max_http_header_bytes,
-    )
 
 
 class _HttpServer(uvicorn.Server):

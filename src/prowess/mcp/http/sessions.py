@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from prowess.mcp.http.access import App, Message, Receive, Scope, Send
+    from prowess.http.access import App, Message, Receive, Scope, Send
 
 _SESSION_HEADER = b"mcp-session-id"
 _FIRST_ERROR_STATUS = 400

@@ -7,15 +7,15 @@ import math
 import time
 from typing import TYPE_CHECKING
 
-from prowess.mcp.http.access import WRONG_TOKEN, Refusal, read_headers
-from prowess.mcp.http.rate_limits import ClientRateLimiter, WrongTokens
-from prowess.mcp.http.request_body import TOO_LARGE, BodyQuota, QuotaShare, read_body, replay_body
+from prowess.http.access import WRONG_TOKEN, Refusal, read_headers
+from prowess.http.rate_limits import ClientRateLimiter, WrongTokens
+from prowess.http.request_body import TOO_LARGE, BodyQuota, QuotaShare, read_body, replay_body
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from prowess.http.access import Access, App, Receive, Scope, Send
     from prowess.limits import Limits
-    from prowess.mcp.http.access import Access, App, Receive, Scope, Send
 
 _MAX_LENGTH_DIGITS = 20
 _PLAIN_TEXT_HEADERS = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store")]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from prowess.mcp.http.access import Refusal
+from prowess.http.access import Refusal
 
 if TYPE_CHECKING:
-    from prowess.mcp.http.access import Message, Receive, Send
+    from prowess.http.access import Message, Receive, Send
 
 # Bodies up to this size need no quota: large requests that wait must not keep a small one from being answered.
 _FREE_BODY_BYTES = 64 * 1024

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from prowess.errors import ResourceError, SkillError, SourceError
 from prowess.files.read import OpenFile
-from prowess.mcp.http.access import LOOPBACK_HOSTS
+from prowess.http.access import LOOPBACK_HOSTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

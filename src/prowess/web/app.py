@@ -1,0 +1,151 @@
+"""The console as an ASGI application: which address shows which page, and which form makes which change.
+
+To add a page: a module in ``pages/`` with a function that returns its view, a template of its name, and a route below.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from prowess.errors import ResourceNotFoundError, SkillError, UnknownSkillError
+from prowess.http.access import make_access
+from prowess.http.bind import check_token, parse_host_names
+from prowess.web.guard import ConsoleGuard
+from prowess.web.links import ServedLinks
+from prowess.web.pages.error import ErrorView
+from prowess.web.pages.library import make_library_view
+from prowess.web.pages.skill_file import make_file_view, read_image
+from prowess.web.rendering import STATIC_FOLDER, render_page
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from starlette.requests import Request
+
+    from prowess.http.access import App
+    from prowess.web.library import Library
+
+    MakeView = Callable[[Library, Mapping[str, str]], object]
+    Handler = Callable[[Request], Awaitable[Response]]
+
+ALL_ACTIONS = frozenset(("outdated", "install", "update", "sync", "verify", "link", "trust", "lock"))
+"""The changes that pages may offer. A page gets those that its console allows, and shows a form for no other."""
+_LINKS = ServedLinks()
+
+
+def create_app(
+    library: Library,
+    *,
+    token: str,
+    actions: frozenset[str] = ALL_ACTIONS,
+    host: str = "127.0.0.1",
+    hosts: Sequence[str] = (),
+) -> App:
+    """Return the console of a library as an ASGI application behind its guard.
+
+    ``actions`` are the changes that it allows; with none it only shows. ``token`` is what the first address has,
+    ``host`` what the server is bound to, and ``hosts`` are further names that it goes by. Raises ``SourceError`` for a
+    token that is too short.
+    """
+    check_token(host, token)
+    app = Starlette(
+        routes=[*_make_routes(), *(_make_change_routes() if actions else ())],
+        exception_handlers={HTTPException: _show_http_error, SkillError: _show_skill_error},
+    )
+    app.state.library = library
+    app.state.actions = actions
+    access = make_access(host, parse_host_names(hosts), (), None)
+    return ConsoleGuard(app, access, token, library.limits, may_change=bool(actions))
+
+
+def _make_routes() -> list[Route | Mount]:
+    """Return the addresses that only show something."""
+    return [
+        Route("/", show("library", make_library_view)),
+        Route("/skills/{id}", show("skill", _make_skill_view)),
+        Route("/skills/{id}/files", show("file", make_file_view)),
+        Route("/skills/{id}/image", _show_image),
+        Mount("/static", StaticFiles(directory=STATIC_FOLDER)),
+    ]
+
+
+def _make_change_routes() -> list[Route]:
+    """Return the addresses that forms are sent to. The guard has checked who sends them."""
+    return [Route("/outdated", _check_outdated, methods=["POST"])]
+
+
+# -- showing -----------------------------------------------------------------------------------------------------------
+
+
+def show(name: str, make_view: MakeView) -> Handler:
+    """Return the handler of a page: the template ``name`` with the view that ``make_view`` returns.
+
+    ``make_view`` is called with the library, and with the parameters of the path and of the query as one mapping. It
+    runs in a thread, because it reads files.
+    """
+
+    async def show_page(request: Request) -> Response:
+        parameters = {**request.query_params, **request.path_params}
+        return await run_in_threadpool(_render_view, request, name, make_view, parameters)
+
+    return show_page
+
+
+def _render_view(request: Request, name: str, make_view: MakeView, parameters: Mapping[str, str]) -> Response:
+    return respond(request, name, make_view(request.app.state.library, parameters))
+
+
+def respond(request: Request, name: str, view: object, status: int = 200) -> Response:
+    """Return a page as the answer to a request, with the actions and the form token that its forms need."""
+    html = render_page(
+        name, view, _LINKS, actions=request.app.state.actions, form_token=request.scope["state"]["form_token"]
+    )
+    return HTMLResponse(html.encode("utf-8", "backslashreplace"), status)
+
+
+def _make_skill_view(library: Library, parameters: Mapping[str, str]) -> object:
+    # The checks and the evals that the page of a skill needs are a third of all imports, and the first page waits.
+    from prowess.web.pages.skill import make_skill_view  # noqa: PLC0415 - see above
+
+    return make_skill_view(library, parameters)
+
+
+async def _show_image(request: Request) -> Response:
+    """Return the bytes of an image. Opened as a page of its own, it may do nothing either."""
+    parameters = {**request.query_params, **request.path_params}
+    data, kind = await run_in_threadpool(read_image, request.app.state.library, parameters)
+    return Response(data, media_type=kind, headers={"content-security-policy": "default-src 'none'; sandbox"})
+
+
+async def _show_http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class alone
+    return respond(request, "error", ErrorView(error.status_code, str(error.detail)), error.status_code)
+
+
+async def _show_skill_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, SkillError)  # noqa: S101 - registered for this class alone
+    status = 404 if isinstance(error, UnknownSkillError | ResourceNotFoundError) else 422
+    return respond(request, "error", ErrorView(status, error.message, error.code), status)
+
+
+# -- changing ----------------------------------------------------------------------------------------------------------
+
+
+def require_action(request: Request, action: str) -> None:
+    """Raise an error with status 403 when the console does not allow an action."""
+    if action not in request.app.state.actions:
+        raise HTTPException(403, f"this console does not allow the action {action!r}")
+
+
+async def _check_outdated(request: Request) -> Response:
+    """Ask the sources of all installs for something newer, and show which have it."""
+    require_action(request, "outdated")
+    await run_in_threadpool(request.app.state.library.check_outdated)
+    return RedirectResponse(_LINKS.page("library", {"show": "outdated"}), 303)

@@ -1,0 +1,350 @@
+"""The library of the console: the catalogue of now, and what the pages ask about its skills."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+from threading import RLock
+from typing import TYPE_CHECKING, Literal
+
+from prowess.authoring.similar import similar_issues
+from prowess.errors import Issue, SkillError, UnknownSkillError
+from prowess.files.identity import identity_at
+from prowess.limits import DEFAULT_LIMITS
+from prowess.lockfile.read import LOCK_FILE
+from prowess.lockfile.states import CHANGED, LockStates
+from prowess.model import Place
+from prowess.runtime.acting.trust_states import TrustStates
+from prowess.select.budget import listing_costs
+from prowess.skills.catalog import Catalog
+from prowess.skills.inventory import can_act
+from prowess.skills.parse import read_metadata
+
+if TYPE_CHECKING:
+    from prowess.discovery.live import Live
+    from prowess.install.agent_coverage import Coverage
+    from prowess.install.installer import Installer
+    from prowess.install.outdated import Outdated
+    from prowess.limits import Limits
+    from prowess.lockfile.scopes import InstallScope
+    from prowess.runtime.acting.trust import Trust
+    from prowess.skills.skill import Skill
+
+_PLAIN_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_ID_DIGITS = 10
+_COSTLY_FACTOR = 2
+"""A skill is costly when its entry in the listing has at least this many times the tokens of the median entry."""
+
+RowKind = Literal["skill", "shadowed", "broken"]
+
+
+@dataclass(frozen=True, slots=True)
+class SkillRow:
+    """A skill of the library, a copy that lost to it, or a file that does not load."""
+
+    id: str
+    """What the address of its page has: the name where that is plain text and the skill wins, else with a hash."""
+    name: str
+    location: str
+    kind: RowKind = "skill"
+    why: str = ""
+    """Why a copy lost, or why a file does not load."""
+    winner: str = ""
+    """Where the skill lies that a copy lost to."""
+
+
+class Library:
+    """The skills that the console shows. A page asks it, and so knows no folder.
+
+    ``catalog`` is a catalogue, or a live one that follows the disk. ``installer``, ``scopes`` and ``trust`` are those
+    of the catalogue's owner; without them the pages show nothing about installs and grants.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog | Live,
+        *,
+        installer: Installer | None = None,
+        scopes: tuple[InstallScope, ...] = (),
+        trust: Trust | None = None,
+        budget: int | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        self._source = catalog
+        self.installer = installer
+        self.scopes = scopes
+        self.trust = trust
+        self.budget = budget
+        self.limits = limits
+        self.outdated: tuple[Outdated, ...] | None = None
+        """What the sources of installs had at the last check; ``None`` before the first one."""
+        self._lock = RLock()
+        self._state: LibraryState | None = None
+
+    @property
+    def live(self) -> Live | None:
+        """The live catalogue that this library follows; ``None`` where the catalogue never changes."""
+        return None if isinstance(self._source, Catalog) else self._source
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalogue of now."""
+        return self._source if isinstance(self._source, Catalog) else self._source.catalog
+
+    @property
+    def state(self) -> LibraryState:
+        """What is known about the skills of now, kept until the catalogue, a lock file, a grant or a check changes."""
+        with self._lock:
+            catalog, marks = self.catalog, self._read_marks()
+            state = self._state
+            if state is None or state.catalog is not catalog or state.marks != marks:
+                state = self._state = LibraryState(self, catalog, marks)
+            return state
+
+    def _read_marks(self) -> tuple[object, ...]:
+        locks = (identity_at(os.path.join(scope.lock_folder, LOCK_FILE)) for scope in self.scopes)
+        return (*locks, self.trust.mark() if self.trust is not None else None, self.outdated)
+
+    def check_outdated(self) -> tuple[Outdated, ...]:
+        """Ask the sources of all installs for something newer, keep the answer for the pages, and return it."""
+        found = self.installer.outdated() if self.installer is not None else ()
+        self.outdated = found
+        return found
+
+
+class LibraryState:
+    """What is known about one catalogue, with the lock files and grants of one moment. Each thing is found out once."""
+
+    def __init__(self, library: Library, catalog: Catalog, marks: tuple[object, ...]) -> None:
+        self.catalog = catalog
+        self.marks = marks
+        self._library = library
+        self._lock = RLock()
+        self._lock_states: dict[str, str] = {}
+        self._trust_states: dict[str, str] = {}
+        # The longest path first: places may lie inside each other, and a skill belongs to the innermost.
+        paths = ((place.path.rstrip(os.sep) + os.sep, place) for place in catalog.places)
+        self._places = sorted(paths, key=lambda pair: -len(pair[0]))
+
+    # -- rows --------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def rows(self) -> tuple[SkillRow, ...]:
+        """The skills by name."""
+        return tuple(SkillRow(make_skill_id(skill.name), skill.name, skill.location) for skill in self.catalog.skills)
+
+    @cached_property
+    def shadowed(self) -> tuple[SkillRow, ...]:
+        """The copies that lost to another skill of their name, by name."""
+        rows = [
+            SkillRow(
+                make_skill_id(lost.name, lost.location), lost.name, lost.location, "shadowed", lost.reason, lost.winner
+            )
+            for lost in self.catalog.shadowed
+        ]
+        return tuple(sorted(rows, key=lambda row: (row.name, row.location)))
+
+    @cached_property
+    def broken(self) -> tuple[SkillRow, ...]:
+        """The files and places that do not load, by path; of several errors of one file the first is the reason."""
+        rows: dict[str, SkillRow] = {}
+        for issue in self.catalog.failures:
+            name = os.path.basename(os.path.dirname(issue.path)) or issue.path
+            row = SkillRow(make_skill_id(name, issue.path), name, issue.path, "broken", _describe_issue(issue))
+            rows.setdefault(issue.path, row)
+        return tuple(rows[path] for path in sorted(rows))
+
+    @cached_property
+    def rows_by_name(self) -> dict[str, SkillRow]:
+        """The rows of the skills, by name."""
+        return {row.name: row for row in self.rows}
+
+    @cached_property
+    def _rows_by_id(self) -> dict[str, SkillRow]:
+        return {row.id: row for row in (*self.broken, *self.shadowed, *self.rows)}
+
+    def find_row(self, skill_id: str) -> SkillRow:
+        """Return the row of an id; raise ``UnknownSkillError`` when there is none."""
+        row = self._rows_by_id.get(skill_id)
+        if row is None:
+            raise UnknownSkillError(skill_id, self.catalog.names)
+        return row
+
+    def read_skill(self, row: SkillRow) -> Skill | None:
+        """Return the skill of a row; ``None`` where it does not load."""
+        if row.kind == "skill":
+            return self.catalog.get(row.name)
+        if row.kind == "broken":
+            return None
+        try:
+            return read_metadata(row.location, "lenient", limits=self._library.limits)
+        except SkillError:
+            return None
+
+    # -- where they come from ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def locks(self) -> LockStates:
+        """The lock files of the library's scopes."""
+        return LockStates(self._library.scopes, self._library.limits)
+
+    @cached_property
+    def _trust(self) -> TrustStates | None:
+        return None if self._library.trust is None else TrustStates(self._library.trust)
+
+    def find_place(self, location: str) -> Place:
+        """Return the place that a SKILL.md was found in."""
+        return next((place for path, place in self._places if location.startswith(path)), Place("elsewhere"))
+
+    def find_source(self, skill: Skill) -> str:
+        """Return the source that a skill was installed from, or the path of the place that it lies in."""
+        entry = self.locks.find_entry(skill) if self.locks.has_entries else None
+        return entry[0].source if entry is not None else self.find_place(skill.location).path
+
+    @cached_property
+    def sources(self) -> tuple[str, ...]:
+        """The sources of installs, and the places with skills."""
+        return (*self.locks.sources, *(place.path for place in self.catalog.places if place.found))
+
+    @cached_property
+    def agents(self) -> tuple[str, ...]:
+        """The ids of the agents that are used on this machine; none for a library without an installer."""
+        installer = self._library.installer
+        return installer.present_agents() if installer is not None else ()
+
+    @cached_property
+    def coverage(self) -> Coverage | None:
+        """Which agent has which skill; ``None`` for a library without an installer, or with a lock file in conflict."""
+        try:
+            return self._library.installer.coverage() if self._library.installer is not None else None
+        except SkillError:
+            return None
+
+    # -- states ------------------------------------------------------------------------------------------------------
+
+    def knows(self, attribute: str) -> bool:
+        """Return whether one of the sets below that take long is found out already, by its name."""
+        return attribute in self.__dict__
+
+    def find_lock_state(self, skill: Skill) -> str:
+        """Return ``verified``, ``changed since installed`` or ``not in the lock file``; ``""`` if not installed."""
+        if not self.locks.has_entries:
+            return ""
+        with self._lock:
+            if skill.location not in self._lock_states:
+                self._lock_states[skill.location] = self.locks.find_state(skill)
+            return self._lock_states[skill.location]
+
+    def find_trust_state(self, skill: Skill) -> str:
+        """Return ``trusted``, ``changed since trusted`` if an earlier state has a grant, or ``""``."""
+        if self._trust is None:
+            return ""
+        with self._lock:
+            if skill.location not in self._trust_states:
+                self._trust_states[skill.location] = self._trust.find_state(skill)
+            return self._trust_states[skill.location]
+
+    def find_marks(self, skill: Skill) -> tuple[str, ...]:
+        """Return the marks of a skill, as ``prowess list`` shows them."""
+        marks = (
+            "" if skill.model_invocable else "hidden",
+            "" if skill.user_invocable else "models only",
+            "repaired" if skill.repairs else "",
+            self.find_trust_state(skill),
+            self.find_lock_state(skill),
+            "outdated" if skill.name in self.outdated else "",
+        )
+        return tuple(filter(None, marks))
+
+    @cached_property
+    def outdated(self) -> frozenset[str]:
+        """The names of the skills whose source had something newer at the last check."""
+        found = self._library.outdated or ()
+        installs = {one.name for one in found if one.status == "outdated"}
+        if not installs:
+            return frozenset()
+        entries = ((skill.name, self.locks.find_entry(skill)) for skill in self.catalog.skills)
+        return frozenset(name for name, entry in entries if entry is not None and entry[0].name in installs)
+
+    @cached_property
+    def repaired(self) -> frozenset[str]:
+        """The names of the skills whose frontmatter had a mistake that was repaired."""
+        return frozenset(skill.name for skill in self.catalog.skills if skill.repairs)
+
+    @cached_property
+    def untrusted(self) -> frozenset[str]:
+        """The names of the skills that have something to run and may not run it."""
+        return frozenset(
+            skill.name for skill in self.catalog.skills if can_act(skill) and self.find_trust_state(skill) != "trusted"
+        )
+
+    @cached_property
+    def changed(self) -> frozenset[str]:
+        """The names of the installed skills that differ from their lock file."""
+        return frozenset(skill.name for skill in self.catalog.skills if self.find_lock_state(skill) == CHANGED)
+
+    @cached_property
+    def is_indexed(self) -> bool:
+        """True once every skill is indexed by its words, which is done when this is first asked for."""
+        self.catalog.prepare_search(semantic=False)
+        return True
+
+    # -- resemblance and cost ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def lookalikes(self) -> dict[str, tuple[Issue, ...]]:
+        """The warnings about skills that are easily confused with another, by the path of the SKILL.md."""
+        by_path: dict[str, tuple[Issue, ...]] = {}
+        for issue in similar_issues(self.catalog.skills, self._library.limits):
+            by_path[issue.path] = (*by_path.get(issue.path, ()), issue)
+        return by_path
+
+    @cached_property
+    def costs(self) -> dict[str, int]:
+        """About how many tokens each skill that models see adds to a listing, by name."""
+        return listing_costs(skill for skill in self.catalog.skills if skill.model_invocable)
+
+    @cached_property
+    def total_cost(self) -> int:
+        """About how many tokens a listing of all skills costs that models see."""
+        return sum(self.costs.values())
+
+    @cached_property
+    def costly_from(self) -> int:
+        """The tokens from which a skill counts as costly; 0 where no skill is listed."""
+        return round(_COSTLY_FACTOR * median(self.costs.values())) if self.costs else 0
+
+    @cached_property
+    def costly(self) -> frozenset[str]:
+        """The names of the skills whose entry in a listing has at least twice the tokens of the median entry."""
+        return frozenset(name for name, cost in self.costs.items() if cost >= self.costly_from)
+
+    @cached_property
+    def cost_by_place(self) -> dict[str, int]:
+        """About how many tokens of a listing the skills of each place cost, by the path of the place."""
+        totals: dict[str, int] = {}
+        for skill in self.catalog.skills:
+            path = self.find_place(skill.location).path
+            totals[path] = totals.get(path, 0) + self.costs.get(skill.name, 0)
+        return totals
+
+
+def make_skill_id(name: str, location: str = "") -> str:
+    """Return the id of a skill in addresses; ``location`` is that of a copy or a file that does not load.
+
+    An id has only characters that are safe in an address and in a file name. Changes of other skills do not change it.
+    """
+    if not location and _PLAIN_ID.fullmatch(name):
+        return name
+    digest = hashlib.sha256(f"{name}\0{location}".encode("utf-8", "surrogateescape")).hexdigest()[:_ID_DIGITS]
+    plain = name if _PLAIN_ID.fullmatch(name) else "skill"
+    return f"{plain}~{digest}"
+
+
+def _describe_issue(issue: Issue) -> str:
+    field = f"{issue.field}: " if issue.field else ""
+    return f"{issue.code}: {field}{issue.message}"

@@ -1,0 +1,75 @@
+"""Pages as HTML: the templates, in which all text of skills is escaped, and the pieces that they share."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from prowess.escapes import escape_text
+from prowess.files.paths import shorten_path
+from prowess.spec.quantities import format_count, format_size
+
+if TYPE_CHECKING:
+    from prowess.web.links import ServedLinks
+    from prowess.web.pages.skill import SkillView
+
+_FOLDER = os.path.dirname(__file__)
+STATIC_FOLDER = os.path.join(_FOLDER, "static")
+
+
+def _show_value(value: object) -> object:
+    """Return what a template prints for a value: text with every invisible character written out.
+
+    A character that turns the direction of the text around would otherwise show a file name as another one.
+    """
+    return escape_text(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _make_environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(os.path.join(_FOLDER, "templates")),
+        autoescape=True,
+        finalize=_show_value,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        count=format_count, size=format_size, short=shorten_path, number=_show_number, with_counts=_with_counts
+    )
+    environment.globals["render_body"] = _render_body
+    return environment
+
+
+def _render_body(view: SkillView, links: ServedLinks) -> Markup:
+    """Return the instructions of a skill as HTML, with links to the pages of its files."""
+    from prowess.web.markdown import render_markdown  # noqa: PLC0415 - the first page needs no Markdown
+
+    files = frozenset(view.paths)
+    return render_markdown(view.body, files, partial(links.file, view.id), partial(links.image, view.id))
+
+
+def _show_number(number: int) -> str:
+    return f"{number:,}"
+
+
+def _with_counts(query: dict[str, str]) -> dict[str, str]:
+    return {**query, "counts": "1"}
+
+
+_ENVIRONMENT = _make_environment()
+
+
+def render_page(
+    name: str, view: object, links: ServedLinks, *, actions: frozenset[str] = frozenset(), form_token: str = ""
+) -> str:
+    """Return the HTML of a page: the template ``name``, which shows ``view``.
+
+    ``actions`` are the changes that the page may offer, and ``form_token`` is what each of their forms carries.
+    """
+    values: dict[str, Any] = {"page": name, "view": view, "link": links, "actions": actions, "form_token": form_token}
+    return _ENVIRONMENT.get_template(f"{name}.html").render(values)
