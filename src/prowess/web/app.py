@@ -21,6 +21,7 @@ from prowess.web.guard import ConsoleGuard
 from prowess.web.links import ServedLinks
 from prowess.web.pages.error import ErrorView
 from prowess.web.pages.library import make_library_view
+from prowess.web.pages.sees import make_sees_view
 from prowess.web.rendering import STATIC_FOLDER, render_page
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def _make_routes() -> list[Route | Mount]:
     """Return the addresses that only show something."""
     return [
         Route("/", show("library", make_library_view)),
+        Route("/sees", show("sees", make_sees_view)),
         Mount("/static", StaticFiles(directory=STATIC_FOLDER)),
     ]
 

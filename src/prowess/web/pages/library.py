@@ -74,8 +74,7 @@ class LibraryQuery:
     @classmethod
     def parse(cls, parameters: Mapping[str, str]) -> LibraryQuery:
         """Return the query in the parameters of an address. A value that makes no sense counts as absent."""
-        show, page = parameters.get("show", ""), parameters.get("page", "")
-        is_number = page.isascii() and page.isdigit() and len(page) <= len(str(_MAX_PAGE))
+        show = parameters.get("show", "")
         return cls(
             text=parameters.get("q", "")[:_MAX_QUERY].strip(),
             show=show if show in {entry.name for entry in FILTERS} else "",
@@ -83,7 +82,7 @@ class LibraryQuery:
             source=parameters.get("source", ""),
             agent=parameters.get("agent", ""),
             sort="cost" if parameters.get("sort") == "cost" else "",
-            page=max(1, int(page)) if is_number else 1,
+            page=read_number(parameters.get("page", "")) or 1,
             with_counts=parameters.get("counts") == "1",
         )
 
@@ -177,6 +176,12 @@ class LibraryView:
     def first(self) -> int:
         """The number of the first row of the page, from 1; 0 without rows."""
         return (self.query.page - 1) * PAGE_SIZE + 1 if self.rows else 0
+
+
+def read_number(text: str, highest: int = _MAX_PAGE) -> int | None:
+    """Return the number that a parameter of an address has; ``None`` where it has none, or one above ``highest``."""
+    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(highest))
+    return int(text) if is_number and int(text) <= highest else None
 
 
 def make_library_view(library: Library, parameters: Mapping[str, str]) -> LibraryView:
