@@ -95,7 +95,7 @@ def test_a_skill_that_models_do_not_see_says_so_beside_its_text(put: Put, librar
         make_sees_view(library(), {"skill": "one", "arguments": arguments}).activation for arguments in ("", "now")
     )
     assert loaded is not None
-    assert loaded.notes[0].startswith("Models do not see this skill")
+    assert loaded.notes[0].startswith("Models do not see this skill in a listing")
     assert called is not None
     assert called.notes == ()
 

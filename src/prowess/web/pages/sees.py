@@ -32,7 +32,7 @@ _MAX_TEXT = 1_000
 _MAX_BUDGET = 10_000_000
 MAX_SHOWN = 200_000
 """Characters of a text that a page shows unless somebody asks for all of it: about 50,000 tokens."""
-_PEOPLE_ONLY = "Models do not see this skill, and are refused when they load it. A person's call sends them this text."
+_PEOPLE_ONLY = "Models do not see this skill in a listing. A person's call sends them this text."
 SELECTOR_TITLES = {
     "auto": "auto: everything while it fits, else the best for the request",
     "lexical": "lexical: the skills that share words with the request",
