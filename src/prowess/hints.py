@@ -179,6 +179,7 @@ HINTS: dict[str, str] = {
     "listing-too-large": "shorten descriptions, or list fewer skills",
     "already-there": "choose another name or folder, or remove what is there",
     "would-replace": "choose another name or folder, or pass replace=True",
+    "export-taken": "name a folder that does not exist yet, is empty, or holds an earlier export",
     "unwritable": "check that the folder exists and may be written to",
     "bad-evals": "see docs/how-to/authoring.md for the shapes of evals",
     "no-indexes": "name the sites and repositories to ask in the setting indexes",

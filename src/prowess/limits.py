@@ -297,6 +297,9 @@ class Limits:
     max_http_token_wait_seconds: float = 300.0
     """The longest such wait. An address that sends nothing for this long starts again."""
 
+    max_page_chars: int = 200_000
+    """Characters of one text that a page of the console shows. Browsers show more only slowly, and nobody reads it."""
+
     max_mcp_connect_seconds: float = 10.0
     """How long an MCP server may take to start and to answer the first time."""
 

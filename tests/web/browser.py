@@ -126,6 +126,10 @@ class Browser:
             self.cookies[name] = value
         return answer
 
+    def send_path(self, path: str, query: str) -> Answer:
+        """Send a plain GET for a path that no address of a browser could have."""
+        return asyncio.run(self._call("GET", path, query, [(b"host", HOST.encode())], b""))
+
     async def _call(
         self, method: str, path: str, query: str, headers: Iterable[tuple[bytes, bytes]], body: bytes
     ) -> Answer:

@@ -10,7 +10,7 @@ import pytest
 import prowess
 from prowess.tools.dialects import DIALECTS
 from prowess.web.pages.library import PAGE_SIZE
-from prowess.web.pages.sees import MAX_SHOWN, SeesQuery, make_sees_view
+from prowess.web.pages.sees import SeesQuery, make_sees_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -120,7 +120,7 @@ def test_a_long_text_is_cut_until_somebody_asks_for_all_of_it(put: Put, library:
         put(f"skills/s{number:03}", f"name: s{number:03}\ndescription: {'word ' * 200}\n")
     cut = make_sees_view(library(), {"selector": "all"})
     assert cut.is_prompt_cut
-    assert len(cut.prompt) == MAX_SHOWN
+    assert len(cut.prompt) == prowess.Limits().max_page_chars
     whole = make_sees_view(library(), {"selector": "all", "whole": "1"})
     assert not whole.is_prompt_cut
     assert whole.prompt.startswith(cut.prompt)

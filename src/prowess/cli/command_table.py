@@ -24,6 +24,7 @@ COMMANDS = (
     CommandEntry("search", "search", "list the skills that fit a query, best first", "Look"),
     CommandEntry("explain", "explain", "explain why a model sees a skill, or does not", "Look"),
     CommandEntry("prompt", "prompt", "print exactly what a model would receive, and its cost", "Look"),
+    CommandEntry("ui", "ui", "show your skills on local pages, or export these as a site", "Look"),
     CommandEntry("doctor", "doctor", "report what works here, with a remedy for what does not", "Look"),
     CommandEntry("new", "new", "begin a skill: a folder to fill in", "Write"),
     CommandEntry("check", "check", "check skills: every finding with a remedy; --fix mends some", "Write"),

@@ -13,6 +13,7 @@ from prowess.lockfile.verifier import LockVerifier
 
 if TYPE_CHECKING:
     from prowess.limits import Limits
+    from prowess.lockfile.compare import Difference
     from prowess.lockfile.read import LockEntry
     from prowess.lockfile.scopes import InstallScope
     from prowess.skills.skill import Skill
@@ -73,12 +74,18 @@ class LockStates:
 
     def is_changed_at(self, location: str) -> bool:
         """Return True when the SKILL.md at ``location`` is in an install, or its copy, that differs from its lock."""
-        folder = os.path.dirname(location)
+        return bool(self.find_differences(os.path.dirname(location)))
+
+    def find_differences(self, folder: str) -> list[Difference]:
+        """Return how the folder of an installed skill differs from its lock entry; none if it is not installed.
+
+        Raises ``OSError`` for a folder that is there and cannot be listed.
+        """
         recorded = self._verifier.find_entry(folder)
         if recorded is None:
-            return False
+            return []
         entry, inner = recorded
-        return bool(compare_folder(entry.files_below(inner), os.path.realpath(folder), self._limits))
+        return compare_folder(entry.files_below(inner), os.path.realpath(folder), self._limits)
 
     def find_missing(self, location: str) -> list[str]:
         """Return the skills that lock files of the ``"project"`` or the ``"user"`` record and that are not here."""

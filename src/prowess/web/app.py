@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from prowess.errors import SkillError, UnknownSkillError
+from prowess.errors import ResourceNotFoundError, SkillError, UnknownSkillError
 from prowess.http.access import make_access
 from prowess.http.bind import check_token, parse_host_names
 from prowess.web.guard import ConsoleGuard
@@ -22,6 +22,8 @@ from prowess.web.links import ServedLinks
 from prowess.web.pages.error import ErrorView
 from prowess.web.pages.library import make_library_view
 from prowess.web.pages.sees import make_sees_view
+from prowess.web.pages.skill import make_skill_view
+from prowess.web.pages.skill_file import make_file_view, read_image
 from prowess.web.rendering import STATIC_FOLDER, render_page
 
 if TYPE_CHECKING:
@@ -70,6 +72,9 @@ def _make_routes() -> list[Route | Mount]:
     return [
         Route("/", show("library", make_library_view)),
         Route("/sees", show("sees", make_sees_view)),
+        Route("/skills/{id}", show("skill", make_skill_view)),
+        Route("/skills/{id}/files", show("file", make_file_view)),
+        Route("/skills/{id}/image", _show_image),
         Mount("/static", StaticFiles(directory=STATIC_FOLDER)),
     ]
 
@@ -108,6 +113,13 @@ def respond(request: Request, name: str, view: object, status: int = 200) -> Res
     return HTMLResponse(html.encode("utf-8", "backslashreplace"), status)
 
 
+async def _show_image(request: Request) -> Response:
+    """Return the bytes of an image. Opened as a page of its own, it may do nothing either."""
+    parameters = {**request.query_params, **request.path_params}
+    data, kind = await run_in_threadpool(read_image, request.app.state.library, parameters)
+    return Response(data, media_type=kind, headers={"content-security-policy": "default-src 'none'; sandbox"})
+
+
 async def _show_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class alone
     return respond(request, "error", ErrorView(error.status_code, str(error.detail)), error.status_code)
@@ -115,7 +127,7 @@ async def _show_http_error(request: Request, error: Exception) -> Response:
 
 async def _show_skill_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, SkillError)  # noqa: S101 - registered for this class alone
-    status = 404 if isinstance(error, UnknownSkillError) else 422
+    status = 404 if isinstance(error, UnknownSkillError | ResourceNotFoundError) else 422
     return respond(request, "error", ErrorView(status, error.message, error.code), status)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -11,9 +12,11 @@ from markupsafe import Markup
 from prowess.escapes import escape_text
 from prowess.files.paths import shorten_path
 from prowess.spec.quantities import format_count, format_size
+from prowess.web.markdown import render_markdown
 
 if TYPE_CHECKING:
     from prowess.web.links import ServedLinks
+    from prowess.web.pages.skill import SkillView
 
 _FOLDER = os.path.dirname(__file__)
 STATIC_FOLDER = os.path.join(_FOLDER, "static")
@@ -39,7 +42,14 @@ def _make_environment() -> Environment:
     environment.filters.update(
         count=format_count, size=format_size, short=shorten_path, number=_show_number, with_counts=_with_counts
     )
+    environment.globals["render_body"] = _render_body
     return environment
+
+
+def _render_body(view: SkillView, links: ServedLinks) -> Markup:
+    """Return the instructions of a skill as HTML, with links to the pages of its files."""
+    files = frozenset(view.paths)
+    return render_markdown(view.body, files, partial(links.file, view.id), partial(links.image, view.id))
 
 
 def _show_number(number: int) -> str:

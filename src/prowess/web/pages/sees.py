@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 _MAX_TEXT = 1_000
 _MAX_BUDGET = 10_000_000
-MAX_SHOWN = 200_000
-"""Characters of a text that a page shows unless somebody asks for all of it: about 50,000 tokens."""
 _PEOPLE_ONLY = "Models do not see this skill in a listing. A person's call sends them this text."
 SELECTOR_TITLES = {
     "auto": "auto: everything while it fits, else the best for the request",
@@ -177,7 +175,7 @@ def make_sees_view(library: Library, parameters: Mapping[str, str]) -> SeesView:
     before = _make_rows(shown, shown.eligible[begin : begin + PAGE_SIZE])
     after = _make_rows(shown, [catalog[name] for name in shown.report.shown[:PAGE_SIZE]])
     tools = dump_json(shown.tools) if shown.tools else ""
-    limit = max(len(shown.text), len(tools)) if query.is_whole else MAX_SHOWN
+    limit = max(len(shown.text), len(tools)) if query.is_whole else library.limits.max_page_chars
     return SeesView(
         query=query,
         dialects=tuple(DIALECTS),

@@ -1,0 +1,150 @@
+"""``prowess ui``: serves the console, local pages about skills, or writes them as a static site."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from prowess.cli.command_class import new_command
+from prowess.cli.completions import complete_agent
+from prowess.cli.options import check_agents, group_options, json_option
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import line
+from prowess.cli.skill_lookup import load_cli_settings
+from prowess.errors import SourceError
+from prowess.files.paths import shorten_path
+from prowess.hints import explain_extra
+from prowess.http.bind import token_in
+from prowess.spec.quantities import format_count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+    from prowess.web.library import Library
+
+_TOKEN_VARIABLE = "PROWESS_UI_TOKEN"  # noqa: S105 - the name of a variable
+_MODULES_OF_EXTRA = frozenset(("starlette", "jinja2", "markupsafe", "uvicorn", "markdown_it", "nh3"))
+
+
+class _ServerFlags(NamedTuple):
+    """Where the console listens, and who may look."""
+
+    bind: str | None
+    token_file: str | None
+    hosts: tuple[str, ...]
+
+
+_server_options = group_options(
+    "server",
+    _ServerFlags,
+    bind=click.option(
+        "--bind", metavar="HOST:PORT", help="Where to listen, instead of a free port on loopback (127.0.0.1)."
+    ),
+    token_file=click.option(
+        "--token-file", metavar="FILE", help=f"A file with the token of the first address (or ${_TOKEN_VARIABLE})."
+    ),
+    hosts=click.option(
+        "--allow-host", "hosts", multiple=True, metavar="NAME", help="A further host name, without a port."
+    ),
+)
+
+
+@new_command(
+    "ui",
+    ("prowess ui", "the skills of the standard places; open the address that it prints"),
+    ("prowess ui skills/ --read-only", "those below a folder, without any way to change something"),
+    ("prowess ui skills/ --export public/", "the same pages as files, for a team's own site"),
+)
+@click.argument("roots", metavar="[ROOT]...", nargs=-1, type=click.Path(file_okay=False))
+@_server_options
+@click.option("--read-only", is_flag=True, help="Only show: refuse every change.")
+@click.option("--export", metavar="FOLDER", type=click.Path(file_okay=False), help="Write the pages into a folder.")
+@click.option(
+    "--agent",
+    "agents",
+    multiple=True,
+    metavar="ID",
+    shell_complete=complete_agent,
+    callback=check_agents,
+    help="Also look where this agent looks.",
+)
+@click.option("--no-project", is_flag=True, help="Leave the project's skills out.")
+@click.option("--no-watch", is_flag=True, help="Do not watch the folders for changes.")
+@json_option
+def command(
+    roots: tuple[str, ...],
+    *,
+    server: _ServerFlags,
+    read_only: bool,
+    export: str | None,
+    agents: tuple[str, ...],
+    no_project: bool,
+    no_watch: bool,
+    as_data: bool,
+) -> None:
+    """Show the skills below each ROOT on local pages, until Ctrl-C.
+
+    Without ROOT, show the skills of the standard places. Open the address that is printed: it has a token, without
+    which nobody sees the pages. On an address other than loopback, name a token yourself.
+
+    --export writes the pages that only show something as files instead, which work without a server.
+    """
+    serve, export_site = _load_console()
+    settings = load_cli_settings(agents=agents, project=False if no_project else None)
+    opened = serve.open_library(
+        roots,
+        agents=settings.names("agents"),
+        project=bool(settings["project"]),
+        budget=settings.number("budget"),
+        watch=not no_watch and export is None,
+    )
+    with opened as library:
+        if export is not None:
+            _print_export(export_site(library, export), export, as_data=as_data)
+            return
+        serve.run_console(
+            library,
+            read_only=read_only,
+            bind=server.bind or serve.DEFAULT_BIND,
+            # Never an option with the token itself: every user sees the arguments of a process.
+            token=os.environ.get(_TOKEN_VARIABLE) or token_in(server.token_file),
+            hosts=server.hosts,
+            ready=partial(_print_address, as_data=as_data),
+        )
+
+
+def _load_console() -> tuple[ModuleType, Callable[[Library, str], int]]:
+    """Return the module that serves the console, and the function that exports it.
+
+    Raises ``SourceError`` (code ``missing-extra``) when a package of the extra is not installed.
+    """
+    try:
+        from prowess.web import serve  # noqa: PLC0415 - an extra
+        from prowess.web.export import export_site  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _MODULES_OF_EXTRA:
+            raise
+        raise SourceError(f"the console is not installed: {explain_extra('web')}", code="missing-extra") from None
+    return serve, export_site
+
+
+def _print_export(pages: int, folder: str, *, as_data: bool) -> None:
+    path = os.path.abspath(folder)
+    printer.print_answer(
+        lambda: {"folder": path, "pages": pages, "address": None},
+        lambda: [line(("Wrote ", "good"), f"{format_count(pages, 'page')}: open {shorten_path(path)}/index.html")],
+        as_data=as_data,
+    )
+
+
+def _print_address(address: str, *, as_data: bool) -> None:
+    printer.print_answer(
+        lambda: {"folder": None, "pages": 0, "address": address},
+        lambda: [line("Open ", (address, "name")), line(("Ctrl-C ends it.", "dim"))],
+        as_data=as_data,
+    )
+    printer.flush()  # a program that started this reads the address from a pipe

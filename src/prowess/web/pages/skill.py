@@ -1,0 +1,351 @@
+"""The page of one skill: its text, files and fields, where it comes from, what would run, and what resembles it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.authoring.check import check
+from prowess.authoring.evals import evaluate, load_evals
+from prowess.authoring.findings import read_lines
+from prowess.errors import SkillError
+from prowess.search.listing_search import find_missing_words
+from prowess.skills.inventory import Inventory, inventory
+from prowess.skills.search_library import make_head_text
+from prowess.spec.commands import find_commands
+from prowess.web.library import make_skill_id
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from prowess.authoring.evals import EvalReport
+    from prowess.authoring.findings import Finding
+    from prowess.lockfile.compare import Difference
+    from prowess.lockfile.read import LockEntry
+    from prowess.model import Shadowed
+    from prowess.skills.skill import Skill
+    from prowess.web.library import Library, LibraryState, SkillRow
+
+_MAX_NEIGHBOURS = 5
+_MAX_APART_WORDS = 12
+
+
+class Field(NamedTuple):
+    """A row of the frontmatter."""
+
+    name: str
+    value: str
+
+
+class Piece(NamedTuple):
+    """A part of a line: its text, and whether it would run."""
+
+    text: str
+    runs: bool = False
+
+
+class RawLine(NamedTuple):
+    """A line of the SKILL.md, in pieces, with the findings about it."""
+
+    number: int
+    pieces: tuple[Piece, ...]
+    findings: tuple[Finding, ...] = ()
+
+
+class Neighbour(NamedTuple):
+    """A skill that a model may confuse this one with, and the words that only one of the two has."""
+
+    id: str
+    name: str
+    description: str
+    why: str
+    only_here: tuple[str, ...]
+    only_there: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InstallFacts:
+    """What the lock file says of an installed skill."""
+
+    entry: LockEntry
+    state: str
+    """``verified``, ``changed since installed`` or ``not in the lock file``."""
+    differences: Sequence[Difference]
+    links: Sequence[str]
+    """Where agents find it, as the lock file records it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SkillView:
+    """What the page shows."""
+
+    id: str
+    name: str
+    location: str
+    kind: str
+    why: str
+    """Why a copy lost, or why a file does not load."""
+    winner_id: str
+    """The id of the skill that a copy lost to; ``""`` for any other."""
+    description: str = ""
+    scope: str = ""
+    source: str = ""
+    marks: tuple[str, ...] = ()
+    tokens: int | None = None
+    is_fetched: bool = True
+    """False for a skill of a server or a site: its files are there, and looking at it fetches none of them."""
+    body: str = ""
+    body_tokens: int = 0
+    is_cut: bool = False
+    """Whether the text is longer than what a page shows."""
+    raw: Sequence[RawLine] = ()
+    findings: Sequence[Finding] = ()
+    contents: Inventory | None = None
+    paths: tuple[str, ...] = ()
+    fields: Sequence[Field] = ()
+    digest: str = ""
+    install: InstallFacts | None = None
+    agents: Sequence[tuple[str, str]] = ()
+    """Each agent, and how it has this skill."""
+    shadowed: Sequence[tuple[str, Shadowed]] = ()
+    """The copies that lost to this skill, each with its id."""
+    trust: str = ""
+    neighbours: Sequence[Neighbour] = ()
+    evals: EvalReport | None = None
+    problems: Sequence[str] = ()
+    """What could not be found out, each in a sentence."""
+
+
+def make_skill_view(library: Library, parameters: Mapping[str, str]) -> SkillView:
+    """Return what the page shows for the id in its address. Raise ``UnknownSkillError`` for an id that no skill has."""
+    state = library.state
+    row = state.find_row(parameters["id"])
+    return _SkillReader(library, state, row).read()
+
+
+class _SkillReader:
+    """Finds out about one skill. What cannot be found out is a problem on the page, and hides nothing else."""
+
+    def __init__(self, library: Library, state: LibraryState, row: SkillRow) -> None:
+        self._limits = library.limits
+        self._state = state
+        self._row = row
+        self._problems: list[str] = []
+
+    def read(self) -> SkillView:
+        row, state = self._row, self._state
+        skill = state.read_skill(row)
+        place = state.find_place(row.location)
+        winner = self._find_winner_id()
+        if skill is None:
+            findings = self._find_findings() if os.path.isfile(row.location) else ()
+            raw, is_cut = self._read_raw(row.location, findings)
+            return SkillView(
+                row.id,
+                row.name,
+                row.location,
+                row.kind,
+                row.why,
+                winner,
+                scope=place.scope.value if place.scope else "",
+                source=place.path,
+                raw=raw,
+                findings=findings,
+                is_cut=is_cut,
+                problems=tuple(self._problems),
+            )
+        is_here = skill.is_local or skill.is_inline
+        contents = self._take_inventory(skill) if is_here else None
+        findings = self._find_findings() if skill.is_local else ()
+        raw, is_cut = self._read_raw(row.location, findings) if skill.is_local else ([], False)
+        body = self._read_body(skill) if is_here else ""
+        return SkillView(
+            row.id,
+            row.name,
+            row.location,
+            row.kind,
+            row.why,
+            winner,
+            description=skill.description,
+            scope=skill.scope.value if skill.scope else "",
+            source=skill.source_label or state.find_source(skill),
+            marks=state.find_marks(skill) if row.kind == "skill" else (),
+            tokens=state.costs.get(skill.name) if row.kind == "skill" else None,
+            is_fetched=is_here,
+            body=body[: self._limits.max_page_chars],
+            body_tokens=contents.tokens if contents else 0,
+            is_cut=is_cut or len(body) > self._limits.max_page_chars,
+            raw=raw,
+            findings=findings,
+            contents=contents,
+            paths=tuple(file.path for file in contents.files) if contents else skill.readable_paths(),
+            fields=list(_list_fields(skill)),
+            digest=self._find_digest(skill) if is_here else "",
+            install=self._find_install(skill),
+            agents=self._find_agents(skill),
+            shadowed=self._find_shadowed(skill),
+            trust=state.find_trust_state(skill) or "not trusted",
+            neighbours=self._find_neighbours(skill) if row.kind == "skill" else (),
+            evals=self._evaluate(skill) if row.kind == "skill" and skill.is_local else None,
+            problems=tuple(self._problems),
+        )
+
+    def _note(self, error: SkillError) -> None:
+        self._problems.append(f"{error.code}: {error.message}")
+
+    # -- its text ----------------------------------------------------------------------------------------------------
+
+    def _read_body(self, skill: Skill) -> str:
+        try:
+            return skill.read_body(errors="replace")
+        except SkillError as error:
+            self._note(error)
+            return ""
+
+    def _find_findings(self) -> Sequence[Finding]:
+        try:
+            report = check(self._row.location, limits=self._limits)
+        except SkillError as error:
+            self._note(error)
+            return ()
+        return report.findings
+
+    def _read_raw(self, location: str, findings: Sequence[Finding]) -> tuple[list[RawLine], bool]:
+        """Return the lines of a SKILL.md, as far as a page shows them, and whether there are more."""
+        lines = read_lines(*os.path.split(location), self._limits)
+        text = "\n".join(lines)
+        by_line: dict[int, list[Finding]] = {}
+        for finding in findings:
+            if finding.path == location:  # a secret may be in another file of the skill
+                by_line.setdefault(finding.line, []).append(finding)
+        shown: list[RawLine] = []
+        spans = [(command.begin, command.end) for command in find_commands(text, _find_body(text))]
+        begin = 0
+        for number, line in enumerate(lines, 1):
+            if begin > self._limits.max_page_chars:
+                return shown, True
+            pieces = _split_line(line, begin, spans)
+            shown.append(RawLine(number, pieces, tuple(by_line.get(number, ()))))
+            begin += len(line) + 1
+        return shown, False
+
+    # -- its files ---------------------------------------------------------------------------------------------------
+
+    def _take_inventory(self, skill: Skill) -> Inventory | None:
+        try:
+            contents = inventory(skill)
+        except SkillError as error:
+            self._note(error)
+            return None
+        self._problems += [f"{issue.code}: {issue.field}: {issue.message}" for issue in contents.issues]
+        return contents
+
+    def _find_digest(self, skill: Skill) -> str:
+        try:
+            return skill.digest()
+        except SkillError as error:
+            self._note(error)
+            return ""
+
+    # -- where it is -------------------------------------------------------------------------------------------------
+
+    def _find_install(self, skill: Skill) -> InstallFacts | None:
+        recorded = self._state.locks.find_entry(skill)
+        if recorded is None:
+            return None
+        entry, folder = recorded
+        links = [link for link in entry.links if entry.folder_for_link(os.path.basename(link)) == folder]
+        try:
+            differences = self._state.locks.find_differences(skill.folder)
+        except OSError as error:
+            self._problems.append(f"{skill.folder} cannot be compared with the lock file: {error.strerror}")
+            differences = []
+        return InstallFacts(entry, self._state.find_lock_state(skill), differences, links)
+
+    def _find_agents(self, skill: Skill) -> Sequence[tuple[str, str]]:
+        coverage = self._state.coverage
+        scope = skill.scope.value if skill.scope else ""
+        rows = [row for row in coverage.skills if row.name == skill.name] if coverage is not None else []
+        chosen = next((row for row in rows if row.location == scope), rows[0] if rows else None)
+        return list(chosen.states.items()) if chosen is not None else ()
+
+    def _find_winner_id(self) -> str:
+        return make_skill_id(self._row.name) if self._row.kind == "shadowed" else ""
+
+    def _find_shadowed(self, skill: Skill) -> Sequence[tuple[str, Shadowed]]:
+        lost = (one for one in self._state.catalog.shadowed if one.winner == skill.location and one.name == skill.name)
+        return [(make_skill_id(one.name, one.location), one) for one in lost]
+
+    # -- what resembles it -------------------------------------------------------------------------------------------
+
+    def _find_neighbours(self, skill: Skill) -> list[Neighbour]:
+        catalog = self._state.catalog
+        request = f"{skill.name.replace('-', ' ')} {skill.description}"
+        # One more than is shown, because the skill itself fits best.
+        hits = catalog.rank_skills(request, None, _MAX_NEIGHBOURS + 1)
+        head = make_head_text(skill)
+        return [
+            Neighbour(
+                make_skill_id(hit.name),
+                hit.name,
+                hit.description,
+                hit.why,
+                find_missing_words(make_head_text(hit.skill), skill.description)[:_MAX_APART_WORDS],
+                find_missing_words(head, hit.description)[:_MAX_APART_WORDS],
+            )
+            for hit in hits
+            if hit.name != skill.name
+        ][:_MAX_NEIGHBOURS]
+
+    def _evaluate(self, skill: Skill) -> EvalReport | None:
+        """Return how the description does against the author's own queries; ``None`` where the author wrote none."""
+        try:
+            cases = [case for case in load_evals(skill.folder, limits=self._limits) if case.skill == skill.name]
+            return evaluate(cases, self._state.catalog) if cases else None
+        except SkillError as error:
+            if error.code != "no-evals":
+                self._note(error)
+            return None
+
+
+def _split_line(line: str, begin: int, spans: Sequence[tuple[int, int]]) -> tuple[Piece, ...]:
+    """Return a line in pieces, so that what would run is apart; ``begin`` is where the line begins in the text."""
+    pieces: list[Piece] = []
+    at, end = begin, begin + len(line)
+    for first, last in spans:
+        if last <= at or first >= end:
+            continue
+        if first > at:
+            pieces.append(Piece(line[at - begin : first - begin]))
+        pieces.append(Piece(line[max(first, at) - begin : min(last, end) - begin], runs=True))
+        at = min(last, end)
+    if at < end or not pieces:
+        pieces.append(Piece(line[at - begin :]))
+    return tuple(pieces)
+
+
+def _find_body(text: str) -> int:
+    """Return where the instructions begin: after the line that closes the frontmatter, 0 where there is none."""
+    end = text.find("\n---", 3) if text.startswith("---") else -1
+    return text.find("\n", end + 1) + 1 if end >= 0 else 0
+
+
+def _list_fields(skill: Skill) -> list[Field]:
+    front = skill.frontmatter
+    known = {
+        "name": skill.written_name,
+        "description": front.description,
+        "license": front.license,
+        "compatibility": front.compatibility,
+        "allowed-tools": ", ".join(front.allowed_tools),
+        "tags": ", ".join(front.tags),
+        "version": front.version,
+        "model": front.model,
+        "context": front.context,
+    }
+    rows = [Field(name, value) for name, value in known.items() if value]
+    rows += [Field(f"metadata.{name}", value) for name, value in front.metadata.items()]
+    shown = {row.name for row in rows}
+    rows += [Field(name, str(value)) for name, value in front.extra.items() if name not in shown]
+    return rows

@@ -1,0 +1,196 @@
+"""Hostile skills: whatever their fields, texts, files and names hold is only text on every page."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+import prowess
+from prowess.web.app import create_app
+from prowess.web.export import export_site
+from prowess.web.library import Library
+from prowess.web.markdown import render_markdown
+from tests.web.browser import TOKEN, Browser, Page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'><svg/onload=alert(3)>{{7*7}}{% raw %}\u202egnp.exe"
+KNOWN_SCRIPTS = {"/static/htmx.min.js", "/static/console.js"}
+MARKDOWN = """
+# <script>alert(1)</script>
+
+<script>alert(1)</script> <img src=x onerror=alert(1)> <iframe src="https://evil.example"></iframe>
+
+[click](javascript:alert(1)) [data](data:text/html,<script>alert(1)</script>) [file](file:///etc/passwd)
+[proto](//evil.example/x) [root](/outdated) [out](https://evil.example/page) [vb](vbscript:x)
+![pixel](https://evil.example/pixel.png) ![data](data:image/svg+xml;base64,PHN2Zz4=) ![up](../../x.png)
+<https://evil.example/auto> [ref]
+
+[ref]: javascript:alert(1) "title"
+
+| a | b |
+|---|--:|
+| <b onclick=x> | 2 |
+
+<form action="/outdated" method="post"><button>OK</button></form>
+<style>@import url(https://evil.example)</style><base href="https://evil.example"><meta http-equiv=refresh content=0>
+"""
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    """A folder of skills whose every part is hostile."""
+    folder = tmp_path / "skills"
+    skill = folder / "evil"
+    (skill / "scripts").mkdir(parents=True)
+    (skill / "evals").mkdir()
+    quoted = EVIL.replace("\\", "\\\\").replace('"', '\\"').replace("\u202e", "\\u202e")
+    (skill / "SKILL.md").write_text(
+        f'---\nname: evil\ndescription: "{quoted}"\nlicense: "{quoted}"\nmetadata:\n  "{quoted}": "{quoted}"\n'
+        f'"{quoted}": "{quoted}"\n---\n{MARKDOWN}\nRun !`echo {EVIL}`.\nSee references/{EVIL}.\n',
+        encoding="utf-8",
+    )
+    (skill / "scripts" / "<img src=x onerror=alert(1)>.py").write_text(EVIL, encoding="utf-8")
+    (skill / "a\u202egnp.exe").write_text(EVIL, encoding="utf-8")
+    (skill / "picture.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>", encoding="utf-8")
+    (skill / "page.html").write_text("<script>alert(1)</script>", encoding="utf-8")
+    (skill / "evals" / "t.json").write_text('[{"query": "<script>alert(1)</script>"}]', encoding="utf-8")
+    broken = folder / "<b>broken"
+    broken.mkdir()
+    (broken / "SKILL.md").write_text(f"---\nname: {EVIL}\n  x: [\n---\n", encoding="utf-8")
+    copy = folder / "z" / "evil"
+    copy.mkdir(parents=True)
+    (copy / "SKILL.md").write_text('---\nname: evil\ndescription: "<script>x</script>"\n---\nx\n', encoding="utf-8")
+    return folder
+
+
+def addresses(browser: Browser, library: Library) -> Iterator[str]:
+    """Every address of the library: all filters, every row, and every file that their pages link to."""
+    yield from ("/", "/?q=script", "/?counts=1", "/?q=%3Cscript%3E&source=%22%3E%3Cscript%3E")
+    for show in ("broken", "shadowed", "repaired", "untrusted", "lookalikes", "costly"):
+        yield f"/?show={show}"
+    state = library.state
+    for row in (*state.rows, *state.shadowed, *state.broken):
+        address = f"/skills/{row.id}"
+        yield address
+        yield from (
+            e.attributes["href"] for e in browser.get(address).page.find("a") if "/files?" in e.attributes["href"]
+        )
+    yield "/skills/%3Cscript%3Ealert(1)%3C%2Fscript%3E"
+    yield "/skills/evil/files?path=%3Cscript%3E"
+
+
+def assert_inert(page: Page, own: str = "/") -> None:
+    """Assert that nothing on a page runs, loads anything from elsewhere, or leaves without a click."""
+    for element in page.elements:
+        attributes = element.attributes
+        assert element.tag not in {"iframe", "object", "embed", "style", "base", "video", "audio"}, element
+        assert not any(name.startswith("on") or name in {"style", "srcset", "formaction"} for name in attributes), (
+            element
+        )
+        if element.tag == "script":
+            assert attributes["src"] in KNOWN_SCRIPTS, element
+        if element.tag in {"img", "link"}:
+            assert re.match(
+                rf"{re.escape(own)}(?!/)|\.\./|static/|skills/", attributes.get("src", attributes.get("href", ""))
+            ), element
+        if element.tag == "a":
+            assert re.match(r"(/(?!/)|#|\?|https?://|\.\./|index|library|skills/)", attributes.get("href", "#")), (
+                element
+            )
+        if element.tag == "form":
+            assert attributes["action"] in {"/", "/outdated"}, element
+        if element.tag == "meta":
+            assert attributes.get("http-equiv", "Content-Security-Policy") == "Content-Security-Policy", element
+
+
+def test_every_page_of_hostile_skills_is_inert(hostile: Path) -> None:
+    library = Library(prowess.scan(hostile))
+    browser = Browser(create_app(library, token=TOKEN))
+    pages = {address: browser.get(address) for address in addresses(browser, library)}
+    assert len(pages) > 20
+    for address, answer in pages.items():
+        assert answer.headers["content-type"] == "text/html; charset=utf-8", address
+        assert "\u202e" not in answer.text, address
+        assert "<script>alert" not in answer.text, address
+        assert_inert(answer.page)
+    assert "{{7*7}}" in pages["/"].text
+    assert "a\\u202egnp.exe" in pages["/skills/evil"].text  # the name of a file, with what turns it around written out
+
+
+def test_every_exported_page_of_hostile_skills_is_inert(hostile: Path, tmp_path: Path) -> None:
+    export_site(Library(prowess.scan(hostile)), tmp_path / "site")
+    pages = list((tmp_path / "site").rglob("*.html"))
+    assert len(pages) > 15
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        assert "<script" not in text
+        assert "\u202e" not in text
+        assert_inert(Page(text), own="static/")
+    assert all(re.fullmatch(r"[a-z0-9.~_-]+", path.name) for path in (tmp_path / "site").rglob("*"))
+
+
+def test_markdown_keeps_what_a_reader_needs_and_nothing_that_acts() -> None:
+    page = Page(str(render_markdown(MARKDOWN, {"a.md"}, lambda path: f"/f/{path}", lambda path: f"/i/{path}")))
+    assert [element.attributes["href"] for element in page.find("a")] == [
+        "https://evil.example/page",
+        "https://evil.example/auto",
+    ]
+    assert all("noopener" in element.attributes["rel"] for element in page.find("a"))
+    assert not page.find("img")
+    assert {element.tag for element in page.elements} <= {"h3", "p", "a", "table", "thead", "tbody", "tr", "th", "td"}
+    assert "https://evil.example/pixel.png" in "".join(page.text_of("p"))
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("[x](a.md)", "/f/a.md"),
+        ("[x](./a.md#part)", "/f/a.md"),
+        ("[x](docs/../a.md)", "/f/a.md"),
+        ("[x](a%2Emd)", "/f/a.md"),
+        ("[x](../a.md)", None),
+        ("[x](none.md)", None),
+        ("[x](#part)", None),
+        ("![x](a.png)", "/i/a.png"),
+        ("![x](a.md)", None),
+    ],
+)
+def test_links_to_files_of_the_skill_lead_to_their_pages(written: str, shown: str | None) -> None:
+    page = Page(str(render_markdown(written, {"a.md", "a.png"}, lambda path: f"/f/{path}", lambda path: f"/i/{path}")))
+    found = [e.attributes.get("href", e.attributes.get("src")) for e in page.elements if e.tag in {"a", "img"}]
+    assert found == ([shown] if shown else [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 5_000,
+        "*" * 20_000,
+        "> " * 5_000,
+        "`" * 20_000,
+        "- " * 5_000,
+        "<" * 20_000,
+        "|a" * 5_000 + "\n" + "|-" * 5_000,
+    ],
+)
+def test_markdown_that_is_deep_or_never_closed_ends(text: str) -> None:
+    assert render_markdown(text, set(), str, str) is not None
+
+
+def test_names_in_a_hostile_archive_are_text_on_the_pages(tmp_path: Path) -> None:
+    archive = tmp_path / "evil.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr("evil/SKILL.md", "---\nname: evil\ndescription: Does it.\n---\nx\n")
+        packed.writestr("evil/<img src=x onerror=alert(1)>.md", "x")
+        packed.writestr("evil/'\"><script>alert(1)<script>", "x")
+    prowess.unpack_into(archive, tmp_path / "skills")
+    library = Library(prowess.scan(tmp_path / "skills"))
+    browser = Browser(create_app(library, token=TOKEN))
+    for address in addresses(browser, library):
+        assert_inert(browser.get(address).page)
