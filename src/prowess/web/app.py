@@ -5,25 +5,33 @@ To add a page: a module in ``pages/`` with a function that returns its view, a t
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from prowess.errors import ResourceNotFoundError, SkillError, UnknownSkillError
 from prowess.http.access import make_access
 from prowess.http.bind import check_token, parse_host_names
-from prowess.web.guard import ConsoleGuard
+from prowess.web.change_feed import ChangeFeed, stream_events
+from prowess.web.guard import FORM_TOKEN_FIELD, ConsoleGuard
 from prowess.web.links import ServedLinks
+from prowess.web.pages.agents import make_agents_view
+from prowess.web.pages.changes import make_changes_view
 from prowess.web.pages.error import ErrorView
 from prowess.web.pages.library import make_library_view
+from prowess.web.pages.plan import make_plan_view
 from prowess.web.pages.sees import make_sees_view
 from prowess.web.pages.skill import make_skill_view
 from prowess.web.pages.skill_file import make_file_view, read_image
+from prowess.web.planning.prepared import Fields
+from prowess.web.plans import PLAN_KINDS, PlanBook, UnknownPlanError
 from prowess.web.rendering import STATIC_FOLDER, render_page
 
 if TYPE_CHECKING:
@@ -39,6 +47,9 @@ if TYPE_CHECKING:
 
 ALL_ACTIONS = frozenset(("outdated", "install", "update", "sync", "verify", "link", "trust", "lock"))
 """The changes that pages may offer. A page gets those that its console allows, and shows a form for no other."""
+BUTTON_FIELD = "change"
+"""The field of a button whose value holds further fields, so that one form has buttons for many changes."""
+_PATIENCE_SECONDS = 0.4
 _LINKS = ServedLinks()
 
 
@@ -57,21 +68,35 @@ def create_app(
     token that is too short.
     """
     check_token(host, token)
+    plans = PlanBook(library)
     app = Starlette(
-        routes=[*_make_routes(), *(_make_change_routes() if actions else ())],
-        exception_handlers={HTTPException: _show_http_error, SkillError: _show_skill_error},
+        routes=[*_make_routes(plans, ChangeFeed(library)), *(_make_change_routes() if actions else ())],
+        exception_handlers={
+            HTTPException: _show_http_error,
+            SkillError: _show_skill_error,
+            UnknownPlanError: _show_unknown_plan,
+        },
     )
     app.state.library = library
+    app.state.plans = plans
     app.state.actions = actions
     access = make_access(host, parse_host_names(hosts), (), None)
     return ConsoleGuard(app, access, token, library.limits, may_change=bool(actions))
 
 
-def _make_routes() -> list[Route | Mount]:
+def _make_routes(plans: PlanBook, feed: ChangeFeed) -> list[Route | Mount]:
     """Return the addresses that only show something."""
+
+    async def stream_changes(_request: Request) -> Response:
+        return StreamingResponse(stream_events(feed, plans), media_type="text/event-stream")
+
     return [
         Route("/", show("library", make_library_view)),
         Route("/sees", show("sees", make_sees_view)),
+        Route("/agents", show("agents", make_agents_view)),
+        Route("/changes", show("changes", partial(make_changes_view, plans=plans, feed=feed))),
+        Route("/changes/events", stream_changes),
+        Route("/plans/{id}", show("plan", partial(make_plan_view, plans=plans))),
         Route("/skills/{id}", show("skill", make_skill_view)),
         Route("/skills/{id}/files", show("file", make_file_view)),
         Route("/skills/{id}/image", _show_image),
@@ -81,7 +106,11 @@ def _make_routes() -> list[Route | Mount]:
 
 def _make_change_routes() -> list[Route]:
     """Return the addresses that forms are sent to. The guard has checked who sends them."""
-    return [Route("/outdated", _check_outdated, methods=["POST"])]
+    return [
+        Route("/outdated", _check_outdated, methods=["POST"]),
+        Route("/plans", _make_plan, methods=["POST"]),
+        Route("/plans/{id}/{step}", _move_plan, methods=["POST"]),
+    ]
 
 
 # -- showing -----------------------------------------------------------------------------------------------------------
@@ -131,6 +160,11 @@ async def _show_skill_error(request: Request, error: Exception) -> Response:
     return respond(request, "error", ErrorView(status, error.message, error.code), status)
 
 
+async def _show_unknown_plan(request: Request, _error: Exception) -> Response:
+    message = "There is no such plan: the console forgot it, or was started again since."
+    return respond(request, "error", ErrorView(404, message), 404)
+
+
 # -- changing ----------------------------------------------------------------------------------------------------------
 
 
@@ -145,3 +179,47 @@ async def _check_outdated(request: Request) -> Response:
     require_action(request, "outdated")
     await run_in_threadpool(request.app.state.library.check_outdated)
     return RedirectResponse(_LINKS.page("library", {"show": "outdated"}), 303)
+
+
+async def _make_plan(request: Request) -> Response:
+    """Begin to prepare the change that a form asks for, and show its plan."""
+    fields = await _read_fields(request)
+    kind = PLAN_KINDS.get(fields.get("kind"))
+    if kind is None:
+        raise HTTPException(422, "the form does not say which change it asks for")
+    require_action(request, kind.action)
+    plan = request.app.state.plans.make_plan(fields.get("kind"), fields)
+    return await _lead_to_plan(request, plan.id)
+
+
+async def _move_plan(request: Request) -> Response:
+    """Take the next step of a plan: the choice of a person, the confirmation, or the end of it."""
+    plans: PlanBook = request.app.state.plans
+    plan = plans.get(request.path_params["id"])
+    require_action(request, PLAN_KINDS[plan.kind].action)
+    step = request.path_params["step"]
+    if step == "choose":
+        plans.choose(plan.id, await _read_fields(request))
+    elif step == "confirm":
+        plans.confirm(plan.id)
+    elif step == "discard":
+        plans.discard(plan.id)
+    else:
+        raise HTTPException(404, "a plan has no such step")
+    return await _lead_to_plan(request, plan.id)
+
+
+async def _lead_to_plan(request: Request, plan_id: str) -> Response:
+    """Send the browser to a plan, a moment later: most plans are ready by then, and no progress has to be shown."""
+    await run_in_threadpool(request.app.state.plans.wait, plan_id, _PATIENCE_SECONDS)
+    return RedirectResponse(_LINKS.plan(plan_id), 303)
+
+
+async def _read_fields(request: Request) -> Fields:
+    """Return the fields of a form. A button may carry several in its value, which count as fields of the form."""
+    fields = parse_qs((await request.body()).decode("utf-8", "replace"), keep_blank_values=True)
+    for packed in fields.pop(BUTTON_FIELD, ()):
+        for name, values in parse_qs(packed).items():
+            fields.setdefault(name, []).extend(values)
+    fields.pop(FORM_TOKEN_FIELD, None)
+    return Fields(fields)
