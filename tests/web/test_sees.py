@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_the_page_shows_exactly_what_a_model_would_receive(
     dialect: prowess.DialectName, tmp_path: Path, library: Callable[[], Library]
 ) -> None:
     view = make_sees_view(library(), {"dialect": dialect})
-    fork = "host" if DIALECTS[dialect].has_fork_tool else None
+    fork: Literal["host"] | None = "host" if DIALECTS[dialect].has_fork_tool else None
     toolset = prowess.Toolset(prowess.Session(prowess.scan(tmp_path / "skills")), dialect, fork=fork)
     assert view.prompt == toolset.prompt()
     shown = json.loads(view.tools) if view.tools else []

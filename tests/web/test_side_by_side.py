@@ -112,7 +112,7 @@ def test_the_columns_are_the_files_themselves(seed: int) -> None:
     # Short files, so that the lines of context reach to both ends and every line is in a part.
     locked = [f"{number % 4}\n" for number in range(chance.randrange(4))]
     mine, upstream = edit(locked), edit(locked)
-    sides = compare(*({"a": "".join(lines)} for lines in (mine, locked, upstream)))
+    sides = compare({"a": "".join(mine)}, {"a": "".join(locked)}, {"a": "".join(upstream)})
     rows = [row for file in sides for part in file.parts for row in part]
     if not sides:
         assert mine == locked == upstream
