@@ -33,6 +33,7 @@ RETRIEVER = ROOT / "packages" / "prowess-retriever"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 RELATIVE_LINK = re.compile(r"\]\((?!https?:|#)")
 DEMO_SKILL = re.compile(r"prowess/cli/demo/(skills|acting)/.+")
+CONSOLE_FILE = re.compile(r"prowess/web/(templates/[a-z_]+\.html|static/[a-z.]+\.(css|js|svg|LICENSE))")
 MODULE = re.compile(r"prowess(/[a-z_][a-z0-9_]*)+\.py")
 
 
@@ -44,11 +45,15 @@ def imports() -> ImportGraph:
 # -- Files -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_wheel_holds_modules_the_marker_for_types_and_the_skills_of_the_demonstration() -> None:
+def test_the_wheel_holds_modules_the_marker_for_types_the_demonstration_and_the_console() -> None:
     files = {file.distribution_path for file in WheelBuilder(str(ROOT)).recurse_included_files()}
-    assert {name for name in files if not MODULE.fullmatch(name) and not DEMO_SKILL.fullmatch(name)} == {
-        "prowess/py.typed"
-    }
+    others = {name for name in files if not MODULE.fullmatch(name) and not DEMO_SKILL.fullmatch(name)}
+    assert {name for name in others if not CONSOLE_FILE.fullmatch(name)} == {"prowess/py.typed"}
+    assert {
+        "prowess/web/templates/base.html",
+        "prowess/web/static/htmx.min.js",
+        "prowess/web/static/htmx.LICENSE",
+    } <= files
     assert {"prowess/cli/demo/skills/csv-report/SKILL.md", "prowess/cli/demo/acting/folder-report/SKILL.md"} <= files
 
 
@@ -153,15 +158,19 @@ def test_every_extra_is_used_by_a_module_and_known_to_doctor(imports: ImportGrap
 
 USE_EACH_EXTRA = """
 import sys
-for module in ("mcp", "mcp_types", "watchfiles", "opentelemetry", "prowess_retriever"):
+for module in ("mcp", "mcp_types", "watchfiles", "opentelemetry", "prowess_retriever", "nh3"):
     sys.modules[module] = None  # as if it were not installed
-import prowess, prowess.mcp
+import prowess, prowess.mcp, prowess.web
+def load_console():
+    with prowess.web.explain_missing_extra():
+        import prowess.web.export
 uses = {
     "mcp": lambda: prowess.mcp.Server,
     "mcp of others": lambda: prowess.Source.mcp("other", command=["none"]).load(),
     "watch": lambda: next(iter(prowess.watch(".", notice="watchfiles"))),
     "otel": lambda: prowess.otel.trace_events(),
     "semantic": lambda: prowess.scan(".").search("words", semantic=True),
+    "web": load_console,
 }
 for name, use in uses.items():
     try:
@@ -176,7 +185,7 @@ def test_what_needs_a_missing_extra_says_which_one_and_how_to_add_it(tmp_path: P
         [sys.executable, "-c", USE_EACH_EXTRA], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
     )
     rows = [row.split("|") for row in done.stdout.splitlines()]
-    assert [name for name, _code, _message in rows] == ["mcp", "mcp of others", "watch", "otel", "semantic"]
+    assert [name for name, _code, _message in rows] == ["mcp", "mcp of others", "watch", "otel", "semantic", "web"]
     for name, code, message in rows:
         extra = name.split()[0]
         assert code == "missing-extra"

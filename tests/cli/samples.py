@@ -95,6 +95,7 @@ SAMPLES: dict[str, Sample] = {
     "explain": Sample(("csv-report",)),
     "explain (query)": Sample(("csv-report", "--query", "profile a csv"), "explain"),
     "prompt": Sample(("--query", "profile a csv", "--budget", "300")),
+    "ui": Sample((str(SKILLS), "--export", "site")),
     "doctor": Sample((), statuses=frozenset((0, 1))),
     "new": Sample(("fresh-one", "--with", "scripts,references,assets,evals")),
     "check": Sample((str(SKILLS),)),

@@ -38,7 +38,7 @@ HEAVY = {
     *("rich", "_sqlite3", "httpx2", "asyncio", "zipfile", "tarfile", "tomllib", "pydantic", "yaml"),
     *("subprocess", "ctypes", "difflib", "logging", "ssl", "importlib.metadata", "numpy", "onnxruntime"),
 }
-ROOMS = {"authoring", "fetch", "health", "install", "mcp", "runtime", "select", "sources", "tools"}
+ROOMS = {"authoring", "fetch", "health", "install", "mcp", "runtime", "select", "sources", "tools", "web"}
 """The parts of the library that a command which only looks at skills does without."""
 
 _INSTALLING = {"ctypes", "fetch", "install"}
@@ -68,6 +68,10 @@ USED: dict[str, set[str]] = {
     "search (prepare)": {"ctypes", "_sqlite3"},
     "explain (query)": _TALKING,
     "prompt": {*_TALKING, "ctypes", "_sqlite3"},
+    "ui": {
+        *("asyncio", "authoring", "ctypes", "fetch", "install", "logging", "runtime", "select", "_sqlite3", "ssl"),
+        *("subprocess", "web", "yaml"),
+    },
     "doctor": {"ctypes", "health", "install", "runtime", "subprocess"},
     "trust grant": {"ctypes", "runtime"},
     "trust revoke": {"ctypes", "runtime"},
@@ -98,7 +102,7 @@ PLAIN = {"--version", "--help", "", "read", "activate", "call", "completion", "r
 BARS = {
     *("install", "sync", "update", "outdated", "verify", "link", "adopt", "check", "eval", "pack", "unpack", "doctor"),
     *("remove", "unlink", "trust grant"),
-    *("diff", "find", "install (list)", "search", "search (prepare)", "prompt", "explain (query)"),
+    *("ui", "diff", "find", "install (list)", "search", "search (prepare)", "prompt", "explain (query)"),
 }
 """Commands that draw progress bars on a terminal."""
 

@@ -338,7 +338,7 @@ def test_the_doctor_lists_extras_whether_or_not_they_are_there(command: Command)
         for one in command("doctor", "--json").data["diagnoses"]
         if one["topic"] == "extra"
     }
-    assert found == {"mcp", "otel", "sandbox", "semantic", "watch"}
+    assert found == {"mcp", "otel", "sandbox", "semantic", "watch", "web"}
 
 
 # -- prompt ------------------------------------------------------------------------------------------------------------

@@ -219,6 +219,14 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case(("prompt", "--style", "text", "--query", EVIL, "--tools")),
         Case(("prompt", "--query", f"does evil {EVIL}", "--window", "5000"), seen=False),
     ),
+    "ui": (
+        Case(("ui", SKILLS, "--export", "site"), seen=False),
+        Case(("ui", f"x{EVIL}", "--export", "site")),
+        Case(("ui", SKILLS, "--export", f"site{IN_NAME}")),
+        Case(("ui", SKILLS, "--bind", EVIL)),
+        Case(("ui", SKILLS, "--bind", "127.0.0.1:0", "--token-file", f"t{EVIL}")),
+        Case(("ui", SKILLS, "--allow-host", EVIL)),
+    ),
     "doctor": (Case(("doctor",)), Case(("doctor",), bad_lock), Case(("doctor",), mangled_grants)),
     "new": (
         Case(("new", f"x{EVIL}")),

@@ -95,7 +95,7 @@ def test_a_folder_with_anything_else_in_it_is_left_alone(tmp_path: Path) -> None
     for target in ("mine", "file", "link"):
         with pytest.raises(SourceError) as error:
             export_site(Library(prowess.Catalog()), tmp_path / target)
-        assert error.value.code == "export-taken"
+        assert error.value.code == "already-there"
     assert (tmp_path / "mine" / "thesis.txt").read_text(encoding="utf-8") == "x"
 
 

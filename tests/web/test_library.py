@@ -8,7 +8,7 @@ import pytest
 
 import prowess
 from prowess.web.library import Library, make_skill_id
-from prowess.web.pages.library import FILTERS, PAGE_SIZE, LibraryQuery, make_library_view
+from prowess.web.pages.library import FILTERS, PAGE_SIZE, SEARCH_PAGE_SIZE, LibraryQuery, make_library_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,6 +51,29 @@ def test_a_search_shows_the_best_first_with_the_reason_of_each_hit(put: Put, bro
     assert len(rows) == 1
     assert "pdf-forms" in rows[0]
     assert page.text_of("span", class_="why")[0].startswith("words:")
+
+
+def test_a_word_that_is_not_typed_to_its_end_finds_names_and_descriptions(
+    put: Put, library: Callable[[], Library]
+) -> None:
+    put("skills/taxes", "name: taxes\ndescription: Adds up invoices.\n")
+    put("skills/invoicing", "name: invoicing\ndescription: Writes bills.\n")
+    put("skills/weather", "name: weather\ndescription: Tells the temperature.\n")
+    view = make_library_view(library(), {"q": "invo"})
+    assert [(row.name, row.why) for row in view.rows] == [
+        ("invoicing", "its name has “invo”"),
+        ("taxes", "its description has “invo”"),
+    ]
+
+
+def test_a_search_has_pages_too(put: Put, library: Callable[[], Library]) -> None:
+    for number in range(SEARCH_PAGE_SIZE + 5):
+        put(f"skills/form-{number:02}", f"name: form-{number:02}\ndescription: Reads forms.\n")
+    first, second = (make_library_view(library(), {"q": "forms", "page": page}) for page in ("1", "2"))
+    assert (len(first.rows), first.pages) == (SEARCH_PAGE_SIZE, 2)
+    assert (len(second.rows), second.pages) == (5, 2)
+    assert not set(names(first)) & set(names(second))
+    assert all(row.why for row in (*first.rows, *second.rows))
 
 
 def test_a_search_keeps_the_filters(put: Put, library: Callable[[], Library]) -> None:

@@ -6,6 +6,7 @@ To add a page: a module in ``pages/`` with a function that returns its view, a t
 from __future__ import annotations
 
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
@@ -22,13 +23,8 @@ from prowess.http.bind import check_token, parse_host_names
 from prowess.web.change_feed import ChangeFeed, stream_events
 from prowess.web.guard import FORM_TOKEN_FIELD, ConsoleGuard
 from prowess.web.links import ServedLinks
-from prowess.web.pages.agents import make_agents_view
-from prowess.web.pages.changes import make_changes_view
 from prowess.web.pages.error import ErrorView
 from prowess.web.pages.library import make_library_view
-from prowess.web.pages.plan import make_plan_view
-from prowess.web.pages.sees import make_sees_view
-from prowess.web.pages.skill import make_skill_view
 from prowess.web.pages.skill_file import make_file_view, read_image
 from prowess.web.planning.prepared import Fields
 from prowess.web.plans import PLAN_KINDS, PlanBook, UnknownPlanError
@@ -92,12 +88,12 @@ def _make_routes(plans: PlanBook, feed: ChangeFeed) -> list[Route | Mount]:
 
     return [
         Route("/", show("library", make_library_view)),
-        Route("/sees", show("sees", make_sees_view)),
-        Route("/agents", show("agents", make_agents_view)),
-        Route("/changes", show("changes", partial(make_changes_view, plans=plans, feed=feed))),
+        Route("/skills/{id}", show("skill", _find_view("skill"))),
+        Route("/sees", show("sees", _find_view("sees"))),
+        Route("/agents", show("agents", _find_view("agents"))),
+        Route("/changes", show("changes", partial(_find_view("changes"), plans=plans, feed=feed))),
         Route("/changes/events", stream_changes),
-        Route("/plans/{id}", show("plan", partial(make_plan_view, plans=plans))),
-        Route("/skills/{id}", show("skill", make_skill_view)),
+        Route("/plans/{id}", show("plan", partial(_find_view("plan"), plans=plans))),
         Route("/skills/{id}/files", show("file", make_file_view)),
         Route("/skills/{id}/image", _show_image),
         Mount("/static", StaticFiles(directory=STATIC_FOLDER)),
@@ -140,6 +136,17 @@ def respond(request: Request, name: str, view: object, status: int = 200) -> Res
         name, view, _LINKS, actions=request.app.state.actions, form_token=request.scope["state"]["form_token"]
     )
     return HTMLResponse(html.encode("utf-8", "backslashreplace"), status)
+
+
+def _find_view(page: str) -> Callable[..., object]:
+    """Return the function that makes the view of a page; its module is loaded when somebody first asks for the page."""
+
+    # What all pages need together takes several times as long to load as the first page alone.
+    def make_view(library: Library, parameters: Mapping[str, str], **more: object) -> object:
+        module = import_module(f"prowess.web.pages.{page}")
+        return getattr(module, f"make_{page}_view")(library, parameters, **more)
+
+    return make_view
 
 
 async def _show_image(request: Request) -> Response:

@@ -32,7 +32,7 @@ _PAGE_ENDING = ".html"
 def export_site(library: Library, folder: str | os.PathLike[str]) -> int:
     """Write the pages of the library and of all its skills below ``folder``, and return how many pages there are.
 
-    An earlier export in the folder is replaced as a whole. Raises ``SourceError`` (``export-taken``) for a folder that
+    An earlier export in the folder is replaced as a whole. Raises ``SourceError`` (``already-there``) for a folder that
     holds anything else, and ``OSError`` where nothing can be written.
     """
     target = os.path.abspath(os.fspath(folder))
@@ -63,7 +63,7 @@ def _check_target(target: str) -> None:
     is_free = os.path.isdir(target) and not os.path.islink(target)
     names = os.listdir(target) if is_free else []
     if not is_free or (names and MARKER_FILE not in names):
-        raise SourceError("there is something else in the way of the export", target, "export-taken")
+        raise SourceError("this is neither an empty folder nor an earlier export", target, "already-there")
 
 
 def _make_files(library: Library) -> Iterator[NewFile]:

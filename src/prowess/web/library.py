@@ -25,8 +25,6 @@ from prowess.skills.inventory import can_act
 from prowess.skills.parse import read_metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from prowess.discovery.live import Live
     from prowess.install.agent_coverage import Coverage
     from prowess.install.installer import Installer
@@ -159,6 +157,11 @@ class LibraryState:
             row = SkillRow(make_skill_id(name, issue.path), name, issue.path, "broken", _describe_issue(issue))
             rows.setdefault(issue.path, row)
         return tuple(rows[path] for path in sorted(rows))
+
+    @cached_property
+    def rows_by_name(self) -> dict[str, SkillRow]:
+        """The rows of the skills, by name."""
+        return {row.name: row for row in self.rows}
 
     @cached_property
     def _rows_by_id(self) -> dict[str, SkillRow]:
@@ -310,14 +313,14 @@ class LibraryState:
         """The names of the skills whose entry in a listing has at least twice the tokens of the median entry."""
         return frozenset(name for name, cost in self.costs.items() if cost >= self.costly_from)
 
-    def split_cost(self) -> Iterator[tuple[str, int]]:
-        """Yield the path of each place with skills, and about how many tokens of a listing they cost."""
+    @cached_property
+    def cost_by_place(self) -> dict[str, int]:
+        """About how many tokens of a listing the skills of each place cost, by the path of the place."""
         totals: dict[str, int] = {}
         for skill in self.catalog.skills:
-            cost = self.costs.get(skill.name, 0)
             path = self.find_place(skill.location).path
-            totals[path] = totals.get(path, 0) + cost
-        yield from totals.items()
+            totals[path] = totals.get(path, 0) + self.costs.get(skill.name, 0)
+        return totals
 
 
 def make_skill_id(name: str, location: str = "") -> str:

@@ -10,17 +10,12 @@ import secrets
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from importlib import import_module
 from threading import Condition
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.errors import SkillError
 from prowess.progress_steps import progress
-from prowess.web.planning.install import prepare_adoption, prepare_install
-from prowess.web.planning.links import prepare_link, prepare_unlink
-from prowess.web.planning.lock import prepare_merge
-from prowess.web.planning.sync import prepare_sync, prepare_verification
-from prowess.web.planning.trust import prepare_grant, prepare_revocation
-from prowess.web.planning.update import prepare_update
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,24 +32,32 @@ WORKING_STATES = frozenset(("preparing", "running"))
 
 
 class PlanKind(NamedTuple):
-    """A kind of change: the action that a console must allow, its title, and what finds out what would be done."""
+    """A kind of change: the action that a console must allow, its title, and the function that prepares it."""
 
     action: str
     title: str
-    prepare: Prepare
+    module: str
+    """The module in ``planning`` with that function."""
+    function: str
+
+    def load(self) -> Prepare:
+        """Return the function that prepares such a change; its module is loaded now."""
+        # Installing takes longer to load than the first page of the console, which most people only look at.
+        prepare: Prepare = getattr(import_module(f"prowess.web.planning.{self.module}"), self.function)
+        return prepare
 
 
 PLAN_KINDS = {
-    "install": PlanKind("install", "Install skills", prepare_install),
-    "adopt": PlanKind("install", "Take over a skill", prepare_adoption),
-    "update": PlanKind("update", "Update installs", prepare_update),
-    "sync": PlanKind("sync", "Sync with the lock file", prepare_sync),
-    "verify": PlanKind("verify", "Verify installs", prepare_verification),
-    "link": PlanKind("link", "Link for an agent", prepare_link),
-    "unlink": PlanKind("link", "Remove a link", prepare_unlink),
-    "trust": PlanKind("trust", "Trust a skill", prepare_grant),
-    "revoke": PlanKind("trust", "Revoke trust", prepare_revocation),
-    "lock": PlanKind("lock", "Merge a lock file in conflict", prepare_merge),
+    "install": PlanKind("install", "Install skills", "install", "prepare_install"),
+    "adopt": PlanKind("install", "Take over a skill", "install", "prepare_adoption"),
+    "update": PlanKind("update", "Update installs", "update", "prepare_update"),
+    "sync": PlanKind("sync", "Sync with the lock file", "sync", "prepare_sync"),
+    "verify": PlanKind("verify", "Verify installs", "sync", "prepare_verification"),
+    "link": PlanKind("link", "Link for an agent", "links", "prepare_link"),
+    "unlink": PlanKind("link", "Remove a link", "links", "prepare_unlink"),
+    "trust": PlanKind("trust", "Trust a skill", "trust", "prepare_grant"),
+    "revoke": PlanKind("trust", "Revoke trust", "trust", "prepare_revocation"),
+    "lock": PlanKind("lock", "Merge a lock file in conflict", "lock", "prepare_merge"),
 }
 
 
@@ -133,8 +136,7 @@ class PlanBook:
             self._plans[plan.id] = plan
             self._forget_oldest()
             self.revision += 1
-        prepare = PLAN_KINDS[kind].prepare
-        self._worker.submit(self._prepare, plan.id, lambda: prepare(self._library, fields))
+        self._worker.submit(self._prepare, plan.id, lambda: PLAN_KINDS[kind].load()(self._library, fields))
         return plan
 
     def choose(self, plan_id: str, fields: Fields) -> None:

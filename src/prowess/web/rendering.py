@@ -13,7 +13,6 @@ from markupsafe import Markup
 from prowess.escapes import escape_text
 from prowess.files.paths import shorten_path
 from prowess.spec.quantities import format_count, format_size
-from prowess.web.markdown import render_markdown
 
 if TYPE_CHECKING:
     from prowess.web.links import ServedLinks
@@ -54,6 +53,8 @@ def _make_environment() -> Environment:
 
 def _render_body(view: SkillView, links: ServedLinks) -> Markup:
     """Return the instructions of a skill as HTML, with links to the pages of its files."""
+    from prowess.web.markdown import render_markdown  # noqa: PLC0415 - the first page needs no Markdown
+
     files = frozenset(view.paths)
     return render_markdown(view.body, files, partial(links.file, view.id), partial(links.image, view.id))
 

@@ -1,62 +1,26 @@
-"""Runs the console: makes the library of some folders, and serves its pages until the process is told to end."""
+"""Runs the console: serves the pages of a library until the process is told to end."""
 
 from __future__ import annotations
 
-import os
 import secrets
-from contextlib import contextmanager, suppress
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import uvicorn
 
-from prowess.discovery.live import live
-from prowess.discovery.scan import discover, scan
 from prowess.http.bind import check_token, parse_bind
 from prowess.http.listen import bind_socket, make_config, server_address
-from prowess.install.installer import Installer
-from prowess.lockfile.scopes import standard_scopes
-from prowess.runtime.acting.trust import Trust
 from prowess.web.app import ALL_ACTIONS, create_app
 from prowess.web.guard import TOKEN_PARAMETER
-from prowess.web.library import Library
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
+
+    from prowess.web.library import Library
 
 DEFAULT_BIND = "127.0.0.1:0"
 """Loopback, on a port that is free."""
-
-
-@contextmanager
-def open_library(
-    roots: Sequence[str] = (),
-    *,
-    agents: Sequence[str] = (),
-    project: bool = True,
-    budget: int | None = None,
-    watch: bool = True,
-) -> Iterator[Library]:
-    """Yield the library of the skills below ``roots``, or, without any, in the standard places.
-
-    With ``watch`` it follows changes of the files. ``agents`` and ``project`` are those of ``prowess.discover``. Raises
-    ``SourceError`` for a root that does not exist.
-    """
-    options: dict[str, Any] = {"missing": "error"} if roots else {"agents": agents, "project": project}
-    home = os.path.expanduser("~")
-    make_library = partial(
-        Library,
-        installer=Installer(),
-        scopes=standard_scopes(os.getcwd(), home, os.environ, project=project),
-        trust=Trust(),
-        budget=budget,
-    )
-    if not watch:
-        yield make_library(scan(*roots, **options) if roots else discover(**options))
-        return
-    with live(*roots, **options) as following:
-        yield make_library(following)
 
 
 def run_console(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
 
@@ -14,20 +14,12 @@ from prowess.cli.options import check_agents, group_options, json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import line
 from prowess.cli.skill_lookup import load_cli_settings
-from prowess.errors import SourceError
 from prowess.files.paths import shorten_path
-from prowess.hints import explain_extra
 from prowess.http.bind import token_in
 from prowess.spec.quantities import format_count
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import ModuleType
-
-    from prowess.web.library import Library
+from prowess.web import explain_missing_extra
 
 _TOKEN_VARIABLE = "PROWESS_UI_TOKEN"  # noqa: S105 - the name of a variable
-_MODULES_OF_EXTRA = frozenset(("starlette", "jinja2", "markupsafe", "uvicorn", "markdown_it", "nh3"))
 
 
 class _ServerFlags(NamedTuple):
@@ -93,9 +85,15 @@ def command(
 
     --export writes the pages that only show something as files instead, which work without a server.
     """
-    serve, export_site = _load_console()
+    with explain_missing_extra():
+        # One of the two, each with what it needs: an export loads no server, and the first page waits for no export.
+        if export is None:
+            from prowess.web.serve import DEFAULT_BIND, run_console  # noqa: PLC0415 - see above
+        else:
+            from prowess.web.export import export_site  # noqa: PLC0415 - see above
+        from prowess.web.local_library import open_library  # noqa: PLC0415 - a part of the extra
     settings = load_cli_settings(agents=agents, project=False if no_project else None)
-    opened = serve.open_library(
+    opened = open_library(
         roots,
         agents=settings.names("agents"),
         project=bool(settings["project"]),
@@ -104,32 +102,19 @@ def command(
     )
     with opened as library:
         if export is not None:
-            _print_export(export_site(library, export), export, as_data=as_data)
+            with printer.show_progress("writing"):
+                pages = export_site(library, export)
+            _print_export(pages, export, as_data=as_data)
             return
-        serve.run_console(
+        run_console(
             library,
             read_only=read_only,
-            bind=server.bind or serve.DEFAULT_BIND,
+            bind=server.bind or DEFAULT_BIND,
             # Never an option with the token itself: every user sees the arguments of a process.
             token=os.environ.get(_TOKEN_VARIABLE) or token_in(server.token_file),
             hosts=server.hosts,
             ready=partial(_print_address, as_data=as_data),
         )
-
-
-def _load_console() -> tuple[ModuleType, Callable[[Library, str], int]]:
-    """Return the module that serves the console, and the function that exports it.
-
-    Raises ``SourceError`` (code ``missing-extra``) when a package of the extra is not installed.
-    """
-    try:
-        from prowess.web import serve  # noqa: PLC0415 - an extra
-        from prowess.web.export import export_site  # noqa: PLC0415 - an extra
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in _MODULES_OF_EXTRA:
-            raise
-        raise SourceError(f"the console is not installed: {explain_extra('web')}", code="missing-extra") from None
-    return serve, export_site
 
 
 def _print_export(pages: int, folder: str, *, as_data: bool) -> None:

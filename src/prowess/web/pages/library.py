@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 PAGE_SIZE = 100
 """Rows of one page: what a browser shows at once, and a person still scrolls through."""
+SEARCH_PAGE_SIZE = 30
+"""Hits of one page. A page is made for each letter that somebody types, and the reasons of hits take time."""
 _MAX_PAGE = 1_000_000
 _MAX_QUERY = 1_000
 _MAX_BAR_PARTS = 6
@@ -146,7 +148,9 @@ class LibraryView:
     query: LibraryQuery
     rows: Sequence[ShownRow]
     total: int
-    """How many rows fit, on all pages together."""
+    """How many rows fit, on all pages together; of a search, on the pages up to this one and the next."""
+    first: int
+    """The number of the first row of the page, from 1."""
     pages: int
     skills: int
     filters: Sequence[FilterLink]
@@ -158,7 +162,7 @@ class LibraryView:
     budget: int | None
     highest_cost: int
     mode: str = ""
-    """What the search went by: words, or words and meaning."""
+    """What a search went by: ``words``, or ``words+meaning``; ``""`` where nothing was searched for."""
     problems: Sequence[str] = ()
     is_outdated_known: bool = True
 
@@ -172,11 +176,6 @@ class LibraryView:
         """Whether the count of every filter is known."""
         return all(link.count is not None for link in self.filters)
 
-    @property
-    def first(self) -> int:
-        """The number of the first row of the page, from 1; 0 without rows."""
-        return (self.query.page - 1) * PAGE_SIZE + 1 if self.rows else 0
-
 
 def read_number(text: str, highest: int = _MAX_PAGE) -> int | None:
     """Return the number that a parameter of an address has; ``None`` where it has none, or one above ``highest``."""
@@ -189,13 +188,15 @@ def make_library_view(library: Library, parameters: Mapping[str, str]) -> Librar
     state = library.state
     query = LibraryQuery.parse(parameters)
     chosen, reasons, mode = _find_rows(state, query)
-    pages = max(1, -(-len(chosen) // PAGE_SIZE))
+    size = SEARCH_PAGE_SIZE if mode else PAGE_SIZE
+    pages = max(1, -(-len(chosen) // size))
     query = replace(query, page=min(query.page, pages))
-    begin = (query.page - 1) * PAGE_SIZE
+    begin = (query.page - 1) * size
     return LibraryView(
         query=query,
-        rows=[_show_row(state, row, reasons.get(row.id, "")) for row in chosen[begin : begin + PAGE_SIZE]],
+        rows=[_show_row(state, row, reasons.get(row.id, "")) for row in chosen[begin : begin + size]],
         total=len(chosen),
+        first=begin + 1,
         pages=pages,
         skills=len(state.catalog),
         filters=[_make_filter_link(state, entry, query, len(chosen)) for entry in FILTERS],
@@ -224,13 +225,17 @@ def _find_rows(state: LibraryState, query: LibraryQuery) -> tuple[Sequence[Skill
         return [row for row in rows if wanted in f"{row.name}\n{row.location}".casefold()], {}, ""
     names = _filter_names(state, query)
     if query.text:
-        hits = state.catalog.rank_skills(query.text, names, max(len(state.catalog), 1))
-        by_name = {row.name: row for row in state.rows}
+        begin = (query.page - 1) * SEARCH_PAGE_SIZE
+        # One more than the page shows, so that it knows of the next one. To rank all that fit would take far longer.
+        hits = state.catalog.rank_skills(query.text, names, begin + SEARCH_PAGE_SIZE + 1)
+        by_name = state.rows_by_name
+        reasons = {by_name[hit.name].id: hit.why for hit in hits[begin : begin + SEARCH_PAGE_SIZE]}
         found = [by_name[hit.name] for hit in hits]
-        begin = (query.page - 1) * PAGE_SIZE
-        # The reason of a hit is found out when it is asked for, so only those are asked that the page shows.
-        shown = hits[begin : begin + PAGE_SIZE]
-        return found, {by_name[hit.name].id: hit.why for hit in shown}, hits.mode
+        if len(found) <= begin + SEARCH_PAGE_SIZE:  # a word that is not typed to its end is no word of any skill yet
+            for row, why in _find_parts(state, names, query.text, frozenset(hit.name for hit in hits)):
+                found.append(row)
+                reasons[row.id] = why
+        return found, reasons, hits.mode
     rows = state.rows if names is None else [row for row in state.rows if row.name in names]
     if query.sort == "cost":
         rows = sorted(rows, key=lambda row: (-state.costs.get(row.name, 0), row.name))
@@ -238,6 +243,23 @@ def _find_rows(state: LibraryState, query: LibraryQuery) -> tuple[Sequence[Skill
     if query.show == "lookalikes":
         reasons = {row.id: "; ".join(issue.message for issue in state.lookalikes[row.location]) for row in rows}
     return rows, reasons, ""
+
+
+def _find_parts(
+    state: LibraryState, names: frozenset[str] | None, text: str, known: frozenset[str]
+) -> list[tuple[SkillRow, str]]:
+    """Return the skills with this text in their name or description, except ``known``, and which of the two has it."""
+    wanted = text.casefold()
+    in_name: list[tuple[SkillRow, str]] = []
+    in_description: list[tuple[SkillRow, str]] = []
+    for skill in state.catalog.skills:
+        if skill.name in known or (names is not None and skill.name not in names):
+            continue
+        if wanted in skill.name.casefold():
+            in_name.append((state.rows_by_name[skill.name], f"its name has “{text}”"))
+        elif wanted in skill.description.casefold():
+            in_description.append((state.rows_by_name[skill.name], f"its description has “{text}”"))
+    return in_name + in_description
 
 
 def _filter_names(state: LibraryState, query: LibraryQuery) -> frozenset[str] | None:
@@ -303,7 +325,7 @@ def _make_filter_link(state: LibraryState, entry: Filter, query: LibraryQuery, c
 
 def _make_cost_parts(state: LibraryState) -> list[CostPart]:
     """Return the parts of the cost bar, the largest place first; small places are one part at the end."""
-    parts = sorted(state.split_cost(), key=lambda part: -part[1])
+    parts = sorted(state.cost_by_place.items(), key=lambda part: -part[1])
     if len(parts) > _MAX_BAR_PARTS:
         rest = sum(tokens for _, tokens in parts[_MAX_BAR_PARTS - 1 :])
         parts = [*parts[: _MAX_BAR_PARTS - 1], ("other places", rest)]
