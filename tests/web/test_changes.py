@@ -455,3 +455,32 @@ def test_the_stream_of_events_is_for_those_who_may_look(console: Open) -> None:
     assert Browser(create_app(opened.library, token=TOKEN), signed_in=False).get("/changes/events").status == 403
     foreign = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "cors", "sec-fetch-dest": "empty"}
     assert opened.browser.get("/changes/events", foreign).status == 403
+
+
+# -- from other pages --------------------------------------------------------------------------------------------------
+
+
+def test_the_page_of_a_skill_leads_to_the_plan_of_its_trust_and_of_its_update(world: World, console: Open) -> None:
+    repository = world.repository("pdf")
+    repository.skill("", body="Run !`date`.\n")
+    repository.commit()
+    prowess.Installer().install(repository.address, project=True)
+    opened = console()
+    skill = opened.library.catalog["pdf"]
+    buttons = opened.browser.get("/skills/pdf").page.text_of("button")
+    assert buttons == ["Trust it as it is now", "Compare with its source"]
+    opened.trust.grant(skill)
+    assert "Revoke" in opened.browser.get("/skills/pdf").page.text_of("button")
+    assert opened.plan("/skills/pdf", kind="revoke", skill="pdf").confirm().state == "done"
+    assert not opened.trust.is_trusted(skill)
+
+
+def test_sources_are_asked_for_something_newer_from_the_page(outdated: tuple[Console, Repository]) -> None:
+    opened, _ = outdated
+    assert "not asked yet" in opened.browser.get("/changes").text
+    answer = opened.browser.submit("/changes", "/outdated", {"from": "changes"})
+    assert (answer.status, answer.headers["location"]) == (303, "/changes")
+    page = opened.browser.get("/changes").page
+    assert "pdf" in page.text_of("tr")[1]
+    assert opened.plan(kind="update").confirm().state == "done"
+    assert "no source had anything newer" in opened.browser.get("/changes").text

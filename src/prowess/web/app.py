@@ -184,8 +184,10 @@ def require_action(request: Request, action: str) -> None:
 async def _check_outdated(request: Request) -> Response:
     """Ask the sources of all installs for something newer, and show which have it."""
     require_action(request, "outdated")
+    fields = await _read_fields(request)
     await run_in_threadpool(request.app.state.library.check_outdated)
-    return RedirectResponse(_LINKS.page("library", {"show": "outdated"}), 303)
+    is_change = fields.get("from") == "changes"
+    return RedirectResponse(_LINKS.page("changes") if is_change else _LINKS.page("library", {"show": "outdated"}), 303)
 
 
 async def _make_plan(request: Request) -> Response:
