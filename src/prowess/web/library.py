@@ -25,6 +25,8 @@ from prowess.skills.inventory import can_act
 from prowess.skills.parse import read_metadata
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from prowess.discovery.live import Live
     from prowess.install.agent_coverage import Coverage
     from prowess.install.installer import Installer
@@ -124,11 +126,18 @@ class LibraryState:
         self.marks = marks
         self._library = library
         self._lock = RLock()
+        self._numbers: dict[str, int] = {}
         self._lock_states: dict[str, str] = {}
         self._trust_states: dict[str, str] = {}
         # The longest path first: places may lie inside each other, and a skill belongs to the innermost.
         paths = ((place.path.rstrip(os.sep) + os.sep, place) for place in catalog.places)
         self._places = sorted(paths, key=lambda pair: -len(pair[0]))
+
+    def remember(self, key: str, find: Callable[[], int]) -> int:
+        """Return the number that ``find`` returns, which is found out once for a key as long as this state holds."""
+        if key not in self._numbers:
+            self._numbers[key] = find()
+        return self._numbers[key]
 
     # -- rows --------------------------------------------------------------------------------------------------------
 

@@ -166,7 +166,8 @@ class SeesView:
 def make_sees_view(library: Library, parameters: Mapping[str, str]) -> SeesView:
     """Return what the page shows for the parameters of its address. Nothing of a skill runs."""
     query = SeesQuery.parse(parameters, library.budget)
-    catalog = library.catalog
+    state = library.state
+    catalog = state.catalog
     dialect = cast("DialectName", query.dialect)  # one of DIALECTS
     shown = ModelPrompt(catalog, query.text, dialect=dialect, selector=query.selector, budget=query.budget)
     pages = max(1, -(-len(shown.eligible) // PAGE_SIZE))
@@ -174,13 +175,15 @@ def make_sees_view(library: Library, parameters: Mapping[str, str]) -> SeesView:
     begin = (query.page - 1) * PAGE_SIZE
     before = _make_rows(shown, shown.eligible[begin : begin + PAGE_SIZE])
     after = _make_rows(shown, [catalog[name] for name in shown.report.shown[:PAGE_SIZE]])
+    # It takes most of the time for a large library, and is the same for every request.
+    whole = state.remember(f"tokens of all skills in {dialect}", shown.count_whole_tokens)
     tools = dump_json(shown.tools) if shown.tools else ""
     limit = max(len(shown.text), len(tools)) if query.is_whole else library.limits.max_page_chars
     return SeesView(
         query=query,
         dialects=tuple(DIALECTS),
         selectors=tuple((name, SELECTOR_TITLES[name]) for name in SELECTOR_NAMES),
-        before=SeenSide(len(shown.eligible), shown.count_whole_tokens(), before),
+        before=SeenSide(len(shown.eligible), whole, before),
         after=SeenSide(len(shown.report.shown), _count_listing(shown), after),
         cuts=describe_cuts(shown.report),
         highest=max((row.tokens for row in (*before, *after)), default=1),
