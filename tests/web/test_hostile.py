@@ -106,9 +106,9 @@ def assert_inert(page: Page, own: str = "/") -> None:
                 rf"{re.escape(own)}(?!/)|\.\./|static/|skills/", attributes.get("src", attributes.get("href", ""))
             ), element
         if element.tag == "a":
-            assert re.match(r"(/(?!/)|#|\?|https?://|\.\./|index|library|skills/)", attributes.get("href", "#")), (
-                element
-            )
+            assert re.match(
+                r"(/(?!/)|#|\?|https?://|\.\./|index|library|sees|agents|skills/)", attributes.get("href", "#")
+            ), element
         if element.tag == "form":
             assert re.fullmatch(
                 r"/|/outdated|/sees|/agents|/plans(/[\w-]+/(choose|confirm|discard))?", attributes["action"]

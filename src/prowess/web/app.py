@@ -56,17 +56,19 @@ def create_app(
     actions: frozenset[str] = ALL_ACTIONS,
     host: str = "127.0.0.1",
     hosts: Sequence[str] = (),
+    feed: ChangeFeed | None = None,
 ) -> App:
     """Return the console of a library as an ASGI application behind its guard.
 
     ``actions`` are the changes that it allows; with none it only shows. ``token`` is what the first address has,
-    ``host`` what the server is bound to, and ``hosts`` are further names that it goes by. Raises ``SourceError`` for a
-    token that is too short.
+    ``host`` what the server is bound to, and ``hosts`` are further names that it goes by. ``feed`` has the
+    changes of the library: to close it ends the streams that browsers listen to. Raises ``SourceError`` for a token
+    that is too short.
     """
     check_token(host, token)
     plans = PlanBook(library)
     app = Starlette(
-        routes=[*_make_routes(plans, ChangeFeed(library)), *(_make_change_routes() if actions else ())],
+        routes=[*_make_routes(plans, feed or ChangeFeed(library)), *(_make_change_routes() if actions else ())],
         exception_handlers={
             HTTPException: _show_http_error,
             SkillError: _show_skill_error,

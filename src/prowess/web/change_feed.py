@@ -50,6 +50,12 @@ class ChangeFeed:
         self._entries: deque[FeedEntry] = deque(maxlen=_MAX_ENTRIES)
         self.revision = 0
         """A number that grows with every change."""
+        self.is_closed = False
+        """Whether the console ends, so that nobody waits for a change any more."""
+
+    def close(self) -> None:
+        """End every stream of events, within the time between two looks."""
+        self.is_closed = True
 
     def refresh(self) -> list[FeedEntry]:
         """Look for a change since the last look, and return all changes that are remembered, the newest first."""
@@ -67,12 +73,12 @@ class ChangeFeed:
 
 
 async def stream_events(feed: ChangeFeed, plans: PlanBook, every: float = _POLL_SECONDS) -> AsyncIterator[str]:
-    """Yield server-sent events: ``library`` when the library changed, ``plans`` when a plan did."""
+    """Yield server-sent events until the feed is closed: ``library`` when that changed, ``plans`` when a plan did."""
     await run_in_threadpool(feed.refresh)
     seen = {"library": feed.revision, "plans": plans.revision}
     yield "retry: 2000\n\n"
     silent = 0.0
-    while True:
+    while not feed.is_closed:
         await asyncio.sleep(every)
         await run_in_threadpool(feed.refresh)
         now = {"library": feed.revision, "plans": plans.revision}

@@ -25,7 +25,7 @@ NAVIGATION = (
     NavigationEntry("changes", "/changes", "Changes"),
 )
 """The pages that every page links to. The page of a skill is reached from the library."""
-EXPORTED_PAGES = frozenset(("library",))
+EXPORTED_PAGES = frozenset(("library", "sees", "agents"))
 """The pages of the navigation that an exported site has."""
 _PATHS = {entry.name: entry.path for entry in NAVIGATION}
 
