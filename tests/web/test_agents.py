@@ -85,6 +85,7 @@ def test_a_skill_that_nobody_installed_is_taken_over_from_its_cell(world: World,
     opened = console()
     cell = cells(opened, "own")["codex"]
     assert (cell.state, cell.action.title) == ("copied", "Take over")
+    assert "git add --force" in opened.plan("/agents", change=cell.action.fields).text
     assert press(opened, "own", "codex") == "done"
     assert cells(opened, "own")["codex"].state == "linked"
     assert "own" in world.lock.read_text(encoding="utf-8")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from prowess.errors import NotInstalledError, SkillError
+from prowess.errors import Issue, NotInstalledError, SkillError
 from prowess.files.paths import shorten_path
-from prowess.install.adopt import find_adoptable
+from prowess.install.adopt import find_adoptable, is_project_own
 from prowess.install.git_ignores import apply_with_advice
 from prowess.install.offer_text import describe_plan, summarize_offer
 from prowess.install.typed_source import parse_typed_source
@@ -21,7 +21,6 @@ from prowess.web.planning.prepared import Fields, PreparedChange, choose_scope, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from prowess.errors import Issue
     from prowess.install.adopt import AdoptableSkill
     from prowess.install.installer import Installer
     from prowess.install.offer import Offer
@@ -132,13 +131,22 @@ def prepare_adoption(library: Library, fields: Fields) -> PreparedChange:
         message = f"no skill {name[:80]!r} lies in .agents/skills or .claude/skills without being installed"
         raise NotInstalledError(message)
     paths = [*list_scope_files(scope), *(skill.folder for skill in skills)]
+    noticed = [issue for skill in skills for issue in (*skill.issues, *_warn_of_loss(skill, scope))]
     return PreparedChange(
         states=read_file_states(paths, limits),
         read_states=lambda: read_file_states(paths, limits),
         steps=[line for skill in skills for line in _describe_adoption(skill, scope)],
         apply=lambda: describe_installs("Took over", installer.adopt(name, project=scope.location == "project")),
-        issues=lambda: (*(issue for skill in skills for issue in skill.issues), *installer.issues),
+        issues=lambda: (*noticed, *installer.issues),
     )
+
+
+def _warn_of_loss(skill: AdoptableSkill, scope: InstallScope) -> Iterator[Issue]:
+    """Yield a warning for a skill whose only copy may be in the project's repository, before it leaves that."""
+    if is_project_own(skill, scope):
+        place = shorten_path(scope.install_folder(skill.tree.name))
+        message = f"it has no recorded source: commit {place} with 'git add --force', or clones will lack it"
+        yield Issue("no-source", skill.tree.name, message, skill.folder, 0, "warning")
 
 
 def _describe_adoption(skill: AdoptableSkill, scope: InstallScope) -> Iterator[str]:
