@@ -13,6 +13,7 @@ from prowess.limits import Limits
 from prowess.web.app import ALL_ACTIONS, create_app
 from prowess.web.change_feed import ChangeFeed, stream_events
 from prowess.web.library import Library
+from prowess.web.planning.kinds import PREPARATIONS
 from prowess.web.planning.prepared import Fields
 from prowess.web.plans import PLAN_KINDS, PlanBook, UnknownPlanError
 from tests.web.browser import TOKEN, Browser
@@ -389,6 +390,11 @@ def test_a_library_without_an_installer_offers_no_installs(
     assert plan.state == "failed"
     assert plan.error is not None
     assert "no installs" in plan.error.message
+
+
+def test_every_kind_of_plan_can_be_prepared() -> None:
+    assert PREPARATIONS.keys() == PLAN_KINDS.keys()
+    assert {kind.action for kind in PLAN_KINDS.values()} == ALL_ACTIONS - {"outdated"}
 
 
 # -- the book of plans ---------------------------------------------------------------------------------------------

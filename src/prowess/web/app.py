@@ -6,7 +6,6 @@ To add a page: a module in ``pages/`` with a function that returns its view, a t
 from __future__ import annotations
 
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
@@ -143,10 +142,11 @@ def respond(request: Request, name: str, view: object, status: int = 200) -> Res
 def _find_view(page: str) -> Callable[..., object]:
     """Return the function that makes the view of a page; its module is loaded when somebody first asks for the page."""
 
-    # What all pages need together takes several times as long to load as the first page alone.
     def make_view(library: Library, parameters: Mapping[str, str], **more: object) -> object:
-        module = import_module(f"prowess.web.pages.{page}")
-        return getattr(module, f"make_{page}_view")(library, parameters, **more)
+        # What all pages need together takes several times as long to load as the first page alone.
+        from prowess.web.pages.views import VIEWS  # noqa: PLC0415 - see above
+
+        return VIEWS[page](library, parameters, **more)
 
     return make_view
 

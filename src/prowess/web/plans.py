@@ -10,7 +10,6 @@ import secrets
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from importlib import import_module
 from threading import Condition
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -24,40 +23,29 @@ if TYPE_CHECKING:
     from prowess.web.library import Library
     from prowess.web.planning.prepared import Fields, PreparedChange
 
-    Prepare = Callable[[Library, Fields], PreparedChange]
-
 PlanState = Literal["preparing", "choosing", "ready", "running", "done", "failed", "refused", "discarded"]
 WORKING_STATES = frozenset(("preparing", "running"))
 """The states that end by themselves."""
 
 
 class PlanKind(NamedTuple):
-    """A kind of change: the action that a console must allow, its title, and the function that prepares it."""
+    """A kind of change: the action that a console must allow, and its title."""
 
     action: str
     title: str
-    module: str
-    """The module in ``planning`` with that function."""
-    function: str
-
-    def load(self) -> Prepare:
-        """Return the function that prepares such a change; its module is loaded now."""
-        # Installing takes longer to load than the first page of the console, which most people only look at.
-        prepare: Prepare = getattr(import_module(f"prowess.web.planning.{self.module}"), self.function)
-        return prepare
 
 
 PLAN_KINDS = {
-    "install": PlanKind("install", "Install skills", "install", "prepare_install"),
-    "adopt": PlanKind("install", "Take over a skill", "install", "prepare_adoption"),
-    "update": PlanKind("update", "Update installs", "update", "prepare_update"),
-    "sync": PlanKind("sync", "Sync with the lock file", "sync", "prepare_sync"),
-    "verify": PlanKind("verify", "Verify installs", "sync", "prepare_verification"),
-    "link": PlanKind("link", "Link for an agent", "links", "prepare_link"),
-    "unlink": PlanKind("link", "Remove a link", "links", "prepare_unlink"),
-    "trust": PlanKind("trust", "Trust a skill", "trust", "prepare_grant"),
-    "revoke": PlanKind("trust", "Revoke trust", "trust", "prepare_revocation"),
-    "lock": PlanKind("lock", "Merge a lock file in conflict", "lock", "prepare_merge"),
+    "install": PlanKind("install", "Install skills"),
+    "adopt": PlanKind("install", "Take over a skill"),
+    "update": PlanKind("update", "Update installs"),
+    "sync": PlanKind("sync", "Sync with the lock file"),
+    "verify": PlanKind("verify", "Verify installs"),
+    "link": PlanKind("link", "Link for an agent"),
+    "unlink": PlanKind("link", "Remove a link"),
+    "trust": PlanKind("trust", "Trust a skill"),
+    "revoke": PlanKind("trust", "Revoke trust"),
+    "lock": PlanKind("lock", "Merge a lock file in conflict"),
 }
 
 
@@ -136,7 +124,7 @@ class PlanBook:
             self._plans[plan.id] = plan
             self._forget_oldest()
             self.revision += 1
-        self._worker.submit(self._prepare, plan.id, lambda: PLAN_KINDS[kind].load()(self._library, fields))
+        self._worker.submit(self._prepare, plan.id, lambda: self._prepare_kind(kind, fields))
         return plan
 
     def choose(self, plan_id: str, fields: Fields) -> None:
@@ -180,6 +168,12 @@ class PlanBook:
 
     def _report_step(self, plan_id: str, what: str, done: int, total: int) -> None:
         self._store(replace(self.get(plan_id), step=(what, done, total)))
+
+    def _prepare_kind(self, kind: str, fields: Fields) -> PreparedChange:
+        # Installing takes longer to load than the first page of the console, and many people only look.
+        from prowess.web.planning.kinds import PREPARATIONS  # noqa: PLC0415 - see above
+
+        return PREPARATIONS[kind](self._library, fields)
 
     def _prepare(self, plan_id: str, prepare: Callable[[], PreparedChange], chosen: ChangePlan | None = None) -> None:
         """Find out what a change would do; ``chosen`` is the plan before a choice, which a bad choice goes back to."""
