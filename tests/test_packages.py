@@ -161,16 +161,13 @@ import sys
 for module in ("mcp", "mcp_types", "watchfiles", "opentelemetry", "prowess_retriever", "nh3"):
     sys.modules[module] = None  # as if it were not installed
 import prowess, prowess.mcp, prowess.web
-def load_console():
-    with prowess.web.explain_missing_extra():
-        import prowess.web.export
 uses = {
     "mcp": lambda: prowess.mcp.Server,
     "mcp of others": lambda: prowess.Source.mcp("other", command=["none"]).load(),
     "watch": lambda: next(iter(prowess.watch(".", notice="watchfiles"))),
     "otel": lambda: prowess.otel.trace_events(),
     "semantic": lambda: prowess.scan(".").search("words", semantic=True),
-    "web": load_console,
+    "web": prowess.web.check_extra,
 }
 for name, use in uses.items():
     try:

@@ -68,10 +68,7 @@ USED: dict[str, set[str]] = {
     "search (prepare)": {"ctypes", "_sqlite3"},
     "explain (query)": _TALKING,
     "prompt": {*_TALKING, "ctypes", "_sqlite3"},
-    "ui": {
-        *("asyncio", "authoring", "ctypes", "fetch", "install", "logging", "runtime", "select", "_sqlite3", "ssl"),
-        *("subprocess", "web", "yaml"),
-    },
+    "ui": {"authoring", "ctypes", "fetch", "install", "logging", "runtime", "select", "_sqlite3", "web", "yaml"},
     "doctor": {"ctypes", "health", "install", "runtime", "subprocess"},
     "trust grant": {"ctypes", "runtime"},
     "trust revoke": {"ctypes", "runtime"},

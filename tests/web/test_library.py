@@ -104,13 +104,23 @@ def test_each_filter_shows_what_it_says(put: Put, tmp_path: Path, library: Calla
     assert names(make_library_view(library(), {"show": "untrusted"})) == []
 
 
+def test_a_library_that_is_too_large_to_compare_says_so(put: Put, tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        put(f"skills/{name}")
+    library = Library(prowess.scan(tmp_path / "skills"), limits=prowess.Limits(max_compared_skills=2))
+    view = make_library_view(library, {"show": "lookalikes"})
+    assert view.notes == ["Only the first 2 of 3 skills are compared with each other."]
+
+
 def test_the_counts_of_filters_that_take_long_are_found_out_only_when_asked(
     put: Put, library: Callable[[], Library]
 ) -> None:
     put("skills/one", body="It is !`date`.\n")
-    first, second = (make_library_view(library(), query) for query in ({}, {"counts": "1"}))
+    opened = library()
+    first, second, third = (make_library_view(opened, query) for query in ({}, {"counts": "1"}, {"q": "one"}))
     assert not first.has_all_counts
     assert second.has_all_counts
+    assert third.has_all_counts  # they are known by then
     assert {link.filter.name: link.count for link in second.filters}["untrusted"] == 1
 
 

@@ -12,6 +12,7 @@ from prowess.errors import UnknownSkillError
 from prowess.lockfile.scopes import project_scope
 from prowess.web.app import create_app
 from prowess.web.library import Library, make_skill_id
+from prowess.web.pages.library import make_library_view
 from prowess.web.pages.skill import make_skill_view
 from prowess.web.pages.skill_file import make_file_view
 from tests.mcp_peers import Plan, skill_md
@@ -153,6 +154,33 @@ def test_an_edited_install_shows_which_files_differ(installed: Make, tmp_path: P
     assert view.install is not None
     assert view.install.state == "changed since installed"
     assert [str(difference) for difference in view.install.differences] == ["SKILL.md is not what the lock file says"]
+
+
+def test_the_library_shows_what_is_installed_edited_outdated_and_where(installed: Make, tmp_path: Path) -> None:
+    library = installed()
+    assert [row.marks for row in make_library_view(library, {"agent": "claude-code"}).rows] == [("verified",)]
+    assert make_library_view(library, {"source": str(tmp_path / "source" / "notes")}).total == 1
+    assert make_library_view(library, {"source": "elsewhere"}).total == 0
+    assert make_library_view(library, {"show": "outdated"}).total == 0
+    with (tmp_path / "source" / "notes" / "SKILL.md").open("a", encoding="utf-8") as file:
+        file.write("More.\n")
+    browser = Browser(create_app(library, token=TOKEN))
+    assert "were not asked yet" in browser.get("/?show=outdated").text
+    browser.submit("/?show=outdated", "/outdated")
+    assert make_library_view(library, {"show": "outdated"}).rows[0].marks == ("verified", "outdated")
+    (tmp_path / "project" / ".agents" / "skills" / "notes" / "more.md").write_text("x", encoding="utf-8")
+    assert make_library_view(installed(), {"show": "changed"}).total == 1
+
+
+def test_a_lock_file_in_conflict_is_a_problem_on_the_page_and_hides_no_skill(installed: Make, tmp_path: Path) -> None:
+    lock = tmp_path / "project" / "prowess.lock"
+    lock.write_text(f"<<<<<<< HEAD\n{lock.read_text(encoding='utf-8')}=======\n>>>>>>> theirs\n", encoding="utf-8")
+    browser = Browser(create_app(installed(), token=TOKEN))
+    page = browser.get("/").page
+    assert "lock-conflict" in page.text_of("p", class_="problem")[0]
+    assert "notes" in page.text_of("tr")[1]
+    assert browser.get("/skills/notes").status == 200
+    assert browser.get("/?agent=claude-code").status == 200
 
 
 def test_a_skill_names_what_it_shadows_and_a_copy_names_the_winner(put: Put, browse: Browse, library: Make) -> None:

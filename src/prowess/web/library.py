@@ -99,7 +99,7 @@ class Library:
 
     @property
     def state(self) -> LibraryState:
-        """What is known about the skills of now. It is kept until the catalogue, a lock file or a grant changes."""
+        """What is known about the skills of now, kept until the catalogue, a lock file, a grant or a check changes."""
         with self._lock:
             catalog, marks = self.catalog, self._read_marks()
             state = self._state
@@ -109,7 +109,7 @@ class Library:
 
     def _read_marks(self) -> tuple[object, ...]:
         locks = (identity_at(os.path.join(scope.lock_folder, LOCK_FILE)) for scope in self.scopes)
-        return (*locks, self.trust.mark() if self.trust is not None else None)
+        return (*locks, self.trust.mark() if self.trust is not None else None, self.outdated)
 
     def check_outdated(self) -> tuple[Outdated, ...]:
         """Ask the sources of all installs for something newer, keep the answer for the pages, and return it."""
@@ -235,6 +235,10 @@ class LibraryState:
 
     # -- states ------------------------------------------------------------------------------------------------------
 
+    def knows(self, attribute: str) -> bool:
+        """Return whether one of the sets below that take long is found out already, by its name."""
+        return attribute in self.__dict__
+
     def find_lock_state(self, skill: Skill) -> str:
         """Return ``verified``, ``changed since installed`` or ``not in the lock file``; ``""`` if not installed."""
         if not self.locks.has_entries:
@@ -265,7 +269,7 @@ class LibraryState:
         )
         return tuple(filter(None, marks))
 
-    @property
+    @cached_property
     def outdated(self) -> frozenset[str]:
         """The names of the skills whose source had something newer at the last check."""
         found = self._library.outdated or ()
@@ -291,6 +295,12 @@ class LibraryState:
     def changed(self) -> frozenset[str]:
         """The names of the installed skills that differ from their lock file."""
         return frozenset(skill.name for skill in self.catalog.skills if self.find_lock_state(skill) == CHANGED)
+
+    @cached_property
+    def is_indexed(self) -> bool:
+        """True once every skill is indexed by its words, which is done when this is first asked for."""
+        self.catalog.prepare_search(semantic=False)
+        return True
 
     # -- resemblance and cost ----------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from prowess.cli.skill_lookup import load_cli_settings
 from prowess.files.paths import shorten_path
 from prowess.http.bind import token_in
 from prowess.spec.quantities import format_count
-from prowess.web import explain_missing_extra
+from prowess.web import check_extra
 
 _TOKEN_VARIABLE = "PROWESS_UI_TOKEN"  # noqa: S105 - the name of a variable
 
@@ -85,13 +85,14 @@ def command(
 
     --export writes the pages that only show something as files instead, which work without a server.
     """
-    with explain_missing_extra():
-        # One of the two, each with what it needs: an export loads no server, and the first page waits for no export.
-        if export is None:
-            from prowess.web.serve import DEFAULT_BIND, run_console  # noqa: PLC0415 - see above
-        else:
-            from prowess.web.export import export_site  # noqa: PLC0415 - see above
-        from prowess.web.local_library import open_library  # noqa: PLC0415 - a part of the extra
+    check_extra()
+    from prowess.web.local_library import open_library  # noqa: PLC0415 - help needs none of this
+
+    # One of the two, each with what it needs: an export loads no server, and the first page waits for no export.
+    if export is None:
+        from prowess.web.serve import DEFAULT_BIND, run_console  # noqa: PLC0415 - see above
+    else:
+        from prowess.web.export import export_site  # noqa: PLC0415 - see above
     settings = load_cli_settings(agents=agents, project=False if no_project else None)
     opened = open_library(
         roots,

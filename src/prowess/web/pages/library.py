@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.discovery.agents import AGENTS
-from prowess.errors import SkillError
 from prowess.spec.hidden_characters import to_one_line
+from prowess.spec.quantities import format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from prowess.web.library import Library, LibraryState, SkillRow
 
@@ -164,6 +164,8 @@ class LibraryView:
     mode: str = ""
     """What a search went by: ``words``, or ``words+meaning``; ``""`` where nothing was searched for."""
     problems: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    """What a person should know about the rows, each in a sentence."""
     is_outdated_known: bool = True
 
     @property
@@ -187,6 +189,8 @@ def make_library_view(library: Library, parameters: Mapping[str, str]) -> Librar
     """Return what the page shows for the parameters of its address."""
     state = library.state
     query = LibraryQuery.parse(parameters)
+    if query.with_counts:  # a browser asks for the counts behind the first page, so the first search need not wait
+        _ = state.is_indexed
     chosen, reasons, mode = _find_rows(state, query)
     size = SEARCH_PAGE_SIZE if mode else PAGE_SIZE
     pages = max(1, -(-len(chosen) // size))
@@ -209,6 +213,7 @@ def make_library_view(library: Library, parameters: Mapping[str, str]) -> Librar
         highest_cost=max(state.costs.values(), default=1),
         mode=mode,
         problems=_list_problems(state),
+        notes=list(_list_notes(library, state, query)),
         is_outdated_known=library.outdated is not None,
     )
 
@@ -319,7 +324,7 @@ def _make_filter_link(state: LibraryState, entry: Filter, query: LibraryQuery, c
     is_plain = is_chosen and not any((query.text, query.scope, query.source, query.agent))
     if is_plain:
         return FilterLink(entry, chosen, is_chosen)
-    is_counted = entry.is_cheap or query.with_counts
+    is_counted = entry.is_cheap or query.with_counts or state.knows(entry.name)
     return FilterLink(entry, len(_STATES[entry.name](state)) if is_counted else None, is_chosen)
 
 
@@ -340,10 +345,17 @@ def _make_cost_parts(state: LibraryState) -> list[CostPart]:
     return shown
 
 
+def _list_notes(library: Library, state: LibraryState, query: LibraryQuery) -> Iterator[str]:
+    most = library.limits.max_compared_skills
+    if query.show == "lookalikes" and len(state.catalog) > most:
+        yield f"Only the first {most:,} of {len(state.catalog):,} skills are compared with each other."
+    if query.show == "costly" and state.costly_from:
+        yield f"Here that is {format_count(state.costly_from, 'token')} or more."
+    if query.agent and state.coverage is None:
+        yield "Which agent has which skill is not known here."
+
+
 def _list_problems(state: LibraryState) -> list[str]:
     """Return what is wrong with lock files, each in a sentence."""
-    try:
-        errors = [f"{error.code}: {error.message}" for error in state.locks.lock_errors]
-        return errors + [f"{issue.path}: {issue.message}" for issue in state.locks.interrupted_changes]
-    except SkillError as error:
-        return [error.message]
+    errors = [f"{error.code}: {error.message}" for error in state.locks.lock_errors]
+    return errors + [f"{issue.path}: {issue.message}" for issue in state.locks.interrupted_changes]
