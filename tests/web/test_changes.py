@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import re
+import weakref
 from typing import TYPE_CHECKING
 
 import pytest
@@ -358,7 +360,9 @@ def test_a_console_plans_only_what_it_allows(world: World, console: Open, kind: 
 def test_a_console_that_only_shows_has_no_forms(world: World, console: Open) -> None:
     write_skill(world.agents, "one")
     opened = console(actions=frozenset())
-    for page in ("/changes", "/agents"):
+    opened.trust.grant(opened.library.catalog["one"])
+    assert "What is trusted" in opened.browser.get("/changes").text
+    for page in ("/changes", "/agents", "/skills/one"):
         assert not opened.browser.get(page).page.find("form", method="post")
     assert opened.browser.post("/plans", {"kind": "verify"}).status == 405
 
@@ -411,6 +415,22 @@ def test_the_oldest_plans_are_forgotten(put: Callable[..., Path], tmp_path: Path
     assert [plan.id for plan in book.list_plans()] == [plan.id for plan in reversed(plans[-2:])]
     with pytest.raises(UnknownPlanError):
         book.get(plans[0].id)
+
+
+def test_a_plan_that_is_at_its_end_holds_on_to_no_files(world: World, console: Open) -> None:
+    opened = console()
+    book = PlanBook(opened.library)
+    fields = Fields({"source": [str(world.folder())], "scope": ["project"]})
+    plan = book.wait(book.make_plan("install", fields).id, 10)
+    assert plan.state == "ready"
+    book.confirm(plan.id)
+    done = book.wait(plan.id, 10)
+    assert (done.state, done.change and done.change.steps) == ("done", plan.change and plan.change.steps)
+    kept = weakref.ref(plan.change.apply) if plan.change else None
+    del plan, fields
+    gc.collect()
+    assert kept is not None
+    assert kept() is None
 
 
 # -- what changes on the disk --------------------------------------------------------------------------------------

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 PlanState = Literal["preparing", "choosing", "ready", "running", "done", "failed", "refused", "discarded"]
 WORKING_STATES = frozenset(("preparing", "running"))
 """The states that end by themselves."""
+FINAL_STATES = frozenset(("done", "failed", "refused", "discarded"))
+"""The states that no plan leaves."""
 
 
 class PlanKind(NamedTuple):
@@ -160,6 +162,8 @@ class PlanBook:
             return self._store(replace(plan, state=to, step=("", 0, 0)))
 
     def _store(self, plan: ChangePlan) -> ChangePlan:
+        if plan.state in FINAL_STATES and plan.change is not None:
+            plan = replace(plan, change=plan.change.without_work())
         with self._lock:
             self._plans[plan.id] = plan
             self.revision += 1

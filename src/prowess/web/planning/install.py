@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -71,7 +71,7 @@ def prepare_install(library: Library, fields: Fields) -> PreparedChange:
     return PreparedChange(
         states={},
         choose=lambda chosen: preparation.choose_skills(chosen.get_all("skill"), default),
-        details=OfferDetails(offer, default),
+        details=OfferDetails(replace(offer, in_memory=None), default),
         issues=lambda: (*plan.issues, *offer.issues),
     )
 
@@ -111,7 +111,8 @@ class _InstallPreparation:
             read_states=lambda: read_file_states(paths, self.limits),
             states=states,
             apply=apply_plan,
-            details=OfferDetails(self.offer.with_skills(names), tuple(names)),
+            # Without the files themselves: a plan is remembered for long after they are installed.
+            details=OfferDetails(replace(self.offer.with_skills(names), in_memory=None), tuple(names)),
             issues=lambda: (*plan.issues, *self.offer.issues, *self.installer.issues, *advice),
         )
 

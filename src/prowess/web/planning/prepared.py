@@ -64,6 +64,10 @@ class PreparedChange:
     idle_text: str = "Nothing to do."
     """What is said where there are no steps."""
 
+    def without_work(self) -> PreparedChange:
+        """Return what of this change is worth remembering: without the functions, which hold on to all of its files."""
+        return PreparedChange(steps=self.steps, states=self.states, details=self.details, idle_text=self.idle_text)
+
 
 def require_installer(library: Library) -> Installer:
     """Return the installer of a library; raise ``SkillError`` for a library without installs."""

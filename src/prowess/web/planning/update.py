@@ -118,7 +118,9 @@ class _UpdateRun:
         """Make the updates, and return what came of each."""
         done = self._update([f"@{update.name}" for update in updates], dry_run=False)
         updated = {update.name for update in done if update.status in {"updated", "current"}}
-        self._library.outdated = tuple(one for one in self._library.outdated or () if one.name not in updated)
+        known = self._library.outdated
+        if known is not None:  # what was updated is outdated no more, and nothing has to be asked again for that
+            self._library.outdated = tuple(one for one in known if one.name not in updated)
         return [_describe_result(update) for update in done]
 
 
