@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -58,11 +59,13 @@ def test_a_missing_skill_is_linked_and_a_linked_one_unlinked_from_its_cell(world
 
 
 @pytest.mark.usefixtures("two_agents")
-def test_the_link_that_all_agents_share_stays_and_the_plan_says_why(world: World, console: Open) -> None:
+def test_the_link_that_all_agents_share_is_not_for_one_of_them_to_remove(world: World, console: Open) -> None:
     opened = console()
     opened.installer.install(world.repository("pdf").address, project=True)
-    assert cells(opened, "pdf")["codex"].state == "linked"
-    plan = opened.plan("/agents", change=cells(opened, "pdf")["codex"].action.fields)
+    cell = cells(opened, "pdf")["codex"]
+    assert (cell.state, cell.action.title, cell.action.fields) == ("linked", "Open", "")
+    install = opened.installer.list()[0].full_name
+    plan = opened.plan("/agents", kind="unlink", install=install, agent="codex")
     assert plan.steps == []
     assert "shared folder" in plan.text
 
@@ -111,6 +114,21 @@ def test_a_shadowed_skill_leads_to_the_page_of_both(world: World, console: Open)
     assert [(row.name, row.scope) for row in view.rows] == [("pdf", "user")]
     page = opened.browser.get("/agents?state=shadowed").page
     assert any(link.text.startswith("Look at both") for link in page.find("a", href="/skills/pdf"))
+
+
+@pytest.mark.usefixtures("two_agents")
+def test_a_link_that_somebody_deletes_is_missing_on_the_page_soon(world: World, console: Open) -> None:
+    opened = console()
+    opened.installer.install(world.repository("pdf").address, project=True)
+    assert cells(opened, "pdf")["codex"].state == "linked"
+    (world.agents / "pdf").unlink()
+    # No file of the library changed, so the page looks again after a while. It must not take for ever.
+    deadline = time.monotonic() + 60
+    while cells(opened, "pdf")["codex"].state != "missing":
+        assert time.monotonic() < deadline
+    assert cells(opened, "pdf")["codex"].action.title == "Put back"
+    assert press(opened, "pdf", "codex") == "done"
+    assert (world.agents / "pdf").is_symlink()
 
 
 @pytest.mark.usefixtures("two_agents")

@@ -277,7 +277,8 @@ def _filter_names(state: LibraryState, query: LibraryQuery) -> frozenset[str] | 
     if query.source:
         kept.append(s.name for s in state.catalog.skills if state.find_source(s) == query.source)
     if query.agent:
-        rows = state.coverage.skills if state.coverage is not None else ()
+        coverage = state.coverage
+        rows = coverage.skills if coverage is not None else ()
         kept.append(row.name for row in rows if row.states.get(query.agent) in _HAVING)
     return frozenset.intersection(*map(frozenset, kept)) if kept else None
 
