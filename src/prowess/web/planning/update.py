@@ -60,7 +60,7 @@ def prepare_update(library: Library, fields: Fields) -> PreparedChange:
         apply=lambda: run.apply([*due, *moved]),
         details=tuple(details),
         issues=lambda: tuple(run.issues),
-        idle_text="Every source was asked, and there is nothing to update." if planned else "Nothing is installed.",
+        idle_text=_describe_idle(planned),
     )
 
 
@@ -122,6 +122,16 @@ class _UpdateRun:
         if known is not None:  # what was updated is outdated no more, and nothing has to be asked again for that
             self._library.outdated = tuple(one for one in known if one.name not in updated)
         return [_describe_result(update) for update in done]
+
+
+def _describe_idle(planned: Sequence[Update]) -> str:
+    """Return why there is nothing to update."""
+    statuses = {update.status for update in planned}
+    if not statuses:
+        return "Nothing is installed."
+    if statuses == {"current"}:
+        return "Every source was asked, and there is nothing to update."
+    return "Nothing is updated: see below why each of these stays as it is."
 
 
 def _describe_state(update: Update) -> str:

@@ -1,4 +1,4 @@
-// What pages gain with JavaScript; reading works without it: copy buttons, and parts that follow the disk and plans.
+// What pages gain with JavaScript; reading works without it: copy buttons, a picker, and parts that follow the disk.
 "use strict";
 
 // -- copying --------------------------------------------------------------------------------------------------------
@@ -16,6 +16,35 @@ document.addEventListener("click", (event) => {
     button.replaceChildren("Copied");
     setTimeout(() => { button.replaceChildren(...before); }, 1500);
   });
+});
+
+// -- picking from a list ----------------------------------------------------------------------------------------------
+// A field narrows a list while somebody types, and two buttons tick the boxes that are left.
+
+function showPickers() {
+  for (const picker of document.querySelectorAll(".picker[hidden]")) picker.hidden = false;
+}
+
+document.addEventListener("input", (event) => {
+  const list = document.getElementById(event.target.dataset.narrow);
+  if (!list) return;
+  const words = event.target.value.toLowerCase().split(/\s+/);
+  for (const item of list.children) {
+    const text = item.textContent.toLowerCase();
+    item.hidden = !words.every((word) => text.includes(word));
+  }
+});
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button[data-tick], button[data-untick]");
+  if (!button) return;
+  const list = document.getElementById(button.dataset.tick || button.dataset.untick);
+  for (const box of list.querySelectorAll("li:not([hidden]) input[type=checkbox]")) box.checked = "tick" in button.dataset;
+});
+
+document.addEventListener("keydown", (event) => {
+  // Enter in the field that narrows the list must not send the form around it.
+  if (event.key === "Enter" && event.target.dataset.narrow) event.preventDefault();
 });
 
 // -- following ------------------------------------------------------------------------------------------------------
@@ -42,8 +71,9 @@ document.addEventListener("visibilitychange", () => {
   follow();
   if (events) { tell("library-changed"); tell("plans-changed"); }  // what happened while nobody looked
 });
-document.addEventListener("htmx:afterSettle", () => { showCopyButtons(); follow(); });
+document.addEventListener("htmx:afterSettle", () => { showCopyButtons(); showPickers(); follow(); });
 window.addEventListener("pagehide", () => { if (events) { events.close(); events = null; } });
 window.addEventListener("pageshow", follow);
 showCopyButtons();
+showPickers();
 follow();
