@@ -32,17 +32,23 @@ _LOWEST_LEVEL = 6
 _LEVELS_BELOW_PAGE = 2
 """The page has the first two levels of headings for itself."""
 
-# Raw HTML stays text: what a person reads is what a model reads.
-_PARSER = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+_MAX_NESTING = 60
+# A person must see all that a model reads. So raw HTML, comments included, and definitions of links stay text:
+# Markdown would show neither, and both are places to hide instructions in.
+_PARSER = MarkdownIt("commonmark", {"html": False, "maxNesting": _MAX_NESTING})
+_PARSER.enable(["table", "strikethrough"]).disable("reference")
 
 
 def render_markdown(text: str, files: Collection[str], link_file: FileLink, link_image: FileLink) -> Markup:
     """Return Markdown of a skill as HTML.
 
     A link to one of ``files``, the paths of the skill's files, leads to the page of that file, and an image among them
-    is shown. An image from elsewhere becomes a link, so that nothing is loaded. Other relative links become text.
+    is shown. An image from elsewhere becomes text, so that nothing is loaded, and so do other relative links. Markdown
+    that is nested too deeply is returned as it is written.
     """
     tokens = _PARSER.parse(escape_text(text))
+    if any(token.level >= _MAX_NESTING - 2 for token in tokens):  # below that, the parser leaves text out
+        return Markup("<pre>{}</pre>").format(escape_text(text))
     for token in tokens:
         if token.type in {"heading_open", "heading_close"}:
             token.tag = f"h{min(_LOWEST_LEVEL, int(token.tag[1]) + _LEVELS_BELOW_PAGE)}"
