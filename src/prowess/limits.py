@@ -325,6 +325,9 @@ class Limits:
     max_page_chars: int = 200_000
     """Characters of one text that a page of the console shows. Browsers show more only slowly, and nobody reads it."""
 
+    max_console_plans: int = 100
+    """Plans of changes, with their results, that the console remembers. A new one beyond this forgets the oldest."""
+
     max_mcp_connect_seconds: float = 10.0
     """How long an MCP server may take to start and to answer the first time."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import os
 import signal
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -23,7 +24,14 @@ SECONDS = 60
 
 
 @pytest.fixture
-def address(project: Path) -> Iterator[str]:  # noqa: ARG001 - a fixture for its effect
+def left_open() -> Iterator[ExitStack]:
+    """What is closed only after the console has ended."""
+    with ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture
+def address(project: Path, left_open: ExitStack) -> Iterator[str]:  # noqa: ARG001 - fixtures for their effect
     """The address that a console prints. It must end well when it is interrupted."""
     reading, writing = os.pipe()
     with Path(os.devnull).open("rb") as nothing, Path("errors.txt").open("wb") as errors:
@@ -56,6 +64,21 @@ def test_the_printed_address_leads_to_the_library(address: str) -> None:
     assert "csv-report" in text
     assert page.getheader("server") is None
     assert len(parts.query) > 40
+
+
+def test_a_console_ends_without_an_error_while_a_browser_listens_to_its_events(
+    address: str, left_open: ExitStack
+) -> None:
+    parts = urlsplit(address)
+    first, _ = ask(address, f"{parts.path}?{parts.query}")
+    cookie = str(first.getheader("set-cookie")).partition(";")[0]
+    connection = http.client.HTTPConnection(parts.netloc, timeout=SECONDS)
+    left_open.callback(connection.close)
+    connection.request("GET", "/changes/events", headers={"Cookie": cookie})
+    answer = left_open.enter_context(connection.getresponse())
+    assert answer.getheader("content-type") == "text/event-stream; charset=utf-8"
+    assert answer.readline() == b"retry: 2000\n"
+    # The connection is still open when the fixture interrupts the console, which must end with nothing to say.
 
 
 def test_pages_are_written_as_files_into_the_folder_that_is_named(command: Command) -> None:

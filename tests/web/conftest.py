@@ -9,12 +9,16 @@ import pytest
 import prowess
 from prowess.web.app import create_app
 from prowess.web.library import Library
+from tests.install.conftest import world  # noqa: F401 - a fixture
 from tests.skill_fixtures import put  # noqa: F401 - a fixture
 from tests.web.browser import TOKEN, Browser
+from tests.web.console import Console
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from tests.install.conftest import World
 
 
 @pytest.fixture
@@ -33,5 +37,15 @@ def browse(library: Callable[[], Library]) -> Callable[[], Browser]:
 
     def start() -> Browser:
         return Browser(create_app(library(), token=TOKEN))
+
+    return start
+
+
+@pytest.fixture
+def console(world: World) -> Callable[..., Console]:  # noqa: F811 - the fixture
+    """A function that returns the console of the skills in the standard places, with an installer."""
+
+    def start(**options: frozenset[str]) -> Console:
+        return Console(world, **options)
 
     return start

@@ -16,8 +16,11 @@ from prowess.web.markdown import render_markdown
 from tests.web.browser import TOKEN, Browser, Page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from tests.install.conftest import World
+    from tests.web.console import Console
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'><svg/onload=alert(3)>{{7*7}}{% raw %}\u202egnp.exe"
 KNOWN_SCRIPTS = {"/static/htmx.min.js", "/static/console.js"}
@@ -81,6 +84,9 @@ def addresses(browser: Browser, library: Library) -> Iterator[str]:
         yield from (
             e.attributes["href"] for e in browser.get(address).page.find("a") if "/files?" in e.attributes["href"]
         )
+    yield from ("/sees", "/sees?skill=evil", "/sees?skill=evil&arguments=%3Cscript%3Ealert(1)%3C%2Fscript%3E")
+    yield from ("/sees?q=%3Cscript%3Ealert(1)%3C%2Fscript%3E&budget=100&dialect=%3Cb%3E", "/changes")
+    yield from ("/agents?q=%22%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E", "/plans/%3Cscript%3Ealert(1)%3C%2Fscript%3E")
     yield "/skills/%3Cscript%3Ealert(1)%3C%2Fscript%3E"
     yield "/skills/evil/files?path=%3Cscript%3E"
 
@@ -100,11 +106,15 @@ def assert_inert(page: Page, own: str = "/") -> None:
                 rf"{re.escape(own)}(?!/)|\.\./|static/|skills/", attributes.get("src", attributes.get("href", ""))
             ), element
         if element.tag == "a":
-            assert re.match(r"(/(?!/)|#|\?|https?://|\.\./|index|library|skills/)", attributes.get("href", "#")), (
-                element
-            )
+            assert re.match(
+                r"(/(?!/)|#|\?|https?://|\.\./|index|library|sees|agents|skills/)", attributes.get("href", "#")
+            ), element
         if element.tag == "form":
-            assert attributes["action"] in {"/", "/outdated"}, element
+            assert re.fullmatch(
+                r"/|/outdated|/sees|/agents|/plans(/[\w-]+/(choose|confirm|discard))?", attributes["action"]
+            )
+        assert attributes.get("hx-get", "/")[:2] != "//", element
+        assert attributes.get("hx-get", "/")[:1] == "/", element
         if element.tag == "meta":
             assert attributes.get("http-equiv", "Content-Security-Policy") == "Content-Security-Policy", element
 
@@ -212,3 +222,51 @@ def test_names_in_a_hostile_archive_are_text_on_the_pages(tmp_path: Path) -> Non
     browser = Browser(create_app(library, token=TOKEN))
     for address in addresses(browser, library):
         assert_inert(browser.get(address).page)
+
+
+def test_plans_about_hostile_sources_are_inert(hostile: Path, world: World, console: Callable[[], Console]) -> None:
+    opened = console()
+    source = world.folder("evil")
+    (source / "SKILL.md").write_bytes((hostile / "evil" / "SKILL.md").read_bytes())
+    (source / "scripts").mkdir()
+    (source / "scripts" / "<img src=x onerror=alert(1)>.py").write_text(EVIL, encoding="utf-8")
+    plan = opened.plan(kind="install", source=str(source), scope="project")
+    assert plan.state == "ready"
+    assert "could run: scripts/<img src=x onerror=alert(1)>.py" in plan.text
+    assert_inert(plan.page)
+    assert_inert(plan.confirm().page)
+    (world.agents / "evil" / "SKILL.md").write_text(f"{EVIL}\n</td><script>alert(1)</script>\n", encoding="utf-8")
+    (source / "scripts" / "<b onclick=x>.py").write_text(EVIL, encoding="utf-8")
+    update = opened.plan(kind="update")
+    assert "</td><script>alert(1)</script>" in update.page.text_of("td")
+    assert_inert(update.page)
+    failed = opened.plan(kind="install", source=f"./{EVIL}", scope=EVIL)
+    assert failed.state == "failed"
+    for page in (failed.page, opened.browser.get("/changes").page, opened.browser.get("/agents").page):
+        assert_inert(page)
+
+
+def test_names_in_a_hostile_archive_are_text_in_a_plan(tmp_path: Path, console: Callable[[], Console]) -> None:
+    archive = tmp_path / "evil.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        for name in ("one", "two"):
+            text = f"---\nname: {name}\ndescription: <script>alert(1)</script>\n---\nRun !`<b>`.\n"
+            packed.writestr(f"evil/{name}/SKILL.md", text)
+            packed.writestr(f"evil/{name}/scripts/'\"><script>alert(1)<script>", "x")
+    choice = console().plan(kind="install", source=str(archive), scope="user")
+    assert choice.state == "choosing"
+    assert_inert(choice.page)
+    assert "would run: <b>" in choice.text
+
+
+def test_an_archive_that_leads_out_of_its_folder_installs_nothing(
+    tmp_path: Path, world: World, console: Callable[[], Console]
+) -> None:
+    archive = tmp_path / "evil.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr("evil/SKILL.md", "---\nname: evil\ndescription: Does it.\n---\nx\n")
+        packed.writestr("evil/../../../escaped", "x")
+    plan = console().plan(kind="install", source=str(archive), scope="project")
+    assert plan.state == "failed"
+    assert_inert(plan.page)
+    assert not world.lock.exists()

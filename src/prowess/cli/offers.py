@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from prowess.cli.choice_list import Choice
@@ -10,16 +9,16 @@ from prowess.cli.issues import issue_to_dict
 from prowess.cli.picker import pick_names
 from prowess.cli.render.blocks import Block, Line, Title, line, span_text
 from prowess.cli.terminal import open_terminal
+from prowess.install.offer_text import summarize_offer
 from prowess.spec.quantities import format_count, join_first
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     import prowess
 
 _MAX_SHOWN = 5
 _MAX_FINDINGS = 10
-_SHORT_ID_LENGTH = 12
 
 
 def offer_to_blocks(offer: prowess.Offer) -> Iterator[Block]:
@@ -27,17 +26,6 @@ def offer_to_blocks(offer: prowess.Offer) -> Iterator[Block]:
     yield Title(str(offer.spec), summarize_offer(offer))
     for skill in offer.skills:
         yield from skill_to_blocks(skill)
-
-
-def summarize_offer(offer: prowess.Offer) -> str:
-    """Return one line: the commit, its date, the number of skills and files, and the size."""
-    commit = f"commit {offer.commit[:_SHORT_ID_LENGTH]}" if offer.commit else ""
-    date = f"{offer.date:%Y-%m-%d}" if offer.date else ""
-    size = format_count(offer.bytes, "byte")
-    # A large source is fetched in part: until something is installed, the size is that of SKILL.md files alone.
-    size = size if offer.is_complete else f"{size} of SKILL.md files fetched so far"
-    parts = (commit, date, format_count(len(offer.skills), "skill"), format_count(offer.files, "file"), size)
-    return ", ".join(part for part in parts if part)
 
 
 def skill_to_blocks(skill: prowess.OfferedSkill) -> Iterator[Block]:
@@ -66,14 +54,6 @@ def _describe_cost(skill: prowess.OfferedSkill) -> str:
     return f"{skill.listing_tokens:,} tokens to list, {skill.body_tokens:,} to load"
 
 
-def describe_plan(plan: prowess.Plan, offer: prowess.Offer) -> list[str]:
-    """Return the steps of an install, each as a line: the commit, the skills and the agents by name."""
-    fetch, *rest = str(plan).splitlines()
-    names = ", ".join(skill.name for skill in offer.skills)
-    agents = [f"show it to {', '.join(plan.seen_by)}"] if plan.seen_by else []
-    return [fetch, f"take {summarize_offer(offer)}: {names}", *agents, *rest]
-
-
 def pick_skills(offer: prowess.Offer, preset: Sequence[str]) -> list[str] | None:
     """Return the names of the skills that a person chooses on the terminal, or ``None`` without a terminal."""
     with open_terminal() as terminal:
@@ -81,11 +61,6 @@ def pick_skills(offer: prowess.Offer, preset: Sequence[str]) -> list[str] | None
             return None
         heading = f"{summarize_offer(offer)}: {offer.spec}"
         return pick_names([_to_choice(skill) for skill in offer.skills], preset, heading, terminal)
-
-
-def with_skills(offer: prowess.Offer, names: Collection[str]) -> prowess.Offer:
-    """Return the offer with only the skills of these names."""
-    return replace(offer, skills=tuple(skill for skill in offer.skills if skill.name in names))
 
 
 def _to_choice(skill: prowess.OfferedSkill) -> Choice:

@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 import click
 
 from prowess.cli.options import group_options
-from prowess.select.auto_selector import AutoSelector
-from prowess.select.selectors import LexicalSelector
+from prowess.select.selector_names import SELECTOR_NAMES, make_named_selector
 
 if TYPE_CHECKING:
     import prowess
     from prowess.discovery.settings import Settings
-
-SELECTOR_NAMES = ("auto", "lexical", "all")
 
 
 class SelectionFlags(TypedDict):
@@ -42,12 +39,5 @@ selection_options = group_options(
 
 def make_selector(settings: Settings, dialect: str = "prowess") -> prowess.Selector | Literal["auto"] | None:
     """Return the selector of a session as the settings have it; ``None`` shows everything."""
-    if settings.text("selector") == "all":
-        return None
-    if settings.text("selector") == "lexical":
-        return LexicalSelector()
     budget, window = settings.number("budget"), settings.number("window")
-    # The dialects of other systems show everything, as these systems do: only the default does not count there.
-    if dialect != "prowess" or (budget is None and window is None):
-        return "auto"
-    return AutoSelector(budget) if budget is not None else AutoSelector(window=window)
+    return make_named_selector(settings.text("selector"), dialect, budget=budget, window=window)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import GitError, Issue
 from prowess.fetch.git.process import GitProgram, make_environment
+from prowess.files.directory import exists
 from prowess.files.projects import NATIVE_PROJECT
 from prowess.files.temp import temporary_folder
 from prowess.lockfile.read import LOCK_FILE, read_lock
@@ -14,11 +15,24 @@ from prowess.lockfile.read import LOCK_FILE, read_lock
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from prowess.install.installer import Installer
+    from prowess.install.plan import Plan
     from prowess.limits import Limits
-    from prowess.lockfile.scopes import InstallScope
+    from prowess.lockfile.scopes import InstalledSkill, InstallScope
 
 _SAMPLE_INSTALL = f"{NATIVE_PROJECT}/org/name/SKILL.md"
 """A path that stands for everything in the install base: any pattern that covers it is good."""
+
+
+def apply_with_advice(
+    installer: Installer, plan: Plan, limits: Limits
+) -> tuple[tuple[InstalledSkill, ...], tuple[Issue, ...]]:
+    """Apply a plan; returns the installs, and a warning for each file that git should ignore, or must not ignore."""
+    is_first = not exists(os.path.join(installer.project.lock_folder, LOCK_FILE))
+    installs = installer.apply(plan)
+    if plan.location != "project":
+        return installs, ()
+    return installs, find_ignore_issues(installer.project, limits, first=is_first)
 
 
 def find_ignore_issues(scope: InstallScope, limits: Limits, *, first: bool) -> tuple[Issue, ...]:

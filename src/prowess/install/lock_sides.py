@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.errors import BusyError, GitError, InstallError
 from prowess.fetch.git.process import GitProgram, make_environment
@@ -14,12 +14,18 @@ from prowess.files.write import make_folders, write_atomic
 from prowess.install.store import check_scope_folders, holder_path
 from prowess.install.system_errors import wrap_os_errors
 from prowess.lockfile.conflicts import find_marker, split_conflict
+from prowess.lockfile.merge import merge_locks
 from prowess.lockfile.read import LOCK_FILE, parse_lock, read_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from prowess.limits import Limits
+    from prowess.lockfile.merge import LockConflict, LockMerge, Side
     from prowess.lockfile.scopes import InstallScope
 
+Owner = Literal["mine", "theirs"]
+"""Whose version of an entry: that of the person who merges, or that of the other side."""
 _STASH_LABEL = "Stashed changes"
 _INDEX_STAGES = {"1": "base", "2": "ours", "3": "theirs"}
 
@@ -36,6 +42,25 @@ class LockSides(NamedTuple):
     """False when only markers without a base are there. An entry that one side lacks may then have been removed."""
     is_mine_theirs: bool = False
     """True when git calls the person's own changes ``theirs``: in a rebase, and with stashed changes."""
+
+    def merge(self, choices: Mapping[str, Owner] | None = None) -> LockMerge:
+        """The merge of both sides; ``choices`` says whose version to take of an entry that both sides changed."""
+        # In a rebase git calls the branch that one rebases onto "ours", so the person's own side is "theirs".
+        sides: dict[str, Side] = {
+            name: "ours" if (owner == "mine") != self.is_mine_theirs else "theirs"
+            for name, owner in (choices or {}).items()
+        }
+        return merge_locks(self.base, self.ours, self.theirs, choices=sides)
+
+    def order_versions(self, conflict: LockConflict) -> tuple[str, str]:
+        """The version of the person's own side, then that of the other side, for people."""
+        return order_versions(conflict, swapped=self.is_mine_theirs)
+
+
+def order_versions(conflict: LockConflict, *, swapped: bool) -> tuple[str, str]:
+    """The versions of both sides for people; with ``swapped``, that of the side that git calls ``theirs`` first."""
+    ours, theirs = conflict.ours or "removed it", conflict.theirs or "removed it"
+    return (theirs, ours) if swapped else (ours, theirs)
 
 
 def find_sides(scope: InstallScope, limits: Limits) -> LockSides | None:

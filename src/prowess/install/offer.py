@@ -23,7 +23,7 @@ from prowess.spec.skill_ref import link_name
 from prowess.spec.tokens import estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from datetime import datetime
 
     from prowess.install.find_skills import TreeSkill
@@ -91,6 +91,10 @@ class Offer:
         if not names:
             return tuple(skill for skill in self.skills if not skill.is_internal)
         return tuple(skill for skill in self.skills if {skill.name, posixpath.basename(skill.folder)} & {*names})
+
+    def with_skills(self, names: Collection[str]) -> Offer:
+        """The offer with only the skills of these names."""
+        return replace(self, skills=tuple(skill for skill in self.skills if skill.name in names))
 
     @property
     def bytes(self) -> int:

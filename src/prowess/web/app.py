@@ -5,23 +5,28 @@ To add a page: a module in ``pages/`` with a function that returns its view, a t
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from prowess.errors import ResourceNotFoundError, SkillError, UnknownSkillError
 from prowess.http.access import make_access
 from prowess.http.bind import check_token, parse_host_names
-from prowess.web.guard import ConsoleGuard
+from prowess.web.change_feed import ChangeFeed, stream_events
+from prowess.web.guard import FORM_TOKEN_FIELD, ConsoleGuard
 from prowess.web.links import ServedLinks
 from prowess.web.pages.error import ErrorView
 from prowess.web.pages.library import make_library_view
 from prowess.web.pages.skill_file import make_file_view, read_image
+from prowess.web.planning.prepared import Fields
+from prowess.web.plans import PLAN_KINDS, PlanBook, UnknownPlanError
 from prowess.web.rendering import STATIC_FOLDER, render_page
 
 if TYPE_CHECKING:
@@ -37,6 +42,9 @@ if TYPE_CHECKING:
 
 ALL_ACTIONS = frozenset(("outdated", "install", "update", "sync", "verify", "link", "trust", "lock"))
 """The changes that pages may offer. A page gets those that its console allows, and shows a form for no other."""
+BUTTON_FIELD = "change"
+"""The field of a button whose value holds further fields, so that one form has buttons for many changes."""
+_PATIENCE_SECONDS = 0.4
 _LINKS = ServedLinks()
 
 
@@ -47,29 +55,46 @@ def create_app(
     actions: frozenset[str] = ALL_ACTIONS,
     host: str = "127.0.0.1",
     hosts: Sequence[str] = (),
+    feed: ChangeFeed | None = None,
 ) -> App:
     """Return the console of a library as an ASGI application behind its guard.
 
     ``actions`` are the changes that it allows; with none it only shows. ``token`` is what the first address has,
-    ``host`` what the server is bound to, and ``hosts`` are further names that it goes by. Raises ``SourceError`` for a
-    token that is too short.
+    ``host`` what the server is bound to, and ``hosts`` are further names that it goes by. ``feed`` has the
+    changes of the library: to close it ends the streams that browsers listen to. Raises ``SourceError`` for a token
+    that is too short.
     """
     check_token(host, token)
+    plans = PlanBook(library)
     app = Starlette(
-        routes=[*_make_routes(), *(_make_change_routes() if actions else ())],
-        exception_handlers={HTTPException: _show_http_error, SkillError: _show_skill_error},
+        routes=[*_make_routes(plans, feed or ChangeFeed(library)), *(_make_change_routes() if actions else ())],
+        exception_handlers={
+            HTTPException: _show_http_error,
+            SkillError: _show_skill_error,
+            UnknownPlanError: _show_unknown_plan,
+        },
     )
     app.state.library = library
+    app.state.plans = plans
     app.state.actions = actions
     access = make_access(host, parse_host_names(hosts), (), None)
     return ConsoleGuard(app, access, token, library.limits, may_change=bool(actions))
 
 
-def _make_routes() -> list[Route | Mount]:
+def _make_routes(plans: PlanBook, feed: ChangeFeed) -> list[Route | Mount]:
     """Return the addresses that only show something."""
+
+    async def stream_changes(_request: Request) -> Response:
+        return StreamingResponse(stream_events(feed, plans), media_type="text/event-stream")
+
     return [
         Route("/", show("library", make_library_view)),
-        Route("/skills/{id}", show("skill", _make_skill_view)),
+        Route("/skills/{id}", show("skill", _find_view("skill"))),
+        Route("/sees", show("sees", _find_view("sees"))),
+        Route("/agents", show("agents", _find_view("agents"))),
+        Route("/changes", show("changes", partial(_find_view("changes"), plans=plans, feed=feed))),
+        Route("/changes/events", stream_changes),
+        Route("/plans/{id}", show("plan", partial(_find_view("plan"), plans=plans))),
         Route("/skills/{id}/files", show("file", make_file_view)),
         Route("/skills/{id}/image", _show_image),
         Mount("/static", StaticFiles(directory=STATIC_FOLDER)),
@@ -78,7 +103,11 @@ def _make_routes() -> list[Route | Mount]:
 
 def _make_change_routes() -> list[Route]:
     """Return the addresses that forms are sent to. The guard has checked who sends them."""
-    return [Route("/outdated", _check_outdated, methods=["POST"])]
+    return [
+        Route("/outdated", _check_outdated, methods=["POST"]),
+        Route("/plans", _make_plan, methods=["POST"]),
+        Route("/plans/{id}/{step}", _move_plan, methods=["POST"]),
+    ]
 
 
 # -- showing -----------------------------------------------------------------------------------------------------------
@@ -110,11 +139,16 @@ def respond(request: Request, name: str, view: object, status: int = 200) -> Res
     return HTMLResponse(html.encode("utf-8", "backslashreplace"), status)
 
 
-def _make_skill_view(library: Library, parameters: Mapping[str, str]) -> object:
-    # The checks and the evals that the page of a skill needs are a third of all imports, and the first page waits.
-    from prowess.web.pages.skill import make_skill_view  # noqa: PLC0415 - see above
+def _find_view(page: str) -> Callable[..., object]:
+    """Return the function that makes the view of a page; its module is loaded when somebody first asks for the page."""
 
-    return make_skill_view(library, parameters)
+    def make_view(library: Library, parameters: Mapping[str, str], **more: object) -> object:
+        # What all pages need together takes several times as long to load as the first page alone.
+        from prowess.web.pages.views import VIEWS  # noqa: PLC0415 - see above
+
+        return VIEWS[page](library, parameters, **more)
+
+    return make_view
 
 
 async def _show_image(request: Request) -> Response:
@@ -135,6 +169,11 @@ async def _show_skill_error(request: Request, error: Exception) -> Response:
     return respond(request, "error", ErrorView(status, error.message, error.code), status)
 
 
+async def _show_unknown_plan(request: Request, _error: Exception) -> Response:
+    message = "There is no such plan: the console forgot it, or was started again since."
+    return respond(request, "error", ErrorView(404, message), 404)
+
+
 # -- changing ----------------------------------------------------------------------------------------------------------
 
 
@@ -147,5 +186,51 @@ def require_action(request: Request, action: str) -> None:
 async def _check_outdated(request: Request) -> Response:
     """Ask the sources of all installs for something newer, and show which have it."""
     require_action(request, "outdated")
+    fields = await _read_fields(request)
     await run_in_threadpool(request.app.state.library.check_outdated)
-    return RedirectResponse(_LINKS.page("library", {"show": "outdated"}), 303)
+    is_change = fields.get("from") == "changes"
+    return RedirectResponse(_LINKS.page("changes") if is_change else _LINKS.page("library", {"show": "outdated"}), 303)
+
+
+async def _make_plan(request: Request) -> Response:
+    """Begin to prepare the change that a form asks for, and show its plan."""
+    fields = await _read_fields(request)
+    kind = PLAN_KINDS.get(fields.get("kind"))
+    if kind is None:
+        raise HTTPException(422, "the form does not say which change it asks for")
+    require_action(request, kind.action)
+    plan = request.app.state.plans.make_plan(fields.get("kind"), fields)
+    return await _lead_to_plan(request, plan.id)
+
+
+async def _move_plan(request: Request) -> Response:
+    """Take the next step of a plan: the choice of a person, the confirmation, or the end of it."""
+    plans: PlanBook = request.app.state.plans
+    plan = plans.get(request.path_params["id"])
+    require_action(request, PLAN_KINDS[plan.kind].action)
+    step = request.path_params["step"]
+    if step == "choose":
+        plans.choose(plan.id, await _read_fields(request))
+    elif step == "confirm":
+        plans.confirm(plan.id)
+    elif step == "discard":
+        plans.discard(plan.id)
+    else:
+        raise HTTPException(404, "a plan has no such step")
+    return await _lead_to_plan(request, plan.id)
+
+
+async def _lead_to_plan(request: Request, plan_id: str) -> Response:
+    """Send the browser to a plan, a moment later: most plans are ready by then, and no progress has to be shown."""
+    await run_in_threadpool(request.app.state.plans.wait, plan_id, _PATIENCE_SECONDS)
+    return RedirectResponse(_LINKS.plan(plan_id), 303)
+
+
+async def _read_fields(request: Request) -> Fields:
+    """Return the fields of a form. A button may carry several in its value, which count as fields of the form."""
+    fields = parse_qs((await request.body()).decode("utf-8", "replace"), keep_blank_values=True)
+    for packed in fields.pop(BUTTON_FIELD, ()):
+        for name, values in parse_qs(packed).items():
+            fields.setdefault(name, []).extend(values)
+    fields.pop(FORM_TOKEN_FIELD, None)
+    return Fields(fields)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 from prowess.errors import SkillError, SourceError
@@ -12,16 +13,20 @@ from prowess.files.temp import temporary_folder
 from prowess.files.write import NewFile, make_folders, write_tree
 from prowess.progress_steps import report_steps
 from prowess.web.links import ExportedLinks
+from prowess.web.pages.agents import make_agents_view
 from prowess.web.pages.error import ErrorView
 from prowess.web.pages.library import FILTERS, make_library_view
+from prowess.web.pages.sees import make_sees_view
 from prowess.web.pages.skill import make_skill_view
 from prowess.web.pages.skill_file import make_file_view, read_image
 from prowess.web.rendering import STATIC_FOLDER, render_page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from prowess.web.library import Library, SkillRow
+    from prowess.web.pages.agents import AgentsView
+    from prowess.web.pages.sees import SeesView
 
 MARKER_FILE = ".prowess-console"
 """The file by which the next export knows a folder that it may replace."""
@@ -72,6 +77,8 @@ def _make_files(library: Library) -> Iterator[NewFile]:
         with open(os.path.join(STATIC_FOLDER, name), "rb") as file:
             yield NewFile(f"static/{name}", file.read())
     yield from _make_library_pages(library)
+    yield from _make_numbered_pages("sees", partial(make_sees_view, library))
+    yield from _make_numbered_pages("agents", partial(make_agents_view, library))
     state = library.state
     rows = (*state.rows, *state.shadowed, *state.broken)
     for row in report_steps(rows, lambda row: row.name):
@@ -86,6 +93,19 @@ def _make_library_pages(library: Library) -> Iterator[NewFile]:
             view = make_library_view(library, {"show": entry.name, "page": str(page), "counts": "1"})
             yield _make_page(links.page("library", view.query.to_parameters()), "library", view, links)
             page, pages = page + 1, view.pages
+
+
+def _make_numbered_pages(
+    name: str, make_view: Callable[[Mapping[str, str]], SeesView | AgentsView]
+) -> Iterator[NewFile]:
+    """Yield the pages of a table, as they are without a request and without a filter."""
+    links = ExportedLinks()
+    page, pages = 1, 1
+    while page <= pages:
+        view = make_view({"page": str(page)})
+        number = {} if page == 1 else {"page": str(page)}
+        yield _make_page(links.page(name, number), name, view, links)
+        page, pages = page + 1, view.pages
 
 
 def _make_skill_pages(library: Library, row: SkillRow) -> Iterator[NewFile]:

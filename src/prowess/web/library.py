@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import time
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
@@ -25,6 +26,8 @@ from prowess.skills.inventory import can_act
 from prowess.skills.parse import read_metadata
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from prowess.discovery.live import Live
     from prowess.install.agent_coverage import Coverage
     from prowess.install.installer import Installer
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
 
 _PLAIN_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _ID_DIGITS = 10
+_COVERAGE_FACTOR = 10
 _COSTLY_FACTOR = 2
 """A skill is costly when its entry in the listing has at least this many times the tokens of the median entry."""
 
@@ -124,11 +128,20 @@ class LibraryState:
         self.marks = marks
         self._library = library
         self._lock = RLock()
+        self._numbers: dict[str, int] = {}
+        self._coverage: Coverage | None = None
+        self._coverage_until = 0.0
         self._lock_states: dict[str, str] = {}
         self._trust_states: dict[str, str] = {}
         # The longest path first: places may lie inside each other, and a skill belongs to the innermost.
         paths = ((place.path.rstrip(os.sep) + os.sep, place) for place in catalog.places)
         self._places = sorted(paths, key=lambda pair: -len(pair[0]))
+
+    def remember(self, key: str, find: Callable[[], int]) -> int:
+        """Return the number that ``find`` returns, which is found out once for a key as long as this state holds."""
+        if key not in self._numbers:
+            self._numbers[key] = find()
+        return self._numbers[key]
 
     # -- rows --------------------------------------------------------------------------------------------------------
 
@@ -216,9 +229,22 @@ class LibraryState:
         installer = self._library.installer
         return installer.present_agents() if installer is not None else ()
 
-    @cached_property
+    @property
     def coverage(self) -> Coverage | None:
-        """Which agent has which skill; ``None`` for a library without an installer, or with a lock file in conflict."""
+        """Which agent has which skill; ``None`` for a library without an installer, or with a lock file in conflict.
+
+        Links and edits of files change without a change of the catalogue. So it is found out again once ten times as
+        long has passed as it took: a small library is always up to date, and a large one keeps no processor busy.
+        """
+        with self._lock:
+            begin = time.monotonic()
+            if begin >= self._coverage_until:
+                self._coverage = self._find_coverage()
+                end = time.monotonic()
+                self._coverage_until = end + _COVERAGE_FACTOR * (end - begin)
+            return self._coverage
+
+    def _find_coverage(self) -> Coverage | None:
         try:
             return self._library.installer.coverage() if self._library.installer is not None else None
         except SkillError:

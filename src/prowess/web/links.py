@@ -25,7 +25,7 @@ NAVIGATION = (
     NavigationEntry("changes", "/changes", "Changes"),
 )
 """The pages that every page links to. The page of a skill is reached from the library."""
-EXPORTED_PAGES = frozenset(("library",))
+EXPORTED_PAGES = frozenset(("library", "sees", "agents"))
 """The pages of the navigation that an exported site has."""
 _PATHS = {entry.name: entry.path for entry in NAVIGATION}
 
@@ -51,6 +51,10 @@ class ServedLinks:
     def image(self, skill_id: str, path: str) -> str:
         """Return the address of the bytes of an image of a skill."""
         return f"{self.skill(skill_id)}/image{_write_query({'path': path})}"
+
+    def plan(self, plan_id: str = "", step: str = "") -> str:
+        """Return the address of a plan, or the one that a form for it, or for its next ``step``, is sent to."""
+        return "/".join(("/plans", *(quote(part, safe="") for part in (plan_id, step) if part)))
 
     def static(self, name: str) -> str:
         """Return the address of a style sheet or a script of the console."""

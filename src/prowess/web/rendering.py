@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,12 @@ def _make_environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        count=format_count, size=format_size, short=shorten_path, number=_show_number, with_counts=_with_counts
+        count=format_count,
+        size=format_size,
+        short=shorten_path,
+        number=_show_number,
+        with_counts=_with_counts,
+        clock=_show_time,
     )
     environment.globals["render_body"] = _render_body
     return environment
@@ -55,6 +61,10 @@ def _render_body(view: SkillView, links: ServedLinks) -> Markup:
 
 def _show_number(number: int) -> str:
     return f"{number:,}"
+
+
+def _show_time(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
 
 
 def _with_counts(query: dict[str, str]) -> dict[str, str]:

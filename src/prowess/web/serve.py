@@ -11,6 +11,7 @@ import uvicorn
 from prowess.http.bind import check_token, parse_bind
 from prowess.http.listen import bind_socket, make_config, server_address
 from prowess.web.app import ALL_ACTIONS, create_app
+from prowess.web.change_feed import ChangeFeed
 from prowess.web.guard import TOKEN_PARAMETER
 
 if TYPE_CHECKING:
@@ -40,20 +41,28 @@ def run_console(
     host, port = parse_bind(bind)
     check_token(host, token)
     chosen = token if token is not None else secrets.token_urlsafe(32)
-    app = create_app(library, token=chosen, actions=frozenset() if read_only else ALL_ACTIONS, host=host, hosts=hosts)
+    actions, feed = frozenset() if read_only else ALL_ACTIONS, ChangeFeed(library)
+    app = create_app(library, token=chosen, actions=actions, host=host, hosts=hosts, feed=feed)
     with bind_socket(host, port) as listener, suppress(KeyboardInterrupt):
         address = f"{server_address(host, listener)}/?{TOKEN_PARAMETER}={chosen}"
-        _ConsoleServer(make_config(app, library.limits), lambda: ready(address) if ready else None).run([listener])
+        config = make_config(app, library.limits)
+        _ConsoleServer(config, lambda: ready(address) if ready else None, feed).run([listener])
 
 
 class _ConsoleServer(uvicorn.Server):
-    """uvicorn's server, which reports when it is ready."""
+    """uvicorn's server, which reports when it is ready, and ends the streams of events when it ends."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], feed: ChangeFeed) -> None:
         super().__init__(config)
         self._ready = ready
+        self._feed = feed
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, and report that the server is ready."""
         await super().startup(sockets)
         self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams of events, for which uvicorn would wait, and then the server."""
+        self._feed.close()
+        await super().shutdown(sockets)

@@ -16,12 +16,12 @@ from prowess.cli.own_skills import find_own_paths
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Span, Table, Title, line
 from prowess.cli.search_modes import MODE_WORDS, prepare_catalog
-from prowess.cli.selection import SELECTOR_NAMES
 from prowess.cli.skill_lookup import find_path, load_catalog, load_cli_settings
 from prowess.discovery.scan import scan
 from prowess.errors import SourceError
 from prowess.files.paths import shorten_path
 from prowess.names import SKILL_FILE
+from prowess.select.selector_names import SELECTOR_NAMES
 from prowess.select.selectors import LexicalSelector, ModelDrivenSelector
 from prowess.skills.catalog import Catalog
 from prowess.spec.quantities import format_count

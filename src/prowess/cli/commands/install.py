@@ -20,25 +20,17 @@ from prowess.cli.command_class import new_command
 from prowess.cli.completions import complete_path
 from prowess.cli.install_options import agents_option, install_to_dict, install_to_line, network_options
 from prowess.cli.issues import issue_to_dict
-from prowess.cli.offers import (
-    describe_plan,
-    offer_to_blocks,
-    offer_to_dict,
-    pick_skills,
-    summarize_offer,
-    with_skills,
-)
+from prowess.cli.offers import offer_to_blocks, offer_to_dict, pick_skills
 from prowess.cli.options import group_options
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Line, line
 from prowess.cli.shown_paths import with_dot_prefix
 from prowess.errors import BadReferenceError, Issue
-from prowess.files.directory import exists
 from prowess.files.paths import shorten_path
 from prowess.install.copy_into import refuse_taken_places
+from prowess.install.offer_text import describe_plan, summarize_offer
 from prowess.install.typed_source import parse_typed_source, with_safe_name
 from prowess.limits import DEFAULT_LIMITS
-from prowess.lockfile.read import LOCK_FILE
 from prowess.spec.skill_ref import is_local_path, link_name
 from prowess.spec.source_grammar import SOURCE_FORMS
 from prowess.spec.source_spec import SourceSpec, parse_source, with_parts
@@ -208,7 +200,7 @@ def _choose_skills(
     # Whoever keeps the default choice has the whole source declared, not a list of names.
     if picked != []:
         plan = make_plan(select=select if picked in (None, default) else picked, offer=offer)
-    return _InstallChoice(plan, with_skills(offer, default if picked is None else picked), picked is not None, issues)
+    return _InstallChoice(plan, offer.with_skills(default if picked is None else picked), picked is not None, issues)
 
 
 def _plan_change(
@@ -247,12 +239,10 @@ def _plan_change(
 
 def _apply_plan(installer: Installer, plan: Plan, advice: list[Issue]) -> tuple[InstalledSkill, ...]:
     """Apply a plan and return the installs. Files that git should ignore, or must not ignore, go to ``advice``."""
-    from prowess.install.git_ignores import find_ignore_issues  # noqa: PLC0415 - 'install --list' does without git
+    from prowess.install.git_ignores import apply_with_advice  # noqa: PLC0415 - 'install --list' does without git
 
-    is_first = not exists(os.path.join(installer.project.lock_folder, LOCK_FILE))
-    installs = installer.apply(plan)
-    if plan.location == "project":
-        advice += find_ignore_issues(installer.project, DEFAULT_LIMITS, first=is_first)
+    installs, issues = apply_with_advice(installer, plan, DEFAULT_LIMITS)
+    advice += issues
     return installs
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -17,7 +17,7 @@ from prowess.errors import InstallError
 from prowess.files.paths import shorten_path
 from prowess.files.write import write_atomic
 from prowess.install.installer import Installer
-from prowess.install.lock_sides import LockSides, find_sides, write_merged_lock
+from prowess.install.lock_sides import LockSides, find_sides, order_versions, write_merged_lock
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.conflicts import find_marker
 from prowess.lockfile.merge import LockConflict, LockMerge, Side, find_shared_links, merge_locks, wrap_in_markers
@@ -25,6 +25,8 @@ from prowess.lockfile.read import LOCK_FILE, parse_lock, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from prowess.install.lock_sides import Owner
 
 
 _MINE, _THEIRS = "mine", "theirs"
@@ -84,15 +86,11 @@ def _merge_project(*, user: bool, take: str | None, as_data: bool) -> int:
         _print_answer(path, None, [line(message)], count=count, as_data=as_data)
         return 0
     # Merged twice: first to find the conflicts, then with the choices of a person.
-    merged = merge_locks(sides.base, sides.ours, sides.theirs)
+    merged = sides.merge()
     words = [take] * len(merged.conflicts) if take is not None else _ask_for_sides(merged.conflicts, sides)
-    # In a rebase git calls the branch that one rebases onto "ours", so the person's own side is "theirs".
-    choices: dict[str, Side] = {
-        conflict.name: "ours" if (word == _MINE) != sides.is_mine_theirs else "theirs"
-        for conflict, word in zip(merged.conflicts, words, strict=False)
-    }
+    choices = {conflict.name: cast("Owner", word) for conflict, word in zip(merged.conflicts, words, strict=False)}
     if choices:
-        merged = merge_locks(sides.base, sides.ours, sides.theirs, choices=choices)
+        merged = sides.merge(choices)
     if merged.conflicts:
         return _report_conflicts(path, merged, sides, as_data=as_data)
     write_merged_lock(scope, sides, merged.text, DEFAULT_LIMITS)
@@ -114,24 +112,15 @@ def _ask_for_sides(conflicts: tuple[LockConflict, ...], sides: LockSides) -> lis
             return []
         words = []
         for conflict in conflicts:
-            mine, theirs = _order_sides(conflict, swapped=sides.is_mine_theirs)
+            mine, theirs = sides.order_versions(conflict)
             question = f"{conflict.name}: mine has {mine}, theirs {theirs}. Take"
             words.append(ask_choice(question, (_MINE, _THEIRS), terminal))
         return words
 
 
-def _order_sides(conflict: LockConflict, *, swapped: bool) -> tuple[str, str]:
-    """Return the version of the person's own side, then that of the other side."""
-    ours, theirs = conflict.ours or "removed it", conflict.theirs or "removed it"
-    return (theirs, ours) if swapped else (ours, theirs)
-
-
 def _report_conflicts(path: str, merged: LockMerge, sides: LockSides, *, as_data: bool) -> int:
     """Print the skills that both sides changed, and leave the file as it is."""
-    rows = [
-        ((conflict.name, "name"), *_order_sides(conflict, swapped=sides.is_mine_theirs))
-        for conflict in merged.conflicts
-    ]
+    rows = [((conflict.name, "name"), *sides.order_versions(conflict)) for conflict in merged.conflicts]
     _print_answer(path, merged, [Table(rows, head=("skill", "mine", "theirs"))], count=None, as_data=as_data)
     printer.note(_UNDECIDED_NOTE)
     # Without markers git holds one whole side in the file, and 'git add' would quietly choose it.
@@ -160,7 +149,7 @@ def _merge_files(base: str | None, ours: str, theirs: str, *, take: str | None, 
     if not merged.conflicts:
         _warn_of_shared_links(merged.text)
     for conflict in merged.conflicts:
-        mine, other = _order_sides(conflict, swapped=False)
+        mine, other = order_versions(conflict, swapped=False)
         printer.warn(f"[lock-conflict] both sides changed {conflict.name}: ours has {mine}, theirs {other}")
     if merged.conflicts:
         printer.note(f"  hint: {find_remedy('lock-conflict')}")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import replace
 from shlex import quote
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -15,33 +14,22 @@ from prowess.cli.lock_states import LockStates, warn_edited_skills
 from prowess.cli.options import CatalogFlags, catalog_options, json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Table, line
-from prowess.cli.selection import SelectionFlags, make_selector, selection_options
+from prowess.cli.selection import SelectionFlags, selection_options
 from prowess.cli.skill_lookup import load_cli_settings, load_named_catalog, suggest_sync_for
 from prowess.errors import UnknownSkillError
 from prowess.escapes import dump_json
-from prowess.runtime.session import Session
-from prowess.select.budget import describe_cuts, fit_listing, listing_costs
-from prowess.select.listing_turn import LineRoom
-from prowess.skills.catalog import Catalog
-from prowess.skills.parse import parse_skill
+from prowess.select.budget import describe_cuts
 from prowess.spec.quantities import format_count
-from prowess.spec.render import render_entries
-from prowess.spec.tokens import estimate_tokens
 from prowess.tools.dialects import DIALECTS
-from prowess.tools.listing_reasons import ListingReasons
-from prowess.tools.toolset import Toolset
+from prowess.tools.model_prompt import ModelPrompt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     import prowess
     from prowess.discovery.settings import Settings
-    from prowess.spec.render import ListingEntry
-    from prowess.tools.shapes import JsonSchemaTool
 
 _STYLES = ("xml", "markdown", "text", "json")
-_OTHER_SKILL_NAME = "x" * 64
-"""The name of a skill that nobody has, for a measurement."""
 
 
 @new_command(
@@ -117,83 +105,48 @@ def _load_catalog(settings: Settings, names: tuple[str, ...], query: str) -> pro
 
 
 class _Prompt:
-    """What a model would receive for one request, what it costs, and why each skill is in it."""
+    """What a model would receive for one request, as this command answers it."""
 
     def __init__(self, settings: Settings, catalog: prowess.Catalog, query: str, *, is_bare: bool) -> None:
-        name = cast("prowess.DialectName", settings.text("dialect"))  # the toolset refuses an unknown one
-        # As a host would set it up, so that the text is exactly what its model receives.
-        selector = make_selector(settings, "prowess" if is_bare else name)
-        session = Session(catalog, selector=selector, filter=settings.text("filter"))
-        has_fork = DIALECTS.get(name, DIALECTS["prowess"]).has_fork_tool
-        self._fork: Literal["host"] | None = "host" if has_fork else None
-        self._budget = settings.number("budget")
-        self._toolset = Toolset(session, name, fork=self._fork, budget=self._budget)
-        self._style = cast("prowess.ListingStyle", settings.text("style") or "xml")
+        style = cast("prowess.ListingStyle", settings.text("style") or "xml")
+        self._style = style if is_bare else None
+        """The style of a listing alone, without the words and tools of a dialect."""
+        # The toolset refuses an unknown dialect.
+        self._dialect = cast("prowess.DialectName", settings.text("dialect"))
         self._selector = settings.text("selector")
-        self._is_bare = is_bare
-        """True for a listing alone, without the words and tools of a dialect."""
-        self._eligible = session.eligible()
-        self.tools: list[JsonSchemaTool] = []
-        if is_bare:
-            self.text, report = fit_listing(session.candidates(query), self._budget, self._render_entries)
-            reasons = ListingReasons(session, session.choose(query, LineRoom()), report, None)
-            report = replace(report, reasons=reasons)
-        else:
-            self.text = self._toolset.prompt(query)
-            report = self._toolset.report()
-            self.tools = [tool.to_json_schema() for tool in self._toolset.tools(query)]
-        self._tool_tokens = estimate_tokens(dump_json(self.tools, None)) if self.tools else 0
-        shown = frozenset(report.shown)
-        # Whatever has left it out: the budget, or the selector.
-        omitted = tuple(skill.name for skill in self._eligible if skill.name not in shown)
-        self._report = replace(report, omitted=omitted)
+        self._budget = settings.number("budget")
+        self._shown = ModelPrompt(
+            catalog,
+            query,
+            dialect=self._dialect,
+            selector=self._selector,
+            budget=self._budget,
+            window=settings.number("window"),
+            pattern=settings.text("filter"),
+            style=self._style,
+        )
+        self.text, self.tools = self._shown.text, self._shown.tools
         self._is_chosen = bool(query)
         # After a choice, nobody asks what each of thousands of others would cost.
-        self._priced = tuple(catalog[name] for name in report.shown) if query else self._eligible
-
-    def _render_entries(self, entries: Sequence[ListingEntry]) -> str:
-        return render_entries(entries, self._style)
-
-    def _count_skill_tokens(self) -> dict[str, int]:
-        """Return how many tokens each skill adds."""
-        if self._is_bare:
-            return listing_costs(self._priced, self._style)
-        # Beside another skill, so that what comes once with any listing is not counted as this skill's.
-        other = parse_skill(f"---\nname: {_OTHER_SKILL_NAME}\ndescription: Another.\n---\nx\n").skill
-        alone = self._count_listing_tokens(other)
-        return {skill.name: self._count_listing_tokens(skill, other) - alone for skill in self._priced}
-
-    def _count_whole_tokens(self) -> int:
-        """Return the tokens of a listing of all skills, with nothing cut."""
-        if self._is_bare:
-            return estimate_tokens(fit_listing(self._eligible, None, self._render_entries)[0])
-        return self._count_listing_tokens(*self._eligible)
-
-    def _count_listing_tokens(self, *skills: prowess.Skill) -> int:
-        """Return the tokens of what lists some skills: the prompt, or the tools if a dialect lists them there."""
-        # A session of these alone: a toolset looks at every skill of its session, so the whole one would be quadratic.
-        toolset = Toolset(Session(Catalog(skills), selector=None), self._toolset.dialect, fork=self._fork)
-        return estimate_tokens(
-            toolset.prompt() if self.text else dump_json([tool.to_json_schema() for tool in toolset.tools()], None)
-        )
+        self._priced = tuple(catalog[name] for name in self._shown.report.shown) if query else self._shown.eligible
 
     def to_dict(self) -> dict[str, object]:
         """Return the answer as data."""
-        report = self._report
+        report = self._shown.report
         return {
             "prompt": self.text,
-            "tokens": estimate_tokens(self.text),
-            "tool_tokens": self._tool_tokens,
-            "whole_tokens": self._count_whole_tokens(),
-            "dialect": None if self._is_bare else self._toolset.dialect,
-            "style": self._style if self._is_bare else None,
+            "tokens": self._shown.tokens,
+            "tool_tokens": self._shown.tool_tokens,
+            "whole_tokens": self._shown.count_whole_tokens(),
+            "dialect": None if self._style else self._dialect,
+            "style": self._style,
             "selector": self._selector,
             "tools": self.tools,
             "listed": list(report.shown),
             "shortened": list(report.shortened),
             "without_description": list(report.dropped),
             "omitted": list(report.omitted),
-            "costs": [{"name": name, "tokens": tokens} for name, tokens in self._count_skill_tokens().items()],
+            "costs": [{"name": name, "tokens": tokens} for name, tokens in self._count_costs().items()],
             "reasons": [
                 {"name": name, "reason": report.reasons[name]}
                 for name in (*report.shown, *report.omitted)
@@ -201,21 +154,25 @@ class _Prompt:
             ],
         }
 
+    def _count_costs(self) -> dict[str, int]:
+        return self._shown.count_skill_tokens(self._priced)
+
     def costs_to_blocks(self) -> Iterator[Block]:
         """Return the costs for people: the total, then each skill, the most expensive first.
 
         For a request they come in the order of the listing instead, each with the reason for it.
         """
-        report, costs = self._report, self._count_skill_tokens()
-        tools = f", and about {self._tool_tokens:,} for the tools" if self._tool_tokens else ""
-        what = "listing" if self._is_bare else "prompt"
+        report, costs, tool_tokens = self._shown.report, self._count_costs(), self._shown.tool_tokens
+        tools = f", and about {tool_tokens:,} for the tools" if tool_tokens else ""
+        what = "prompt" if self._style is None else "listing"
         limit = "" if self._budget is None else f"; the {what} keeps to {self._budget:,}"
         skills = format_count(len(report.shown), "skill")
-        cost = f"{skills}, about {estimate_tokens(self.text):,} tokens{tools}{limit}"
+        cost = f"{skills}, about {self._shown.tokens:,} tokens{tools}{limit}"
         yield line((f"{cost}: {describe_cuts(report)}", "title"))
         if report.is_cut:
-            everything = format_count(len(self._eligible), "skill")
-            yield line((f"uncut, a listing of all {everything} is about {self._count_whole_tokens():,} tokens", "dim"))
+            everything = format_count(len(self._shown.eligible), "skill")
+            whole = self._shown.count_whole_tokens()
+            yield line((f"uncut, a listing of all {everything} is about {whole:,} tokens", "dim"))
             if not self._is_chosen and self._selector == "auto":
                 yield line(("--query chooses the skills that fit a request, instead of cutting all of them", "dim"))
         if report.shortened or report.dropped or (report.omitted and not self._is_chosen):

@@ -76,8 +76,7 @@ class LibraryQuery:
     @classmethod
     def parse(cls, parameters: Mapping[str, str]) -> LibraryQuery:
         """Return the query in the parameters of an address. A value that makes no sense counts as absent."""
-        show, page = parameters.get("show", ""), parameters.get("page", "")
-        is_number = page.isascii() and page.isdigit() and len(page) <= len(str(_MAX_PAGE))
+        show = parameters.get("show", "")
         return cls(
             text=parameters.get("q", "")[:_MAX_QUERY].strip(),
             show=show if show in {entry.name for entry in FILTERS} else "",
@@ -85,7 +84,7 @@ class LibraryQuery:
             source=parameters.get("source", ""),
             agent=parameters.get("agent", ""),
             sort="cost" if parameters.get("sort") == "cost" else "",
-            page=max(1, int(page)) if is_number else 1,
+            page=read_number(parameters.get("page", "")) or 1,
             with_counts=parameters.get("counts") == "1",
         )
 
@@ -180,6 +179,12 @@ class LibraryView:
         return all(link.count is not None for link in self.filters)
 
 
+def read_number(text: str, highest: int = _MAX_PAGE) -> int | None:
+    """Return the number that a parameter of an address has; ``None`` where it has none, or one above ``highest``."""
+    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(highest))
+    return int(text) if is_number and int(text) <= highest else None
+
+
 def make_library_view(library: Library, parameters: Mapping[str, str]) -> LibraryView:
     """Return what the page shows for the parameters of its address."""
     state = library.state
@@ -272,7 +277,8 @@ def _filter_names(state: LibraryState, query: LibraryQuery) -> frozenset[str] | 
     if query.source:
         kept.append(s.name for s in state.catalog.skills if state.find_source(s) == query.source)
     if query.agent:
-        rows = state.coverage.skills if state.coverage is not None else ()
+        coverage = state.coverage
+        rows = coverage.skills if coverage is not None else ()
         kept.append(row.name for row in rows if row.states.get(query.agent) in _HAVING)
     return frozenset.intersection(*map(frozenset, kept)) if kept else None
 

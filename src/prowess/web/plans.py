@@ -1,0 +1,237 @@
+"""The plans of the console: each is prepared, shown, confirmed, carried out once, and can be read later.
+
+One change is made after the other, in a thread of its own. A plan holds for the files as they were when it was made:
+when one of them has changed by the time that somebody confirms it, it is refused.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from threading import Condition
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from prowess.errors import SkillError
+from prowess.progress_steps import progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from prowess.errors import Issue
+    from prowess.web.library import Library
+    from prowess.web.planning.prepared import Fields, PreparedChange
+
+PlanState = Literal["preparing", "choosing", "ready", "running", "done", "failed", "refused", "discarded"]
+WORKING_STATES = frozenset(("preparing", "running"))
+"""The states that end by themselves."""
+FINAL_STATES = frozenset(("done", "failed", "refused", "discarded"))
+"""The states that no plan leaves."""
+
+
+class PlanKind(NamedTuple):
+    """A kind of change: the action that a console must allow, and its title."""
+
+    action: str
+    title: str
+
+
+PLAN_KINDS = {
+    "install": PlanKind("install", "Install skills"),
+    "adopt": PlanKind("install", "Take over a skill"),
+    "update": PlanKind("update", "Update installs"),
+    "sync": PlanKind("sync", "Sync with the lock file"),
+    "verify": PlanKind("verify", "Verify installs"),
+    "link": PlanKind("link", "Link for an agent"),
+    "unlink": PlanKind("link", "Remove a link"),
+    "trust": PlanKind("trust", "Trust a skill"),
+    "revoke": PlanKind("trust", "Revoke trust"),
+    "lock": PlanKind("lock", "Merge a lock file in conflict"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePlan:
+    """A plan at one moment. A page shows it, and never sees it change."""
+
+    id: str
+    kind: str
+    fields: Fields
+    """The form that asked for it."""
+    made: float
+    """When somebody asked for it, in seconds since 1970."""
+    state: PlanState = "preparing"
+    change: PreparedChange | None = None
+    step: tuple[str, int, int] = ("", 0, 0)
+    """What is being done, how many steps are done, and how many there are; the last is 0 where nobody knows."""
+    result: Sequence[str] = ()
+    """What was done, a sentence each."""
+    issues: Sequence[Issue] = ()
+    error: SkillError | None = None
+    changed: Sequence[str] = ()
+    """The files that changed since the plan was made, for which it was refused."""
+
+    @property
+    def title(self) -> str:
+        """What kind of change it is, for people."""
+        return PLAN_KINDS[self.kind].title
+
+    @property
+    def is_working(self) -> bool:
+        """Whether it goes on by itself."""
+        return self.state in WORKING_STATES
+
+
+class UnknownPlanError(KeyError):
+    """No plan has this id: the console forgot it, or was started again since."""
+
+
+class PlanBook:
+    """The plans of one console, and the thread that carries them out."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._lock = Condition()
+        self._plans: dict[str, ChangePlan] = {}
+        # One thread: an installer is for one command at a time, and so is the attention of a person.
+        self._worker = ThreadPoolExecutor(1, "prowess-plan")
+        self.revision = 0
+        """A number that grows with every change of a plan."""
+
+    def list_plans(self) -> list[ChangePlan]:
+        """Return the plans that are remembered, the newest first."""
+        with self._lock:
+            return [*reversed(self._plans.values())]
+
+    def get(self, plan_id: str) -> ChangePlan:
+        """Return a plan as it is now; raise ``UnknownPlanError`` where there is none, or none any more."""
+        with self._lock:
+            if plan_id not in self._plans:
+                raise UnknownPlanError(plan_id)
+            return self._plans[plan_id]
+
+    def wait(self, plan_id: str, seconds: float) -> ChangePlan:
+        """Return a plan once it waits for a person or is at its end, or as it is when the time is over."""
+        with self._lock:
+            self._lock.wait_for(lambda: not self.get(plan_id).is_working, seconds)
+            return self.get(plan_id)
+
+    # -- what people do ----------------------------------------------------------------------------------------------
+
+    def make_plan(self, kind: str, fields: Fields) -> ChangePlan:
+        """Begin to prepare a change of one of ``PLAN_KINDS``, and return its plan."""
+        plan = ChangePlan(secrets.token_urlsafe(9), kind, fields, time.time())
+        with self._lock:
+            self._plans[plan.id] = plan
+            self._forget_oldest()
+            self.revision += 1
+        self._worker.submit(self._prepare, plan.id, lambda: self._prepare_kind(kind, fields))
+        return plan
+
+    def choose(self, plan_id: str, fields: Fields) -> None:
+        """Prepare the rest of a plan for the choice of a person. A plan that waits for no choice stays as it is."""
+        plan = self._move(plan_id, "choosing", "preparing")
+        if plan is not None and plan.change is not None and plan.change.choose is not None:
+            choose = plan.change.choose
+            self._worker.submit(self._prepare, plan_id, lambda: choose(fields), plan)
+
+    def confirm(self, plan_id: str) -> None:
+        """Carry a plan out. A plan that does not wait for this, because another tab was first, stays as it is."""
+        if self._move(plan_id, "ready", "running") is not None:
+            self._worker.submit(self._carry_out, plan_id)
+
+    def discard(self, plan_id: str) -> None:
+        """Give a plan up that waits for a person."""
+        for state in ("ready", "choosing"):
+            self._move(plan_id, state, "discarded")
+
+    def _forget_oldest(self) -> None:
+        surplus = len(self._plans) - self._library.limits.max_console_plans
+        for plan_id in [plan.id for plan in self._plans.values() if not plan.is_working][: max(0, surplus)]:
+            del self._plans[plan_id]
+
+    # -- the thread --------------------------------------------------------------------------------------------------
+
+    def _move(self, plan_id: str, state: PlanState, to: PlanState) -> ChangePlan | None:
+        """Move a plan from one state to another, and return it; ``None`` where it was in another state."""
+        with self._lock:
+            plan = self.get(plan_id)
+            if plan.state != state:
+                return None
+            return self._store(replace(plan, state=to, step=("", 0, 0)))
+
+    def _store(self, plan: ChangePlan) -> ChangePlan:
+        if plan.state in FINAL_STATES and plan.change is not None:
+            plan = replace(plan, change=plan.change.without_work())
+        with self._lock:
+            self._plans[plan.id] = plan
+            self.revision += 1
+            self._lock.notify_all()
+        return plan
+
+    def _report_step(self, plan_id: str, what: str, done: int, total: int) -> None:
+        self._store(replace(self.get(plan_id), step=(what, done, total)))
+
+    def _prepare_kind(self, kind: str, fields: Fields) -> PreparedChange:
+        # Installing takes longer to load than the first page of the console, and many people only look.
+        from prowess.web.planning.kinds import PREPARATIONS  # noqa: PLC0415 - see above
+
+        return PREPARATIONS[kind](self._library, fields)
+
+    def _prepare(self, plan_id: str, prepare: Callable[[], PreparedChange], chosen: ChangePlan | None = None) -> None:
+        """Find out what a change would do; ``chosen`` is the plan before a choice, which a bad choice goes back to."""
+        try:
+            with progress(lambda what, done, total: self._report_step(plan_id, what, done, total)):
+                change = prepare()
+        except Exception as error:  # noqa: BLE001 - the edge of the thread: a person has to hear of it
+            plan = self.get(plan_id)
+            known = _as_skill_error(error)
+            if chosen is not None and known.code == "bad-argument":
+                self._store(replace(chosen, state="choosing", error=known))
+            else:
+                self._store(replace(plan, state="failed", error=known))
+            return
+        plan = replace(self.get(plan_id), change=change, issues=_list_issues(change), error=None)
+        if change.choose is not None:
+            self._store(replace(plan, state="choosing"))
+        elif change.steps:
+            self._store(replace(plan, state="ready"))
+        else:
+            self._store(replace(plan, state="done", result=(change.idle_text,)))
+
+    def _carry_out(self, plan_id: str) -> None:
+        change = self.get(plan_id).change
+        assert change is not None  # noqa: S101 - a plan that is ready has one
+        try:
+            with (
+                progress(lambda what, done, total: self._report_step(plan_id, what, done, total)),
+                change.open_block(),
+            ):
+                changed = _find_changed(change)
+                result = () if changed else tuple(change.apply())
+        except Exception as error:  # noqa: BLE001 - the edge of the thread: a person has to hear of it
+            plan = replace(self.get(plan_id), state="failed", error=_as_skill_error(error))
+        else:
+            state: PlanState = "refused" if changed else "done"
+            plan = replace(self.get(plan_id), state=state, result=result, changed=tuple(changed))
+        self._store(replace(plan, issues=_list_issues(change)))
+
+
+def _find_changed(change: PreparedChange) -> list[str]:
+    """Return what the plan names and is no longer as it was when the plan was made."""
+    now = change.read_states()
+    return [name for name in {**change.states, **now} if change.states.get(name) != now.get(name)]
+
+
+def _list_issues(change: PreparedChange) -> tuple[Issue, ...]:
+    return tuple(dict.fromkeys(change.issues()))
+
+
+def _as_skill_error(error: Exception) -> SkillError:
+    if isinstance(error, SkillError):
+        return error
+    import logging  # noqa: PLC0415 - only for an error of ours
+
+    logging.getLogger("prowess").error("a plan of the console failed", exc_info=error)
+    return SkillError(f"{type(error).__name__}: {error}")
