@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import gc
 import re
+import threading
 import weakref
 from typing import TYPE_CHECKING
 
 import pytest
 
 import prowess
+from prowess.fetch.git.process import GitProgram
 from prowess.limits import Limits
 from prowess.web.app import ALL_ACTIONS, create_app
 from prowess.web.change_feed import ChangeFeed, stream_events
@@ -22,7 +24,7 @@ from tests.web.browser import TOKEN, Browser
 from tests.web.console import Console, write_skill
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from tests.install.conftest import World
@@ -416,6 +418,36 @@ def test_the_oldest_plans_are_forgotten(put: Callable[..., Path], tmp_path: Path
     assert [plan.id for plan in book.list_plans()] == [plan.id for plan in reversed(plans[-2:])]
     with pytest.raises(UnknownPlanError):
         book.get(plans[0].id)
+
+
+def test_a_plan_that_takes_long_shows_its_progress_and_loads_again_without_scripts(world: World, console: Open) -> None:
+    opened = console()
+    repositories = [world.repository(name) for name in ("csv", "pdf")]
+    for repository in repositories:
+        install(opened, repository)
+    begun, go_on = threading.Event(), threading.Event()
+    program = GitProgram(Limits())
+
+    def wait_and_run(args: Sequence[str], cwd: str, env: Mapping[str, str]) -> bytes:
+        begun.set()
+        assert go_on.wait(60)
+        return program(args, cwd, env)
+
+    opened.library.installer = prowess.Installer(git=wait_and_run)
+    token = opened.browser.get("/changes").page.find("input", name="form-token")[0].attributes["value"]
+    answer = opened.browser.post("/plans", {"form-token": token, "kind": "update"})
+    assert begun.wait(60)
+    address = answer.headers["location"]
+    page = opened.browser.get(address).page
+    assert page.find("meta", http_equiv="refresh")
+    assert page.find("progress", max="2", value="0")
+    assert "local/csv (0 of 2)" in page.text_of("div", role="status")[0]
+    # Whoever confirms a plan too early changes nothing.
+    assert opened.browser.post(f"{address}/confirm", {"form-token": token}).status == 303
+    go_on.set()
+    done = opened.open_plan(answer)
+    assert done.state == "done"
+    assert not done.page.find("meta", http_equiv="refresh")
 
 
 def test_a_plan_that_is_at_its_end_holds_on_to_no_files(world: World, console: Open) -> None:

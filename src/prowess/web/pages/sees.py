@@ -115,7 +115,7 @@ class SeenSide(NamedTuple):
     rows: Sequence[SeenRow]
 
 
-class Piece(NamedTuple):
+class TextPiece(NamedTuple):
     """A piece of an activation text; ``kind`` is ``filled`` or ``command``, or ``""`` for the author's own text."""
 
     text: str
@@ -127,7 +127,7 @@ class ActivationView:
     """What a model receives when it loads a skill, or why it receives nothing."""
 
     name: str
-    pieces: Sequence[Piece] = ()
+    pieces: Sequence[TextPiece] = ()
     tokens: int = 0
     notes: Sequence[str] = ()
     error: str = ""
@@ -249,7 +249,7 @@ def _make_activation(catalog: Catalog, query: SeesQuery) -> ActivationView:
     return ActivationView(skill.name, _split_text(shown.content, shown.marks), estimate_tokens(shown.content), notes)
 
 
-def _split_text(text: str, marks: Iterable[Span]) -> list[Piece]:
+def _split_text(text: str, marks: Iterable[Span]) -> list[TextPiece]:
     """Return a text in pieces: what was filled in, the commands that would run, and the rest."""
     spans = [(begin, end, "filled") for begin, end in marks]
     # What was filled in is never searched for commands, so a command that overlaps it is none.
@@ -259,9 +259,9 @@ def _split_text(text: str, marks: Iterable[Span]) -> list[Piece]:
         for command in find_commands(text)
         if not any(begin < command.end and command.begin < end for begin, end in filled)
     ]
-    pieces: list[Piece] = []
+    pieces: list[TextPiece] = []
     position = 0
     for begin, end, kind in sorted(spans):
-        pieces += [Piece(text[position:begin]), Piece(text[begin:end], kind)]
+        pieces += [TextPiece(text[position:begin]), TextPiece(text[begin:end], kind)]
         position = end
-    return [piece for piece in (*pieces, Piece(text[position:])) if piece.text]
+    return [piece for piece in (*pieces, TextPiece(text[position:])) if piece.text]

@@ -33,15 +33,15 @@ class _Install(NamedTuple):
 
 def prepare_link(library: Library, fields: Fields) -> PreparedChange:
     """Return the change that links installs for agents. Raises ``NotInstalledError`` for one that is not installed."""
-    return _prepare(library, fields, adds=True)
+    return _prepare_links(library, fields, adds=True)
 
 
 def prepare_unlink(library: Library, fields: Fields) -> PreparedChange:
     """Return the change that removes the links of installs for agents."""
-    return _prepare(library, fields, adds=False)
+    return _prepare_links(library, fields, adds=False)
 
 
-def _prepare(library: Library, fields: Fields, *, adds: bool) -> PreparedChange:
+def _prepare_links(library: Library, fields: Fields, *, adds: bool) -> PreparedChange:
     installer = require_installer(library)
     agents = tuple(get_agent(agent).id for agent in fields.get_all("agent"))
     if not agents or not fields.get_all("install"):

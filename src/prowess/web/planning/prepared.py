@@ -37,7 +37,7 @@ class Fields:
         return bool(self.get(name))
 
     def items(self) -> list[tuple[str, str]]:
-        """Return every field with each of its values, for a form that asks the same again."""
+        """Return every field with each of its values, for a form that asks for the change once more."""
         return [(name, text) for name, texts in self._values.items() for text in texts]
 
 

@@ -43,7 +43,7 @@ def prepare_update(library: Library, fields: Fields) -> PreparedChange:
     installer = require_installer(library)
     names = fields.get_all("install") or tuple(install.full_name for install in installer.list())
     force = fields.is_set("force")
-    run = _UpdateRun(library, installer, [f"@{name}" for name in names], force, fields.is_set("rollback"))
+    run = _UpdatePreparation(library, installer, [f"@{name}" for name in names], force, fields.is_set("rollback"))
     with installer.asking_once():
         states, planned = run.look()
         details = [run.compare(update) for update in planned if update.status != "current" or update.why]
@@ -64,7 +64,7 @@ def prepare_update(library: Library, fields: Fields) -> PreparedChange:
     )
 
 
-class _UpdateRun:
+class _UpdatePreparation:
     """The updates of one plan, and every issue that they met, each once."""
 
     def __init__(
