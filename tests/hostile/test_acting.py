@@ -163,7 +163,7 @@ def test_commands_of_a_skill_that_nobody_granted_stay_text(stage: Stage, body: s
         activation = stage.session(given).activate("evil")
     assert sum("touch pwned" in text for text in found) >= 8
     assert activation.instructions == body.strip()
-    code = "no-trust" if trust in {"nobody", "never"} else "commands-not-run"
+    code = {"granted": "commands-not-run", "refused": "refused-by-person"}.get(trust, "no-trust")
     assert [(issue.code, issue.path) for issue in activation.issues] == [(code, skill.location)]
     assert activation.issues[0].hint
 
