@@ -87,8 +87,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _is_drawn(item: pytest.Item, share: float, always: Collection[object] = ()) -> bool:
     """True for so large a share of the cases, drawn by seed and name, and for those with one of these parameters."""
-    parameters = getattr(item, "callspec").params.values()  # noqa: B009 - pytest gives no type for it
-    if any(value in always for value in parameters):
+    case = getattr(item, "callspec", None)  # a test without parameters is drawn in a share of the runs
+    if case is not None and any(value in always for value in case.params.values()):
         return True
     return random.Random(f"{os.environ[SEED_VARIABLE]} {item.nodeid}").random() < share
 

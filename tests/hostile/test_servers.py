@@ -316,6 +316,7 @@ def _is_closed_by_now(connection: socket.socket) -> bool:
         return True
 
 
+@pytest.mark.sampled(0.25)  # slow
 def test_answers_that_nobody_takes_do_not_pile_up(tmp_path: Path) -> None:
     """Case 127: of large answers only some are made and kept at one time; small ones are given in between."""
     library = Library(tmp_path).build()
@@ -420,6 +421,7 @@ def test_sessions_that_nobody_ends_keep_nobody_out(base: Library) -> None:
         assert good(server)
 
 
+@pytest.mark.sampled(0.25)  # slow
 @pytest.mark.skipif(not HAS_PROC, reason="needs the handles of a process to be limited")
 def test_fewer_handles_than_connections_keep_nobody_out(base: Library) -> None:
     """Case 127: a process that may open few files serves fewer at once, and says nothing a thousand times."""
