@@ -307,9 +307,6 @@ def test_a_skill_behind_a_link_is_found_when_the_folder_of_the_link_has_moved(
     assert catalog.search("ladder")[0].skill.real_folder == str(tmp_path / "moved")
 
 
-@pytest.mark.xfail(
-    reason="a known defect: once the times of a hard link are settled, its other name is not found", strict=False
-)
 def test_two_names_of_one_file_are_one_hit(tmp_path: Path, put: Write) -> None:
     first, second = (tmp_path / "skills" / name for name in "ab")
     put("skills/a/cats", body="Open a tin of tuna.\n")

@@ -116,7 +116,7 @@ def _rank(index: LibraryIndex, request: _Request) -> list[_Match]:
         if found is None:
             continue
         hits, changed = _check_matches(index.library, found.matches, request.limit)
-        has_moved = may_refresh and any(index.library.has_other_state(row.key, row.state) for row in found.namesakes)
+        has_moved = may_refresh and any(_may_have_moved(index.library, row) for row in found.namesakes)
         if may_refresh and (changed or has_moved):
             may_refresh = False
             index.refresh(changed)
@@ -125,6 +125,15 @@ def _rank(index: LibraryIndex, request: _Request) -> list[_Match]:
             return hits
         else:
             depth = sys.maxsize
+
+
+def _may_have_moved(library: Library, row: IndexRow) -> bool:
+    """Return whether a row of a file elsewhere says that the file of this library's skill may have no row of its own.
+
+    The file elsewhere has changed or is gone, or it is the same file by another name (a hard link): a catalogue that
+    has either name has the same fingerprint.
+    """
+    return library.has_other_state(row.key, row.state) or library.is_current(row.name, row.state)
 
 
 class _Found:
