@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import prowess
 
@@ -161,6 +161,11 @@ SAMPLES: dict[str, Sample] = {
 def words_of(name: str, *more: str) -> list[str]:
     """Return the whole command line of a sample."""
     return [*name.partition(" (")[0].split(), *SAMPLES[name].words, *more]
+
+
+def read_answers(name: str, printed: str) -> list[Any]:
+    """Return what a sample printed as data: one answer, or one in each line where the command tells as it goes."""
+    return [json.loads(text) for text in (printed.splitlines() if SAMPLES[name].lines else [printed])]
 
 
 def prepare(name: str) -> None:

@@ -14,7 +14,7 @@ import prowess
 from prowess.cli.command_table import COMMANDS
 from prowess.cli.main import root
 from scripts.manual import render_json_manual, render_manual, with_agent_tables, with_setting_table
-from tests.cli.samples import SAMPLES, words_of
+from tests.cli.samples import SAMPLES, read_answers, words_of
 from tests.cli.shapes import SCHEMA, problems
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def test_as_text_it_answers_on_the_output_stream_alone(name: str, command: Comma
 def test_as_data_it_has_the_documented_shape(name: str, command: Command) -> None:
     ran = command(*words_of(name, "--json"))
     assert ran.status in SAMPLES[name].statuses, ran.err
-    for data in map(json.loads, ran.out.splitlines()) if SAMPLES[name].lines else [ran.data]:
+    for data in read_answers(name, ran.out):
         assert problems(data, SAMPLES[name].shape or name) == []
         assert data["version"] == 1
 
