@@ -182,14 +182,14 @@ def test_a_folder_is_a_repository_when_it_has_what_git_asks_of_one(paths: tuple[
 
 
 @pytest.mark.parametrize("name", [*PLAIN, *DISGUISED])
-@pytest.mark.parametrize("path", ["{}", "{}/config", "scripts/{}", "references/{}/config"])
-def test_an_archive_with_such_a_name_is_refused_as_a_whole(name: str, path: str) -> None:
-    files = {**FILES, path.format(name): b"x"}
-    for data in (zipped(files), zipped(files, wrapper="pdf/"), tarred(files)):
-        for reader in (unpack, unpack_tree):
-            with pytest.raises(SkillValidationError) as caught:
-                reader(data)
-            assert caught.value.code in {"git-in-skill", "bad-archive"}
+def test_an_archive_with_such_a_name_is_refused_as_a_whole(name: str) -> None:
+    for path in (name, f"{name}/config", f"scripts/{name}", f"references/{name}/config"):
+        files = {**FILES, path: b"x"}
+        for data in (zipped(files), zipped(files, wrapper="pdf/"), tarred(files)):
+            for reader in (unpack, unpack_tree):
+                with pytest.raises(SkillValidationError) as caught:
+                    reader(data)
+                assert caught.value.code in {"git-in-skill", "bad-archive"}, path
 
 
 @pytest.mark.parametrize("name", [*PLAIN, "GIT~1", ".g\u200cit"])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import prowess
-from tests.docs.symbol_tables import GUIDE, PAGE, SYSTEMS, Symbol, fill_guide, load_symbols, write_page
+from tests.docs.symbol_tables import GUIDE, PAGE, SYSTEMS, fill_guide, load_symbols, write_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -89,10 +89,12 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
         }
 
 
-@pytest.mark.parametrize("row", SYMBOLS, ids=lambda row: f"{row.system}-{row.symbol}")
-def test_the_counterpart_of_a_symbol_works(row: Symbol, world: dict[str, Any]) -> None:
-    names = {**world, "session": world["new_session"]()}
-    assert eval(row.check, names), row.check  # noqa: S307 - the expressions are ours
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_the_counterpart_of_every_symbol_works(system: str, world: dict[str, Any]) -> None:
+    for row in SYMBOLS:
+        if row.system == system:
+            names = {**world, "session": world["new_session"]()}
+            assert eval(row.check, names), (row.symbol, row.check)  # noqa: S307 - the expressions are ours
 
 
 def test_the_pages_are_what_the_data_says() -> None:

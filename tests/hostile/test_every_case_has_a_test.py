@@ -11,8 +11,6 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 HERE = Path(__file__).parent
 CASES: dict[str, dict[str, str]] = tomllib.loads((HERE / "cases.toml").read_text(encoding="utf-8"))
 
@@ -46,10 +44,10 @@ def test_every_case_has_a_naive_twin_that_fails() -> None:
     assert find_numbers(_TWIN) == CASES.keys()
 
 
-@pytest.mark.parametrize("name", read_docstrings())
-def test_every_test_says_which_case_it_is_about(name: str) -> None:
-    docstring = read_docstrings()[name]
-    assert _TESTED.match(docstring) or _TWIN.match(docstring)
+def test_every_test_says_which_case_it_is_about() -> None:
+    docstrings = read_docstrings()
+    assert docstrings
+    assert [name for name, text in docstrings.items() if not _TESTED.match(text) and not _TWIN.match(text)] == []
 
 
 def test_the_list_is_in_order_and_says_what_each_attack_is_and_what_must_hold() -> None:

@@ -33,9 +33,9 @@ def tokenizer() -> Tokenizer:
     return Tokenizer((model_files.FOLDER / model_files.VOCABULARY).read_text(encoding="utf-8").splitlines())
 
 
-@pytest.mark.parametrize("recorded", RECORDED, ids=lambda recorded: ascii(recorded["text"])[:40])
-def test_a_text_has_the_ids_that_were_recorded(tokenizer: Tokenizer, recorded: Recorded) -> None:
-    assert tokenizer.encode(recorded["text"], NO_LIMIT) == recorded["ids"]
+def test_a_text_has_the_ids_that_were_recorded(tokenizer: Tokenizer) -> None:
+    for recorded in RECORDED:
+        assert tokenizer.encode(recorded["text"], NO_LIMIT) == recorded["ids"], ascii(recorded["text"])[:40]
 
 
 @pytest.mark.parametrize("length", [2, 3, 8, 64])

@@ -209,9 +209,9 @@ def test_signs_of_regular_expressions_mean_themselves(char: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["[", "[a", "a/[b", "[]", "[^]", "[z-a]", "a\\", "*\\", "[a-"])
-@pytest.mark.parametrize("path", ["", "[", "[a", "a", "a/[b", "]", "^", "a\\", "x"])
-def test_a_malformed_pattern_matches_nothing(pattern: str, path: str) -> None:
-    assert not is_filter_match(pattern, path)
+def test_a_malformed_pattern_matches_nothing(pattern: str) -> None:
+    paths = ("", "[", "[a", "a", "a/[b", "]", "^", "a\\", "x")
+    assert [path for path in paths if is_filter_match(pattern, path)] == []
 
 
 @given(st.text(), st.text())

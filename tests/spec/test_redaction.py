@@ -35,15 +35,16 @@ ENDS_HOST = frozenset(("/", "?", "#", "/@", "?@", "#@", "://"))
 """Behind a user without a password these end the host, so what follows is no part of the secret."""
 
 
-@pytest.mark.parametrize(
-    ("place", "mark"), [(p, m) for p in PLACES for m in MARKS if "//{}@" not in p or m not in ENDS_HOST]
-)
-def test_no_part_of_a_secret_is_left_whatever_it_holds(place: str, mark: str) -> None:
-    address = place.format(f"{HEAD}{mark}{TAIL}")
-    shown = [hide_secrets(address), show_address(address)]
-    if "://" in place:  # in a text, only what is written so is known to be an address
-        shown.append(scrub_text(f"cannot use '{address}': no"))
-    assert not any(part in text for text in shown for part in (HEAD, TAIL))
+@pytest.mark.parametrize("place", PLACES)
+def test_no_part_of_a_secret_is_left_whatever_it_holds(place: str) -> None:
+    for mark in MARKS:
+        if "//{}@" in place and mark in ENDS_HOST:
+            continue
+        address = place.format(f"{HEAD}{mark}{TAIL}")
+        shown = [hide_secrets(address), show_address(address)]
+        if "://" in place:  # in a text, only what is written so is known to be an address
+            shown.append(scrub_text(f"cannot use '{address}': no"))
+        assert not any(part in text for text in shown for part in (HEAD, TAIL)), mark
 
 
 @pytest.mark.parametrize(
