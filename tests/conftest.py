@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import hashlib
 import json
 import lzma
 import os
 import random
 import signal
 from collections import Counter
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
@@ -19,11 +22,16 @@ from tests.fork_server import skip_disk_waits
 from tests.sandbox_support import NOT_TESTED, require_sandbox
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-    from pathlib import Path
+    from collections.abc import Collection, Generator, Iterator
 
     from tests.web_sites import Site
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+ROOT = Path(__file__).resolve().parents[1]
 SEED_VARIABLE = "PROWESS_TEST_SEED"
 REAL_HEADS = 3_000
 LATER = {"full": "make test-full", "foreign": "make test-foreign"}
@@ -40,12 +48,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("prowess")
     group.addoption("--full", action="store_true", help="run whole matrices instead of samples")
     group.addoption("--clients", action="store_true", help="run real MCP clients, which are installed")
-    group.addoption("--seed", type=int, help=f"what samples are drawn with (default: ${SEED_VARIABLE}, else random)")
+    group.addoption(
+        "--seed", type=int, help=f"what samples are drawn with (default: ${SEED_VARIABLE}, else the tree's)"
+    )
 
 
+@pytest.hookimpl(tryfirst=True)  # before hypothesis reads its option
 def pytest_configure(config: pytest.Config) -> None:
     # The workers of pytest-xdist inherit the environment, so they draw what the process that started them draws.
-    os.environ[SEED_VARIABLE] = str(_choose_seed(config))
+    os.environ[SEED_VARIABLE] = seed = str(_choose_seed(config))
+    if config.getoption("hypothesis_seed", None) is None:
+        config.option.hypothesis_seed = seed
     settings.load_profile("full" if config.getoption("full") else "default")
     if not config.getoption("full"):
         skip_disk_waits()
@@ -63,11 +76,51 @@ def _choose_seed(config: pytest.Config) -> int:
     given: int | None = config.getoption("seed")
     if given is not None:
         return given
-    return int(os.environ.get(SEED_VARIABLE) or random.randrange(2**32))
+    return int(os.environ.get(SEED_VARIABLE) or _compute_tree_seed())
+
+
+def _compute_tree_seed() -> int:
+    """Return a number that depends on the programs of the checkout alone.
+
+    Two checkouts of one tree draw the same samples, so what passes here passes elsewhere. Another tree draws others, so
+    that over time everything is drawn.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(path for folder in ("src", "tests") for path in (ROOT / folder).rglob("*.py")):
+        digest.update(f"{path.relative_to(ROOT).as_posix()}\0{path.stat().st_size}\0".encode())
+        digest.update(path.read_bytes())
+    return int.from_bytes(digest.digest()[:4])
 
 
 def pytest_report_header() -> str:
     return f"samples: repeat with --seed {os.environ[SEED_VARIABLE]}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the garbage collector from what collecting tests makes: millions of objects, which all stay to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Have one worker of pytest-xdist at a time collect a file, so that the others find it compiled.
+
+    All workers collect all files in one order. In a fresh checkout, each would rewrite the assertions of the file that
+    the others are rewriting too. With the lock, the first worker does so, and the others follow one file behind.
+    """
+    if "PYTEST_XDIST_WORKER" not in os.environ or not isinstance(collector, pytest.Module) or fcntl is None:
+        return (yield)
+    with collector.path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        return (yield)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
