@@ -145,6 +145,8 @@ HINTS: dict[str, str] = {
     "no-model-key": "set the variable that is named, or play a script without a key: --model scripted:FILE",
     "model-failed": "try again later; with --transcript FILE, 'prowess run --resume FILE' goes on where a run ended",
     "turn-limit": "give it more with --max-turns; 'prowess run --resume FILE' goes on where a transcript ends",
+    "answer-cut": "ask for a shorter answer; 'prowess run --resume FILE' goes on where a transcript ends",
+    "empty-answers": "name another model with --model, or look at its server: it may not support tools",
     "token-limit": "give it more with --max-tokens; what --resume FILE or --results FILE has is not done again",
     "bad-script": "see docs/how-to/agent.md for what a script of a model may hold",
     "script-ended": "add a turn to the script, or one with 'repeat: true'",

@@ -184,6 +184,9 @@ class Limits:
     max_agent_tokens: int = 2_000_000
     """Tokens, sent and received, that one run of the agent may use, those of its child agents included."""
 
+    max_empty_answers: int = 3
+    """Answers of a model one after the other, with neither text nor calls, before a run of the agent ends."""
+
     max_trigger_turns: int = 3
     """Requests to the model in a run of ``prowess eval --agent`` that only asks which skill it loads. A model loads a
     skill at the beginning, and what it does then costs tokens and tells nothing more."""

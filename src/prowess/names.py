@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 SKILL_FILE = "SKILL.md"
 """The name of the file that makes a folder a skill."""
+EVALS_FOLDER = "evals"
+"""The folder at the top of a skill that has the tests of the skill."""
 MAX_PATH_CHARS = 4096
 DEVICE_NAMES = frozenset(
     ("con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))),

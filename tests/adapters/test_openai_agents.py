@@ -250,6 +250,18 @@ def test_run_without_a_key_is_a_conversation_of_its_own(library: Path) -> None:
     assert len(skills.conversations) == 0
 
 
+def test_run_for_which_the_program_names_no_conversation_is_one_of_its_own(library: Path) -> None:
+    model = script(call("load_skill", name="greet"), say(), call("load_skill", name="picture"), say(), say())
+    skills = Skills(library)
+    agent = skills.attach(make_agent(model), conversation=lambda context: context["user"])
+    context: dict[str, Any] = {"user": "ann"}
+    run(agent, context=context)
+    context["user"] = None  # a visitor whom nobody knows: neither Ann's skills are active, nor those of another visitor
+    first, second = run(agent, context=context), run(agent, context=context)
+    assert (active(skills, first), active(skills, second)) == (("picture",), ())
+    assert skills.session("ann").active_skills == ("greet",)
+
+
 def test_equal_session_ids_in_two_stores_are_two_conversations(open_store: OpenStore, library: Path) -> None:
     model = script(say(), say(), call("load_skill", name="greet"), say(), say())
     skills = Skills(library)

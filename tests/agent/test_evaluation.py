@@ -111,6 +111,18 @@ def test_run_that_asks_which_skill_loads_is_short(desk: Desk) -> None:
     assert report.score == 1.0
 
 
+def test_model_cannot_read_the_tests_of_a_skill(desk: Desk) -> None:
+    desk.write_cases({"query": "say hello"})
+    look = [ToolCall("read_skill_file", {"name": "greet", "path": path}) for path in ("evals/evals.json", "SKILL.md")]
+    load, end = ToolCall("load_skill", {"name": "greet"}), Text("Done.")
+    with provide(play(load, *look, end, load, *look, end)) as provider:
+        report = desk.evaluate(ModelChoice("tiny", f"{provider.url}/v1"), limits=prowess.Limits(max_trigger_turns=4))
+    assert report.score == 1.0
+    loaded, tests, text = provider.requests[3].results
+    assert ("evals.json" in loaded, "no file 'evals/evals.json'" in tests) == (False, True)
+    assert "Say hello" in text
+
+
 # -- tasks -------------------------------------------------------------------------------------------------------------
 
 TASK = {

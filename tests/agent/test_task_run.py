@@ -13,11 +13,14 @@ import prowess
 from prowess.agent.model_failures import explain_failure
 from prowess.agent.models import make_model
 from prowess.agent.task_run import TaskOptions, run_task
+from prowess.agent.transcript import Transcript
 from tests.agent.runs import Answering, Scene, call, script
 from tests.fake_models import Calls, Cut, Failure, Slow, Text, ToolCall, play, provide
 from tests.sandbox_support import require_sandbox
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pydantic_ai.models import Model
 
     from tests.fake_models import Provider
@@ -170,6 +173,30 @@ def test_endless_loop_ends_at_the_turns_and_the_tokens(scene: Scene) -> None:
     assert len(result.turns) == 3
     result = scene.run(script(loop), max_tokens=2_000)
     assert (result.status, result.error and result.error.code) == ("limit", "token-limit")
+
+
+def test_answer_that_the_server_cut_is_told_and_kept(scene: Scene, tmp_path: Path) -> None:
+    file = str(tmp_path / "run.jsonl")
+    with provide(play(Text("It begins well", "length"), Text("and ends well."))) as provider:
+        with Transcript.create(file) as transcript:
+            result = scene.run(loopback(provider), transcript=transcript)
+        assert (result.status, result.text) == ("limit", "It begins well")
+        assert result.error is not None
+        assert (result.error.code, "cut the last answer" in result.error.message) == ("answer-cut", True)
+        transcript, earlier = Transcript.resume(file)
+        with transcript:
+            assert not earlier.is_finished
+            result = scene.run(loopback(provider), "", transcript=transcript, earlier=earlier)
+    assert (result.status, result.text) == ("done", "and ends well.")
+
+
+def test_model_that_says_nothing_is_not_asked_to_the_end(scene: Scene) -> None:
+    with provide(play(Text(""), Text(""), ToolCall("search_skills", {"query": "x"}), Text(""))) as provider:
+        result = scene.run(loopback(provider))
+    assert (result.status, result.error and result.error.code) == ("failed", "empty-answers")
+    assert len(provider.requests) == 6  # the call in between began the count anew
+    with provide(play(Text(""), Text(""), Text("Sorry."))) as provider:
+        assert scene.run(loopback(provider)).text == "Sorry."
 
 
 def test_children_count_towards_the_turns(scene: Scene) -> None:

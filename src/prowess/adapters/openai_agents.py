@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from prowess.tools.definitions import ToolDefinition, ToolResult
 
     ExplainRefusal = Callable[[str, str | None], str]
-    NameConversation = Callable[[Any], str]
+    NameConversation = Callable[[Any], str | None]
     OpenRun = Callable[[RunContextWrapper[Any]], "SkillRun"]
 
 
@@ -89,9 +89,9 @@ class Skills(SkillsAdapter):
     def attach(self, agent: Agent[Any], *, conversation: NameConversation | None = None) -> Agent[Any]:
         """Return a copy of ``agent`` that has skills; ``agent`` stays as it is.
 
-        ``conversation``: gets the context of a run, and returns the key of its conversation. Without it, the runs over
-        one session of ``bind_session`` are one conversation, and any other run is a conversation of its own. Raises
-        ``SourceError`` for anything but an agent without skills.
+        ``conversation``: gets the context of a run, and returns the key of its conversation, or ``None`` for a run that
+        is a conversation of its own. Without it, the runs over one session of ``bind_session`` are one conversation,
+        and any other run is a conversation of its own. Raises ``SourceError`` for anything but an agent without skills.
         """
         check_instance(agent, "agent", Agent, remedy="pass an agents.Agent")
         check_callable(conversation, "conversation")
@@ -140,14 +140,12 @@ class Skills(SkillsAdapter):
             return vars(ctx.usage)[self._slot]
         context = ctx.context
         saved = _read_entry(entry or (context.get(self.entry_name) if isinstance(context, Mapping) else None))
-        if name_conversation is not None:
-            key = name_conversation(context)
-            conversation = self.conversations.open(key, saved["saved"] if saved["key"] == key else "")
-        else:
-            conversation = self.conversations.open(saved["key"] or None, saved["saved"])
+        key = (saved["key"] or None) if name_conversation is None else name_conversation(context)
+        state = saved["saved"] if saved["key"] == (key or "") else ""
+        conversation = self.conversations.open(key, state)
         if context is None:
             ctx.context = context = {}
-        elif name_conversation is None and not saved["saved"]:
+        elif not state and (name_conversation is None or key is None):
             # The program may give the same context to the runs of several users: nothing of one user is kept there.
             context = None
         run = SkillRun(conversation, context if isinstance(context, MutableMapping) else None)

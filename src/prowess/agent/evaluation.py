@@ -1,6 +1,7 @@
 """An evaluation with a model: it makes the planned runs of all cases, within a number of tokens, and keeps each result.
 
 Each run begins in a new folder that is deleted afterwards, so that ``Read`` and ``Write`` need nobody's leave there.
+The model cannot read the ``evals/`` of a skill, where the tests are.
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ from prowess.errors import ModelError
 from prowess.files.temp import temporary_folder
 from prowess.files.write import make_folders, write_new_file
 from prowess.limits import DEFAULT_LIMITS, Limits
-from prowess.names import split_resource_path
+from prowess.names import EVALS_FOLDER, split_resource_path
 from prowess.select.auto_selector import AutoSelector
 from prowess.skills.catalog import Catalog
+from prowess.skills.hidden_folder import hide_folder
 from prowess.spec.tool_rules import parse_tool_pattern
 
 if TYPE_CHECKING:
@@ -93,6 +95,8 @@ class Evaluation:
         # A case may write the name in another way than the skill itself.
         self._cases = tuple(dict.fromkeys(case._replace(skill=catalog[case.skill].name) for case in cases))
         self._catalog = catalog
+        # A model that read the tests of a skill would know what is expected of it.
+        self._shown = Catalog(hide_folder(skill, EVALS_FOLDER) for skill in catalog)
         self._smaller: dict[str, Catalog] = {}
         """The catalogue without one skill, by its name: each has an index for its selector, which is made once."""
         self._model = model
@@ -209,9 +213,9 @@ class Evaluation:
 
     def _get_catalog(self, case: EvalCase, arm: Arm) -> Catalog:
         if arm != "without":
-            return self._catalog
+            return self._shown
         if case.skill not in self._smaller:
-            self._smaller[case.skill] = Catalog(skill for skill in self._catalog if skill.name != case.skill)
+            self._smaller[case.skill] = Catalog(skill for skill in self._shown if skill.name != case.skill)
         return self._smaller[case.skill]
 
     def _count_turns(self, arm: Arm) -> int:

@@ -40,7 +40,7 @@ class TaskResult:
 
     status: TaskStatus
     text: str
-    """The last answer of the model; ``""`` when it gave none."""
+    """The last answer of the model; ``""`` when it gave none. An answer that was cut has the code ``answer-cut``."""
     skills_loaded: tuple[str, ...] = ()
     files_read: tuple[tuple[str, str], ...] = ()
     """Files of skills that were read: the skill, and the path."""
@@ -54,7 +54,7 @@ class TaskResult:
     tokens: TurnTokens = TurnTokens(0, 0)
     messages: tuple[ModelMessage, ...] = ()
     error: SkillError | None = None
-    """Why the run ended without an answer."""
+    """Why the run ended without an answer, or with one that was cut."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON types, without the messages."""

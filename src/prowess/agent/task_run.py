@@ -134,6 +134,10 @@ class _Record:
     scripts: list[tuple[str, str, int]] = field(default_factory=list)
     forks: list[str] = field(default_factory=list)
     text: str = ""
+    is_cut: bool = False
+    """Whether the provider cut the last answer, because it had as many tokens as one answer may have."""
+    empty_answers: int = 0
+    """How many of the last answers held neither text nor calls."""
 
 
 class _TaskRun:
@@ -187,7 +191,9 @@ class _TaskRun:
             ) as agent_run:
                 with Agent.parallel_tool_call_execution_mode("sequential"):  # a person is asked one thing at a time
                     await self._drive(agent_run)
-            return self._finish("done", agent_run)
+            if self._record.is_cut:
+                return self._finish("limit", agent_run, self._explain_cut(), text=self._record.text)
+            return self._finish("done", agent_run, text=self._record.text)
         except asyncio.CancelledError:
             self._finish("interrupted", agent_run)
             raise
@@ -280,9 +286,19 @@ class _TaskRun:
         tokens = TurnTokens(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens)
         self._record.turns.append(tokens)
         self._record.text = response.text or ""
+        self._record.is_cut = response.finish_reason == "length"
+        self._record.empty_answers = 0 if response.text or response.tool_calls else self._record.empty_answers + 1
         number = len(self._record.turns)
         detail = {"turn": number, "sent": tokens.sent, "received": tokens.received, "cached": tokens.cached}
         self._tell("turn", detail)
+        self._check_empty_answers()
+
+    def _check_empty_answers(self) -> None:
+        """Raise ``ModelError`` for a model that says nothing again and again: the framework would ask to the end."""
+        if self._record.empty_answers >= self._options.limits.max_empty_answers:
+            answers = format_count(self._record.empty_answers, "answer")
+            message = f"the last {answers} of {self._model.model_name} held neither text nor calls"
+            raise ModelError(message, code="empty-answers")
 
     # -- what the engine and the agent's own tools tell --------------------------------------------------------------
 
@@ -351,7 +367,12 @@ class _TaskRun:
         }
 
     def _finish(
-        self, status: TaskStatus, agent_run: AgentRun[Any, str] | None, error: SkillError | None = None
+        self,
+        status: TaskStatus,
+        agent_run: AgentRun[Any, str] | None,
+        error: SkillError | None = None,
+        *,
+        text: str = "",
     ) -> TaskResult:
         """Write what is left to write, and return the result."""
         self._write_messages(agent_run)
@@ -359,7 +380,7 @@ class _TaskRun:
         usage = agent_run.usage if agent_run is not None else None
         result = TaskResult(
             status,
-            record.text if status == "done" else "",
+            text,
             tuple(record.loaded),
             tuple(record.files),
             tuple(record.scripts),
@@ -376,6 +397,10 @@ class _TaskRun:
     def _write_messages(self, agent_run: AgentRun[Any, str] | None) -> None:
         if self._transcript is not None and agent_run is not None:
             self._transcript.write_messages(agent_run.all_messages())
+
+    def _explain_cut(self) -> ModelError:
+        message = f"the server of {self._model.model_name} cut the last answer: it is as long as one answer may be"
+        return ModelError(message, code="answer-cut")
 
     def _explain_limit(self, agent_run: AgentRun[Any, str] | None, error: UsageLimitExceeded) -> ModelError:
         usage = agent_run.usage if agent_run is not None else None

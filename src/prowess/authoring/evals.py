@@ -21,7 +21,7 @@ from prowess.errors import ResourceError, SourceError
 from prowess.files.directory import Folder, stat_folder
 from prowess.files.read import OpenFile
 from prowess.limits import DEFAULT_LIMITS
-from prowess.names import SKILL_FILE
+from prowess.names import EVALS_FOLDER, SKILL_FILE
 from prowess.progress_steps import report_steps
 from prowess.search.listing_search import find_missing_words
 from prowess.select.auto_selector import AutoSelector
@@ -49,7 +49,6 @@ _OUTCOMES: dict[tuple[bool, bool], Outcome] = {
 """The outcome of a case, by whether the query should find the skill and whether it does."""
 _MAX_RIVALS = 5
 _LIST_KEYS = ("evals", "triggers", "queries", "cases")
-_EVALS_FOLDER = "evals"
 _WHICH_SKILL_MESSAGE = (
     'which skill is meant? Write "skill": "NAME" in every entry, or {"skill": "NAME", "queries": [...]} around them; '
     "or put the file into evals/ of the skill"
@@ -213,10 +212,10 @@ def load_evals(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS)
 
 def _find_eval_files(target: str, limits: Limits) -> Iterator[str]:
     folders = [target]
-    if stat_folder(os.path.join(target, _EVALS_FOLDER)) is None:
+    if stat_folder(os.path.join(target, EVALS_FOLDER)) is None:
         folders = [skill.folder for skill in scan(target, limits=limits)]
     for folder in folders:
-        evals = os.path.join(folder, _EVALS_FOLDER)
+        evals = os.path.join(folder, EVALS_FOLDER)
         if stat_folder(evals) is not None:
             with Folder(evals) as opened:
                 names = opened.list_entries(limits.max_entries_per_skill).files
@@ -255,7 +254,7 @@ def _parse_case(entry: object, default_skill: str, file: str) -> EvalCase | None
 def find_enclosing_folder(file: str) -> str:
     """Return the folder of the skill that holds a file of evals, directly or in ``evals/``; ``""`` when none does."""
     folder = os.path.dirname(file)
-    if not os.path.lexists(os.path.join(folder, SKILL_FILE)) and os.path.basename(folder) == _EVALS_FOLDER:
+    if not os.path.lexists(os.path.join(folder, SKILL_FILE)) and os.path.basename(folder) == EVALS_FOLDER:
         folder = os.path.dirname(folder)
     return folder if os.path.lexists(os.path.join(folder, SKILL_FILE)) else ""
 

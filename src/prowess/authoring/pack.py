@@ -20,7 +20,7 @@ from prowess.files.read import OpenFile
 from prowess.files.tree import is_executable
 from prowess.files.write import NewFile, make_folders, write_atomic
 from prowess.limits import DEFAULT_LIMITS
-from prowess.names import SKILL_FILE, split_relative_path
+from prowess.names import EVALS_FOLDER, SKILL_FILE, split_relative_path
 from prowess.progress_steps import report_steps
 from prowess.skills.parse import parse_skill, read_metadata, validate
 
@@ -36,7 +36,7 @@ ARCHIVE_FORMATS: tuple[ArchiveFormat, ...] = ("skill", "zip", "tar.gz")
 _LEFT_OUT_FOLDERS = frozenset(("__pycache__", "node_modules", "__pypackages__", ".venv"))
 _LEFT_OUT_FILES = frozenset((".DS_Store", "Thumbs.db"))
 _LEFT_OUT_SUFFIXES = (".pyc", ".pyo", "~", ".swp")
-_LEFT_OUT_TOP_FOLDERS = frozenset(("evals",))
+_LEFT_OUT_TOP_FOLDERS = frozenset((EVALS_FOLDER,))
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip can hold
 _COMPRESSION_LEVEL = 9
 _UNIX_SYSTEM = 3

@@ -570,6 +570,15 @@ def test_an_argument_cannot_disguise_what_a_person_is_asked(acting: Acting, argu
     assert all(line.isprintable() for line in shown[0].split("\n"))
 
 
+def test_two_arguments_do_not_look_like_one(acting: Acting) -> None:
+    skill = acting.put({"scripts/a.sh": "true"})
+    shown = [
+        str(prowess.TrustRequest(skill, "0", script="scripts/a.sh", arguments=given)).splitlines()[1]
+        for given in (("a", "b"), ("a b",), ("a", "", "b"), ("a\n'b",))
+    ]
+    assert [line.partition("a.sh ")[2] for line in shown] == ["a b", "'a b'", "a '' b", "'a\\n'\"'\"'b'"]
+
+
 def test_what_runs_is_what_was_asked_about_even_if_the_file_changes_meanwhile(acting: Acting, kind: Kind) -> None:
     skill = acting.put({"scripts/a.sh": "echo the one that was shown"})
 

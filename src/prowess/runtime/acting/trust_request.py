@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -77,7 +78,8 @@ class TrustRequest:
 
     def __str__(self) -> str:
         """Return a few lines that show a person what would run."""
-        words = " ".join(map(_escape_invisible, self.arguments))
+        # Commands have one text, as a person wrote it. A script has arguments, and nobody should take two for one.
+        words = _escape_invisible(shlex.join(self.arguments) if self.script else " ".join(self.arguments))
         runs = [f"  runs the command: {_escape_invisible(command)}" for command in self.commands]
         runs += [f"  runs the script: {_escape_invisible(self.script)} {words}".rstrip()] if self.script else []
         runs += [f"  with the arguments: {words}"] if words and not self.script else []
