@@ -116,6 +116,7 @@ HINTS: dict[str, str] = {
     "not-picklable": "pickle where its source is, and load that source in the other process",
     "not-local": "only skills in a folder on this machine can be trusted to run anything",
     "trust-store": "check the file and who owns it, or remove it and grant anew",
+    "console-results": "check the file and who owns it, or remove it: only the list of earlier results is lost",
     "commands-not-run": "let a person look, and grant the skill: prowess trust grant NAME, or Trust().grant(skill)",
     "command-failed": "see the marker in the text for its exit status and what it said",
     "too-many-commands": "put them into one script, or raise Limits.max_commands",

@@ -331,6 +331,9 @@ class Limits:
     max_console_plans: int = 100
     """Plans of changes, with their results, that the console remembers. A new one beyond this forgets the oldest."""
 
+    max_console_result_bytes: int = 4 * MIB
+    """The file in which the console keeps results. Beyond this the oldest are forgotten."""
+
     max_mcp_connect_seconds: float = 10.0
     """How long an MCP server may take to start and to answer the first time."""
 

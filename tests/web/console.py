@@ -31,7 +31,9 @@ class Console:
             scopes=standard_scopes(str(world.project), str(world.home), {}),
             trust=self.trust,
         )
-        self.browser = Browser(create_app(self.library, token=TOKEN, actions=actions))
+        self.results = world.base / "state" / "results.json"
+        app = create_app(self.library, token=TOKEN, actions=actions, results=str(self.results))
+        self.browser = Browser(app)
 
     def plan(self, page: str = "/changes", **fields: str) -> PlanPage:
         """Ask for a change on a page, and return the page of its plan once the plan is ready."""

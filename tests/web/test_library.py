@@ -76,6 +76,22 @@ def test_a_search_has_pages_too(put: Put, library: Callable[[], Library]) -> Non
     assert all(row.why for row in (*first.rows, *second.rows))
 
 
+def test_a_search_can_be_ordered_by_cost_over_all_its_pages(put: Put, library: Callable[[], Library]) -> None:
+    for number in range(SEARCH_PAGE_SIZE + 5):
+        put(f"skills/form-{number:02}", f"name: form-{number:02}\ndescription: Reads forms{' well' * number}.\n")
+    put("skills/formulas", f"name: formulas\ndescription: Solves{' long' * 90} equations.\n")
+    put("skills/weather", f"name: weather\ndescription: Tells{' rain' * 99}.\n")
+    opened = library()
+    pages = [make_library_view(opened, {"q": "form", "sort": "cost", "page": page}) for page in ("1", "2")]
+    rows = [row for page in pages for row in page.rows]
+    assert pages[0].total == len(rows) == SEARCH_PAGE_SIZE + 6
+    assert rows[0].name == "formulas"  # a word that is not typed to its end is ordered with the others
+    costs = [row.tokens or 0 for row in rows]
+    assert costs == sorted(costs, reverse=True)
+    assert all(row.why for row in rows)
+    assert names(make_library_view(opened, {"q": "form"})) != names(pages[0])
+
+
 def test_a_search_keeps_the_filters(put: Put, library: Callable[[], Library]) -> None:
     put("skills/pdf", "name: pdf\ndescription: Reads forms.\n", body="Run !`date` first.\n")
     put("skills/forms", "name: forms\ndescription: Reads forms too.\n")

@@ -1,4 +1,4 @@
-"""Which folder is the root of the project around a path, and where the user's configuration lies.
+"""Which folder is the root of the project around a path, and where the files of the user lie.
 
 The walk up from a path ends at the git root, at the home folder, where another file system begins, and at a folder
 that someone else owns or that everyone may write to. Without a git root it ends at the nearest folder with
@@ -31,6 +31,13 @@ def config_home(home: str, env: Mapping[str, str]) -> str:
 def user_config_file(name: str) -> str:
     """Return the path of a file of Prowess in the configuration folder of the user who runs this process."""
     return os.path.join(config_home(os.path.expanduser("~"), os.environ), "prowess", name)
+
+
+def user_state_file(name: str) -> str:
+    """Return the path of a file in which Prowess remembers what this user did; as XDG has it, apart from settings."""
+    named = os.environ.get("XDG_STATE_HOME", "")
+    home = named if os.path.isabs(named) else os.path.join(os.path.expanduser("~"), ".local", "state")
+    return os.path.join(home, "prowess", name)
 
 
 def project_folders(cwd: str, home: str) -> tuple[str, ...]:

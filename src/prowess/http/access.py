@@ -11,6 +11,8 @@ import hmac
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
+from prowess.http.refusal import Refusal
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 
@@ -23,14 +25,6 @@ if TYPE_CHECKING:
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 _HTTP_PORT = 80
 _NO_PORT = -1
-
-
-class Refusal(NamedTuple):
-    """A request that is refused: the status, the message and further headers of the response."""
-
-    status: int
-    message: str
-    headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
 NO_TOKEN = Refusal(401, "a token is needed", ((b"www-authenticate", b"Bearer"),))
@@ -96,6 +90,11 @@ def read_headers(scope: Scope) -> dict[bytes, str]:
     for name, value in scope["headers"]:
         headers[name] = value.decode("latin-1") if name not in headers else "\0"
     return headers
+
+
+def read_client_address(scope: Scope) -> str:
+    """Return the address that a request comes from; ``""`` where the server does not say."""
+    return str((scope.get("client") or ("",))[0])
 
 
 def _split_host(host: str) -> tuple[str, int | None]:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Self
 
-from prowess.http.access import Refusal
+from prowess.http.refusal import Refusal, send_refusal
 
 if TYPE_CHECKING:
-    from prowess.http.access import Message, Receive, Send
+    from collections.abc import Callable
+
+    from prowess.http.access import App, Message, Receive, Scope, Send
+    from prowess.limits import Limits
 
 # Bodies up to this size need no quota: large requests that wait must not keep a small one from being answered.
 _FREE_BODY_BYTES = 64 * 1024
 
 TOO_LARGE = Refusal(413, "the request is too large")
+TOO_SLOW = Refusal(408, "the request takes too long")
 QUOTA_EXCEEDED = Refusal(429, "too many large requests", ((b"retry-after", b"1"),))
 
 
@@ -61,6 +66,36 @@ class QuotaShare:
 
     def __exit__(self, *_: object) -> None:
         self.release()
+
+
+class BodyForwarder:
+    """Passes requests on to an application once their bodies are whole, within the limits."""
+
+    def __init__(self, app: App, limits: Limits) -> None:
+        self._app = app
+        self._limits = limits
+        self._quota = BodyQuota(limits.max_http_waiting_bytes)
+
+    async def forward(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        find_refusal: Callable[[bytes], Refusal | None] = lambda _body: None,
+    ) -> None:
+        """Pass a request on, unless ``find_refusal`` refuses its body. A request that breaks off gets no answer."""
+        with QuotaShare(self._quota) as share:
+            try:
+                async with asyncio.timeout(self._limits.max_http_body_seconds):
+                    body = await read_body(receive, self._limits.max_http_body_bytes, share)
+            except TimeoutError:
+                body = TOO_SLOW
+            if isinstance(body, bytes):
+                body = find_refusal(body) or body
+            if isinstance(body, Refusal):
+                await send_refusal(body, send)
+            elif body is not None:
+                await self._app(scope, replay_body(body, receive), share.wrap_send(send))
 
 
 async def read_body(receive: Receive, limit: int, share: QuotaShare) -> bytes | Refusal | None:

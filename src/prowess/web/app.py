@@ -28,6 +28,7 @@ from prowess.web.pages.skill_file import make_file_view, read_image
 from prowess.web.planning.prepared import Fields
 from prowess.web.plans import PLAN_KINDS, PlanBook, UnknownPlanError
 from prowess.web.rendering import STATIC_FOLDER, render_page
+from prowess.web.result_file import ResultFile
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -56,16 +57,18 @@ def create_app(
     host: str = "127.0.0.1",
     hosts: Sequence[str] = (),
     feed: ChangeFeed | None = None,
+    results: str | None = None,
 ) -> App:
     """Return the console of a library as an ASGI application behind its guard.
 
     ``actions`` are the changes that it allows; with none it only shows. ``token`` is what the first address has,
     ``host`` what the server is bound to, and ``hosts`` are further names that it goes by. ``feed`` has the
-    changes of the library: to close it ends the streams that browsers listen to. Raises ``SourceError`` for a token
-    that is too short.
+    changes of the library: to close it ends the streams that browsers listen to. ``results`` is the file that keeps
+    the results of changes; without it they are forgotten with the application. Raises ``SourceError`` for a token that
+    is too short.
     """
     check_token(host, token)
-    plans = PlanBook(library)
+    plans = PlanBook(library, _open_results(library, results))
     app = Starlette(
         routes=[*_make_routes(plans, feed or ChangeFeed(library)), *(_make_change_routes() if actions else ())],
         exception_handlers={
@@ -79,6 +82,12 @@ def create_app(
     app.state.actions = actions
     access = make_access(host, parse_host_names(hosts), (), None)
     return ConsoleGuard(app, access, token, library.limits, may_change=bool(actions))
+
+
+def _open_results(library: Library, path: str | None) -> ResultFile | None:
+    if path is None or library.installer is None:
+        return None
+    return ResultFile(path, library.installer.project.lock_folder, library.limits)
 
 
 def _make_routes(plans: PlanBook, feed: ChangeFeed) -> list[Route | Mount]:
@@ -170,7 +179,7 @@ async def _show_skill_error(request: Request, error: Exception) -> Response:
 
 
 async def _show_unknown_plan(request: Request, _error: Exception) -> Response:
-    message = "There is no such plan: the console forgot it, or was started again since."
+    message = "There is no such plan: the console forgot it, or ended before anybody confirmed it."
     return respond(request, "error", ErrorView(404, message), 404)
 
 

@@ -6,17 +6,16 @@ nothing but looking: a change also needs the console's own origin and the token 
 
 from __future__ import annotations
 
-import asyncio
 import hmac
-import math
 import secrets
 from hashlib import sha256
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
-from prowess.http.access import Refusal, read_headers
+from prowess.http.access import read_client_address, read_headers
 from prowess.http.rate_limits import WrongTokens
-from prowess.http.request_body import BodyQuota, QuotaShare, read_body, replay_body
+from prowess.http.refusal import Refusal, make_guess_refusal, send_refusal
+from prowess.http.request_body import BodyForwarder
 
 if TYPE_CHECKING:
     from prowess.http.access import Access, App, Message, Receive, Scope, Send
@@ -67,7 +66,7 @@ class ConsoleGuard:
         # A new key each time: cookies of an earlier run of the console are worth nothing.
         self._key = secrets.token_bytes(32)
         self._wrong_tokens = WrongTokens(limits.max_http_wrong_tokens, limits.max_http_token_wait_seconds)
-        self._body_quota = BodyQuota(limits.max_http_waiting_bytes)
+        self._bodies = BodyForwarder(app, limits)
         self._open_requests = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -113,16 +112,16 @@ class ConsoleGuard:
 
     async def _answer_token(self, scope: Scope, send: Send) -> None:
         """Answer the first address: a right token gives a cookie, and the browser is sent on without the token."""
-        address = str((scope.get("client") or ("",))[0])
+        address = read_client_address(scope)
         if wait := self._wrong_tokens.wait_seconds(address):
-            await send_refusal(_make_wait_refusal(wait), send)
+            await send_refusal(make_guess_refusal(wait), send)
             return
         query = _read_query(scope)
         given = dict(query)[TOKEN_PARAMETER]
         # Compared in constant time: how long a comparison takes must not tell how much of a guess is right.
         if scope["method"] not in _READING or not hmac.compare_digest(given.encode(), self._token.encode()):
             wait = self._wrong_tokens.record_wrong(address)
-            await send_refusal(_make_wait_refusal(wait) if wait else _WRONG_TOKEN, send)
+            await send_refusal(make_guess_refusal(wait) if wait else _WRONG_TOKEN, send)
             return
         self._wrong_tokens.record_right(address)
         rest = urlencode([pair for pair in query if pair[0] != TOKEN_PARAMETER])
@@ -165,23 +164,14 @@ class ConsoleGuard:
         if headers.get(b"content-type", "").partition(";")[0].strip().lower() != _FORM:
             await send_refusal(_NO_FORM, send)
             return
-        with QuotaShare(self._body_quota) as share:
-            try:
-                async with asyncio.timeout(self._limits.max_http_body_seconds):
-                    body = await read_body(receive, self._limits.max_http_body_bytes, share)
-            except TimeoutError:
-                body = Refusal(408, "the request takes too long")
-            if isinstance(body, Refusal):
-                await send_refusal(body, send)
-                return
-            if body is None:  # the browser has hung up
-                return
+        form_token = scope["state"]["form_token"].encode()
+
+        def find_refusal(body: bytes) -> Refusal | None:
             fields = dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
             given = headers.get(FORM_TOKEN_HEADER) or fields.get(FORM_TOKEN_FIELD, "")
-            if not hmac.compare_digest(given.encode("utf-8", "replace"), scope["state"]["form_token"].encode()):
-                await send_refusal(_NO_FORM_TOKEN, send)
-                return
-            await self._app(scope, replay_body(body, receive), share.wrap_send(send))
+            return None if hmac.compare_digest(given.encode("utf-8", "replace"), form_token) else _NO_FORM_TOKEN
+
+        await self._bodies.forward(scope, receive, send, find_refusal)
 
 
 def _is_own_site(headers: dict[bytes, str]) -> bool:
@@ -202,10 +192,6 @@ def _read_query(scope: Scope) -> list[tuple[str, str]]:
     return parse_qsl(scope.get("query_string", b"").decode("ascii", "replace"), keep_blank_values=True)
 
 
-def _make_wait_refusal(wait: float) -> Refusal:
-    return Refusal(429, "too many wrong tokens", ((b"retry-after", b"%d" % math.ceil(wait)),))
-
-
 def _add_security_headers(send: Send) -> Send:
     """Return a ``send`` that adds the headers which every answer has, except those that the answer has already."""
 
@@ -217,10 +203,3 @@ def _add_security_headers(send: Send) -> Send:
         await send(message)
 
     return send_with_headers
-
-
-async def send_refusal(refusal: Refusal, send: Send) -> None:
-    """Answer a request with the reason why it is refused."""
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), *refusal.headers, (b"connection", b"close")]
-    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-    await send({"type": "http.response.body", "body": f"{refusal.message}\n".encode()})

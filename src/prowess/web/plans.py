@@ -22,12 +22,15 @@ if TYPE_CHECKING:
     from prowess.errors import Issue
     from prowess.web.library import Library
     from prowess.web.planning.prepared import Fields, PreparedChange
+    from prowess.web.result_file import ResultFile
 
 PlanState = Literal["preparing", "choosing", "ready", "running", "done", "failed", "refused", "discarded"]
 WORKING_STATES = frozenset(("preparing", "running"))
 """The states that end by themselves."""
 FINAL_STATES = frozenset(("done", "failed", "refused", "discarded"))
 """The states that no plan leaves."""
+KEPT_STATES = FINAL_STATES - {"discarded"}
+"""The states with a result that is kept when the console ends."""
 
 
 class PlanKind(NamedTuple):
@@ -71,6 +74,8 @@ class ChangePlan:
     error: SkillError | None = None
     changed: Sequence[str] = ()
     """The files that changed since the plan was made, for which it was refused."""
+    is_earlier: bool = False
+    """Whether it was read from the file of results: what its page showed beside the steps is gone."""
 
     @property
     def title(self) -> str:
@@ -84,14 +89,20 @@ class ChangePlan:
 
 
 class UnknownPlanError(KeyError):
-    """No plan has this id: the console forgot it, or was started again since."""
+    """No plan has this id: there never was one, the console forgot it, or ended before it was confirmed."""
 
 
 class PlanBook:
-    """The plans of one console, and the thread that carries them out."""
+    """The plans of one console, and the thread that carries them out.
 
-    def __init__(self, library: Library) -> None:
+    ``results`` keeps the plans that are at their end; without it they are forgotten when the console ends.
+    """
+
+    def __init__(self, library: Library, results: ResultFile | None = None) -> None:
         self._library = library
+        self._results = results
+        self.problem = ""
+        """Why the last result cannot be kept, or earlier ones cannot be read; ``""`` where all is well."""
         self._lock = Condition()
         self._plans: dict[str, ChangePlan] = {}
         # One thread: an installer is for one command at a time, and so is the attention of a person.
@@ -101,15 +112,28 @@ class PlanBook:
 
     def list_plans(self) -> list[ChangePlan]:
         """Return the plans that are remembered, the newest first."""
+        earlier = self._read_earlier()
         with self._lock:
-            return [*reversed(self._plans.values())]
+            plans = {**earlier, **self._plans}
+        newest = sorted(plans.values(), key=lambda plan: -plan.made)
+        return newest[: self._library.limits.max_console_plans]
 
     def get(self, plan_id: str) -> ChangePlan:
         """Return a plan as it is now; raise ``UnknownPlanError`` where there is none, or none any more."""
         with self._lock:
-            if plan_id not in self._plans:
-                raise UnknownPlanError(plan_id)
-            return self._plans[plan_id]
+            plan = self._plans.get(plan_id)
+        plan = plan or self._read_earlier().get(plan_id)
+        if plan is None:
+            raise UnknownPlanError(plan_id)
+        return plan
+
+    def _read_earlier(self) -> dict[str, ChangePlan]:
+        """Return the plans in the file of results, by id: those of this console, and of others before and beside it."""
+        try:
+            return {plan.id: plan for plan in self._results.read()} if self._results is not None else {}
+        except SkillError as error:
+            self.problem = str(error)
+            return {}
 
     def wait(self, plan_id: str, seconds: float) -> ChangePlan:
         """Return a plan once it waits for a person or is at its end, or as it is when the time is over."""
@@ -162,13 +186,26 @@ class PlanBook:
             return self._store(replace(plan, state=to, step=("", 0, 0)))
 
     def _store(self, plan: ChangePlan) -> ChangePlan:
-        if plan.state in FINAL_STATES and plan.change is not None:
-            plan = replace(plan, change=plan.change.without_work())
+        if plan.state in FINAL_STATES:
+            plan = replace(plan, change=plan.change.without_work() if plan.change is not None else None)
+        if plan.state in KEPT_STATES:
+            # Before anybody hears that it is done, so that whoever ends the console then finds the result later.
+            self._keep(plan)
         with self._lock:
             self._plans[plan.id] = plan
             self.revision += 1
             self._lock.notify_all()
         return plan
+
+    def _keep(self, plan: ChangePlan) -> None:
+        """Write a plan that is at its end into the file of results. That nothing can be written ends no change."""
+        if self._results is None:
+            return
+        try:
+            self._results.add(plan)
+            self.problem = ""
+        except SkillError as error:
+            self.problem = str(error)
 
     def _report_step(self, plan_id: str, what: str, done: int, total: int) -> None:
         self._store(replace(self.get(plan_id), step=(what, done, total)))

@@ -31,18 +31,20 @@ def run_console(
     bind: str = DEFAULT_BIND,
     token: str | None = None,
     hosts: Sequence[str] = (),
+    results: str | None = None,
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve the console until the process is told to end; ``ready`` is called with the first address, and its token.
 
-    With ``read_only`` it refuses every change. On loopback a token is made where none is given. Raises ``SourceError``
-    for any other address without a ``token``, for a token that is too short, and where nothing can listen.
+    With ``read_only`` it refuses every change. ``results`` is the file that keeps the results of changes. On loopback
+    a token is made where none is given. Raises ``SourceError`` for any other address without a ``token``, for a
+    token that is too short, and where nothing can listen.
     """
     host, port = parse_bind(bind)
     check_token(host, token)
     chosen = token if token is not None else secrets.token_urlsafe(32)
     actions, feed = frozenset() if read_only else ALL_ACTIONS, ChangeFeed(library)
-    app = create_app(library, token=chosen, actions=actions, host=host, hosts=hosts, feed=feed)
+    app = create_app(library, token=chosen, actions=actions, host=host, hosts=hosts, feed=feed, results=results)
     with bind_socket(host, port) as listener, suppress(KeyboardInterrupt):
         address = f"{server_address(host, listener)}/?{TOKEN_PARAMETER}={chosen}"
         config = make_config(app, library.limits)

@@ -75,20 +75,21 @@ def make_changes_view(
     state = library.state
     lines = [line for entry in entries for line in _make_lines(entry, state)]
     installer = library.installer
-    problems = [*_list_problems(library, state)]
+    made = plans.list_plans()
+    problems = [*_list_problems(library, state), *filter(None, [plans.problem])]
     grants: Sequence[Grant] = ()
     try:
         grants = library.trust.grants() if library.trust is not None else ()
     except SkillError as error:
         problems.append(error.message)
     if installer is None:
-        return ChangesView(lines, library.live is not None, plans.list_plans(), has_installer=False, grants=grants)
+        return ChangesView(lines, library.live is not None, made, has_installer=False, grants=grants, problems=problems)
     torn = {os.path.dirname(error.path) for error in state.locks.lock_errors if error.code == "lock-conflict"}
     found = library.outdated
     return ChangesView(
         lines,
         library.live is not None,
-        plans.list_plans(),
+        made,
         has_installer=True,
         scopes=[
             ScopeChoice(scope.location, scope.lock_folder, scope.lock_folder in torn)

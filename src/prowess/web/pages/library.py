@@ -148,7 +148,7 @@ class LibraryView:
     query: LibraryQuery
     rows: Sequence[ShownRow]
     total: int
-    """How many rows fit, on all pages together; of a search, on the pages up to this one and the next."""
+    """How many rows fit, on all pages together; of a search by fit, on the pages up to this one and the next."""
     first: int
     """The number of the first row of the page, from 1."""
     pages: int
@@ -230,24 +230,41 @@ def _find_rows(state: LibraryState, query: LibraryQuery) -> tuple[Sequence[Skill
         return [row for row in rows if wanted in f"{row.name}\n{row.location}".casefold()], {}, ""
     names = _filter_names(state, query)
     if query.text:
-        begin = (query.page - 1) * SEARCH_PAGE_SIZE
-        # One more than the page shows, so that it knows of the next one. To rank all that fit would take far longer.
-        hits = state.catalog.rank_skills(query.text, names, begin + SEARCH_PAGE_SIZE + 1)
-        by_name = state.rows_by_name
-        reasons = {by_name[hit.name].id: hit.why for hit in hits[begin : begin + SEARCH_PAGE_SIZE]}
-        found = [by_name[hit.name] for hit in hits]
-        if len(found) <= begin + SEARCH_PAGE_SIZE:  # a word that is not typed to its end is no word of any skill yet
-            for row, why in _find_parts(state, names, query.text, frozenset(hit.name for hit in hits)):
-                found.append(row)
-                reasons[row.id] = why
-        return found, reasons, hits.mode
+        return _search_rows(state, query, names)
     rows = state.rows if names is None else [row for row in state.rows if row.name in names]
     if query.sort == "cost":
-        rows = sorted(rows, key=lambda row: (-state.costs.get(row.name, 0), row.name))
+        rows = _order_by_cost(state, rows)
     reasons = {}
     if query.show == "lookalikes":
         reasons = {row.id: "; ".join(issue.message for issue in state.lookalikes[row.location]) for row in rows}
     return rows, reasons, ""
+
+
+def _search_rows(
+    state: LibraryState, query: LibraryQuery, names: frozenset[str] | None
+) -> tuple[Sequence[SkillRow], dict[str, str], str]:
+    """Return the rows that fit the text of a query, as ``_find_rows`` does; reasons are those of the page alone."""
+    begin, end = (query.page - 1) * SEARCH_PAGE_SIZE, query.page * SEARCH_PAGE_SIZE
+    # One more than the page shows, so that it knows of the next one. To rank all that fit takes longer, and only an
+    # order that is not that of the ranking needs it.
+    limit = len(state.catalog) if query.sort == "cost" else end + 1
+    hits = state.catalog.rank_skills(query.text, names, limit)
+    found = [state.rows_by_name[hit.name] for hit in hits]
+    reasons = dict[str, str]()
+    if len(found) < limit:  # a word that is not typed to its end is no word of any skill yet
+        for row, why in _find_parts(state, names, query.text, frozenset(hit.name for hit in hits)):
+            found.append(row)
+            reasons[row.id] = why
+    if query.sort == "cost":
+        found = _order_by_cost(state, found)
+    shown = {row.name for row in found[begin:end]}
+    # The reason of a hit takes time, so only those of this page are asked for theirs.
+    reasons |= {state.rows_by_name[hit.name].id: hit.why for hit in hits if hit.name in shown}
+    return found, reasons, hits.mode
+
+
+def _order_by_cost(state: LibraryState, rows: Sequence[SkillRow]) -> list[SkillRow]:
+    return sorted(rows, key=lambda row: (-state.costs.get(row.name, 0), row.name))
 
 
 def _find_parts(
