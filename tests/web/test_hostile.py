@@ -75,8 +75,8 @@ def assert_inert(page: Page, own: str = "/") -> None:
             assert re.fullmatch(
                 r"/|/outdated|/sees|/agents|/plans(/[\w-]+/(choose|confirm|discard))?", attributes["action"]
             )
-        assert attributes.get("hx-get", "/")[:2] != "//", element
-        assert attributes.get("hx-get", "/")[:1] == "/", element
+        assert attributes.get("data-hx-get", "/")[:2] != "//", element
+        assert attributes.get("data-hx-get", "/")[:1] == "/", element
         if element.tag == "meta":
             assert attributes.get("http-equiv", "Content-Security-Policy") == "Content-Security-Policy", element
 
