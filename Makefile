@@ -22,6 +22,9 @@ MADE := .venv/made-for-$(shell { printf '%s\n' '$(PYTHON)'; pwd -P; } | cksum | 
 READY := .venv/ready
 DOCS_BIN := .docs-venv/bin
 DOCS_READY := .docs-venv/ready
+# Playwright and what it drives; a browser of the system is taken where there is one.
+BROWSER_BIN := .browser/venv/bin
+BROWSER_READY := .browser/venv/ready
 # The tools that build packages stay apart, so that no other verb has to install them.
 PACKAGING := .packaging
 # The second distribution: the encoder of the search by meaning, with its weights.
@@ -63,6 +66,10 @@ test-clients: $(READY) ## real clients (Claude Code, Codex, Gemini CLI, …), wh
 .PHONY: test-adapters
 test-adapters: $(READY) ## each adapter with its framework, in an environment of its own in .adapters; ARGS="langchain --newest", ARGS=--pin
 	$(BIN)/python -m scripts.adapter_tests $(ARGS)
+
+.PHONY: test-web
+test-web: $(BROWSER_READY) ## the console in a real browser, with axe-core and a validator of HTML, which it installs into .browser
+	$(BROWSER_BIN)/python -m pytest --web -m web tests/browser $(ARGS)
 
 .PHONY: test-types
 test-types: $(READY) ## check typed programs against openai, anthropic and mcp with mypy and pyright, which it installs
@@ -147,7 +154,7 @@ fuzz: $(READY) ## disturb inputs of everything that parses for ten minutes; ARGS
 
 .PHONY: clean
 clean: ## remove everything that the other verbs made
-	rm -rf .venv .docs-venv .cache site .adapters .clients .installers $(PACKAGING) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	rm -rf .venv .docs-venv .cache site .adapters .browser .clients .installers $(PACKAGING) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
 	find . -path ./.git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 
 $(READY): $(MADE) requirements/dev.txt pyproject.toml $(RETRIEVER)/pyproject.toml
@@ -158,6 +165,12 @@ $(READY): $(MADE) requirements/dev.txt pyproject.toml $(RETRIEVER)/pyproject.tom
 $(DOCS_READY): requirements/docs.txt | $(MADE)
 	$(BIN)/python -m venv --clear .docs-venv
 	$(DOCS_BIN)/python -m pip --quiet --disable-pip-version-check install --require-hashes -r requirements/docs.txt
+	@touch $@
+
+$(BROWSER_READY): requirements/browser.txt pyproject.toml | $(MADE)
+	$(BIN)/python -m venv --clear .browser/venv
+	$(BROWSER_BIN)/python -m pip --quiet --disable-pip-version-check install --require-hashes -r requirements/browser.txt
+	$(BROWSER_BIN)/python -m pip --quiet --disable-pip-version-check install --no-build-isolation --no-deps --editable .
 	@touch $@
 
 $(PACKAGING)/ready: $(MADE) requirements/package.txt

@@ -36,8 +36,8 @@ SEED_VARIABLE = "PROWESS_TEST_SEED"
 REAL_HEADS = 3_000
 LATER = {"full": "make test-full", "foreign": "make test-foreign"}
 """Tests with these markers are not part of the ordinary run; ``--full`` runs them all."""
-CLIENTS = "clients"
-"""Tests with this marker fetch about a gigabyte of clients, so that not even ``--full`` runs them."""
+APART = {"clients": "make test-clients", "web": "make test-web"}
+"""Tests with these markers fetch hundreds of megabytes of clients or browsers, so that not even ``--full`` runs them."""
 
 # No database: a failure prints what reproduces it, and no run depends on an earlier one.
 settings.register_profile("default", max_examples=50, deadline=None, derandomize=False, database=None, print_blob=True)
@@ -48,6 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("prowess")
     group.addoption("--full", action="store_true", help="run whole matrices instead of samples")
     group.addoption("--clients", action="store_true", help="run real MCP clients, which are installed")
+    group.addoption("--web", action="store_true", help="run the console in a real browser, which is installed")
     group.addoption(
         "--seed", type=int, help=f"what samples are drawn with (default: ${SEED_VARIABLE}, else the tree's)"
     )
@@ -125,8 +126,9 @@ def pytest_make_collect_report(
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        if item.get_closest_marker(CLIENTS) and not config.getoption("clients"):
-            item.add_marker(pytest.mark.skip(reason="run by make test-clients"))
+        for marker, verb in APART.items():
+            if item.get_closest_marker(marker) and not config.getoption(marker):
+                item.add_marker(pytest.mark.skip(reason=f"run by {verb}"))
     if config.getoption("full"):
         return
     for item in items:

@@ -238,7 +238,7 @@ def test_every_answer_has_the_headers_of_security(browser: Browser, stranger: Br
         assert {"frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"} <= set(policy)
         assert "unsafe" not in answer.headers["content-security-policy"]
         assert answer.headers["x-content-type-options"] == "nosniff"
-        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["referrer-policy"] == "same-origin"
         assert answer.headers["cache-control"] == "no-store"
         assert answer.headers["cross-origin-resource-policy"] == "same-origin"
 

@@ -71,6 +71,17 @@ document.addEventListener("visibilitychange", () => {
   follow();
   if (events) { tell("library-changed"); tell("plans-changed"); }  // what happened while nobody looked
 });
+// What is shown may be gone from the disk. It stays readable, and appears again when it comes back.
+document.addEventListener("htmx:responseError", (event) => {
+  const part = event.detail.elt;
+  if (event.detail.xhr.status !== 404 || !part.matches("[data-live]") || part.querySelector("[data-gone]")) return;
+  const note = document.createElement("p");
+  note.className = "problem";
+  note.setAttribute("role", "alert");
+  note.dataset.gone = "";
+  note.textContent = "This is no longer there. The page shows it as it last was.";
+  part.prepend(note);
+});
 document.addEventListener("htmx:afterSettle", () => { showCopyButtons(); showPickers(); follow(); });
 window.addEventListener("pagehide", () => { if (events) { events.close(); events = null; } });
 window.addEventListener("pageshow", follow);
