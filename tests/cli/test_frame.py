@@ -205,6 +205,16 @@ def test_a_listing_of_plain_skills_loads_what_finds_and_shows_them(project: Path
     }
 
 
+def test_the_garbage_of_a_command_is_collected(project: Path) -> None:
+    """The collector rests while modules are loaded, and must work again once a command runs."""
+    code = (
+        "import gc, sys\nfrom prowess.cli import main\nfrom prowess.cli.entry_point import run\n"
+        "main.root.callback = lambda: print(gc.isenabled(), gc.get_freeze_count() > 10_000)\nsys.argv[1:] = []\nrun()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=project)
+    assert done.stdout == "True True\n"
+
+
 def test_every_command_says_what_it_uses() -> None:
     assert set(SAMPLES) | {"--version", "--help", ""} == set(USED)
 
