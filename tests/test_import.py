@@ -44,16 +44,13 @@ def test_the_first_scan_of_common_skills_imports_what_finds_them_and_nothing_els
     # Of the standard library no more than `import json` needs, which the bench compares it with.
     unused = {"dataclasses", "inspect", "typing", "json", "math", "pathlib", "threading", "unicodedata", "ctypes"}
     # Heads of the common shape are matched; nothing that parses one, reads a body or renders a listing is loaded.
-    of_later_steps = {
-        f"prowess.{name}"
-        for name in """
-            discovery.agents discovery.search_paths files.projects files.tree lockfile runtime search select
-            skills.catalog_issues skills.instructions skills.parse skills.resources spec.allowed_tools
-            spec.hidden_characters spec.invocation spec.markup spec.render spec.rules spec.frontmatter.fences
-            spec.frontmatter.fields spec.frontmatter.parse spec.frontmatter.plain_reader spec.frontmatter.yaml_events
-        """.split()
-    }
-    assert loaded & {*HEAVY, *unused, *of_later_steps} == set()
+    later = """
+        discovery.agents discovery.search_paths files.projects files.tree lockfile runtime search select
+        skills.catalog_issues skills.instructions skills.parse skills.resources spec.allowed_tools
+        spec.hidden_characters spec.invocation spec.markup spec.render spec.rules spec.frontmatter.fences
+        spec.frontmatter.fields spec.frontmatter.parse spec.frontmatter.plain_reader spec.frontmatter.yaml_events
+    """
+    assert loaded & {*HEAVY, *unused, *(f"prowess.{name}" for name in later.split())} == set()
 
 
 def test_every_public_name_is_there_once_it_is_asked_for() -> None:
