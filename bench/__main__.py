@@ -32,7 +32,7 @@ LOAD_BOUND = 4.0
 RENDER_BOUND = 3.0
 VERSION_BOUND, VERSION_AIM = 2.5, 1.75
 PIPE_BOUND, PIPE_AIM = 1.35, 1.2
-TERMINAL_BOUND = 2.5
+TERMINAL_BOUND, TERMINAL_AIM = 2.25, 2.0
 DEMO_BOUND = 60
 INSTALL_BOUND = 3.0
 VERIFY_BOUND = 1.5
@@ -362,7 +362,7 @@ def _command_line(root: Path, rounds: int) -> list[Row]:
         row("prowess --version", "version", bare, "python", VERSION_BOUND, VERSION_AIM),
         row("import click, prowess; scan", "click_and_scan", None, ""),
         row("prowess list, in a pipe", "list", needed, "click and scan", PIPE_BOUND, PIPE_AIM),
-        row("prowess list, on a terminal", "list_terminal", needed, "click and scan", TERMINAL_BOUND),
+        row("prowess list, on a terminal", "list_terminal", needed, "click and scan", TERMINAL_BOUND, TERMINAL_AIM),
     ]
 
 
