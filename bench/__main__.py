@@ -23,27 +23,26 @@ PARTS = ("engine", "scale", "servers", "adapters")
 SCAN_BOUND = 4.0
 SCAN_AIM = 2.5
 REAL_BOUND, REAL_AIM = 10.0, 6.0
-IMPORT_BOUND, IMPORT_AIM = 1.5, 0.5
+IMPORT_BOUND, IMPORT_AIM = 0.5, 0.2
 FIRST_SCAN_BOUND, FIRST_SCAN_AIM = 5.5, 3.5
 GROWTH_BOUND = 1.15
 MEMORY_BOUND = 3_000
 BODY_BOUND = 3.0
 LOAD_BOUND = 4.0
 RENDER_BOUND = 3.0
-PIPE_BOUND = 1.6
-TERMINAL_BOUND = 2.5
+VERSION_BOUND, VERSION_AIM = 2.5, 1.75
+PIPE_BOUND, PIPE_AIM = 1.35, 1.2
+TERMINAL_BOUND, TERMINAL_AIM = 2.25, 2.0
 DEMO_BOUND = 60
 INSTALL_BOUND = 3.0
 VERIFY_BOUND = 1.5
 INSTALLED = 1_000
 
-_FIRST_SCAN = "import sys, prowess; prowess.scan(sys.argv[1])"
 IMPORTS = {
     "an empty process": "pass",
     "import json": "import json",
     "import prowess": "import prowess",
-    "import and first scan": _FIRST_SCAN,
-    "import and first scan, with yaml (once a head needs it)": f"{_FIRST_SCAN}; import yaml",
+    "import and first scan": "import sys, prowess; prowess.scan(sys.argv[1])",
 }
 _IMPORT_BOUNDS = {
     "import prowess": (IMPORT_BOUND, IMPORT_AIM),
@@ -352,19 +351,18 @@ def _command_line(root: Path, rounds: int) -> list[Row]:
     size = root.name.rpartition("-")[2]
     bare, needed = found["python"].value, found["click_and_scan"].value
 
-    def row(what: str, name: str, floor: float | None, unit: str, bound: float | None = None) -> Row:
+    def row(what: str, name: str, floor: float | None, unit: str, *bounds: float) -> Row:
         value = found[name].value
         skills = "" if name in {"python", "version"} else f"{int(size):,}"
-        return Row(
-            what, skills, f"{value * 1e3:,.1f} ms", None if floor is None else value / floor, f"{TIMES} {unit}", bound
-        )
+        ratio = None if floor is None else value / floor
+        return Row(what, skills, f"{value * 1e3:,.1f} ms", ratio, f"{TIMES} {unit}", *bounds)
 
     return [
         row("python -c pass", "python", None, ""),
-        row("prowess --version", "version", bare, "python"),
+        row("prowess --version", "version", bare, "python", VERSION_BOUND, VERSION_AIM),
         row("import click, prowess; scan", "click_and_scan", None, ""),
-        row("prowess list, in a pipe", "list", needed, "click and scan", PIPE_BOUND),
-        row("prowess list, on a terminal", "list_terminal", needed, "click and scan", TERMINAL_BOUND),
+        row("prowess list, in a pipe", "list", needed, "click and scan", PIPE_BOUND, PIPE_AIM),
+        row("prowess list, on a terminal", "list_terminal", needed, "click and scan", TERMINAL_BOUND, TERMINAL_AIM),
     ]
 
 

@@ -74,6 +74,7 @@ def prepare() -> Callable[..., None]:
         *("prowess", "prowess.cli.main", "prowess.cli.commands.install", "prowess.cli.commands.trust"),
         *(
             "prowess.cli.change_flow",
+            "prowess.cli.entry_point",
             "prowess.cli.render.rich_text",
             "prowess.cli.render.progress_bar",
             "prowess.discovery.scan",
@@ -93,7 +94,7 @@ def run_line(words: list[str], env: dict[str, str], terminal: int | None) -> Non
     os.environ.update(env)
     _open_streams()
     sys.argv = ["prowess", *words]
-    importlib.import_module("prowess.cli.main").run()
+    importlib.import_module("prowess.cli.entry_point").run()
 
 
 def _open_streams() -> None:

@@ -22,6 +22,6 @@ def _drop_working_folder() -> None:
 if __name__ == "__main__":
     _drop_working_folder()
     # Imported late: everything that this imports must be searched without the working folder.
-    from prowess.cli.main import run
+    from prowess.cli.entry_point import run
 
     run()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from math import inf
 from types import EllipsisType
 
 from prowess.errors import MAX_LISTED_NAMES, SourceError
@@ -41,6 +40,7 @@ _NEVER_ZERO = frozenset(
     )
 )
 _MAX_SHOWN_CHARS = 80
+_INFINITE = float("inf")  # the one in math would load a library, which a scan does without
 
 Bound: TypeAlias = int | EllipsisType | None
 """A bound that one call may set: ``...`` stands for the one of ``Limits``, ``None`` for no bound."""
@@ -398,7 +398,7 @@ def _check_bound(name: str, given: Any, *, is_whole: bool) -> None:  # noqa: ANN
     """Raise ``SourceError`` unless the value is a finite number from 0, or above 0 for the bounds that cannot be 0."""
     can_be_zero = name not in _NEVER_ZERO
     is_number = isinstance(given, int) if is_whole else isinstance(given, int | float)
-    if is_number and not isinstance(given, bool) and (0 < given < inf or (can_be_zero and given == 0)):
+    if is_number and not isinstance(given, bool) and (0 < given < _INFINITE or (can_be_zero and given == 0)):
         return
     least = "from 0" if can_be_zero else "from 1" if is_whole else "above 0"
     shown = repr(given)

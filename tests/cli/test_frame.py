@@ -25,14 +25,16 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Command, Process, Terminal
 
 LOADED = """
-import json, os, sys
-from prowess.cli.main import root
+from prowess.cli.entry_point import run
 try:
-    root.main(sys.argv[1:], prog_name="prowess")
+    run()
 except SystemExit:
     pass
+import os, sys
+names = sorted(sys.modules)
+import json
 with open(os.environ["LOADED"], "w") as file:
-    json.dump(sorted(sys.modules), file)
+    json.dump(names, file)
 """
 HEAVY = {
     *("rich", "_sqlite3", "httpx2", "asyncio", "zipfile", "tarfile", "tomllib", "pydantic", "yaml"),
@@ -166,6 +168,12 @@ def test_it_tells_its_version_also_as_a_module(command: Command, process: Proces
     assert process("--version") == ran
 
 
+def test_a_process_gives_the_overview_that_click_gives(command: Command, process: Process) -> None:
+    ran = process("--help")
+    assert ran == process("-h") == command("--help")
+    assert "New here?" in ran.out
+
+
 def test_the_console_script_is_the_same_program(project: Path) -> None:
     script = os.path.join(os.path.dirname(sys.executable), "prowess")  # noqa: PTH118, PTH120
     done = subprocess.run([script, "list"], capture_output=True, text=True, check=True, cwd=project)
@@ -174,6 +182,37 @@ def test_the_console_script_is_the_same_program(project: Path) -> None:
 
 EXACT = sys.platform == "linux" and can_isolate()
 """On other systems a command may load less, since a sandbox or a system call is missing; never more."""
+
+
+@pytest.mark.parametrize("words", ["--version", "--help", "-h"])
+@pytest.mark.usefixtures("project")
+def test_the_version_and_the_overview_need_neither_click_nor_typing(words: str) -> None:
+    assert loaded_by(words) & {"click", "typing", "dataclasses", "inspect", "prowess.errors"} == set()
+
+
+def test_a_listing_of_plain_skills_loads_what_finds_and_shows_them(project: Path) -> None:
+    """It neither parses a head, nor loads the table of agents, nor quotes a path for a shell."""
+    (project / "plain" / "invoices").mkdir(parents=True)
+    text = "---\nname: invoices\ndescription: Writes invoices.\n---\nbody\n"
+    (project / "plain" / "invoices" / "SKILL.md").write_text(text, encoding="utf-8")
+    loaded = loaded_by("list", "plain")
+    assert "prowess.discovery.scan" in loaded
+    unused = {"json", "dataclasses", "shlex", "unicodedata", "prowess.discovery.agents", "prowess.skills.parse"}
+    assert loaded & unused == set()
+    assert {name for name in loaded if name.startswith("prowess.spec.frontmatter.")} <= {
+        "prowess.spec.frontmatter.fast_match",
+        "prowess.spec.frontmatter.plain_yaml",
+    }
+
+
+def test_the_garbage_of_a_command_is_collected(project: Path) -> None:
+    """The collector rests while modules are loaded, and must work again once a command runs."""
+    code = (
+        "import gc, sys\nfrom prowess.cli import main\nfrom prowess.cli.entry_point import run\n"
+        "main.root.callback = lambda: print(gc.isenabled(), gc.get_freeze_count() > 10_000)\nsys.argv[1:] = []\nrun()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=project)
+    assert done.stdout == "True True\n"
 
 
 def test_every_command_says_what_it_uses() -> None:

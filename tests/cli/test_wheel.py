@@ -17,7 +17,7 @@ def test_the_wheel_holds_the_command_and_the_skills_of_the_demonstration(tmp_pat
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         scripts = next(name for name in names if name.endswith("entry_points.txt"))
-        assert b"prowess = prowess.cli.main:run" in archive.read(scripts)
+        assert b"prowess = prowess.cli.entry_point:run" in archive.read(scripts)
         archive.extractall(tmp_path / "site")
     assert "prowess/cli/demo/skills/csv-report/SKILL.md" in names
     assert "prowess/cli/demo/acting/folder-report/scripts/sizes.py" in names

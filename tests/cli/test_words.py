@@ -11,7 +11,7 @@ import pytest
 
 import prowess
 from prowess.cli.command_table import COMMANDS
-from prowess.cli.main import render_overview
+from prowess.cli.overview import render_overview
 from tests.cli.samples import another, installed, linked
 
 if TYPE_CHECKING:

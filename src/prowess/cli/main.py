@@ -1,7 +1,7 @@
-"""The ``prowess`` program: it finds the command that was named, runs it, and ends with an exit status.
+"""The command line of ``prowess``: it finds the command that was named, runs it, and ends with an exit status.
 
 Start-up time is the rule here: this module loads click, the table of commands and the printer, nothing else. The module
-of a command is loaded when the command is called. The bench has a row for ``prowess --version``, and
+of a command is loaded when the command is called. The bench has a row for ``prowess list``, and
 tests/cli/test_frame.py lists what each command may load.
 """
 
@@ -16,6 +16,7 @@ import click
 
 from prowess import __version__
 from prowess.cli.command_table import COMMANDS, COMMANDS_BY_NAME, GROUPS
+from prowess.cli.overview import ABOUT, render_overview
 from prowess.cli.render import printer
 from prowess.errors import SkillError
 
@@ -47,8 +48,6 @@ _SYNONYMS = {
     "cat": "read",
 }
 """Names that other programs give to our commands. By spelling alone, ``uninstall`` would suggest ``install``."""
-
-_ABOUT = "Find, check, write, install and run Agent Skills."
 
 
 class _PipeClosedError(Exception):
@@ -156,21 +155,6 @@ def _from_os_error(error: OSError) -> SkillError:
     return SkillError(error.strerror or str(error), os.fsdecode(error.filename or ""), "unreadable")
 
 
-def render_overview() -> str:
-    """Return what ``prowess`` alone prints: every command, by group."""
-    width = max(len(entry.name) for entry in COMMANDS) + 2
-    rows = [f"prowess: {_ABOUT}", ""]
-    for group in GROUPS:
-        commands = [f"  {entry.name:{width}}{entry.summary}" for entry in COMMANDS if entry.group == group]
-        rows += [f"{group}:", *commands, ""] if commands else []
-    rows += [
-        "prowess COMMAND --help shows options and examples.",
-        "--json gives data instead of text.",
-        "New here? prowess demo",
-    ]
-    return "\n".join(rows) + "\n"
-
-
 def _show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's
     if value and not ctx.resilient_parsing:
         printer.print_line(f"prowess {__version__}")
@@ -178,7 +162,7 @@ def _show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) 
 
 
 @click.group(
-    cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}, help=_ABOUT
+    cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}, help=ABOUT
 )
 @click.option("--version", is_flag=True, callback=_show_version, expose_value=False, is_eager=True, help="The version.")
 @click.pass_context
@@ -189,5 +173,5 @@ def root(ctx: click.Context) -> None:
 
 
 def run() -> NoReturn:
-    """Run the command line of this process. This is the entry point of the program."""
+    """Run the command line of this process, and exit with its status."""
     root.main(prog_name="prowess")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from shlex import quote
 
 from prowess.files.paths import shorten_path
 
 
 def quote_path(path: str) -> str:
     """Return a path for a command that a person pastes into a shell, quoted because anybody may have named it."""
+    from shlex import quote  # noqa: PLC0415 - its pattern takes longer to compile than 'prowess list' takes to look for a lock file
+
     short_path = shorten_path(path)
     home = "~" + os.sep
     if short_path.startswith(home):  # within quotes a shell does not expand the tilde

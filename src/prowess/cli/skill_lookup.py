@@ -23,7 +23,6 @@ from prowess.errors import SkillValidationError, SourceError, UnknownSkillError
 from prowess.files.paths import shorten_path
 from prowess.names import SKILL_FILE
 from prowess.skills.catalog import Catalog
-from prowess.skills.parse import read_metadata
 from prowess.spec.quantities import join_first
 
 if TYPE_CHECKING:
@@ -149,6 +148,8 @@ def find_in_catalog(catalog: prowess.Catalog, name: str, *, verify: bool = False
 
 def _read_skill(path: str, *, verify: bool) -> prowess.Skill:
     """Return the skill in a folder or of a SKILL.md; with ``verify`` only if its lock file agrees."""
+    from prowess.skills.parse import read_metadata  # noqa: PLC0415 - 'prowess list' parses no head that a scan matched
+
     try:
         # Lenient, as in a scan: a person may look at a skill with mistakes.
         skill = read_metadata(path, mode="lenient")

@@ -9,14 +9,14 @@ text, so it cannot set anything that decides what may run on this machine, or wh
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from prowess.errors import Issue, ResourceError, ResourceNotFoundError, SourceError, sort_by_similarity
 from prowess.files.projects import config_home, project_folders
 from prowess.files.read import OpenFile
 from prowess.limits import DEFAULT_LIMITS
 from prowess.literals import DialectName
+from prowess.records import NamedTuple, dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,6 +18,7 @@ from prowess.cli.skill_lookup import load_catalog, load_cli_settings, suggest_sy
 from prowess.cli.trust_states import TrustStates
 from prowess.files.paths import shorten_path
 from prowess.model import Place, Shadowed
+from prowess.records import NamedTuple
 from prowess.spec.quantities import format_count
 
 if TYPE_CHECKING:

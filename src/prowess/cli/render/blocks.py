@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
+
+from prowess.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from typing import TYPE_CHECKING
 
 from prowess.cli.render.blocks import Block, Cell, Line, Table, Title, Verbatim, cell_spans, span_text
@@ -47,10 +46,13 @@ def _verbatim_to_rows(block: Verbatim) -> Iterator[str]:
 
 def _table_to_rows(table: Table) -> Iterator[str]:
     rows = [[_cell_to_text(cell) for cell in row] for row in ([table.head] if table.head else []) + list(table.rows)]
-    widths = [max(map(cell_width, column)) for column in zip(*rows, strict=True)] if rows else []
+    columns = list(zip(*rows, strict=True))
+    # Blanks at the end of a line are removed, so the last column, often the longest, is measured for numbers alone.
+    measured = columns if len(columns) - 1 in table.right else columns[:-1]
+    widths = [max(map(cell_width, column)) for column in measured]
     for row in rows:
-        padded = (_pad_cell(cell, widths[index], right=index in table.right) for index, cell in enumerate(row))
-        yield (" " * table.indent + _COLUMN_GAP.join(padded)).rstrip()
+        padded = [_pad_cell(row[i], width, right=i in table.right) for i, width in enumerate(widths)]
+        yield (" " * table.indent + _COLUMN_GAP.join([*padded, *row[len(widths) :]])).rstrip()
 
 
 def _cell_to_text(cell: Cell) -> str:
@@ -66,4 +68,6 @@ def cell_width(text: str) -> int:
     """Return how many columns of a terminal a text takes; for an odd character it may be one too many."""
     if text.isascii():  # fast path: nearly every cell of a table
         return len(text)
+    import unicodedata  # noqa: PLC0415 - most listings are ASCII, and do without its tables
+
     return sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)

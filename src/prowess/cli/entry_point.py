@@ -1,0 +1,50 @@
+"""The entry point of the program ``prowess``: it answers ``--version`` and ``--help`` itself, and hands on the rest.
+
+Other programs ask for the version before they do anything else. click takes three times as long to load as Python takes
+to start (the bench row "prowess --version"), and these two answers do without it. ``cli.main`` gives the same answers
+when other words stand beside these; tests/cli/test_frame.py compares the two.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+
+from prowess import __version__
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+
+def run() -> NoReturn:
+    """Run the command line of this process, and exit with its status."""
+    if _print_answer(sys.argv[1:]):
+        sys.exit()
+    # What is loaded here stays until the process ends. The garbage collector need not look at it, now or later: that
+    # takes a seventh of the time of 'prowess list' (bench row "prowess list, in a pipe").
+    gc.disable()
+    from prowess.cli.main import run as run_command  # noqa: PLC0415 - loads click
+
+    gc.freeze()
+    gc.enable()
+    run_command()
+
+
+def _print_answer(words: list[str]) -> bool:
+    """Print the version or the overview, and return True; False when it was not asked for, or cannot be printed."""
+    if words == ["--version"]:
+        text = f"prowess {__version__}\n"
+    elif words in (["--help"], ["-h"]):
+        from prowess.cli.overview import render_overview  # noqa: PLC0415 - the version needs no table of commands
+
+        text = render_overview()
+    else:
+        return False
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except (AttributeError, OSError):  # no stream, or nobody who reads it: ``cli.main`` knows the exit status
+        return False
+    return True
