@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from prowess.files import directory
 from prowess.files.directory import (
     Folder,
     exists,
@@ -15,6 +17,9 @@ from prowess.files.directory import (
     real_path,
     stat_folder,
 )
+
+if TYPE_CHECKING:
+    from prowess.files.read import Identity
 
 
 def test_entries_are_sorted_by_kind_and_name(mixed: Path) -> None:
@@ -147,6 +152,84 @@ def test_the_heads_of_many_folders_are_those_that_each_folder_gives(tmp_path: Pa
                 _, own_head, own_identity, own_error = child.read_head("X", 4)
             assert (head, identity) == (own_head, own_identity), name
             assert getattr(error, "errno", None) == getattr(own_error, "errno", None), name
+
+
+def read_all_heads(root: Path, names: list[str]) -> list[tuple[str, bytes | None, Identity | None, int | None]]:
+    with Folder(str(root)) as folder:
+        return [
+            (name, head, identity, getattr(error, "errno", None))
+            for name, head, identity, error in folder.read_heads(names, "X", 4)
+        ]
+
+
+@pytest.fixture
+def advised(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """The inode of each file that the system is advised to read, and how many bytes of it."""
+    calls: list[tuple[int, int]] = []
+    advise = getattr(os, "posix_fadvise", None)
+    if advise is None:
+        pytest.skip("NOT TESTED: advice about files; this system takes none")
+
+    def record(fd: int, offset: int, size: int, advice: int) -> None:
+        calls.append((os.fstat(fd).st_ino, size))
+        advise(fd, offset, size, advice)
+
+    monkeypatch.setattr(os, "posix_fadvise", record)
+    return calls
+
+
+@pytest.fixture
+def many_heads(tmp_path: Path) -> list[str]:
+    """Folders for more than two batches of advice, with all kinds of entries where the file should be."""
+    names = [f"{number:03}" for number in range(directory.TIMED_HEADS + 2 * directory.ADVICE_BATCH + 7)]
+    for number, name in enumerate(names):
+        (tmp_path / name).mkdir()
+        if number % 50 == 0:
+            os.mkfifo(tmp_path / name / "X")
+        elif number % 50 == 1:
+            (tmp_path / name / "X").symlink_to("../002/X")
+        elif number % 50 == 2:
+            (tmp_path / name / "X").mkdir()
+        elif number % 50 != 3:
+            (tmp_path / name / "X").write_bytes(name.encode() * 3)
+    (tmp_path / "700").symlink_to("099")
+    return [*names, "700", "gone"]
+
+
+def test_slow_heads_are_announced_and_the_same(
+    tmp_path: Path, many_heads: list[str], advised: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(directory, "SLOW_HEAD_SECONDS", float("inf"))
+    heads = read_all_heads(tmp_path, many_heads)
+    assert advised == []
+    monkeypatch.setattr(directory, "SLOW_HEAD_SECONDS", -1.0)
+    assert read_all_heads(tmp_path, many_heads) == heads
+    readable = [identity[1] for _, _, identity, _ in heads[directory.TIMED_HEADS :] if identity is not None]
+    assert [inode for inode, size in advised if inode in set(readable)] == readable
+    assert {size for _, size in advised} == {4}
+
+
+def test_a_reader_who_stops_early_leaves_no_handle_open(
+    tmp_path: Path, many_heads: list[str], advised: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(directory, "SLOW_HEAD_SECONDS", -1.0)
+    before = os.dup(0)
+    os.close(before)
+    with Folder(str(tmp_path)) as folder:
+        heads = folder.read_heads(many_heads, "X", 4)
+        assert [next(heads)[0] for _ in range(40)] == many_heads[:40]
+        assert len(advised) < directory.ADVICE_BATCH + 1
+    after = os.dup(0)
+    os.close(after)
+    assert before == after
+
+
+def test_few_heads_are_read_without_a_look_at_the_clock(
+    tmp_path: Path, many_heads: list[str], advised: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(directory, "SLOW_HEAD_SECONDS", -1.0)
+    assert len(read_all_heads(tmp_path, many_heads[: directory.TIMED_HEADS])) == directory.TIMED_HEADS
+    assert advised == []
 
 
 def test_the_head_of_a_file_in_the_folder_itself(mixed: Path) -> None:

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
+from prowess.skills import catalog_issues
+from prowess.skills.location import SkillLocation
+from prowess.skills.skill import make_skill_from_match
 from prowess.spec.allowed_tools import _split_tools, parse_allowed_tools
+from prowess.spec.frontmatter.fast_match import MAX_HEAD_BYTES, match_head
 from prowess.spec.rules import field_issues
 
 if TYPE_CHECKING:
@@ -180,10 +184,19 @@ VALUES = (
     *("'quoted text'", '"quoted text"', "a#b and c", "Does it # all", "Does: it", "[one, two]", "x" * 401, "x" * 501),
     *("Words " * 170, "Words " * 171 + "end", "Wörter genügen", "zero\u200bwidth", "tab\there", "|\n  Block text.\n"),
     *(">\n  Folded text.\n", "Does it\n  on two lines", "", "infinity", "!tag text", "&anchor text", "Yes, indeed"),
+    *("[Read, Bash(git:*)]", "[Read]", "[a: b]", "[a, '']", '["", a]', "[]", "[[a], b]", "[a,]", "{a: b}"),
+    *("\n  - Read\n  - Bash(git add:*)", "\n- Read", "\n  - a: b", "\n  - a:", "\n  - ''", "\n  -", "\n  - - a"),
+    *("\n  a: b", "\n  a: [b, c]", "\n  a:\n    b: c"),
+    *(f'"blanks{" " * 1_100}"', f"'blanks{' ' * 300}'", f"|\n  {'word ' * 203}\n", f"|\n  {'word ' * 206}\n"),
+    *(">-\n  Folded\n  text\n", "\u2014 dash", "dash \u2014 too", "it\ufe0f\ufe0f"),
+)
+KEYS = (
+    *("name", "description", "license", "compatibility", "metadata", "extra", "model", "tags", "allowed-tools"),
+    *("version", "author", "category", "context", "arguments", "user-invocable", "hooks", "paths"),
 )
 
 
-@pytest.mark.parametrize("key", ["name", "description", "license", "compatibility", "metadata", "extra", "model"])
+@pytest.mark.parametrize("key", KEYS)
 def test_a_head_without_fault_is_one_in_which_the_rules_find_nothing(tmp_path: Path, key: str) -> None:
     faultless = 0
     for number, value in enumerate(VALUES):
@@ -198,4 +211,68 @@ def test_a_head_without_fault_is_one_in_which_the_rules_find_nothing(tmp_path: P
             assert skill.issues == ()
             rules = field_issues(skill.frontmatter, mode="lenient", folder=skill.folder_name, path=skill.location)
             assert rules == [], skill.read_text()
-    assert faultless or key not in {"description", "license", "compatibility"}
+    assert faultless or key not in {"description", "license", "compatibility", "tags", "allowed-tools", "version"}
+
+
+def test_a_real_head_without_fault_is_one_in_which_the_rules_find_nothing(real_heads: list[bytes]) -> None:
+    faultless = 0
+    for head in real_heads:
+        match = match_head(head[:MAX_HEAD_BYTES])
+        if match is None:
+            continue
+        skill = make_skill_from_match(SkillLocation("/root", "SKILL.md"), match[0], match, (0, 0, 0, 0, 0))
+        if skill.is_surely_faultless(match[0]):
+            faultless += 1
+            assert field_issues(skill.peek(), mode="lenient", folder=match[0]) == [], head
+    assert faultless > len(real_heads) / 4
+
+
+TREES = {
+    "alone": ((), True),
+    "usual": (("scripts/a.py", "references/deep/r.md", "assets/x.txt"), True),
+    "hidden": ((".x/y", ".hidden"), True),
+    "twin": (("skill.md",), False),
+    "twin of another kind": (("skill.md/x",), True),
+    "below": (("scripts/SKILL.md",), False),
+    "far below": (("a/b/c/Skill.MD",), False),
+    "git": ((".git/config", "GIT~1/skill.md"), False),
+    "too deep": (("a/b/c/d/e/f/g/h/SKILL.md",), False),
+    "many": (tuple(f"scripts/{number}.py" for number in range(12)), False),
+    "many and one below": ((*(f"a/{number}.py" for number in range(12)), "b/SKILL.md"), False),
+}
+
+
+@pytest.mark.parametrize("kind", TREES)
+@pytest.mark.parametrize("below", ["", "one/two"])
+def test_a_folder_that_a_quick_look_calls_plain_has_no_issues(tmp_path: Path, kind: str, below: str) -> None:
+    paths, is_plain = TREES[kind]
+    folder = tmp_path / below / "kit"
+    for path in ("SKILL.md", *paths):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text("---\nname: kit\ndescription: d\n---\nBody.\n")
+    limits = prowess.Limits(max_files_per_skill=10, max_depth_per_skill=6)
+    skill = prowess.scan(tmp_path, limits=limits)["kit"]
+    # A skill that does not lie in a root itself is always looked at closely.
+    assert catalog_issues.has_plain_folder(skill) is (is_plain and not below)
+    assert not is_plain or catalog_issues.find_folder_issues(skill) == []
+
+
+def test_a_quick_look_leaves_a_folder_that_cannot_be_listed_to_a_closer_one(tmp_path: Path) -> None:
+    folder = tmp_path / "kit"
+    folder.mkdir()
+    (folder / "SKILL.md").write_text("---\nname: kit\ndescription: d\n---\nBody.\n")
+    skill = prowess.scan(tmp_path)["kit"]
+    assert catalog_issues.has_plain_folder(skill)
+    folder.rename(tmp_path / "moved")
+    folder.symlink_to("moved")
+    assert not catalog_issues.has_plain_folder(skill)
+    assert catalog_issues.find_folder_issues(skill) == []
+
+
+def test_the_fields_that_a_look_for_issues_parses_are_not_kept(tmp_path: Path) -> None:
+    file = tmp_path / "kit" / "SKILL.md"
+    file.parent.mkdir()
+    file.write_text("---\nname: kit\ndescription: d\nhooks: none\n---\nBody.\n")
+    catalog = prowess.scan(tmp_path)
+    assert [issue.code for issue in catalog.issues] == ["inert-field"]
+    assert catalog["kit"].unparsed_head is not None

@@ -133,7 +133,8 @@ def fits_whole(number: int, cost: Callable[[int], int], budget: int) -> bool:
 
     Ever more of them are counted, so that the answer for thousands of entries costs little more than the budget.
     """
-    size = min(number, _first_size(budget))
+    # Half as many as of small entries: where most have a description, that is enough to see that they do not fit.
+    size = min(number, max(_MIN_FIRST_SIZE, _first_size(budget) // 2))
     while size < number and cost(size) <= budget:
         size = min(number, 2 * size)
     return size == number and cost(number) <= budget
@@ -147,7 +148,9 @@ def find_largest(limit: int, cost: Callable[[int], int], budget: int) -> int:
     while too_large - fitting > 1:
         steps += 1
         if not excess_cost:  # nothing that is too large was counted yet
-            middle = min(limit, max(2 * fitting, _first_size(budget)))
+            # Costs grow nearly evenly: one entry more than the first ones let expect is usually too many.
+            expected = fitting * budget // fitting_cost + 1 if fitting_cost else 0
+            middle = min(limit, max(fitting + 1, expected, _first_size(budget)))
         elif steps % 3:
             # Costs grow nearly evenly, so that interpolation takes about four steps where halving takes ten.
             share = (budget - fitting_cost) / (excess_cost - fitting_cost)

@@ -10,7 +10,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from prowess.errors import Issue, SkillError
-from prowess.files.directory import open_folder_beneath
+from prowess.files.directory import is_surely_only_name, open_folder_beneath
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,16 +25,21 @@ _AUTHOR_ONLY_CODES = frozenset(("unknown-field",))
 
 def find_catalog_issues(skills: tuple[Skill, ...], shadowed: tuple[Shadowed, ...]) -> Iterator[Issue]:
     """Every finding about the ``skills`` of a catalogue, and about the copies that lost to them."""
-    winners = {skill.name: skill.location for skill in skills}
+    by_name = {skill.name: skill for skill in skills} if shadowed else {}
     for lost in shadowed:
         code = "shadowed-by-project" if lost.reason.startswith("a project's") else "duplicate-name"
-        yield Issue(
-            code, "name", f"{lost.name!r} is taken by {winners[lost.name]}: {lost.reason}", lost.location, 0, "warning"
-        )
-    known = {skill.location for skill in skills}
+        message = f"{lost.name!r} is taken by {by_name[lost.name].location}: {lost.reason}"
+        yield Issue(code, "name", message, lost.location, 0, "warning")
+    nested: list[Issue] = []
     for skill in skills:
-        # A skill inside another is no news where another root has led to it: it is listed itself.
-        yield from (i for i in _skill_issues(skill) if i.code != "nested-skill" or i.path not in known)
+        for issue in _skill_issues(skill):
+            if issue.code == "nested-skill":
+                nested.append(issue)
+            else:
+                yield issue
+    # A skill inside another is no news where another root has led to it: it is listed itself.
+    known = {skill.location for skill in skills} if nested else frozenset()
+    yield from (issue for issue in nested if issue.path not in known)
     yield from _folder_collisions(skills)
 
 
@@ -43,9 +48,18 @@ def _skill_issues(skill: Skill) -> list[Issue]:
     issues = [issue for issue in skill.issues if issue.code not in _AUTHOR_ONLY_CODES]
     if not skill.is_body_seen:  # discovery read only the head, and the body begins after it
         issues += _blank_body_issues(skill)
-    if skill.is_local:
-        issues += _folder_issues(skill)
+    if skill.is_local and not has_plain_folder(skill):
+        issues += find_folder_issues(skill)
     return issues
+
+
+def has_plain_folder(skill: Skill) -> bool:
+    """True when ``find_folder_issues`` would surely find nothing."""
+    limits = skill.limits
+    most = min(limits.max_entries_per_skill, limits.max_files_per_skill)
+    return not skill.is_searched_below and is_surely_only_name(
+        skill.base, skill.parts, skill.file_name, most, limits.max_depth_per_skill
+    )
 
 
 def _blank_body_issues(skill: Skill) -> list[Issue]:
@@ -56,7 +70,7 @@ def _blank_body_issues(skill: Skill) -> list[Issue]:
     return [Issue("empty-body", "body", "there are no instructions", skill.location, 0, "warning")] if blank else []
 
 
-def _folder_issues(skill: Skill) -> list[Issue]:
+def find_folder_issues(skill: Skill) -> list[Issue]:
     """The findings about a skill's folder: other spellings of its file name, and skills further down."""
     try:
         with open_folder_beneath(skill.base, skill.parts) as folder:
@@ -109,7 +123,9 @@ def _folder_collisions(skills: tuple[Skill, ...]) -> Iterator[Issue]:
         if not skill.is_local:
             continue
         folder = skill.folder
-        other = first_of.setdefault(unicodedata.normalize("NFC", folder).casefold(), folder)
+        # ASCII is the same in every Unicode form, and ``lower`` does for it what ``casefold`` does.
+        key = folder.lower() if folder.isascii() else unicodedata.normalize("NFC", folder).casefold()
+        other = first_of.setdefault(key, folder)
         if other != folder:
             message = f"differs from {other} only in case or Unicode form"
             yield Issue("folder-collision", "", message, skill.location, 0, "warning")

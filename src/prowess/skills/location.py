@@ -98,6 +98,8 @@ class LocatedHead(SkillHead):
     @property
     def folder_name(self) -> str:
         """The name of its folder, ``""`` without one."""
+        if self._rel and self._location.link_folder is None:  # the usual case: ``catalog.issues`` asks each skill
+            return self._rel.rpartition(os.sep)[2]
         return os.path.basename(self._folder())
 
     @property

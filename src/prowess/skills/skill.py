@@ -109,7 +109,8 @@ class Skill(LocatedHead):
         if self._issues is None:
             folder, issues = self.folder_name, []
             if not self.is_surely_faultless(folder):
-                issues = rules.field_issues(self.frontmatter, mode="lenient", folder=folder, path=self.location)
+                # The fields are not kept: a catalogue asks thousands of skills for their issues, and for nothing else.
+                issues = rules.field_issues(self.peek(), mode="lenient", folder=folder, path=self.location)
             self._issues = tuple(issues)
         return self._issues
 

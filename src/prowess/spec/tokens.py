@@ -38,7 +38,8 @@ def estimate_tokens(text: str) -> int:
     data = text.encode("utf-8", "surrogatepass")
     letters, signs = data.translate(_LETTERS), data.translate(_SIGNS).split()
     long_words = _LONG.findall(letters)
-    total = 1.057 * len(letters.split())
+    # Words are the most frequent runs: to count where they begin takes half of the time of making a list of them.
+    total = 1.057 * (letters.count(b" a") + letters.startswith(b"a"))
     # A long word is cut into several tokens.
     total += 0.045 * (sum(map(len, long_words)) - 7 * len(long_words))
     total += 1.518 * sum((len(number) + 2) // 3 for number in data.translate(_DIGITS).split())

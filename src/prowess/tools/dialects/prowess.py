@@ -58,10 +58,10 @@ def _render_listing(entries: Sequence[ListingEntry], forks: AbstractSet[str]) ->
 
 
 def _render_entry(entry: ListingEntry, fork: bool) -> str:  # noqa: FBT001 - one caller
-    name, description, _ = map(escape_xml, entry)
-    described = f"<description>{description}</description>" if description else ""
+    name, description, _ = entry
+    described = f"<description>{escape_xml(description)}</description>" if description else ""
     mode = "<mode>forked</mode>" if fork else ""
-    return f"<skill><name>{name}</name>{described}{mode}</skill>\n"
+    return f"<skill><name>{escape_xml(name)}</name>{described}{mode}</skill>\n"
 
 
 # -- the tools ---------------------------------------------------------------------------------------------------------
