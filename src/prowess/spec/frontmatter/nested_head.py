@@ -1,0 +1,108 @@
+"""The pattern of the heads that ``fast_match`` does not know at once: nested values, text of several lines, JSON.
+
+It is a module of its own because its pattern takes longer to compile than a hundred skills take to scan, and a library
+of common heads does without it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from prowess.spec.frontmatter.fast_match import ENDING, INNER_KEY, PLAIN, QUOTED, REST
+from prowess.spec.frontmatter.plain_yaml import MAX_PLAIN_DEPTH
+
+_DEEPEST = 4  # The indentation of the deepest mapping whose values may be mappings.
+_VISIBLE = rb"[!-~\x80-\xff]"
+_LINE = _VISIBLE + rb"[ -~\x80-\xff]*+\n"
+_FLOW_CHARS = rb'[ !"$-+\--9;->@-Z\\^-z|~\x80-\xff]*+'
+_FLOW_ITEM = rb"(?:[A-Za-z0-9_(./]" + _FLOW_CHARS + rb"(?::(?=[\w*./-])" + _FLOW_CHARS + rb")*+|" + QUOTED + rb")"
+_FLOW = rb"\[(?:" + _FLOW_ITEM + rb"(?:, (?!\])|(?=\])))*+\]"
+_ONE_LINE = rb"(?:" + PLAIN + rb"|" + QUOTED + rb"|" + _FLOW + rb")\n"
+# Inside of quotes a line may end. The text then goes on in an indented line, perhaps behind empty ones.
+_BREAK = rb"\n++ ++(?=" + _VISIBLE + rb")"
+_LONG_QUOTED = rb'"(?:[ !#-\[\]-~\x80-\xff]++|' + _BREAK + rb")*+\"|'(?:[ -&(-~\x80-\xff]++|''|" + _BREAK + rb")*+'"
+# Whether these lines really are JSON is for ``_has_plain_json`` to tell.
+_JSON = rb" \{(?:[ -~\x80-\xff]|\n(?= ++[!-~]))*+(?<=\})\n"
+_JSON_BELOW = rb"\n(?= ++\{)(?: ++" + _LINE + rb")++(?<=\}\n)"
+
+
+def _make_value(indent: int) -> bytes:
+    """Return the pattern of what may stand behind a key in the column ``indent``.
+
+    Each level is two blanks deeper. No group holds an indentation, so that any indentation would do: in some versions
+    of Python what was captured in a loop of this kind may be wrong.
+    """
+    blanks, inner = b" " * indent, b" " * (indent + 2)
+    ways = [
+        rb" " + PLAIN + rb"\n(?:" + blanks + rb" ++(?=[^# \n])" + REST + rb"\n)*+",
+        rb" (?:" + QUOTED + rb"|" + _FLOW + rb")\n",
+    ]
+    if indent < _DEEPEST:
+        ways.append(rb" [>|]-?\n" + inner + _LINE + rb"(?:" + inner + _LINE + rb"|(?:" + inner + rb")?+\n)*+")
+    if not indent:
+        ways += [rb" (?:" + _LONG_QUOTED + rb")\n", _JSON, _JSON_BELOW]
+    value = _make_value(indent + 2) if indent < _DEEPEST else rb": " + _ONE_LINE
+    below = [rb"(?:" + inner + INNER_KEY + value + rb")++", _make_list(blanks), _make_list(inner)]
+    if not indent:
+        below.append(rb"(?:    " + INNER_KEY + rb": " + _ONE_LINE + rb")++")
+    # With nothing below it a key has an empty text. What no pattern here knows ends the match at the next row.
+    ways.append(rb" ?+\n(?:" + rb"|".join(below) + rb")?+")
+    return rb":(?:" + rb"|".join(ways) + rb")"
+
+
+def _make_list(blanks: bytes) -> bytes:
+    """Return the pattern of a list of texts, or of mappings with a text or a list of texts behind each key."""
+    pair = INNER_KEY + rb": " + _ONE_LINE
+    # No text may be followed by anything deeper, which would be a part of it.
+    text = rb"(?:" + PLAIN + rb"|" + QUOTED + rb")\n(?!" + blanks + rb" )"
+    item = rb"- (?:" + text + rb"|" + pair + rb")"
+    return blanks + item + rb"(?:" + blanks + rb"(?:" + item + rb"|  " + pair + rb"))*+"
+
+
+_NESTED_HEAD = re.compile(rb"---\n(?:" + INNER_KEY + _make_value(0) + rb"|\n)*+" + ENDING)
+_find_key_rows = re.compile(rb"\n( *+)(- )?(" + INNER_KEY + rb"):").findall
+_find_json = re.compile(rb"^" + INNER_KEY + rb":\s++(\{[^\n]*+(?:\n [^\n]*+)*+)", re.MULTILINE).findall
+
+
+def find_nested_end(head: bytes) -> int | None:
+    """Return the offset of the closing dashes of a plain head in which no key is written twice; ``None`` for others."""
+    match = _NESTED_HEAD.match(head)
+    if match is None:
+        return None
+    end = match.start(_NESTED_HEAD.groups)
+    return end if has_distinct_keys(head, end) and _has_plain_json(head[4:end]) else None
+
+
+def has_distinct_keys(head: bytes, end: int) -> bool:
+    """Return whether no mapping has a key twice, in a head that a pattern has matched up to ``end``.
+
+    False says nothing, because a line of text may look like a key.
+    """
+    keys: dict[int, set[bytes]] = {}  # by the column in which the keys of a mapping begin
+    last = 0
+    for blanks, bullet, key in _find_key_rows(head, 3, end):
+        column = len(blanks)
+        if column < last:  # this row ends every mapping that is deeper
+            keys = {other: names for other, names in keys.items() if other <= column}
+        if bullet:  # a mapping begins behind it
+            column += len(bullet)
+            keys[column] = set()
+        last = column
+        names = keys.setdefault(column, set())
+        if key in names:
+            return False
+        names.add(key)
+    return True
+
+
+def _has_plain_json(raw: bytes) -> bool:
+    """Return whether every mapping in braces that is a value of the head is JSON that ``read_json_mapping`` reads."""
+    if b"{" not in raw:
+        return True
+    from prowess.spec.frontmatter.json_mapping import read_json_mapping  # noqa: PLC0415 - few heads need Python's JSON
+
+    for text in _find_json(raw):
+        mapping = read_json_mapping(text.decode("utf-8", "replace"), 0, MAX_PLAIN_DEPTH - 1)
+        if mapping is None or mapping[2] < len(text.decode("utf-8", "replace")):
+            return False
+    return True
