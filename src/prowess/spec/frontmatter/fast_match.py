@@ -125,7 +125,7 @@ def _read_text(head: bytes, start: int) -> bytes | None:
     Of a block of text it may lack the break at its end.
     """
     end = _find_value_end(head, start).start()  # type: ignore[union-attr]  # the closing dashes are at the margin
-    value, mark = head[start:end], head[start]
+    value, mark = head[start:end].rstrip(b"\n"), head[start]
     if mark in b"[{\n":
         return None
     if mark in b"\"'":

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from prowess.model import Value
 
 _MAX_KEY_CHARS = 1000  # YAML refuses longer keys, from about this length on.
-_KEY = re.compile(r'\s*+"([^"\n]*+)" *+:\s*+')
+_KEY = re.compile(r'[ \n]*+"([^"\n]*+)" *+:[ \n]*+')
 # An escaped character, and a colon that is not on the line of its key.
 _DIFFERS_IN_YAML = re.compile(r"\\|\n *+:")
-_COMMA = re.compile(r"\s*+,")
-_CLOSING = re.compile(r"\s*+\}")
+_COMMA = re.compile(r"[ \n]*+,")
+_CLOSING = re.compile(r"[ \n]*+\}")
 _WORDS = {True: "true", False: "false", None: "null"}
 
 

@@ -18,9 +18,6 @@ _FLOW_CHARS = rb'[ !"$-+\--9;->@-Z\\^-z|~\x80-\xff]*+'
 _FLOW_ITEM = rb"(?:[A-Za-z0-9_(./]" + _FLOW_CHARS + rb"(?::(?=[\w*./-])" + _FLOW_CHARS + rb")*+|" + QUOTED + rb")"
 _FLOW = rb"\[(?:" + _FLOW_ITEM + rb"(?:, (?!\])|(?=\])))*+\]"
 _ONE_LINE = rb"(?:" + PLAIN + rb"|" + QUOTED + rb"|" + _FLOW + rb")\n"
-# Inside of quotes a line may end. The text then goes on in an indented line, perhaps behind empty ones.
-_BREAK = rb"\n++ ++(?=" + _VISIBLE + rb")"
-_LONG_QUOTED = rb'"(?:[ !#-\[\]-~\x80-\xff]++|' + _BREAK + rb")*+\"|'(?:[ -&(-~\x80-\xff]++|''|" + _BREAK + rb")*+'"
 # Whether these lines really are JSON is for ``_has_plain_json`` to tell.
 _JSON = rb" \{(?:[ -~\x80-\xff]|\n(?= ++[!-~]))*+(?<=\})\n"
 _JSON_BELOW = rb"\n(?= ++\{)(?: ++" + _LINE + rb")++(?<=\}\n)"
@@ -33,14 +30,11 @@ def _make_value(indent: int) -> bytes:
     of Python what was captured in a loop of this kind may be wrong.
     """
     blanks, inner = b" " * indent, b" " * (indent + 2)
-    ways = [
-        rb" " + PLAIN + rb"\n(?:" + blanks + rb" ++(?=[^# \n])" + REST + rb"\n)*+",
-        rb" (?:" + QUOTED + rb"|" + _FLOW + rb")\n",
-    ]
+    ways = [rb" " + _make_text(blanks), rb" " + _FLOW + rb"\n"]
     if indent < _DEEPEST:
         ways.append(rb" [>|]-?\n" + inner + _LINE + rb"(?:" + inner + _LINE + rb"|(?:" + inner + rb")?+\n)*+")
     if not indent:
-        ways += [rb" (?:" + _LONG_QUOTED + rb")\n", _JSON, _JSON_BELOW]
+        ways += [_JSON, _JSON_BELOW]
     value = _make_value(indent + 2) if indent < _DEEPEST else rb": " + _ONE_LINE
     below = [rb"(?:" + inner + INNER_KEY + value + rb")++", _make_list(blanks), _make_list(inner)]
     if not indent:
@@ -50,13 +44,21 @@ def _make_value(indent: int) -> bytes:
     return rb":(?:" + rb"|".join(ways) + rb")"
 
 
+def _make_text(blanks: bytes) -> bytes:
+    """Return the pattern of a text, the lines below it included, which are deeper than ``blanks``."""
+    # Inside of quotes a line may end. The text then goes on in a deeper line, perhaps behind empty ones.
+    end = rb"\n++" + blanks + rb" ++(?=" + _VISIBLE + rb")"
+    double = rb'"(?:[ !#-\[\]-~\x80-\xff]++|' + end + rb')*+"\n'
+    single = rb"'(?:[ -&(-~\x80-\xff]++|''|" + end + rb")*+'\n"
+    return rb"(?:" + PLAIN + rb"\n(?:" + blanks + rb" ++(?=[^# \n])" + REST + rb"\n)*+|" + double + rb"|" + single + rb")"
+
+
 def _make_list(blanks: bytes) -> bytes:
     """Return the pattern of a list of texts, or of mappings with a text or a list of texts behind each key."""
-    pair = INNER_KEY + rb": " + _ONE_LINE
+    pair = rb"(?:- |  )" + INNER_KEY + rb": " + _ONE_LINE
     # No text may be followed by anything deeper, which would be a part of it.
-    text = rb"(?:" + PLAIN + rb"|" + QUOTED + rb")\n(?!" + blanks + rb" )"
-    item = rb"- (?:" + text + rb"|" + pair + rb")"
-    return blanks + item + rb"(?:" + blanks + rb"(?:" + item + rb"|  " + pair + rb"))*+"
+    text = rb"- " + _make_text(blanks) + rb"(?!" + blanks + rb" )"
+    return rb"(?=" + blanks + rb"- )(?:" + blanks + rb"(?:" + text + rb"|" + pair + rb"))++"
 
 
 _NESTED_HEAD = re.compile(rb"---\n(?:" + INNER_KEY + _make_value(0) + rb"|\n)*+" + ENDING)
