@@ -71,8 +71,8 @@ def read_plain_text(text: str, max_depth: int) -> tuple[dict[str, Value], dict[s
 
 
 def _has_odd_characters(text: str) -> bool:
-    # Fast path: in ASCII, what cannot be printed is what YAML treats in its own way.
-    return not text.replace("\n", "").isprintable() if text.isascii() else re.search(_ODD, text) is not None
+    # Fast path: no odd character is printable, and Python knows at once whether all of a text is.
+    return not text.replace("\n", "").isprintable() and re.search(_ODD, text) is not None
 
 
 class _PlainReader:
