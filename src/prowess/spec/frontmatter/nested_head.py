@@ -1,7 +1,7 @@
 """The pattern of the heads that ``fast_match`` does not know at once: nested values, text of several lines, JSON.
 
-It is a module of its own because its pattern takes longer to compile than a hundred skills take to scan, and a library
-of common heads does without it.
+It is a module of its own because its pattern takes as long to compile as a hundred such heads take to parse, and a
+library of common heads does without it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import re
 from prowess.spec.frontmatter.fast_match import ENDING, INNER_KEY, PLAIN, QUOTED, REST
 from prowess.spec.frontmatter.plain_yaml import MAX_PLAIN_DEPTH
 
-_DEEPEST = 4  # The indentation of the deepest mapping whose values may be mappings.
+_DEEPEST = 6  # The indentation of the deepest mapping whose values may be mappings.
+_DEEPEST_MARGIN_LIST = 2  # The deepest key below which a list may stand in the column of the key itself.
 _VISIBLE = rb"[!-~\x80-\xff]"
 _LINE = _VISIBLE + rb"[ -~\x80-\xff]*+\n"
 _FLOW_CHARS = rb'[ !"$-+\--9;->@-Z\\^-z|~\x80-\xff]*+'
@@ -36,7 +37,9 @@ def _make_value(indent: int) -> bytes:
     if not indent:
         ways += [_JSON, _JSON_BELOW]
     value = _make_value(indent + 2) if indent < _DEEPEST else rb": " + _ONE_LINE
-    below = [rb"(?:" + inner + INNER_KEY + value + rb")++", _make_list(blanks), _make_list(inner)]
+    below = [rb"(?:" + inner + INNER_KEY + value + rb")++", _make_list(inner)]
+    if indent <= _DEEPEST_MARGIN_LIST:
+        below.append(_make_list(blanks))
     if not indent:
         below.append(rb"(?:    " + INNER_KEY + rb": " + _ONE_LINE + rb")++")
     # With nothing below it a key has an empty text. What no pattern here knows ends the match at the next row.
@@ -45,12 +48,15 @@ def _make_value(indent: int) -> bytes:
 
 
 def _make_text(blanks: bytes) -> bytes:
-    """Return the pattern of a text, the lines below it included, which are deeper than ``blanks``."""
+    """Return the pattern of a text, with the lines below it that are deeper than ``blanks``."""
+    plain = PLAIN + rb"\n(?:" + blanks + rb" ++(?=[^# \n])" + REST + rb"\n)*+"
+    if blanks:
+        return rb"(?:" + plain + rb"|(?:" + QUOTED + rb")\n)"
     # Inside of quotes a line may end. The text then goes on in a deeper line, perhaps behind empty ones.
-    end = rb"\n++" + blanks + rb" ++(?=" + _VISIBLE + rb")"
-    double = rb'"(?:[ !#-\[\]-~\x80-\xff]++|' + end + rb')*+"\n'
-    single = rb"'(?:[ -&(-~\x80-\xff]++|''|" + end + rb")*+'\n"
-    return rb"(?:" + PLAIN + rb"\n(?:" + blanks + rb" ++(?=[^# \n])" + REST + rb"\n)*+|" + double + rb"|" + single + rb")"
+    line_end = rb"\n++ ++(?=" + _VISIBLE + rb")"
+    double = rb'"(?:[ !#-\[\]-~\x80-\xff]++|\\["\\]|' + line_end + rb')*+"\n'
+    single = rb"'(?:[ -&(-~\x80-\xff]++|''|" + line_end + rb")*+'\n"
+    return rb"(?:" + plain + rb"|" + double + rb"|" + single + rb")"
 
 
 def _make_list(blanks: bytes) -> bytes:
@@ -62,7 +68,8 @@ def _make_list(blanks: bytes) -> bytes:
 
 
 _NESTED_HEAD = re.compile(rb"---\n(?:" + INNER_KEY + _make_value(0) + rb"|\n)*+" + ENDING)
-_find_key_rows = re.compile(rb"\n( *+)(- )?(" + INNER_KEY + rb"):").findall
+_find_keys = re.compile(rb"\n( *+" + INNER_KEY + rb":)(?=[ \n])").findall
+_find_key_rows = re.compile(rb"\n( *+)(- )?(" + INNER_KEY + rb"):(?=[ \n])").findall
 _find_json = re.compile(rb"^" + INNER_KEY + rb":\s++(\{[^\n]*+(?:\n [^\n]*+)*+)", re.MULTILINE).findall
 
 
@@ -80,6 +87,10 @@ def has_distinct_keys(head: bytes, end: int) -> bool:
 
     False says nothing, because a line of text may look like a key.
     """
+    # Fast path: most heads have no key twice in one column, of whatever mappings. A key may stand behind a bullet.
+    rows = _find_keys(head[3:end].replace(b"- ", b"  "))
+    if len(set(rows)) == len(rows):
+        return True
     keys: dict[int, set[bytes]] = {}  # by the column in which the keys of a mapping begin
     last = 0
     for blanks, bullet, key in _find_key_rows(head, 3, end):

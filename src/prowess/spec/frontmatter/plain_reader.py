@@ -21,9 +21,9 @@ _STARTS_PLAIN = r"(?=[^-?:,\[\]{}#&*!|>'\"%@`\s])"
 _CHAR = r"[^:#\n]"
 _REST = rf"{_CHAR}*+(?:(?::(?=[^\s\x85])|(?<=[^\s\x85])#){_CHAR}*+)*+"  # ':' and '#' only where they are text
 _PLAIN = rf"{_STARTS_PLAIN}{_REST}"
-_DOUBLE = r'"[^"\\\n]*+"'
+_DOUBLE = r'"(?:[^"\\\n]|\\["\\])*+"'
 _SINGLE = r"'(?:[^'\n]|'')*+'"
-_OPEN_QUOTE = r"\"[^\"\\\n]*+(?=\n)|'(?:[^'\n]|'')*+(?=\n)"  # a quoted text that goes on in the next line
+_OPEN_QUOTE = r"\"(?:[^\"\\\n]|\\[\"\\])*+(?=\n)|'(?:[^'\n]|'')*+(?=\n)"  # a quoted text that goes on in the next line
 _ITEM = rf"(?:{_STARTS_PLAIN}(?:[^:#,\[\]{{}}?\n]++|:(?=[\w*./-]))++|{_DOUBLE}|{_SINGLE})"
 _FLOW = rf"\[ *(?:{_ITEM}(?: *, *{_ITEM})*+)? *\]"
 _VALUE = rf"({_PLAIN}|{_DOUBLE}|{_SINGLE}|{_FLOW}|{_OPEN_QUOTE}|[>|]-?|\{{[^\n]*+)"
@@ -34,7 +34,7 @@ _BULLET = re.compile(rf"( *+)(- ++)(?:(?={_KEY}:[ \n])|{_VALUE} *+\n)", re.ASCII
 _WRAPPED = re.compile(rf"( ++)(?=[^#\s])({_REST})\n", re.ASCII)
 _BEGINS_BELOW = re.compile(rf"( ++)({_PLAIN}) *+\n", re.ASCII)
 _QUOTED_MORE = {
-    '"': re.compile(r'(\n*+) ++(?=[^ \n])([^"\\\n]*+)("? *+)\n', re.ASCII),
+    '"': re.compile(r'(\n*+) ++(?=[^ \n])((?:[^"\\\n]|\\["\\])*+)("? *+)\n', re.ASCII),
     "'": re.compile(r"(\n*+) ++(?=[^ \n])((?:[^'\n]|'')*+)('? *+)\n", re.ASCII),
 }
 _TEXT_LINE = re.compile(r"( *+)(\S[^\n]*+)\n", re.ASCII)
@@ -42,6 +42,7 @@ _BLANKS = re.compile(r"(?: *+\n)*+", re.ASCII)
 _INDENT = re.compile(r" *+", re.ASCII)
 _LINE_END = re.compile(r" *+\n")
 _FLOW_ITEMS = re.compile(_ITEM, re.ASCII)
+_ESCAPED = re.compile(r'\\(["\\])')
 _FOLDED_BREAKS = re.compile(r"\n++")
 # What YAML cannot read behind a key: an unquoted text with a colon and a blank in it, text on the line of a block's
 # mark, and an unquoted text that begins with a character which no value may begin with.
@@ -169,7 +170,7 @@ class _PlainReader:
             text += empty or " "
             if closing.startswith(quote):
                 text += more
-                return text.replace("''", "'") if quote == "'" else text
+                return text.replace("''", "'") if quote == "'" else _ESCAPED.sub(r"\1", text)
             text += more.rstrip(" ")
         raise _NotPlainError
 
@@ -266,12 +267,12 @@ class _PlainReader:
 
 
 def _is_quote_complete(written: str) -> bool:
-    return written[0] == '"' or re.fullmatch(_SINGLE, written, re.ASCII) is not None
+    return re.fullmatch(_DOUBLE if written[0] == '"' else _SINGLE, written, re.ASCII) is not None
 
 
 def _unquote_value(written: str) -> Value:
     if written[0] == '"':
-        return written[1:-1]
+        return _ESCAPED.sub(r"\1", written[1:-1]) if "\\" in written else written[1:-1]
     if written[0] == "'":
         return written[1:-1].replace("''", "'")
     if written[0] == "[":
