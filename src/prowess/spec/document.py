@@ -61,9 +61,9 @@ def read_document(
     try:
         parsed = parse.parse_head(head, whole=whole, lenient=is_lenient, repair=policy.repairs, limits=policy.limits)
     except SkillLoadError as error:
-        raise type(error)([replace(issue, path=path) for issue in error.issues], path) from None
+        raise type(error)([_with_path(issue, path) for issue in error.issues], path) from None
     expected = folder if check_dir else None
-    issues = [replace(issue, path=path) for issue in parsed.issues]
+    issues = [_with_path(issue, path) for issue in parsed.issues]
     issues += rules.field_issues(parsed.front, mode=policy.mode, folder=expected, path=path)
     front = parsed.front
     if policy.mode == "lenient" and not rules.is_usable_name(front.name):
@@ -71,6 +71,10 @@ def read_document(
     if any(issue.severity == "error" for issue in issues):
         raise as_load_error((issue for issue in issues if issue.severity == "error"), path)
     return Document(front, parsed.body_offset, tuple(issues))
+
+
+def _with_path(issue: Issue, path: str) -> Issue:
+    return Issue(issue.code, issue.field, issue.message, path, issue.line, issue.severity)  # faster than ``replace``
 
 
 def find_strict_issues(

@@ -7,7 +7,6 @@ import re
 from prowess.errors import Issue
 from prowess.limits import MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH
 from prowess.names import is_device_name
-from prowess.records import replace
 from prowess.spec.hidden_characters import find_hidden_points, has_hidden
 
 TYPE_CHECKING = False
@@ -97,7 +96,7 @@ def _with_location(issue: Issue, front: Frontmatter, mode: Mode, path: str) -> I
     is_fatal = issue.code in _FATAL_CODES or f"{issue.code}:{issue.field}" in _FATAL_CODES
     if mode == "lenient" and severity == "error" and not is_fatal:
         severity = "warning"
-    return replace(issue, line=line, severity=severity, path=path)
+    return Issue(issue.code, issue.field, issue.message, path, line, severity)  # faster than ``replace``
 
 
 def _name_issues(front: Frontmatter, folder: str | None) -> Iterator[Issue]:

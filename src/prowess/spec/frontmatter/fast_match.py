@@ -1,8 +1,8 @@
-"""The fast path of discovery: the name and description of the commonest heads, without parsing their YAML.
+"""The fast path of discovery: the name and description of nearly every head, without parsing its YAML.
 
-One compiled pattern over the raw bytes comes first. Heads that it does not know, and that are plain nevertheless, are
-read by ``parse_plain_yaml``. A match proves that no rule refuses the frontmatter, that name and description are usable
-as they stand, and that a body follows; discovery may then keep the bytes and read the other fields when they are asked
+Two compiled patterns look at the raw bytes. The first knows the commonest shapes, and the second, in ``nested_head``,
+those that go deeper. A match proves that lenient mode accepts the frontmatter, that name and description are usable as
+they stand, and that a body follows; discovery may then keep the bytes and read the other fields when they are asked
 for. A head about which there is the smallest doubt is no match, and is parsed.
 
 A scan takes about three times as long without it (the bench row "scan"). The slow twin is ``parse_head``;
@@ -13,52 +13,51 @@ from __future__ import annotations
 
 import re
 
-from prowess.errors import InvalidFrontmatterError
 from prowess.limits import MAX_NAME_LENGTH
 from prowess.names import DEVICE_NAMES
 from prowess.on_demand import OnDemand
-from prowess.spec.frontmatter.plain_yaml import MAX_PLAIN_CHARS, parse_plain_yaml
+from prowess.spec.frontmatter.plain_yaml import MAX_PLAIN_CHARS
 
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from prowess.spec import rules
-    from prowess.spec.frontmatter import fences as fence
+    from prowess.spec.frontmatter import nested_head
 else:
-    fence, rules = OnDemand("prowess.spec.frontmatter.fences"), OnDemand("prowess.spec.rules")
+    nested_head, rules = OnDemand("prowess.spec.frontmatter.nested_head"), OnDemand("prowess.spec.rules")
 
 MAX_HEAD_BYTES = 4096
-_BLANK, _BAR, _BRACKET = b" |["
+_BAR, _APOSTROPHE = b"|'"
 _DEVICES = frozenset(name.encode() for name in DEVICE_NAMES)
 
 # Each class names the bytes that it takes: `re` needs about twice as long a byte for a class of those it leaves out.
 _CHAR = rb"[ !\"$-9;-~\x80-\xff]"  # no control, ':' or '#'
 _FIRST = rb"[$()+./0-9;<=A-Z\\^_a-z~\x80-\xff]"  # no blank and nothing that means something to YAML
-_REST = _CHAR + rb"*+(?:(?::(?=[^ \n])|(?<=[^ ])#)" + _CHAR + rb"*+)*+"
-_PLAIN = _FIRST + _REST
-_CONTINUATION = rb"(?: ++(?=[^# \n])" + _REST + rb"\n)*+"
-_QUOTED = rb'"[ !#-\[\]-~\x80-\xff]*+"|' + rb"'[ -&(-~\x80-\xff]*+'"
-_TEXT = rb"(?:" + _PLAIN + rb"|" + _QUOTED + rb")"
-_KEY = rb"[A-Za-z_][A-Za-z0-9_-]{2,63}+"  # at least three: ``_find_row_starts`` relies on it
-_INNER_KEY = rb"[A-Za-z_][A-Za-z0-9_-]{0,63}+"
+REST = _CHAR + rb"*+(?:(?::(?=[^ \n])|(?<=[^ ])#)" + _CHAR + rb"*+)*+"
+PLAIN = _FIRST + REST
+_CONTINUATION = rb"(?: ++(?=[^# \n])" + REST + rb"\n)*+"
+QUOTED = rb'"[ !#-\[\]-~\x80-\xff]*+"|' + rb"'[ -&(-~\x80-\xff]*+'"
+TEXT = rb"(?:" + PLAIN + rb"|" + QUOTED + rb")"
+KEY = rb"[A-Za-z_][A-Za-z0-9_-]{2,63}+"  # at least three: ``_find_row_starts`` relies on it
+INNER_KEY = rb"[A-Za-z_][A-Za-z0-9_-]{0,63}+"
 _ITEM = rb'(?:[A-Za-z0-9_(./](?:[ !"$-+\--9;->@-Z\\^-z|~\x80-\xff]++|:(?=[\w*./-]))*+|"[ !#-\[\]-~\x80-\xff]*+")'
 _FLOW = rb"\[" + _ITEM + rb"(?:, " + _ITEM + rb")*+\]"
 _LINE = rb"[!-~\x80-\xff][ -~\x80-\xff]*+\n"
 _KEBAB_NAME = rb"[a-z0-9]++(?:-[a-z0-9]++)*+"
 
-# The next byte begins a character that is not blank. The wide blanks of Unicode count as blanks, because the body is
-# stripped as text.
-_VISIBLE_NEXT = rb"(?=[!-~]|(?!\xe3\x80\x80|\xe2\x80|\xe2\x81\x9f|\xe1\x9a\x80|\xc2[\x85\xa0])[\x80-\xff])"
 # Most heads begin with the name, and with the description in one line: these two are captured at once. The empty group
 # after them shows that all of that was there, since what was captured before something failed may stay. Nothing is
-# captured inside the loop for that reason. The last group marks where the closing dashes begin.
+# captured inside the loop for that reason.
+_BEGINNING = rb"---\n(?:name: (" + _KEBAB_NAME + rb")\ndescription: (" + TEXT + rb")\n(?! )())?+"
+# The empty group marks where the closing dashes begin. The next byte begins a character that is not blank: the wide
+# blanks of Unicode count as blanks, because the body is stripped as text.
+ENDING = rb"()---\n\s*+(?=[!-~]|(?!\xe3\x80\x80|\xe2\x80|\xe2\x81\x9f|\xe1\x9a\x80|\xc2[\x85\xa0])[\x80-\xff])"
 _COMMON_HEAD = re.compile(
-    rb"---\n(?:name: (" + _KEBAB_NAME + rb")\ndescription: (" + _TEXT + rb")\n(?! )())?+"
-    rb"(?:" + _KEY + rb":(?: (?:" + _PLAIN + rb"\n" + _CONTINUATION + rb"|(?:" + _QUOTED + rb"|" + _FLOW + rb")\n"
-    rb"|[>|]-?\n(?:  " + _LINE + rb")++)"
-    rb"|\n(?:(?:  " + _INNER_KEY + rb": " + _TEXT + rb"\n)++|(?:  - " + _TEXT + rb"\n)++|(?:- " + _TEXT + rb"\n)++))"
-    rb")*+()---\n\s*+" + _VISIBLE_NEXT,
-)
+    _BEGINNING + rb"(?:" + KEY + rb":(?: (?:" + PLAIN + rb"\n" + _CONTINUATION + rb"|(?:" + QUOTED + rb"|" + _FLOW
+    + rb")\n|[>|]-?\n(?:  " + _LINE + rb")++)"
+    rb"|\n(?:(?:  " + INNER_KEY + rb": " + TEXT + rb"\n)++|(?:  - " + TEXT + rb"\n)++|(?:- " + TEXT + rb"\n)++))"
+    rb")*+" + ENDING,
+)  # fmt: skip
 _KEBAB = re.compile(_KEBAB_NAME)
 # The first four bytes of each row that may hold a key: an item of a list begins with a dash, or has a blank there.
 # Rows that differ in these bytes have different keys, because keys have three letters or more, or stand behind two
@@ -66,6 +65,17 @@ _KEBAB = re.compile(_KEBAB_NAME)
 _find_row_starts = re.compile(rb"\n([ A-Z_a-z]..[!-~])").findall
 # In UTF-8: C1 controls and NBSP, the line and paragraph separators, a byte order mark, the two non-characters.
 _ODD = re.compile(rb"\xc2[\x80-\xa0]|\xe2\x80[\xa8\xa9]|\xef\xbb\xbf|\xef\xbf[\xbe\xbf]")
+_find_value_end = re.compile(rb"\n(?=[^ \n])").search
+# A break inside a quoted text, with the blanks around it and the empty lines that follow.
+_QUOTED_BREAK = re.compile(rb" *+\n(\n*+) *+")
+_ESCAPED = re.compile(rb'\\(["\\])')
+_FOLDED_BREAKS = re.compile(rb"\n++")
+
+heads_before_compiling = iter(range(100))
+"""One number for each head that the first pattern does not know, and that is left to the parser nevertheless.
+
+Compiling the second pattern takes as long as parsing so many heads. Only a large library gains by it.
+"""
 
 HeadMatch = tuple[str, str, bytes, int]
 """The name, the description, the bytes between the dashes, and the offset at which the body begins."""
@@ -75,67 +85,78 @@ def match_head(head: bytes) -> HeadMatch | None:
     """Return what a head says when it is plain and has nothing to mend; ``None`` when only a closer look can tell."""
     match = _COMMON_HEAD.match(head)
     if match is None:
-        return _match_plain(head)
+        return _match_nested(head)
     begin, end = match.start(3), match.start(4)
     if begin < 0:
-        return _match_in_any_order(head, end)
+        starts = _find_row_starts(head, 3, end)
+        is_distinct = len(set(starts)) == len(starts) or nested_head.has_distinct_keys(head, end)
+        return _match_in_any_order(head, end) if is_distinct else None
     # Many heads end with the description, and then there is nothing to compare.
     if begin < end:
         starts = _find_row_starts(head, begin - 1, end)
-        if len({b"name", b"desc", *starts}) < len(starts) + 2 and not _has_distinct_rows(head[4:end]):
-            return _match_plain(head)
+        if len({b"name", b"desc", *starts}) < len(starts) + 2 and not nested_head.has_distinct_keys(head, end):
+            return None
     raw, name, value = head[4:end], match[1], match[2]
-    if len(name) > MAX_NAME_LENGTH or name in _DEVICES or not (raw.isascii() or _is_plain_utf8(raw)):
+    if len(name) > MAX_NAME_LENGTH or name in _DEVICES or end > MAX_PLAIN_CHARS:
+        return None
+    if not raw.isascii() and not _is_plain_utf8(raw):
         return None
     text = (value[1:-1] if value[0] in b"\"'" else value).decode().strip()
     return (name.decode(), text, raw, end + 4) if text else None
 
 
-def _has_distinct_rows(raw: bytes) -> bool:
-    """Whether no two rows can hold one key, on any level: those that differ before their first colon cannot."""
-    rows = raw.split(b"\n")
-    return len({row.partition(b":")[0] for row in rows}) == len(rows)
+def _match_nested(head: bytes) -> HeadMatch | None:
+    """Return what a head says that the first pattern does not know."""
+    if not head.startswith(b"---\n") or next(heads_before_compiling, None) is not None:
+        return None
+    end = nested_head.find_nested_end(head)
+    return _match_in_any_order(head, end) if end is not None else None
 
 
 def _match_in_any_order(head: bytes, end: int) -> HeadMatch | None:
-    """Return what a head of the common shape says whose name and description are anywhere, and of any shape.
+    """Return what a head says whose name and description are anywhere, and of any shape.
 
-    ``end`` is the offset of the closing dashes.
+    A pattern has matched the head, and no key is written twice. ``end`` is the offset of the closing dashes.
     """
-    raw, starts = head[4:end], _find_row_starts(head, 3, end)
-    if len(set(starts)) < len(starts) and not _has_distinct_rows(raw):
-        return _match_plain(head)
+    raw = head[4:end]
     name_row = head.find(b"\nname: ", 3, end)
     description_row = head.find(b"\ndescription: ", 3, end)
-    if name_row < 0 or description_row < 0:
+    if name_row < 0 or description_row < 0 or end > MAX_PLAIN_CHARS or not (raw.isascii() or _is_plain_utf8(raw)):
         return None
-    stop = head.index(b"\n", name_row + 7)
-    name = head[name_row + 7 : stop]
-    if name[0] in b"\"'":
-        name = name[1:-1]
-    if len(name) > MAX_NAME_LENGTH or name in _DEVICES or head[stop + 1] == _BLANK or not _KEBAB.fullmatch(name):
+    name = _read_text(head, name_row + 7)
+    if name is None or (not _KEBAB.fullmatch(name) or name in _DEVICES) and not rules.is_usable_name(name.decode()):
         return None
-    if not raw.isascii() and not _is_plain_utf8(raw):
+    text = _read_text(head, description_row + 14)
+    if text is None or len(name) > MAX_NAME_LENGTH:
         return None
-    value = _read_value(head, description_row + 14)
-    text = value.decode().strip() if value else ""
-    return (name.decode(), text, raw, end + 4) if text else None
+    description = text.decode().strip()
+    return (name.decode(), description, raw, end + 4) if description else None
 
 
-def _read_value(head: bytes, start: int) -> bytes | None:
-    """Return the text of the value that begins at ``start``, stripped; ``None`` when its shape needs a closer look."""
-    end = head.index(b"\n", start)
-    if head[start] == _BRACKET:
+def _read_text(head: bytes, start: int) -> bytes | None:
+    """Return the text of the value that begins at ``start``; ``None`` when it is no text on the line of its key.
+
+    Of a block of text it may lack the break at its end.
+    """
+    end = _find_value_end(head, start).start()  # type: ignore[union-attr]  # the closing dashes are at the margin
+    value, mark = head[start:end].rstrip(b"\n"), head[start]
+    if mark in b"[{\n":
         return None
-    if head[end + 1] != _BLANK:
-        return (head[start + 1 : end - 1] if head[start] in b"\"'" else head[start:end]).strip(b" ")
-    stop = end
-    while head[stop + 1] == _BLANK:
-        stop = head.index(b"\n", stop + 1)
-    if head[start] not in b">|":
-        return b" ".join([line.strip(b" ") for line in head[start:stop].split(b"\n")])
-    # The pattern has seen that each line of a block stands behind two blanks. Blanks at the end of a line are text.
-    return head[end + 3 : stop].replace(b"\n  ", b"\n" if head[start] == _BAR else b" ")
+    if mark in b"\"'":
+        text = value[1:-1]
+        if b"\n" in text:
+            text = _QUOTED_BREAK.sub(lambda match: match[1] or b" ", text)
+        return text.replace(b"''", b"'") if mark == _APOSTROPHE else _ESCAPED.sub(rb"\1", text)
+    if b"\n" not in value:
+        return value.rstrip(b" ")
+    if mark not in b">|":
+        return b" ".join([line.strip(b" ") for line in value.split(b"\n")]).rstrip(b" ")
+    # The pattern has seen that each line stands behind the blanks of the first one, or is empty. Blanks at the end of a
+    # line are text.
+    lines = value.split(b"\n")[1:]
+    indent = len(lines[0]) - len(lines[0].lstrip(b" "))
+    block = b"\n".join([line[indent:] for line in lines])
+    return block if mark == _BAR else _FOLDED_BREAKS.sub(lambda match: match[0][1:] or b" ", block)
 
 
 def _is_plain_utf8(raw: bytes) -> bool:
@@ -148,21 +169,3 @@ def _is_plain_utf8(raw: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _match_plain(head: bytes) -> HeadMatch | None:
-    """Return what a head says that is plain and not of the common shape; ``None`` when only a closer look can tell."""
-    try:
-        fences = fence.find_fences(head, whole=False) if head.startswith(b"---\n") else None
-        text = fence.decode_frontmatter(head, fences) if fences is not None and fences.body <= MAX_PLAIN_CHARS else ""
-    except InvalidFrontmatterError:
-        return None
-    if fences is None or not text or b"\r" in head[fences.start : fences.end]:
-        return None
-    parsed = parse_plain_yaml(text)
-    if parsed is None or not head[fences.body :].decode("utf-8", "ignore").strip():
-        return None
-    name, description = (parsed[0].get(key) for key in ("name", "description"))
-    if isinstance(name, str) and isinstance(description, str) and rules.is_spec_name(name) and description.strip():
-        return name, description.strip(), head[fences.start : fences.end], fences.body
-    return None

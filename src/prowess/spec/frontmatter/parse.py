@@ -11,7 +11,6 @@ from prowess.errors import InvalidFrontmatterError, Issue, NoFrontmatterError, U
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.frontmatter.fences import BOM, Fences, decode_frontmatter, find_fences, refuse_other_encodings
 from prowess.spec.frontmatter.fields import Frontmatter, build_frontmatter
-from prowess.spec.frontmatter.plain_yaml import can_skip_limit_checks, parse_plain_yaml
 from prowess.spec.frontmatter.unwrap import (
     MisplacedFrontmatter,
     dedent_text,
@@ -22,7 +21,7 @@ from prowess.spec.frontmatter.unwrap import (
     split_glued_dashes,
     unwrap_frontmatter,
 )
-from prowess.spec.frontmatter.yaml_events import YamlError, YamlRefusedError, parse_yaml
+from prowess.spec.frontmatter.yaml_events import YamlError, YamlRefusedError, parse_fast_yaml, parse_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,21 +81,17 @@ def parse_head(
     text = decode_frontmatter(head, fences)
     if issues and issues[0].code == "repaired-indentation":
         text = dedent_text(text)
-    if _ODD_LINE_BREAKS.search(text):
+    if not text.replace("\n", "").isprintable() and _ODD_LINE_BREAKS.search(text):  # no odd break is printable
         text, issue = _replace_line_breaks(text, fences.line, lenient=lenient)
         issues = (*issues, issue)
     try:
-        # Fast path of the bench rows that scan: nearly every head is plain, and PyYAML costs many times as much. Its
-        # slow twin is ``parse_yaml``; tests/spec/frontmatter/test_fast_paths.py compares them on real and generated
-        # heads.
-        plain = parse_plain_yaml(text) if can_skip_limit_checks(limits) else None
-        values, lines = plain if plain is not None else parse_yaml(text, limits)
+        values, lines = parse_fast_yaml(text, limits, explain=not repair)
     except YamlRefusedError as error:
         raise _invalid_error(error, fences.line) from None
     except YamlError as error:
         if not repair:
             raise _invalid_error(error, fences.line) from None
-        return _repair_head(head, fences, text, issues, limits, error)
+        return _repair_head(head, fences, text, issues, limits)
     if repair and values.get("description") == "":
         issues = (*issues, *_restore_description(text, values, fences.line))
     return ParsedHead(_build_fields(head, fences, values, lines), fences.body, issues)
@@ -202,12 +197,12 @@ def _invalid_error(error: YamlError, line: int) -> InvalidFrontmatterError:
     return InvalidFrontmatterError([Issue(error.code, "", error.message, line=line + error.line)])
 
 
-def _repair_head(  # noqa: PLR0917 - one caller, which has all of it at hand
-    head: bytes, fences: Fences, text: str, issues: tuple[Issue, ...], limits: Limits, first: YamlError
+def _repair_head(
+    head: bytes, fences: Fences, text: str, issues: tuple[Issue, ...], limits: Limits
 ) -> ParsedHead:
-    """Return the head whose YAML failed with ``first``, with its values repaired.
+    """Return the head whose YAML failed, with its values repaired.
 
-    Raises ``InvalidFrontmatterError``: with ``first`` where nothing can be repaired, since that names the real fault.
+    Raises ``InvalidFrontmatterError``: with YAML's own error where nothing can be repaired.
     """
     from prowess.spec.frontmatter.repair import repair_yaml  # noqa: PLC0415 - few heads need its patterns
 
@@ -221,10 +216,19 @@ def _repair_head(  # noqa: PLR0917 - one caller, which has all of it at hand
         values, lines, repairs = repair_yaml(text, limits)
     except YamlRefusedError as error:
         raise _invalid_error(error, fences.line) from None
-    except YamlError:
-        raise _invalid_error(first, fences.line) from None
+    except YamlError as error:
+        raise _invalid_error(_find_yaml_error(text, limits) or error, fences.line) from None
     warnings = (Issue(r.code, r.key, r.message, line=fences.line + r.line, severity="warning") for r in repairs)
     return ParsedHead(_build_fields(head, fences, values, lines), fences.body, (*issues, *warnings))
+
+
+def _find_yaml_error(text: str, limits: Limits) -> YamlError | None:
+    """Return the error with which parsing the whole text ends, which names the real fault."""
+    try:
+        parse_yaml(text, limits)
+    except YamlError as error:
+        return error
+    return None
 
 
 # -- a stream ----------------------------------------------------------------------------------------------------------

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from prowess.spec.frontmatter.plain_yaml import BrokenLineError
+
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
@@ -19,12 +21,12 @@ _STARTS_PLAIN = r"(?=[^-?:,\[\]{}#&*!|>'\"%@`\s])"
 _CHAR = r"[^:#\n]"
 _REST = rf"{_CHAR}*+(?:(?::(?=[^\s\x85])|(?<=[^\s\x85])#){_CHAR}*+)*+"  # ':' and '#' only where they are text
 _PLAIN = rf"{_STARTS_PLAIN}{_REST}"
-_DOUBLE = r'"[^"\\\n]*+"'
+_DOUBLE = r'"(?:[^"\\\n]|\\["\\])*+"'
 _SINGLE = r"'(?:[^'\n]|'')*+'"
-_OPEN_QUOTE = r"\"[^\"\\\n]*+(?=\n)|'(?:[^'\n]|'')*+(?=\n)"  # a quoted text that goes on in the next line
+_OPEN_QUOTE = r"\"(?:[^\"\\\n]|\\[\"\\])*+(?=\n)|'(?:[^'\n]|'')*+(?=\n)"  # a quoted text that goes on in the next line
 _ITEM = rf"(?:{_STARTS_PLAIN}(?:[^:#,\[\]{{}}?\n]++|:(?=[\w*./-]))++|{_DOUBLE}|{_SINGLE})"
 _FLOW = rf"\[ *(?:{_ITEM}(?: *, *{_ITEM})*+)? *\]"
-_VALUE = rf"({_PLAIN}|{_DOUBLE}|{_SINGLE}|{_FLOW}|{_OPEN_QUOTE}|[>|]-?)"
+_VALUE = rf"({_PLAIN}|{_DOUBLE}|{_SINGLE}|{_FLOW}|{_OPEN_QUOTE}|[>|]-?|\{{[^\n]*+)"
 _KEY = r"[A-Za-z_][A-Za-z0-9_-]{0,127}+"
 
 _ENTRY = re.compile(rf"( *+)({_KEY}):(?: ++{_VALUE})? *+\n", re.ASCII)
@@ -32,13 +34,19 @@ _BULLET = re.compile(rf"( *+)(- ++)(?:(?={_KEY}:[ \n])|{_VALUE} *+\n)", re.ASCII
 _WRAPPED = re.compile(rf"( ++)(?=[^#\s])({_REST})\n", re.ASCII)
 _BEGINS_BELOW = re.compile(rf"( ++)({_PLAIN}) *+\n", re.ASCII)
 _QUOTED_MORE = {
-    '"': re.compile(r' ++(?=\S)([^"\\\n]*+)("? *+)\n', re.ASCII),
-    "'": re.compile(r" ++(?=\S)((?:[^'\n]|'')*+)('? *+)\n", re.ASCII),
+    '"': re.compile(r'(\n*+) ++(?=[^ \n])((?:[^"\\\n]|\\["\\])*+)("? *+)\n', re.ASCII),
+    "'": re.compile(r"(\n*+) ++(?=[^ \n])((?:[^'\n]|'')*+)('? *+)\n", re.ASCII),
 }
 _TEXT_LINE = re.compile(r"( *+)(\S[^\n]*+)\n", re.ASCII)
 _BLANKS = re.compile(r"(?: *+\n)*+", re.ASCII)
 _INDENT = re.compile(r" *+", re.ASCII)
+_LINE_END = re.compile(r" *+\n")
 _FLOW_ITEMS = re.compile(_ITEM, re.ASCII)
+_ESCAPED = re.compile(r'\\(["\\])')
+_FOLDED_BREAKS = re.compile(r"\n++")
+# What YAML cannot read behind a key: an unquoted text with a colon and a blank in it, text on the line of a block's
+# mark, and an unquoted text that begins with a character which no value may begin with.
+_BROKEN_LINE = re.compile(rf"{_KEY}: ++(?:{_PLAIN}:[ \n]|[>|][-+]?+ ++[^ #\n]|[@`]|\*\*)", re.ASCII)
 
 
 _BLANK = frozenset(("", " ", "\n", "\t"))
@@ -48,8 +56,11 @@ class _NotPlainError(Exception):
     """The text is not surely in the plain subset."""
 
 
-def read_plain_yaml(text: str, max_depth: int) -> tuple[dict[str, Value], dict[str, int]] | None:
-    """Return the values of a plain text and the lines of their keys; ``None`` when the text leaves the subset."""
+def read_plain_text(text: str, max_depth: int) -> tuple[dict[str, Value], dict[str, int]] | None:
+    """Return the values of a plain text and the lines of their keys; ``None`` when the text leaves the subset.
+
+    Raises ``BrokenLineError`` where the text is plain up to a line that YAML cannot read.
+    """
     if _has_odd_characters(text):
         return None
     reader = _PlainReader(text, max_depth)
@@ -61,8 +72,8 @@ def read_plain_yaml(text: str, max_depth: int) -> tuple[dict[str, Value], dict[s
 
 
 def _has_odd_characters(text: str) -> bool:
-    # Fast path: in ASCII, what cannot be printed is what YAML treats in its own way.
-    return not text.replace("\n", "").isprintable() if text.isascii() else re.search(_ODD, text) is not None
+    # Fast path: no odd character is printable, and Python knows at once whether all of a text is.
+    return not text.replace("\n", "").isprintable() and re.search(_ODD, text) is not None
 
 
 class _PlainReader:
@@ -85,13 +96,17 @@ class _PlainReader:
             raise _NotPlainError
         while inline or self._has_entry_at(indent):
             entry = _ENTRY.match(self.text, self.at)
-            if entry is None or len(entry[1]) != (0 if inline else indent) or entry[2] in values:
+            if entry is None:
+                raise BrokenLineError if depth == 1 and _BROKEN_LINE.match(self.text, self.at) else _NotPlainError
+            blanks, key, written = entry.groups()
+            if len(blanks) != (0 if inline else indent) or key in values:
                 raise _NotPlainError
             inline = False
+            path = prefix + key
             if depth <= 2:  # noqa: PLR2004 - metadata.key is as deep as findings point
-                self.lines[prefix + entry[2]] = self._line_number(entry.start())
+                self.lines[path] = self._line_number(self.at)
             self.at = entry.end()
-            values[entry[2]] = self._read_value(entry[3], indent, f"{prefix}{entry[2]}.", depth)
+            values[key] = self._read_value(written, indent, path + ".", depth)
         return values
 
     def _line_number(self, offset: int) -> int:
@@ -125,11 +140,16 @@ class _PlainReader:
     def _read_value(self, written: str | None, indent: int, prefix: str, depth: int) -> Value:
         if written is None:
             return self._read_value_below(indent, prefix, depth)
-        if written[0] in ">|":
+        mark = written[0]
+        if mark not in "\"'[{>|":
+            return self._read_wrapped_text(written, indent)
+        if mark in ">|":
             return self._read_block_text(written, indent)
-        if written[0] in "\"'" and (len(written) == 1 or written[-1] != written[0] or not _is_quote_complete(written)):
+        if mark == "{":
+            return self._read_json(self.at - len(written) - 1, prefix, depth)
+        if mark != "[" and (len(written) == 1 or written[-1] != mark or not _is_quote_complete(written)):
             return self._read_quoted_text(written)
-        return _unquote_value(written) if written[0] in "\"'[" else self._read_wrapped_text(written, indent)
+        return _unquote_value(written)
 
     def _read_wrapped_text(self, first: str, indent: int) -> str:
         if not self.text.startswith(" ", self.at):
@@ -142,37 +162,68 @@ class _PlainReader:
 
     def _read_quoted_text(self, first: str) -> str:
         quote = first[0]
-        parts = [first[1:].rstrip(" ")]
+        text = first[1:].rstrip(" ")
         while line := _QUOTED_MORE[quote].match(self.text, self.at):
             self.at = line.end()
-            parts.append(line[1])
-            if line[2].startswith(quote):
-                return " ".join(parts).replace("''", "'") if quote == "'" else " ".join(parts)
-            parts[-1] = parts[-1].rstrip(" ")
+            empty, more, closing = line.groups()
+            # A break is a blank, unless empty lines follow: each of them is a break.
+            text += empty or " "
+            if closing.startswith(quote):
+                text += more
+                return text.replace("''", "'") if quote == "'" else _ESCAPED.sub(r"\1", text)
+            text += more.rstrip(" ")
         raise _NotPlainError
 
     def _read_block_text(self, style: str, indent: int) -> str:
         first = _TEXT_LINE.match(self.text, self.at)
         if first is None or len(first[1]) <= indent:
             raise _NotPlainError
+        margin = len(first[1])
         lines: list[str] = []
-        while (line := _TEXT_LINE.match(self.text, self.at)) and len(line[1]) >= len(first[1]):
-            if line[1] != first[1]:  # text further right keeps its breaks even when folded
-                raise _NotPlainError
-            lines.append(line[2])
-            self.at = line.end()
-        self._check_block_end(indent)
-        joined = ("\n" if style[0] == "|" else " ").join(lines)
-        return joined if style.endswith("-") else joined + "\n"
+        while True:
+            line = _TEXT_LINE.match(self.text, self.at)
+            if line is not None and line[1] == first[1]:
+                lines.append(line[2])
+                self.at = line.end()
+            elif line is not None or not self._skip_empty_lines(lines, margin):
+                break
+        if line is not None and (len(line[1]) > margin or indent < len(line[1])):
+            raise _NotPlainError  # text further right keeps its breaks even when folded
+        return self._join_block(style, lines)
 
-    def _check_block_end(self, indent: int) -> None:
-        """Raise ``_NotPlainError`` for blank lines that would belong to the block: they are rare, and left to YAML."""
+    def _skip_empty_lines(self, lines: list[str], margin: int) -> bool:
+        """Add the empty lines of a block to ``lines``; return whether there were any, and the text goes on."""
         begin = self.at
         self._skip_blanks()
-        if " " in self.text[begin : self.at] or (self._lacks_last_break and self.at == len(self.text)):
+        empty = self.text[begin : self.at].split("\n")[:-1]
+        if any(len(line) > margin for line in empty):  # blanks behind the margin are text
             raise _NotPlainError
-        if self.at < len(self.text) and self._measure_indent() > indent:
+        lines += [""] * len(empty)
+        return bool(empty) and self.at < len(self.text)
+
+    def _join_block(self, style: str, lines: list[str]) -> str:
+        if self._lacks_last_break and self.at == len(self.text):
             raise _NotPlainError
+        text = "\n".join(lines).rstrip("\n")
+        if style[0] == ">":
+            # One break is a blank. Of several in a row the first is nothing.
+            text = _FOLDED_BREAKS.sub(lambda breaks: breaks[0][1:] or " ", text)
+        return text if style.endswith("-") else text + "\n"
+
+    def _read_json(self, start: int, prefix: str, depth: int) -> Value:
+        """Return the JSON mapping that begins at ``start``, and go on behind its line."""
+        from prowess.spec.frontmatter.json_mapping import read_json_mapping  # noqa: PLC0415 - few heads hold JSON
+
+        mapping = read_json_mapping(self.text, start, self._max_depth - depth)
+        end = _LINE_END.match(self.text, mapping[2]) if mapping is not None else None
+        if mapping is None or end is None:
+            raise _NotPlainError
+        values, offsets, _ = mapping
+        if depth == 1:
+            for key, offset in offsets.items():
+                self.lines[prefix + key] = self._line_number(offset)
+        self.at = end.end()
+        return values  # type: ignore[return-value]
 
     def _read_value_below(self, indent: int, prefix: str, depth: int) -> Value:
         self._skip_blanks()
@@ -184,6 +235,8 @@ class _PlainReader:
             return ""
         if _ENTRY.match(self.text, self.at):
             return self.read_mapping(width, prefix, depth + 1)
+        if self.text.startswith("{", self.at + width):
+            return self._read_json(self.at + width, prefix, depth)
         begins = _BEGINS_BELOW.match(self.text, self.at)
         if begins is None:
             raise _NotPlainError
@@ -214,12 +267,12 @@ class _PlainReader:
 
 
 def _is_quote_complete(written: str) -> bool:
-    return written[0] == '"' or re.fullmatch(_SINGLE, written, re.ASCII) is not None
+    return re.fullmatch(_DOUBLE if written[0] == '"' else _SINGLE, written, re.ASCII) is not None
 
 
 def _unquote_value(written: str) -> Value:
     if written[0] == '"':
-        return written[1:-1]
+        return _ESCAPED.sub(r"\1", written[1:-1]) if "\\" in written else written[1:-1]
     if written[0] == "'":
         return written[1:-1].replace("''", "'")
     if written[0] == "[":

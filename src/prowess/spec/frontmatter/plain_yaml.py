@@ -17,6 +17,10 @@ MAX_PLAIN_CHARS = 4096  # A text as short as this stays within every bound on ev
 MAX_PLAIN_DEPTH = 8  # Real heads stay below it. Deeper ones are left to PyYAML, where ``Limits`` bound them.
 
 
+class BrokenLineError(Exception):
+    """The text is plain up to a line that YAML cannot read, so that parsing it as YAML would fail too."""
+
+
 def can_skip_limit_checks(limits: Limits) -> bool:
     """Whether the limits are at least as large as anything that the plain reader accepts.
 
@@ -32,8 +36,16 @@ def can_skip_limit_checks(limits: Limits) -> bool:
 
 def parse_plain_yaml(text: str) -> tuple[dict[str, Value], dict[str, int]] | None:
     """Return what ``parse_yaml`` returns; ``None`` when the text is not surely in the plain subset."""
+    try:
+        return read_plain_yaml(text)
+    except BrokenLineError:
+        return None
+
+
+def read_plain_yaml(text: str) -> tuple[dict[str, Value], dict[str, int]] | None:
+    """Return what ``parse_plain_yaml`` returns; raise ``BrokenLineError`` where YAML would surely fail."""
     if len(text) > MAX_PLAIN_CHARS:
         return None
-    from prowess.spec.frontmatter.plain_reader import read_plain_yaml  # noqa: PLC0415 - its patterns take 4 ms to compile (bench row "import and first scan")
+    from prowess.spec.frontmatter import plain_reader  # noqa: PLC0415 - its patterns take 4 ms to compile (bench row "import and first scan")
 
-    return read_plain_yaml(text, MAX_PLAIN_DEPTH)
+    return plain_reader.read_plain_text(text, MAX_PLAIN_DEPTH)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.spec.frontmatter.yaml_events import YamlError, YamlRefusedError, parse_yaml
+from prowess.spec.frontmatter.yaml_events import YamlError, YamlRefusedError, parse_fast_yaml, parse_yaml
 
 if TYPE_CHECKING:
     from prowess.limits import Limits
@@ -140,7 +140,7 @@ def _read_entry(entries: list[_YamlEntry], index: int, state: _RepairState) -> t
 def _parse_entry(entry: _YamlEntry, limits: Limits) -> Value | None:
     """Return the value of an entry that is YAML, or ``None``. Raises ``YamlRefusedError`` with the line of the file."""
     try:
-        values, _ = parse_yaml("\n".join(entry.source) + "\n", limits)
+        values, _ = parse_fast_yaml("\n".join(entry.source) + "\n", limits, explain=False)
     except YamlRefusedError as error:
         raise YamlRefusedError(error.code, error.message, entry.line + error.line) from None
     except YamlError:
