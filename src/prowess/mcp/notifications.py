@@ -59,6 +59,7 @@ class ChangeNotifier:
         self._older_connections: WeakSet[Any] = WeakSet()
         self._late_connections: WeakSet[Any] = WeakSet()
         self._was_late = False
+        self._is_next_late = False
         # An event loop keeps only weak references to its tasks: without this set one could vanish before it ends.
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -72,6 +73,14 @@ class ChangeNotifier:
         if (connection := _find_connection(ctx)) is not None:
             self._late_connections.add(connection)
 
+    def record_old_answers(self) -> None:
+        """Tell the only client to ask for everything again, since its first answers do not hold any more.
+
+        It is told now if it listens already, and otherwise as soon as it begins to.
+        """
+        self._was_late = self._is_next_late = True
+        self.announce(_ALL_CHANGES)
+
     def begin_notifying(self, ctx: ServerRequestContext[Any, Any]) -> None:
         """Notify a client of an older protocol from now on, and at once when its handshake came too early.
 
@@ -81,8 +90,9 @@ class ChangeNotifier:
         if connection is None:
             return
         self._older_connections.add(connection)
-        if connection in self._late_connections:
+        if connection in self._late_connections or self._is_next_late:
             self._late_connections.discard(connection)
+            self._is_next_late = False
             self._start_task(self._run_after_load(lambda: self._notify_older_client(connection, _ALL_CHANGES)))
 
     def _notify_late_subscriber(self, deliver: DeliverEvent) -> None:
