@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _STDIN, _STDOUT = 0, 1
 _READ_BYTES = 65_536
-_WRITE_BYTES = 512  # POSIX: a pipe that can be written to takes as many bytes without waiting for its reader
+_MAX_LINES = 100
+"""How many lines are answered here at most. A handshake has about ten, and the SDK gets all of them once more."""
 _QUIET_SECONDS = 0.02
-"""How long the client must be silent before the SDK begins to load. A client that sends its next request at once gets
-its answer sooner, since two threads of Python do not run at the same time."""
+"""How long the client must be silent before the SDK begins to load. Two threads of Python do not run at the same time,
+so a client that sends its next request at once gets its answer sooner."""
 
 
 class EarlyLines(NamedTuple):
@@ -34,9 +35,10 @@ class EarlyLines(NamedTuple):
 
 
 def can_answer_early() -> bool:
-    """Return whether the standard streams are those of the process, and can be waited for."""
+    """Return whether the standard streams are those of the process, and this system can wait for both at once."""
     try:
-        return os.name == "posix" and (sys.stdin.fileno(), sys.stdout.fileno()) == (_STDIN, _STDOUT)
+        is_usual = (sys.stdin.fileno(), sys.stdout.fileno()) == (_STDIN, _STDOUT)
+        return os.name == "posix" and is_usual and os.get_blocking(_STDIN) and os.get_blocking(_STDOUT)
     except (AttributeError, OSError, ValueError):  # somebody has replaced or closed them
         return False
 
@@ -56,22 +58,15 @@ class EarlyClient:
 
         Returns what ``load`` returns, and raises what it raises.
         """
-        work = _BackgroundCall(load)
-        try:
-            while self._answer_lines() and not self._has_ended:
-                if self._needs_sdk:
-                    work.start()
-                seconds = None if work.has_started else _QUIET_SECONDS
-                ready = select.select([_STDIN, work.done_fd], [], [], seconds)[0]
-                if work.done_fd in ready:
-                    break
-                if _STDIN in ready:
-                    self._read_more()
-                else:
-                    work.start()
-            return work.wait()
-        finally:
-            work.close()
+        loading = _BackgroundCall(load)
+        while self._answer_lines() and not self._has_ended and not loading.is_over:
+            if self._needs_sdk:
+                loading.start()
+            if select.select([_STDIN], [], [], _QUIET_SECONDS)[0]:
+                self._read_more()
+            else:
+                loading.start()
+        return loading.wait()
 
     def take_lines(self) -> EarlyLines:
         """Return the lines for the SDK; waits for the end of a line that has come only in part."""
@@ -96,6 +91,8 @@ class EarlyClient:
             del self._unread[: end + 1]
             self._lines.append((line.decode(), reply))
             self._needs_sdk = self._needs_sdk or (reply.result is None and reply.request_id is not None)
+            if len(self._lines) == _MAX_LINES:
+                return False
         return len(self._unread) < _READ_BYTES
 
     def _read_more(self) -> None:
@@ -111,42 +108,41 @@ class EarlyClient:
             if readable:
                 self._read_more()
             if writable:
-                data = data[os.write(_STDOUT, data[:_WRITE_BYTES]) :]
+                # A pipe that is ready takes this many bytes without waiting for its reader.
+                data = data[os.write(_STDOUT, data[: select.PIPE_BUF]) :]
 
 
 class _BackgroundCall(Generic[T]):
-    """A call in a thread; ``done_fd`` can be read from once it is over."""
+    """A call in a thread."""
 
     def __init__(self, call: Callable[[], T]) -> None:
         self._call = call
-        self._thread = Thread(target=self._run, name="prowess-sdk", daemon=True)
+        self._thread: Thread | None = None
         self._result: list[T] = []
         self._error: BaseException | None = None
-        self.has_started = False
-        self.done_fd, self._finish_fd = os.pipe()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the call has ended."""
+        return self._thread is not None and not self._thread.is_alive()
 
     def start(self) -> None:
         """Begin the call, if it has not begun."""
-        if not self.has_started:
-            self.has_started = True
+        if self._thread is None:
+            self._thread = Thread(target=self._run, name="prowess-sdk", daemon=True)
             self._thread.start()
 
     def wait(self) -> T:
         """Return what the call returns, or raise what it raises; a call that has not begun runs in this thread."""
-        if not self.has_started:
+        if self._thread is None:
             return self._call()
         self._thread.join()
         if self._error is not None:
             raise self._error
         return self._result[0]
 
-    def close(self) -> None:
-        os.close(self.done_fd)
-        os.close(self._finish_fd)
-
     def _run(self) -> None:
         try:
             self._result.append(self._call())
         except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
             self._error = error
-        os.write(self._finish_fd, b"1")

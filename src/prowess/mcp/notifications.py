@@ -21,7 +21,7 @@ from mcp.server.subscriptions import (
 from prowess.mcp.live_catalog import SnapshotChanges
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable
 
     from mcp.server.context import ServerRequestContext
     from mcp.server.subscriptions import ServerEvent
@@ -65,7 +65,7 @@ class ChangeNotifier:
 
     def announce(self, changes: SnapshotChanges) -> None:
         """Begin to tell every client about ``changes``; call it from the event loop."""
-        self._start_task(self._notify_clients(changes))
+        self._start_task(self._notify_clients(changes, self._older_connections))
 
     def record_late_handshake(self, ctx: ServerRequestContext[Any, Any]) -> None:
         """Remember that a handshake was answered before the skills were loaded."""
@@ -78,8 +78,9 @@ class ChangeNotifier:
 
         It is told now if it listens already, and otherwise as soon as it begins to.
         """
-        self._was_late = self._is_next_late = True
-        self.announce(_ALL_CHANGES)
+        listening = list(self._older_connections)
+        self._was_late, self._is_next_late = True, not listening
+        self._start_task(self._notify_clients(_ALL_CHANGES, listening))
 
     def begin_notifying(self, ctx: ServerRequestContext[Any, Any]) -> None:
         """Notify a client of an older protocol from now on, and at once when its handshake came too early.
@@ -117,7 +118,7 @@ class ChangeNotifier:
             return
         await notify()
 
-    async def _notify_clients(self, changes: SnapshotChanges) -> None:
+    async def _notify_clients(self, changes: SnapshotChanges, older_connections: Iterable[Any]) -> None:
         await self.bus.publish(ResourcesListChanged())
         for uri in changes.updated_uris:
             await self.bus.publish(ResourceUpdated(uri))
@@ -125,7 +126,7 @@ class ChangeNotifier:
             await self.bus.publish(ToolsListChanged())
         if changes.prompts:
             await self.bus.publish(PromptsListChanged())
-        for connection in list(self._older_connections):
+        for connection in list(older_connections):
             await self._notify_older_client(connection, changes)
 
     async def _notify_older_client(self, connection: Any, changes: SnapshotChanges) -> None:  # noqa: ANN401 - the SDK's own
