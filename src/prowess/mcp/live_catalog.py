@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.discovery.watch import Reloader
 from prowess.errors import SkillError
 from prowess.limits import DEFAULT_LIMITS
-from prowess.mcp.handlers import SkillHandlers
 from prowess.mcp.manifests import ManifestCache
 from prowess.mcp.options import ServeOptions, resolve_roots
-from prowess.mcp.prompts import Prompts
 from prowess.mcp.served_skills import ServedSkills, build_from_catalog
 from prowess.mcp.skill_loader import SkillLoader
-from prowess.mcp.tools import ModelTools
+from prowess.mcp.snapshot import make_snapshot
 from prowess.mcp.uris import make_uri
 from prowess.names import SKILL_FILE
 
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
 
     from prowess.discovery.folder_watchers import WatchMethod
     from prowess.limits import Limits
+    from prowess.mcp.snapshot import ServerSnapshot
     from prowess.skills.catalog import Catalog
     from prowess.skills.skill import Skill
 
@@ -40,14 +39,6 @@ _DEFAULT_OPTIONS = ServeOptions()
 _MAX_UPDATED_URIS = 1_000  # a replaced library would otherwise give a notification for each of its files
 _RELOAD_SECONDS = 5.0
 _JOIN_SECONDS = 5.0
-
-
-class ServerSnapshot(NamedTuple):
-    """Everything that answers requests from one load of the skills."""
-
-    handlers: SkillHandlers
-    tools: ModelTools
-    prompts: Prompts
 
 
 class SnapshotChanges(NamedTuple):
@@ -266,10 +257,7 @@ class LiveCatalog:
         return self._make_snapshot(served)
 
     def _make_snapshot(self, served: ServedSkills) -> ServerSnapshot:
-        tools = ModelTools(served, self._options)
-        return ServerSnapshot(
-            SkillHandlers(served, self._manifests, self._limits), tools, Prompts(served, tools, self._limits)
-        )
+        return make_snapshot(served, self._manifests, self._options, self._limits)
 
     def _compare_snapshots(self, old: ServerSnapshot, new: ServerSnapshot) -> SnapshotChanges:
         updated = [

@@ -6,18 +6,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import mcp_types as types
 
-from prowess.mcp.answers import Answer
-from prowess.mcp.pagination import make_page
+from prowess.mcp.lists import LIST_METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from prowess.mcp.answers import LargeFile
-    from prowess.mcp.live_catalog import ServerSnapshot
+    from prowess.mcp.answers import Answer, LargeFile
+    from prowess.mcp.lists import ListMethod
+    from prowess.mcp.snapshot import ServerSnapshot
 
-EXTENSION = "io.modelcontextprotocol/skills"
-EXTENSION_METHODS = frozenset(("skills/list", "skills/get", "resources/directory/read"))
-"""The methods that MCP itself does not have."""
 TOOL_CALL = "tools/call"
 
 
@@ -47,35 +44,32 @@ def _complete_argument(snapshot: ServerSnapshot, params: Any) -> Answer:  # noqa
     return snapshot.prompts.complete_argument(ref, params.argument.name, params.argument.value, given)
 
 
+def _from_list_method(method: ListMethod) -> Method:
+    return Method(
+        (method.part,), types.PaginatedRequestParams, lambda snapshot, p: method.list_page(snapshot, p.cursor)
+    )
+
+
 _EXTENSION_PART, _TOOLS_PART, _PROMPTS_PART = ("extension",), ("tools",), ("prompts",)
-_PAGE = types.PaginatedRequestParams
 
 METHODS: dict[str, Method] = {
-    "skills/list": Method(_EXTENSION_PART, _PAGE, lambda snapshot, p: snapshot.handlers.list_skills(p.cursor)),
+    **{name: _from_list_method(method) for name, method in LIST_METHODS.items()},
     "skills/get": Method(_EXTENSION_PART, GetSkillParams, lambda snapshot, p: snapshot.handlers.get_skill(p.uri)),
     "resources/directory/read": Method(
         _EXTENSION_PART,
         ReadDirectoryParams,
         lambda snapshot, p: snapshot.handlers.read_directory(p.uri, p.cursor),
     ),
-    "resources/list": Method(_EXTENSION_PART, _PAGE, lambda snapshot, p: snapshot.handlers.list_resources(p.cursor)),
-    "resources/templates/list": Method(_EXTENSION_PART, _PAGE, lambda snapshot, _: snapshot.handlers.list_templates()),
     "resources/read": Method(
         _EXTENSION_PART,
         types.ReadResourceRequestParams,
         lambda snapshot, p: snapshot.handlers.read_resource(p.uri),
-    ),
-    "tools/list": Method(
-        _TOOLS_PART,
-        _PAGE,
-        lambda snapshot, _: Answer(make_page("tools", [*snapshot.tools.definitions], None)),
     ),
     TOOL_CALL: Method(
         _TOOLS_PART,
         types.CallToolRequestParams,
         lambda snapshot, p: snapshot.tools.call_tool(p.name, p.arguments or {}),
     ),
-    "prompts/list": Method(_PROMPTS_PART, _PAGE, lambda snapshot, p: snapshot.prompts.list_prompts(p.cursor)),
     "prompts/get": Method(
         _PROMPTS_PART,
         types.GetPromptRequestParams,

@@ -21,7 +21,7 @@ from mcp.server.subscriptions import (
 from prowess.mcp.live_catalog import SnapshotChanges
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable
 
     from mcp.server.context import ServerRequestContext
     from mcp.server.subscriptions import ServerEvent
@@ -59,18 +59,28 @@ class ChangeNotifier:
         self._older_connections: WeakSet[Any] = WeakSet()
         self._late_connections: WeakSet[Any] = WeakSet()
         self._was_late = False
+        self._is_next_late = False
         # An event loop keeps only weak references to its tasks: without this set one could vanish before it ends.
         self._tasks: set[asyncio.Task[None]] = set()
 
     def announce(self, changes: SnapshotChanges) -> None:
         """Begin to tell every client about ``changes``; call it from the event loop."""
-        self._start_task(self._notify_clients(changes))
+        self._start_task(self._notify_clients(changes, self._older_connections))
 
     def record_late_handshake(self, ctx: ServerRequestContext[Any, Any]) -> None:
         """Remember that a handshake was answered before the skills were loaded."""
         self._was_late = True
         if (connection := _find_connection(ctx)) is not None:
             self._late_connections.add(connection)
+
+    def record_old_answers(self) -> None:
+        """Tell the only client to ask for everything again, since its first answers do not hold any more.
+
+        It is told now if it listens already, and otherwise as soon as it begins to.
+        """
+        listening = list(self._older_connections)
+        self._was_late, self._is_next_late = True, not listening
+        self._start_task(self._notify_clients(_ALL_CHANGES, listening))
 
     def begin_notifying(self, ctx: ServerRequestContext[Any, Any]) -> None:
         """Notify a client of an older protocol from now on, and at once when its handshake came too early.
@@ -81,8 +91,9 @@ class ChangeNotifier:
         if connection is None:
             return
         self._older_connections.add(connection)
-        if connection in self._late_connections:
+        if connection in self._late_connections or self._is_next_late:
             self._late_connections.discard(connection)
+            self._is_next_late = False
             self._start_task(self._run_after_load(lambda: self._notify_older_client(connection, _ALL_CHANGES)))
 
     def _notify_late_subscriber(self, deliver: DeliverEvent) -> None:
@@ -107,7 +118,7 @@ class ChangeNotifier:
             return
         await notify()
 
-    async def _notify_clients(self, changes: SnapshotChanges) -> None:
+    async def _notify_clients(self, changes: SnapshotChanges, older_connections: Iterable[Any]) -> None:
         await self.bus.publish(ResourcesListChanged())
         for uri in changes.updated_uris:
             await self.bus.publish(ResourceUpdated(uri))
@@ -115,7 +126,7 @@ class ChangeNotifier:
             await self.bus.publish(ToolsListChanged())
         if changes.prompts:
             await self.bus.publish(PromptsListChanged())
-        for connection in list(self._older_connections):
+        for connection in list(older_connections):
             await self._notify_older_client(connection, changes)
 
     async def _notify_older_client(self, connection: Any, changes: SnapshotChanges) -> None:  # noqa: ANN401 - the SDK's own

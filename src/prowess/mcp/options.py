@@ -49,10 +49,10 @@ def resolve_roots(roots: Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
 
 def make_options(
     *,
-    listing: Iterable[str],
-    budget: int | None,
-    max_chars: int | None,
-    show_folders: bool,
+    listing: Iterable[str] = LISTING_PLACES,
+    budget: int | None = DEFAULT_BUDGET,
+    max_chars: int | None = DEFAULT_MAX_CHARS,
+    show_folders: bool = True,
     **parts: bool,
 ) -> ServeOptions:
     """Return the options of a server; raises ``SourceError`` for an unknown place or a number that cannot be."""

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import gc
-import signal
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.errors import SkillError, SourceError
@@ -24,7 +22,7 @@ from prowess.skills.mcp_rules import as_issues
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from prowess.limits import Limits
     from prowess.mcp.served_skills import LeftOut
@@ -58,19 +56,24 @@ def serve(
     # A further name belongs to a proxy: the proxy asks from this machine, but its clients are elsewhere, and to them
     # the folders of this machine are of no use.
     options.setdefault("show_folders", http is None or (is_loopback(host) and not hosts))
-    began = time.monotonic()
-    server_class = load_server_class()
-    options["limits"] = with_handshake_seconds(options.get("limits") or DEFAULT_LIMITS, time.monotonic() - began)
-    server = server_class(*roots, **options)
+    make_server = partial(_make_server, roots, options)
     with suppress(KeyboardInterrupt):
         if http is None:
-            _report_start(server, None, left_out)
-            server.tell_arrivals()
-            run_stdio(server)
+            from prowess.mcp.stdio import serve_stdio  # noqa: PLC0415 - `prowess serve --check` needs no server
+
+            serve_stdio(make_server, roots, options, left_out)
         else:
             from prowess.mcp.http.app import run_http  # noqa: PLC0415 - stdio needs no uvicorn
 
+            server = make_server()
             run_http(server, http, token, hosts, origins, partial(_report_start, server, ready, left_out))
+
+
+def _make_server(roots: tuple[str | os.PathLike[str], ...], options: dict[str, Any]) -> Server:
+    began = time.monotonic()
+    server_class = load_server_class()
+    limits = with_handshake_seconds(options.get("limits") or DEFAULT_LIMITS, time.monotonic() - began)
+    return server_class(*roots, **{**options, "limits": limits})
 
 
 def _report_start(
@@ -120,34 +123,6 @@ def load_server_class() -> type[Server]:
         if collects:
             gc.enable()
     return Server
-
-
-def run_stdio(server: Server) -> None:
-    """Serve one client on standard input and output, until it closes them."""
-    import asyncio  # noqa: PLC0415 - `prowess check`, which uses this module's survey, needs no event loop
-
-    with _exit_on_interrupt():
-        asyncio.run(_serve_stdio(server))
-
-
-@contextmanager
-def _exit_on_interrupt() -> Iterator[None]:
-    """Let an interrupt end the process at once: a thread waits for input, and no exception wakes it up."""
-    if current_thread() is not main_thread():  # only the main thread may set a signal handler
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-async def _serve_stdio(server: Server) -> None:
-    from mcp.server.stdio import stdio_server  # noqa: PLC0415 - the SDK takes a second to load
-
-    async with stdio_server() as (read, write):
-        await server.lowlevel.run(read, write)
 
 
 class Survey(NamedTuple):

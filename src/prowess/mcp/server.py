@@ -19,8 +19,9 @@ from prowess.errors import SkillError
 from prowess.limits import DEFAULT_LIMITS
 from prowess.mcp.answers import LargeFile
 from prowess.mcp.listing_text import write_new_skills, write_search_guide
+from prowess.mcp.lists import EXTENSION, EXTENSION_METHODS, EXTENSION_SETTINGS
 from prowess.mcp.live_catalog import make_live_catalog
-from prowess.mcp.methods import EXTENSION, EXTENSION_METHODS, METHODS, TOOL_CALL
+from prowess.mcp.methods import METHODS, TOOL_CALL
 from prowess.mcp.new_skills import NewSkills
 from prowess.mcp.notifications import ChangeNotifier
 from prowess.mcp.options import DEFAULT_BUDGET, DEFAULT_MAX_CHARS, LISTING_PLACES, PARTS, make_options
@@ -34,9 +35,10 @@ if TYPE_CHECKING:
     from prowess.discovery.folder_watchers import WatchMethod
     from prowess.limits import Limits
     from prowess.mcp.answers import Answer
-    from prowess.mcp.live_catalog import ServerSnapshot, SnapshotChanges
+    from prowess.mcp.live_catalog import SnapshotChanges
     from prowess.mcp.methods import Method
     from prowess.mcp.served_skills import LeftOut, ServedSkills
+    from prowess.mcp.snapshot import ServerSnapshot
     from prowess.skills.catalog import Catalog
 
     Context = ServerRequestContext[Any, Any]
@@ -132,6 +134,12 @@ class Server:
         if any(map(self._options.lists_in, LISTING_PLACES)):
             self._new_skills = NewSkills()
 
+    def renew_early_answers(self, snapshot: ServerSnapshot | None) -> None:
+        """Have the only client ask again: answers that it got from ``snapshot``, before the server ran, are old."""
+        if self._new_skills is not None and snapshot is not None:
+            self._new_skills.record_change(snapshot.tools.listed_skills)
+        self._notifier.record_old_answers()
+
     # -- what the SDK is given ---------------------------------------------------------------------------------------
 
     def _build_lowlevel(self) -> _SdkServer:
@@ -143,7 +151,7 @@ class Server:
             made.add_request_handler(method, params, handler)
         made.add_notification_handler("notifications/initialized", types.NotificationParams, self._handle_ready)
         if self._options.extension:
-            made.extensions[EXTENSION] = {"directoryRead": True}
+            made.extensions[EXTENSION] = dict(EXTENSION_SETTINGS)
         return made
 
     def _handlers(self) -> Iterator[tuple[str, type[Any], Handler]]:

@@ -1,0 +1,148 @@
+"""The client on standard input and output while the MCP SDK loads: its lines are answered, and kept for the SDK."""
+
+from __future__ import annotations
+
+import io
+import os
+import select
+import sys
+from threading import Thread
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from prowess.mcp.early_answers import EarlyAnswers, EarlyReply
+    from prowess.mcp.snapshot import ServerSnapshot
+
+T = TypeVar("T")
+_STDIN, _STDOUT = 0, 1
+_READ_BYTES = 65_536
+_MAX_LINES = 100
+"""How many lines are answered here at most. A handshake has about ten, and the SDK gets all of them once more."""
+_QUIET_SECONDS = 0.02
+"""How long the client must be silent before the SDK begins to load. Two threads of Python do not run at the same time,
+so a client that sends its next request at once gets its answer sooner."""
+
+
+class EarlyLines(NamedTuple):
+    """The lines that the client has sent so far, as the SDK would have read them."""
+
+    lines: list[tuple[str, EarlyReply | None]]
+    """The lines in their order, each with the reply to it; ``None`` for a line that nobody has looked at."""
+    snapshot: ServerSnapshot | None
+    """What the answers were made from, ``None`` if nothing has been answered."""
+
+
+def can_answer_early() -> bool:
+    """Return whether the standard streams are those of the process, and this system can wait for both at once."""
+    try:
+        is_usual = (sys.stdin.fileno(), sys.stdout.fileno()) == (_STDIN, _STDOUT)
+        return os.name == "posix" and is_usual and os.get_blocking(_STDIN) and os.get_blocking(_STDOUT)
+    except (AttributeError, OSError, ValueError):  # somebody has replaced or closed them
+        return False
+
+
+class EarlyClient:
+    """Reads and answers the first lines of the client, without an event loop."""
+
+    def __init__(self, answers: EarlyAnswers) -> None:
+        self._answers = answers
+        self._lines: list[tuple[str, EarlyReply | None]] = []
+        self._unread = bytearray()  # what has come and is not a line of the list
+        self._has_ended = False
+        self._needs_sdk = False  # a request waits for it
+
+    def answer_while(self, load: Callable[[], T]) -> T:
+        """Answer the client until ``load`` has returned, or until a line comes that only the SDK can answer.
+
+        Returns what ``load`` returns, and raises what it raises.
+        """
+        loading = _BackgroundCall(load)
+        while self._answer_lines() and not self._has_ended and not loading.is_over:
+            if self._needs_sdk:
+                loading.start()
+            if select.select([_STDIN], [], [], _QUIET_SECONDS)[0]:
+                self._read_more()
+            else:
+                loading.start()
+        return loading.wait()
+
+    def take_lines(self) -> EarlyLines:
+        """Return the lines for the SDK; waits for the end of a line that has come only in part."""
+        while self._unread and not self._unread.endswith(b"\n") and not self._has_ended:
+            self._read_more()
+        # The SDK's own way to read: what it would have taken for a line, and how it replaces bytes that are no UTF-8.
+        rest = io.TextIOWrapper(io.BytesIO(bytes(self._unread)), encoding="utf-8", errors="replace")
+        return EarlyLines([*self._lines, *((line, None) for line in rest)], self._answers.snapshot)
+
+    def _answer_lines(self) -> bool:
+        """Answer every whole line that has come; returns whether the client may go on to be answered here."""
+        while (end := self._unread.find(b"\n")) >= 0:
+            line = bytes(self._unread[: end + 1])
+            reply = self._answers.reply(line)
+            if reply is None:
+                return False
+            try:
+                answer = reply.encode() if reply.result is not None else b""
+            except UnicodeEncodeError:  # the SDK says what is wrong
+                return False
+            self._write(answer)
+            del self._unread[: end + 1]
+            self._lines.append((line.decode(), reply))
+            self._needs_sdk = self._needs_sdk or (reply.result is None and reply.request_id is not None)
+            if len(self._lines) == _MAX_LINES:
+                return False
+        return len(self._unread) < _READ_BYTES
+
+    def _read_more(self) -> None:
+        data = os.read(_STDIN, _READ_BYTES)
+        self._unread += data
+        self._has_ended = not data
+
+    def _write(self, data: bytes) -> None:
+        # A client may send many requests before it reads an answer: it would wait for us while we wait for it.
+        while data:
+            inputs = [] if self._has_ended else [_STDIN]
+            readable, writable, _ = select.select(inputs, [_STDOUT], [])
+            if readable:
+                self._read_more()
+            if writable:
+                # A pipe that is ready takes this many bytes without waiting for its reader.
+                data = data[os.write(_STDOUT, data[: select.PIPE_BUF]) :]
+
+
+class _BackgroundCall(Generic[T]):
+    """A call in a thread."""
+
+    def __init__(self, call: Callable[[], T]) -> None:
+        self._call = call
+        self._thread: Thread | None = None
+        self._result: list[T] = []
+        self._error: BaseException | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the call has ended."""
+        return self._thread is not None and not self._thread.is_alive()
+
+    def start(self) -> None:
+        """Begin the call, if it has not begun."""
+        if self._thread is None:
+            self._thread = Thread(target=self._run, name="prowess-sdk", daemon=True)
+            self._thread.start()
+
+    def wait(self) -> T:
+        """Return what the call returns, or raise what it raises; a call that has not begun runs in this thread."""
+        if self._thread is None:
+            return self._call()
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return self._result[0]
+
+    def _run(self) -> None:
+        try:
+            self._result.append(self._call())
+        except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
+            self._error = error

@@ -1,0 +1,98 @@
+"""Serves one client on standard input and output; it is answered while the MCP SDK loads."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import contextmanager
+from functools import partial
+from importlib.util import find_spec
+from threading import current_thread, main_thread
+from typing import TYPE_CHECKING, Any
+
+from prowess.limits import DEFAULT_LIMITS
+from prowess.mcp.early_answers import EarlyAnswers
+from prowess.mcp.early_client import EarlyClient, can_answer_early
+from prowess.mcp.manifests import ManifestCache
+from prowess.mcp.options import ServeOptions, make_options, resolve_roots
+from prowess.mcp.skill_loader import SkillLoader
+from prowess.mcp.snapshot import make_snapshot
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator
+
+    from prowess.mcp.early_client import EarlyLines
+    from prowess.mcp.served_skills import LeftOut
+    from prowess.mcp.server import Server
+    from prowess.mcp.snapshot import ServerSnapshot
+
+
+def serve_stdio(
+    make_server: Callable[[], Server],
+    roots: tuple[str | os.PathLike[str], ...],
+    options: dict[str, Any],
+    left_out: Callable[[LeftOut], None] | None,
+) -> None:
+    """Serve one client on standard input and output, until it closes them.
+
+    ``make_server`` loads the SDK and makes the server for ``roots`` with ``options``. ``left_out`` is called with how
+    many skills are not served, if there are any. Raises ``SourceError`` for options that cannot be.
+    """
+    import asyncio  # noqa: PLC0415 - the early answers need no event loop
+
+    early = _make_early_client(roots, options)
+    with _exit_on_interrupt():
+        server = make_server() if early is None else early.answer_while(make_server)
+        if left_out is not None:
+            server.tell_left_out(left_out)
+        server.tell_arrivals()
+        asyncio.run(_run_server(server, None if early is None else early.take_lines()))
+
+
+def _make_early_client(roots: tuple[str | os.PathLike[str], ...], options: dict[str, Any]) -> EarlyClient | None:
+    """Return what answers the client while the SDK loads, or ``None`` where the client has to wait for the SDK.
+
+    Raises ``SourceError`` for options that cannot be.
+    """
+    serve_options = make_options(**{name: options[name] for name in ServeOptions._fields if name in options})
+    if options.get("catalog") is not None or not can_answer_early() or find_spec("mcp") is None:
+        return None
+    from prowess import __version__  # noqa: PLC0415 - a cycle: the package loads this module on first use
+
+    limits = options.get("limits") or DEFAULT_LIMITS
+    loader = SkillLoader(resolve_roots(roots), limits)
+
+    def load() -> ServerSnapshot | None:
+        # A larger library may take long to load: the server answers the handshake without it after a while.
+        if not loader.is_small():
+            return None
+        return make_snapshot(loader.load(), ManifestCache(limits), serve_options, limits)
+
+    return EarlyClient(EarlyAnswers(serve_options, load, __version__))
+
+
+@contextmanager
+def _exit_on_interrupt() -> Iterator[None]:
+    """Let an interrupt end the process at once: a thread waits for input, and no exception wakes it up."""
+    if current_thread() is not main_thread():  # only the main thread may set a signal handler
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+async def _run_server(server: Server, early: EarlyLines | None) -> None:
+    from mcp.server.stdio import stdio_server  # noqa: PLC0415 - the SDK takes a second to load
+
+    from prowess.mcp.replay import ReplayedInput, ReplayedOutput  # noqa: PLC0415 - it needs the SDK
+
+    async with stdio_server() as (read, write):
+        if early is None or not early.lines:
+            await server.lowlevel.run(read, write)
+        else:
+            output = ReplayedOutput(write)
+            renew = partial(server.renew_early_answers, early.snapshot)
+            await server.lowlevel.run(ReplayedInput(read, early.lines, output, renew), output)
