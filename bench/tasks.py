@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import yaml  # noqa: F401 - some heads need it; its import is a line of its own in the report
 
 import prowess
-from bench.floor import clocked, read_bodies
+from bench.floor import clocked, read_bodies, read_heads
 from bench.memory import resident_bytes
 
 if TYPE_CHECKING:
@@ -50,6 +50,34 @@ def issues(root: str) -> Measured:
     catalog = prowess.scan(root)
     seconds, _ = clocked(lambda: catalog.issues)
     return {"value": seconds, "count": len(catalog)}
+
+
+def cold_scan(root: str) -> Measured:
+    """A scan of files that are not in the system's cache, by the clock."""
+    _forget_files(root)
+    begin = time.perf_counter()
+    catalog = prowess.scan(root)
+    return {"value": time.perf_counter() - begin, "count": len(catalog)}
+
+
+def cold_floor(root: str) -> Measured:
+    """Reading the heads of such files one after the other, by the clock; its floor is that of files in memory."""
+    _forget_files(root)
+    begin = time.perf_counter()
+    count = read_heads(root)
+    between = time.perf_counter()
+    read_heads(root)
+    return {"value": between - begin, "floor": time.perf_counter() - between, "count": count}
+
+
+def _forget_files(root: str) -> None:
+    """Have the system forget the content of every SKILL.md; of files that are written out it needs no permission."""
+    if hasattr(os, "posix_fadvise"):
+        os.sync()
+        for path in Path(root).glob("*/SKILL.md"):
+            fd = os.open(path, os.O_RDONLY)
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+            os.close(fd)
 
 
 def bodies(root: str) -> Measured:
@@ -144,6 +172,29 @@ def prompt_first(root: str) -> Measured:
     return {"value": seconds, "count": 1}
 
 
+def prompt_whole(root: str) -> Measured:
+    """A prompt that lists every skill with its description, not made before."""
+    prowess.Toolset(prowess.Session(prowess.scan(root), selector=None)).prompt()
+    toolset = prowess.Toolset(prowess.Session(prowess.scan(root), selector=None))
+    seconds, _ = clocked(toolset.prompt)
+    return {"value": seconds, "count": 1}
+
+
+def estimate(root: str) -> Measured:
+    """The tokens of a listing of all skills."""
+    text = prowess.render_catalog(prowess.scan(root).skills)
+    prowess.estimate_tokens(text)
+    seconds, _ = clocked(lambda: [prowess.estimate_tokens(text) for _ in range(20)])
+    return {"value": seconds, "count": 20}
+
+
+def split(root: str) -> Measured:
+    """The words of that listing, as blanks divide them."""
+    text = prowess.render_catalog(prowess.scan(root).skills)
+    seconds, _ = clocked(lambda: [text.split() for _ in range(20)])
+    return {"value": seconds, "count": 20}
+
+
 def prompt_again(root: str) -> Measured:
     """The prompt and the tools of a session, asked for before each turn."""
     toolset = prowess.Toolset(prowess.Session(prowess.scan(root)))
@@ -209,7 +260,7 @@ def resident_memory(root: str) -> Measured:
 
 
 def resident_memory_with_issues(root: str) -> Measured:
-    """The same once ``catalog.issues`` was asked for, which parses every head."""
+    """The same once ``catalog.issues`` was asked for."""
     gc.collect()
     before = resident_bytes()
     catalog = prowess.scan(root)
@@ -224,6 +275,8 @@ TASKS: dict[str, Callable[[str], Measured]] = {
         scan,
         scan_and_read,
         issues,
+        cold_scan,
+        cold_floor,
         bodies,
         bodies_floor,
         load_skill,
@@ -231,7 +284,10 @@ TASKS: dict[str, Callable[[str], Measured]] = {
         sessions,
         follow,
         prompt_first,
+        prompt_whole,
         prompt_again,
+        estimate,
+        split,
         restore,
         render,
         render_floor,

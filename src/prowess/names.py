@@ -24,7 +24,8 @@ DEVICE_NAMES = frozenset(
     ("con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))),
 )
 _GIT_NAMES = frozenset((".git", "git~1"))
-_GIT_FIRST_CHARS = frozenset(".gG")
+GIT_FIRST_CHARS = frozenset(".gG")
+"""The characters with which every ASCII name begins that some file system takes for ``.git``."""
 # macOS ignores these code points in names, so that a name with one of them is the name without it.
 _HFS_IGNORES = dict.fromkeys((*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
 _REPOSITORY_LAYOUTS = (frozenset(("head", "objects/", "refs/")), frozenset(("head", "commondir")))
@@ -46,7 +47,7 @@ def is_git_name(name: str) -> bool:
     if not name.isascii():
         name = name.translate(_HFS_IGNORES)
     # Fast path of every walk over files: the first letter decides for nearly every name.
-    return name[:1] in _GIT_FIRST_CHARS and name.partition(":")[0].rstrip(". ").lower() in _GIT_NAMES
+    return name[:1] in GIT_FIRST_CHARS and name.partition(":")[0].rstrip(". ").lower() in _GIT_NAMES
 
 
 def find_git_repository(paths: Iterable[str]) -> str | None:

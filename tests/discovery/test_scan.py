@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from prowess import Catalog, Issue, Limits, SkillLoadError, SourceError, scan
+from prowess.names import is_git_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -285,6 +286,22 @@ def test_hidden_and_foreign_folders_are_passed_over(put: Put, tmp_path: Path, fo
     others: tuple[str, ...] = () if folder == ".git" else ("kit", "other")  # what is git's own is searched by nobody
     assert scan(tmp_path, skip_prefixes=()).names == (*others, "seen")
     assert scan(tmp_path, skip_prefixes=["deep"]).names == others[:1]
+
+
+NAMES = (
+    *("git~1", "GIT~1. ", ".git", ".git\u200c", "\u200d.GIT", "Git", "gamma"),
+    *("alpha", "_x", ".x", "\u00e9t\u00e9", "-", "node"),
+)
+
+
+@pytest.mark.parametrize("prefixes", [(), ("",), ("a",), ("g", "_"), (".", "_", "node_modules"), ("a", ""), ("GIT",)])
+def test_a_folder_is_entered_unless_it_is_gits_or_begins_with_a_prefix(
+    put: Put, tmp_path: Path, prefixes: tuple[str, ...]
+) -> None:
+    for number, name in enumerate(NAMES):
+        put(name, f"name: kit-{number}\ndescription: d\n")
+    entered = {skill.folder_name for skill in scan(tmp_path, skip_prefixes=prefixes)}
+    assert entered == {name for name in NAMES if not name.startswith(prefixes) and not is_git_name(name)}
 
 
 def test_order_on_disk_does_not_matter(put: Put, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from prowess.files.directory import Folder, open_folder_beneath, real_path, stat
 from prowess.files.paths import PathResolver, is_inside
 from prowess.files.read import OpenFile
 from prowess.model import Place
-from prowess.names import is_git_name
+from prowess.names import GIT_FIRST_CHARS, is_git_name
 from prowess.on_demand import OnDemand
 from prowess.records import NamedTuple
 from prowess.skills.location import SkillLocation
@@ -192,10 +192,23 @@ class Walk:
             self._add_issue("too-many-directories", folder.path, f"only {limit} entries were looked at")
         if not in_skill:  # A link below a skill is never followed: a skill shows only its own files.
             self._queue_links(folder.path, entries.links, depth + 1)
-        names = [name for name in entries.folders if not name.startswith(skip) and not is_git_name(name)]
+        names = self._drop_skipped(entries.folders)
         if len(names) < len(entries.folders):  # rare, so the thousands of names are not looked at one by one again
             self._add_skipped_issues(folder.path, entries.folders)
         self._scan_children(folder, base, rel, names, depth + 1, in_skill=in_skill)
+
+    def _drop_skipped(self, names: list[str]) -> list[str]:
+        """Return the names of the folders to look into: neither git's own nor those that are skipped by their names."""
+        skip = self.rules.skip_prefixes
+        # Fast path of the bench row "scan": the first letter shows of nearly every name that it is an ordinary one. An
+        # empty prefix, with which every name begins, has no first letter.
+        odd = GIT_FIRST_CHARS.union(prefix[0] for prefix in skip if prefix)
+        plain = all(skip)
+        return [
+            name
+            for name in names
+            if (plain and name[0] not in odd and name.isascii()) or not (name.startswith(skip) or is_git_name(name))
+        ]
 
     def _queue_links(self, path: str, names: Sequence[str], depth: int) -> None:
         """Remember the links of a folder. They are followed last, so that a skill is known by its own folder first."""
@@ -251,6 +264,8 @@ class Walk:
             head_match = match(head) if fast and head is not None else None
             if head_match is not None and identity is not None:
                 add(make(location, prefix + name, head_match, identity))
+                if not nested:
+                    continue
                 is_skill = True
             else:
                 skill_path = _SkillPath(base, prefix + name, name, filename)
