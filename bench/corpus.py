@@ -119,12 +119,18 @@ def _heads() -> Iterator[Head]:
 
 
 def make_real_library(root: Path, count: int) -> None:
-    """Write a library whose SKILL.md files are ``count`` real heads, taken evenly from the whole corpus."""
-    heads = [head.data for head in _heads()]
+    """Write a library of ``count`` real heads, taken evenly from the whole corpus, each in a folder of its own name.
+
+    Of folders with the same name, or with one that a scan skips, all but the first get the number of the head.
+    """
+    heads = list(_heads())
     for number in range(count):
-        folder = root / f"skill-{number:05}"
+        head = heads[number * len(heads) // count]
+        folder = root / head.folder
+        if folder.exists() or head.folder.startswith("."):
+            folder = root / f"{head.folder.lstrip('.')}-{number:05}"
         folder.mkdir(parents=True)
-        (folder / "SKILL.md").write_bytes(heads[number * len(heads) // count])
+        (folder / "SKILL.md").write_bytes(head.data)
 
 
 def head_of(line: str | bytes) -> Head:

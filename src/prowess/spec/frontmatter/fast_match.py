@@ -28,6 +28,7 @@ else:
 
 MAX_HEAD_BYTES = 4096
 _BAR, _APOSTROPHE = b"|'"
+_MARKS = b"\"'[{>|\n"  # what a value begins with that is no unquoted text
 _DEVICES = frozenset(name.encode() for name in DEVICE_NAMES)
 
 # Each class names the bytes that it takes: `re` needs about twice as long a byte for a class of those it leaves out.
@@ -97,9 +98,12 @@ def match_head(head: bytes) -> HeadMatch | None:
         if len({b"name", b"desc", *starts}) < len(starts) + 2 and not nested_head.has_distinct_keys(head, end):
             return None
     raw, name, value = head[4:end], match[1], match[2]
-    if len(name) > MAX_NAME_LENGTH or name in _DEVICES or end > MAX_PLAIN_CHARS:
-        return None
-    if not raw.isascii() and not _is_plain_utf8(raw):
+    if (
+        len(name) > MAX_NAME_LENGTH
+        or name in _DEVICES
+        or end > MAX_PLAIN_CHARS
+        or not (raw.isascii() or _is_plain_utf8(raw))
+    ):
         return None
     text = (value[1:-1] if value[0] in b"\"'" else value).decode().strip()
     return (name.decode(), text, raw, end + 4) if text else None
@@ -118,16 +122,17 @@ def _match_in_any_order(head: bytes, end: int) -> HeadMatch | None:
 
     A pattern has matched the head, and no key is written twice. ``end`` is the offset of the closing dashes.
     """
-    raw = head[4:end]
     name_row = head.find(b"\nname: ", 3, end)
     description_row = head.find(b"\ndescription: ", 3, end)
+    raw = head[4:end]
     if name_row < 0 or description_row < 0 or end > MAX_PLAIN_CHARS or not (raw.isascii() or _is_plain_utf8(raw)):
         return None
-    name = _read_text(head, name_row + 7)
-    if name is None or (not _KEBAB.fullmatch(name) or name in _DEVICES) and not rules.is_usable_name(name.decode()):
+    name, text = _read_text(head, name_row + 7), _read_text(head, description_row + 14)
+    if not name or not text:
         return None
-    text = _read_text(head, description_row + 14)
-    if text is None or len(name) > MAX_NAME_LENGTH:
+    # The pattern is faster than the rule, and nearly every name is of this kind.
+    is_common = _KEBAB.fullmatch(name) and len(name) <= MAX_NAME_LENGTH and name not in _DEVICES
+    if not is_common and not rules.is_usable_name(name.decode()):
         return None
     description = text.decode().strip()
     return (name.decode(), description, raw, end + 4) if description else None
@@ -138,25 +143,34 @@ def _read_text(head: bytes, start: int) -> bytes | None:
 
     Of a block of text it may lack the break at its end.
     """
-    end = _find_value_end(head, start).start()  # type: ignore[union-attr]  # the closing dashes are at the margin
-    value, mark = head[start:end].rstrip(b"\n"), head[start]
+    end = head.index(b"\n", start)
+    mark = head[start]
+    if head[end + 1] not in b" \n" and mark not in _MARKS:  # fast path: unquoted, and on one line
+        return head[start:end].rstrip(b" ")
     if mark in b"[{\n":
         return None
+    end = _find_value_end(head, end).start()  # type: ignore[union-attr]  # the closing dashes are at the margin
+    value = head[start:end].rstrip(b"\n")
     if mark in b"\"'":
         text = value[1:-1]
         if b"\n" in text:
             text = _QUOTED_BREAK.sub(lambda match: match[1] or b" ", text)
         return text.replace(b"''", b"'") if mark == _APOSTROPHE else _ESCAPED.sub(rb"\1", text)
-    if b"\n" not in value:
-        return value.rstrip(b" ")
     if mark not in b">|":
         return b" ".join([line.strip(b" ") for line in value.split(b"\n")]).rstrip(b" ")
     # The pattern has seen that each line stands behind the blanks of the first one, or is empty. Blanks at the end of a
     # line are text.
-    lines = value.split(b"\n")[1:]
-    indent = len(lines[0]) - len(lines[0].lstrip(b" "))
-    block = b"\n".join([line[indent:] for line in lines])
-    return block if mark == _BAR else _FOLDED_BREAKS.sub(lambda match: match[0][1:] or b" ", block)
+    text = value.partition(b"\n")[2]
+    block = text.lstrip(b" ")
+    block = block.replace(b"\n" + b" " * (len(text) - len(block)), b"\n")
+    if mark == _BAR:
+        return block
+    return _FOLDED_BREAKS.sub(_fold_breaks, block) if b"\n\n" in block else block.replace(b"\n", b" ")
+
+
+def _fold_breaks(match: re.Match[bytes]) -> bytes:
+    """Return what several breaks in a row mean: a break fewer, and a blank in place of a single one."""
+    return match[0][1:] or b" "
 
 
 def _is_plain_utf8(raw: bytes) -> bool:

@@ -32,7 +32,7 @@ def read_json_mapping(text: str, start: int, max_depth: int) -> tuple[dict[str, 
     """
     try:
         mapping = _read_mapping(text, start + 1, max_depth)
-    except (ValueError, StopIteration, RecursionError):  # no JSON, text that ends too early, thousands of brackets
+    except (ValueError, RecursionError):  # no JSON, or thousands of brackets
         return None
     return None if _DIFFERS_IN_YAML.search(text, start, mapping[2]) else mapping
 
@@ -79,4 +79,4 @@ def _to_texts(value: object, max_depth: int) -> Value:
 
 _decode = JSONDecoder(
     object_pairs_hook=_make_mapping, parse_int=str, parse_float=str, parse_constant=str
-).scan_once  # numbers as they were written
+).raw_decode  # numbers as they were written

@@ -197,9 +197,7 @@ def _invalid_error(error: YamlError, line: int) -> InvalidFrontmatterError:
     return InvalidFrontmatterError([Issue(error.code, "", error.message, line=line + error.line)])
 
 
-def _repair_head(
-    head: bytes, fences: Fences, text: str, issues: tuple[Issue, ...], limits: Limits
-) -> ParsedHead:
+def _repair_head(head: bytes, fences: Fences, text: str, issues: tuple[Issue, ...], limits: Limits) -> ParsedHead:
     """Return the head whose YAML failed, with its values repaired.
 
     Raises ``InvalidFrontmatterError``: with YAML's own error where nothing can be repaired.

@@ -223,7 +223,7 @@ class _PlainReader:
             for key, offset in offsets.items():
                 self.lines[prefix + key] = self._line_number(offset)
         self.at = end.end()
-        return values  # type: ignore[return-value]
+        return values
 
     def _read_value_below(self, indent: int, prefix: str, depth: int) -> Value:
         self._skip_blanks()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.spec.frontmatter.yaml_events import YamlError, YamlRefusedError, parse_fast_yaml, parse_yaml
+from prowess.spec.frontmatter.yaml_events import YamlError, YamlRefusedError, parse_fast_yaml
 
 if TYPE_CHECKING:
     from prowess.limits import Limits
