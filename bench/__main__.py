@@ -18,7 +18,7 @@ from bench.report import HEAD, TIMES, Row
 
 SIZES = (100, 1_000, 10_000)
 ROUNDS = 15
-PARTS = ("engine", "scale", "servers", "adapters")
+PARTS = ("engine", "scale", "servers", "adapters", "console")
 
 SCAN_BOUND, SCAN_AIM = 3.4, 3.0
 PLAIN_SCAN_BOUND, PLAIN_SCAN_AIM = 2.75, 2.5
@@ -71,6 +71,8 @@ def main(arguments: list[str]) -> int:
             _report("servers", _servers(Path(temporary), options.rounds), options)
         if "adapters" in options.parts:
             _report("adapters", _adapters(Path(temporary), options.rounds), options)
+        if "console" in options.parts:
+            _report("console", _console(Path(temporary), max(options.sizes), options.rounds), options)
     return 0
 
 
@@ -526,6 +528,46 @@ def _siege(root: Path, rounds: int) -> list[Row]:
     what = f"a read on HTTP beside {servers.IDLERS:,} idle clients, by the clock"
     ratio = found.beside / found.alone
     return [Row(what, "100", f"{found.beside * 1e3:,.1f} ms", ratio, f"{TIMES} alone", SIEGE_BOUND)]
+
+
+PAGE_BOUND = 3.0
+SEARCH_BOUND = 50
+LOADS_BOUND = 1.0
+
+
+def _console(temporary: Path, size: int, rounds: int) -> list[Row]:
+    """What the console costs beside the listing of the same library, while somebody types, and over many pages."""
+    _say(f"Measuring the console of {size:,} skills.")
+    root = temporary / f"console-{size}"
+    make_library(root, size, mix=VARIED)
+    measure.warm([root])
+    commands = {
+        name: (sys.executable, "-m", "bench.console", name, str(root)) for name in ("list", "first_page", "search")
+    }
+    found = measure.take_turns(commands, rounds=_few(rounds))
+    listed, page, typed = (found[name].value for name in commands)
+    loads = measure.run_fresh((sys.executable, "-m", "bench.console", "loads", str(root)))
+    grown = loads["value"] / 2**20
+    return [
+        Row("prowess list --json", f"{size:,}", f"{listed * 1e3:,.0f} ms"),
+        Row(
+            "prowess ui, from its start to its first page",
+            f"{size:,}",
+            f"{page * 1e3:,.0f} ms",
+            page / listed,
+            f"{TIMES} list",
+            PAGE_BOUND,
+        ),
+        Row(
+            "a search, the slowest page while somebody types",
+            f"{size:,}",
+            f"{typed * 1e3:,.1f} ms",
+            typed * 1e3,
+            "ms",
+            SEARCH_BOUND,
+        ),
+        Row(f"growth of the memory over {loads['count']:,} pages", f"{size:,}", "", grown, "MiB", LOADS_BOUND),
+    ]
 
 
 if __name__ == "__main__":

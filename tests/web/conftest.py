@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.web.app import create_app
+from prowess.web.app import ALL_ACTIONS, create_app
 from prowess.web.library import Library
 from tests.install.conftest import world  # noqa: F401 - a fixture
 from tests.skill_fixtures import put  # noqa: F401 - a fixture
@@ -45,7 +45,7 @@ def browse(library: Callable[[], Library]) -> Callable[[], Browser]:
 def console(world: World) -> Callable[..., Console]:  # noqa: F811 - the fixture
     """A function that returns the console of the skills in the standard places, with an installer."""
 
-    def start(**options: frozenset[str]) -> Console:
-        return Console(world, **options)
+    def start(actions: frozenset[str] = ALL_ACTIONS) -> Console:
+        return Console(world, actions)
 
     return start

@@ -8,6 +8,7 @@ import prowess
 from prowess.lockfile.scopes import standard_scopes
 from prowess.web.app import ALL_ACTIONS, create_app
 from prowess.web.library import Library
+from prowess.web.result_file import ResultFile
 from tests.web.browser import TOKEN, Answer, Browser, Page
 
 if TYPE_CHECKING:
@@ -21,10 +22,12 @@ _MAX_LOOKS = 2_000
 class Console:
     """The console of the skills in the standard places of a ``World``, and a browser that is signed in."""
 
-    def __init__(self, world: World, actions: frozenset[str] = ALL_ACTIONS) -> None:
+    def __init__(
+        self, world: World, actions: frozenset[str] = ALL_ACTIONS, installer: prowess.Installer | None = None
+    ) -> None:
         self.world = world
         self.trust = prowess.Trust(world.base / "trust.json")
-        self.installer = prowess.Installer()
+        self.installer = installer or prowess.Installer()
         self.library = Library(
             prowess.discover(),
             installer=self.installer,
@@ -32,7 +35,8 @@ class Console:
             trust=self.trust,
         )
         self.results = world.base / "state" / "results.json"
-        app = create_app(self.library, token=TOKEN, actions=actions, results=str(self.results))
+        results = ResultFile(str(self.results), str(world.project), self.library.limits)
+        app = create_app(self.library, token=TOKEN, actions=actions, results=results)
         self.browser = Browser(app)
 
     def plan(self, page: str = "/changes", **fields: str) -> PlanPage:

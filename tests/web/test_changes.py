@@ -433,7 +433,7 @@ def test_a_plan_that_takes_long_shows_its_progress_and_loads_again_without_scrip
         assert go_on.wait(60)
         return program(args, cwd, env)
 
-    opened.library.installer = prowess.Installer(git=wait_and_run)
+    opened = Console(world, installer=prowess.Installer(git=wait_and_run))
     token = opened.browser.get("/changes").page.find("input", name="form-token")[0].attributes["value"]
     answer = opened.browser.post("/plans", {"form-token": token, "kind": "update"})
     assert begun.wait(60)

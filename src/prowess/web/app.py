@@ -28,7 +28,6 @@ from prowess.web.pages.skill_file import make_file_view, read_image
 from prowess.web.planning.prepared import Fields
 from prowess.web.plans import PLAN_KINDS, PlanBook, UnknownPlanError
 from prowess.web.rendering import STATIC_FOLDER, render_page
-from prowess.web.result_file import ResultFile
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
 
     from prowess.http.access import App
     from prowess.web.library import Library
+    from prowess.web.result_file import ResultFile
 
     MakeView = Callable[[Library, Mapping[str, str]], object]
     Handler = Callable[[Request], Awaitable[Response]]
@@ -57,18 +57,18 @@ def create_app(
     host: str = "127.0.0.1",
     hosts: Sequence[str] = (),
     feed: ChangeFeed | None = None,
-    results: str | None = None,
+    results: ResultFile | None = None,
 ) -> App:
     """Return the console of a library as an ASGI application behind its guard.
 
     ``actions`` are the changes that it allows; with none it only shows. ``token`` is what the first address has,
     ``host`` what the server is bound to, and ``hosts`` are further names that it goes by. ``feed`` has the
-    changes of the library: to close it ends the streams that browsers listen to. ``results`` is the file that keeps
-    the results of changes; without it they are forgotten with the application. Raises ``SourceError`` for a token that
+    changes of the library: to close it ends the streams that browsers listen to. ``results`` keeps the
+    results of changes; without it they are forgotten with the application. Raises ``SourceError`` for a token that
     is too short.
     """
     check_token(host, token)
-    plans = PlanBook(library, _open_results(library, results))
+    plans = PlanBook(library, results)
     app = Starlette(
         routes=[*_make_routes(plans, feed or ChangeFeed(library)), *(_make_change_routes() if actions else ())],
         exception_handlers={
@@ -82,12 +82,6 @@ def create_app(
     app.state.actions = actions
     access = make_access(host, parse_host_names(hosts), (), None)
     return ConsoleGuard(app, access, token, library.limits, may_change=bool(actions))
-
-
-def _open_results(library: Library, path: str | None) -> ResultFile | None:
-    if path is None or library.installer is None:
-        return None
-    return ResultFile(path, library.installer.project.lock_folder, library.limits)
 
 
 def _make_routes(plans: PlanBook, feed: ChangeFeed) -> list[Route | Mount]:

@@ -65,21 +65,25 @@ class Library:
     """The skills that the console shows. A page asks it, and so knows no folder.
 
     ``catalog`` is a catalogue, or a live one that follows the disk. ``installer``, ``scopes`` and ``trust`` are those
-    of the catalogue's owner; without them the pages show nothing about installs and grants.
+    of the catalogue's owner; without them the pages show nothing about installs and grants. ``installer`` may be a
+    function that makes one, which is called when a page first needs it. ``find_agents`` returns the ids of the agents
+    that are used on this machine; without it the installer is asked.
     """
 
     def __init__(
         self,
         catalog: Catalog | Live,
         *,
-        installer: Installer | None = None,
+        installer: Installer | Callable[[], Installer] | None = None,
         scopes: tuple[InstallScope, ...] = (),
         trust: Trust | None = None,
         budget: int | None = None,
         limits: Limits = DEFAULT_LIMITS,
+        find_agents: Callable[[], tuple[str, ...]] | None = None,
     ) -> None:
         self._source = catalog
-        self.installer = installer
+        self._installer = installer
+        self._find_agents = find_agents
         self.scopes = scopes
         self.trust = trust
         self.budget = budget
@@ -88,6 +92,20 @@ class Library:
         """What the sources of installs had at the last check; ``None`` before the first one."""
         self._lock = RLock()
         self._state: LibraryState | None = None
+
+    @property
+    def installer(self) -> Installer | None:
+        """The installer; ``None`` for a library that is not about installs."""
+        with self._lock:
+            if callable(self._installer):
+                self._installer = self._installer()
+            return self._installer
+
+    def find_agents(self) -> tuple[str, ...]:
+        """Return the ids of the agents that are used on this machine; none for a library without an installer."""
+        if self._find_agents is not None:
+            return self._find_agents()
+        return self.installer.present_agents() if self.installer is not None else ()
 
     @property
     def live(self) -> Live | None:
@@ -226,8 +244,7 @@ class LibraryState:
     @cached_property
     def agents(self) -> tuple[str, ...]:
         """The ids of the agents that are used on this machine; none for a library without an installer."""
-        installer = self._library.installer
-        return installer.present_agents() if installer is not None else ()
+        return self._library.find_agents()
 
     @property
     def coverage(self) -> Coverage | None:
@@ -353,9 +370,9 @@ class LibraryState:
     def cost_by_place(self) -> dict[str, int]:
         """About how many tokens of a listing the skills of each place cost, by the path of the place."""
         totals: dict[str, int] = {}
-        for skill in self.catalog.skills:
-            path = self.find_place(skill.location).path
-            totals[path] = totals.get(path, 0) + self.costs.get(skill.name, 0)
+        for row in self.rows:
+            path = self.find_place(row.location).path
+            totals[path] = totals.get(path, 0) + self.costs.get(row.name, 0)
         return totals
 
 

@@ -7,15 +7,22 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from prowess.discovery.agents import find_agents
 from prowess.discovery.live import live
 from prowess.discovery.scan import discover, scan
-from prowess.install.installer import Installer
-from prowess.lockfile.scopes import standard_scopes
+from prowess.files.projects import user_state_file
+from prowess.lockfile.scopes import project_scope, standard_scopes
 from prowess.runtime.acting.trust import Trust
 from prowess.web.library import Library
+from prowess.web.result_file import ResultFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from prowess.install.installer import Installer
+    from prowess.limits import Limits
+
+_RESULTS_FILE = "console-results.json"
 
 
 @contextmanager
@@ -36,7 +43,8 @@ def open_library(
     home = os.path.expanduser("~")
     make_library = partial(
         Library,
-        installer=Installer(),
+        installer=_make_installer,
+        find_agents=lambda: find_agents(project_scope(None).root, home, os.environ),
         scopes=standard_scopes(os.getcwd(), home, os.environ, project=project),
         trust=Trust(),
         budget=budget,
@@ -46,3 +54,15 @@ def open_library(
         return
     with live(*roots, **options) as following:
         yield make_library(following)
+
+
+def open_results(limits: Limits) -> ResultFile:
+    """Return the file with the results of changes in the project around the working folder."""
+    return ResultFile(user_state_file(_RESULTS_FILE), project_scope(None).lock_folder, limits)
+
+
+def _make_installer() -> Installer:
+    # It takes a tenth of the time up to the first page to load, and that page does without it.
+    from prowess.install.installer import Installer  # noqa: PLC0415 - see above
+
+    return Installer()

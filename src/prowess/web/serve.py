@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from prowess.web.library import Library
+    from prowess.web.result_file import ResultFile
 
 DEFAULT_BIND = "127.0.0.1:0"
 """Loopback, on a port that is free."""
@@ -31,12 +32,12 @@ def run_console(
     bind: str = DEFAULT_BIND,
     token: str | None = None,
     hosts: Sequence[str] = (),
-    results: str | None = None,
+    results: ResultFile | None = None,
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve the console until the process is told to end; ``ready`` is called with the first address, and its token.
 
-    With ``read_only`` it refuses every change. ``results`` is the file that keeps the results of changes. On loopback
+    With ``read_only`` it refuses every change. ``results`` keeps the results of changes. On loopback
     a token is made where none is given. Raises ``SourceError`` for any other address without a ``token``, for a
     token that is too short, and where nothing can listen.
     """

@@ -15,13 +15,11 @@ from prowess.cli.render import printer
 from prowess.cli.render.blocks import line
 from prowess.cli.skill_lookup import load_cli_settings
 from prowess.files.paths import shorten_path
-from prowess.files.projects import user_state_file
 from prowess.http.bind import token_in
 from prowess.spec.quantities import format_count
 from prowess.web import check_extra
 
 _TOKEN_VARIABLE = "PROWESS_UI_TOKEN"  # noqa: S105 - the name of a variable
-_RESULTS_FILE = "console-results.json"
 
 
 class _ServerFlags(NamedTuple):
@@ -88,7 +86,7 @@ def command(
     --export writes the pages that only show something as files instead, which work without a server.
     """
     check_extra()
-    from prowess.web.local_library import open_library  # noqa: PLC0415 - help needs none of this
+    from prowess.web.local_library import open_library, open_results  # noqa: PLC0415 - help needs none of this
 
     # One of the two, each with what it needs: an export loads no server, and the first page waits for no export.
     if export is None:
@@ -116,7 +114,7 @@ def command(
             # Never an option with the token itself: every user sees the arguments of a process.
             token=os.environ.get(_TOKEN_VARIABLE) or token_in(server.token_file),
             hosts=server.hosts,
-            results=user_state_file(_RESULTS_FILE),
+            results=open_results(library.limits),
             ready=partial(_print_address, as_data=as_data),
         )
 
