@@ -71,6 +71,10 @@ test-adapters: $(READY) ## each adapter with its framework, in an environment of
 test-web: $(BROWSER_READY) ## the console in a real browser, with axe-core and a validator of HTML, which it installs into .browser
 	$(BROWSER_BIN)/python -m pytest --web -m web tests/browser $(ARGS)
 
+.PHONY: pictures
+pictures: $(BROWSER_READY) ## take the pictures of the console for docs/how-to/console.md; ARGS="library sees" for some
+	$(BROWSER_BIN)/python -m scripts.console_pictures $(ARGS)
+
 .PHONY: test-types
 test-types: $(READY) ## check typed programs against openai, anthropic and mcp with mypy and pyright, which it installs
 	$(PYTEST) --full -m foreign tests/tools/test_types.py $(ARGS)

@@ -11,12 +11,14 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from filelock import FileLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from playwright.sync_api import Browser, Playwright
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / ".browser"
@@ -39,7 +41,7 @@ class Chromium(NamedTuple):
     environment: Mapping[str, str]
     """The environment variables that it needs, beside those of this process."""
 
-    def launch(self, playwright: Any) -> Any:  # noqa: ANN401 - Playwright is not installed where types are checked
+    def launch(self, playwright: Playwright) -> Browser:
         """Return a started browser of Playwright, without a window. Only loopback and ``evil.example`` have an address.
 
         ``evil.example`` leads to loopback, as the name of an attacker may.
@@ -61,19 +63,22 @@ def install_chromium() -> Chromium:
     Raises ``NotInstalledError`` where none of them can be had, with the reason for each.
     """
     problems = []
-    for find in (_find_installed, _unpack_from_debian, _fetch_from_playwright):
+    for name, find in (
+        ("on PATH", _find_installed),
+        ("from Debian", _unpack_from_debian),
+        ("from Playwright", _fetch_from_playwright),
+    ):
         try:
             chromium = find()
             _run(str(chromium.path), "--version", seconds=_START_SECONDS, environment=chromium.environment)
         except NotInstalledError as error:
-            problems.append(f"{find.__doc__}: {error}")
+            problems.append(f"{name}: {error}")
         else:
             return chromium
     raise NotInstalledError("; ".join(problems))
 
 
 def _find_installed() -> Chromium:
-    """the one on PATH"""  # noqa: D400, D403 - a part of a message
     for name in CHROMIUM_NAMES:
         if path := shutil.which(name):
             return Chromium(Path(path), {})
@@ -81,15 +86,18 @@ def _find_installed() -> Chromium:
 
 
 def _unpack_from_debian() -> Chromium:
-    """the package of Debian"""  # noqa: D400, D403 - a part of a message
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
         raise NotInstalledError("there is no apt-get here")
     folder = FOLDER / "chromium"
     _install_once(folder, " ".join(DEBIAN_PACKAGES), _download_from_debian)
     libraries = {str(path.parent) for path in (folder / "usr" / "lib").rglob("*.so*")}
-    # The first that has a library wins, and those that came with Chromium are meant for it alone.
+    # Chromium finds the libraries of its own folder itself. The fonts lie where a user's own data would.
     own = str(folder / "usr" / "lib" / "chromium")
-    return Chromium(Path(own, "chromium"), {"LD_LIBRARY_PATH": ":".join(sorted(libraries - {own}))})
+    environment = {
+        "LD_LIBRARY_PATH": ":".join(sorted(libraries - {own})),
+        "XDG_DATA_HOME": str(folder / "usr" / "share"),
+    }
+    return Chromium(Path(own, "chromium"), environment)
 
 
 def _download_from_debian(folder: Path) -> None:
@@ -105,7 +113,6 @@ def _download_from_debian(folder: Path) -> None:
 
 
 def _fetch_from_playwright() -> Chromium:
-    """the one of Playwright"""  # noqa: D400, D403 - a part of a message
     from playwright._impl._driver import compute_driver_executable  # noqa: PLC0415 - not installed where types are checked
 
     folder = FOLDER / "playwright"
@@ -126,7 +133,10 @@ def read_axe() -> str:
 
 
 def validate_pages(folder: Path) -> list[str]:
-    """Return what the validator of the W3C says against the pages in a folder; raise ``NotInstalledError`` without Java."""
+    """Return the errors that the validator of the W3C finds in the pages of a folder.
+
+    Raises ``NotInstalledError`` where there is no Java, or the validator cannot be installed.
+    """
     if shutil.which("java") is None:
         raise NotInstalledError("there is no java here")
     jar = _install_from_npm(VALIDATOR_PACKAGE) / "build" / "dist" / "vnu.jar"
@@ -145,7 +155,16 @@ def _install_from_npm(package: str) -> Path:
     name = package.partition("@")[0]
     folder = FOLDER / name
     # What their scripts build or move is found without: nothing of theirs has to run to be installed.
-    words = ("npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", str(folder))
+    words = (
+        "npm",
+        "install",
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+        "--loglevel=error",
+        "--prefix",
+        str(folder),
+    )
     _install_once(folder, package, lambda _: _run(*words, package))
     return folder / "node_modules" / name
 

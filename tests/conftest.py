@@ -37,7 +37,7 @@ REAL_HEADS = 3_000
 LATER = {"full": "make test-full", "foreign": "make test-foreign"}
 """Tests with these markers are not part of the ordinary run; ``--full`` runs them all."""
 APART = {"clients": "make test-clients", "web": "make test-web"}
-"""Tests with these markers fetch hundreds of megabytes of clients or browsers, so that not even ``--full`` runs them."""
+"""Tests with these markers fetch hundreds of megabytes of clients or a browser: not even ``--full`` runs them."""
 
 # No database: a failure prints what reproduces it, and no run depends on an earlier one.
 settings.register_profile("default", max_examples=50, deadline=None, derandomize=False, database=None, print_blob=True)

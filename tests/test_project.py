@@ -98,7 +98,7 @@ def test_make_alone_prints_its_verbs() -> None:
     except FileNotFoundError:
         pytest.skip("there is no make here")
     verbs = (
-        "demo test test-full test-foreign test-clients test-adapters test-types lint manual package "
+        "demo test test-full test-foreign test-clients test-adapters test-web test-types lint manual pictures package "
         "bench bench-peers bench-retrieval corpus soak fuzz clean"
     )
     for verb in verbs.split():
@@ -125,7 +125,7 @@ def test_lint_and_tests_are_one_command() -> None:
         assert tool in makefile
 
 
-@pytest.mark.parametrize("name", ["dev.txt", "package.txt"])
+@pytest.mark.parametrize("name", ["dev.txt", "package.txt", "browser.txt"])
 def test_requirements_are_pinned_with_hashes(name: str) -> None:
     text = (ROOT / "requirements" / name).read_text(encoding="utf-8")
     joined = text.replace("\\\n", " ")

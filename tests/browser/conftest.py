@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from playwright.sync_api import Browser
+
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
+def browser() -> Iterator[Browser]:
     """Chromium, driven by Playwright."""
     from playwright.sync_api import expect, sync_playwright  # noqa: PLC0415 - only installed by make test-web
 
@@ -59,11 +61,11 @@ def serve(world: World) -> Iterator[Callable[..., ServedConsole]]:
 
 
 @pytest.fixture
-def visit(browser: Any) -> Iterator[Callable[..., Visitor]]:
+def visit(browser: Browser) -> Iterator[Callable[..., Visitor]]:
     """A function that returns a visitor of consoles; whatever must not happen on a page fails the test at its end."""
     visitors: list[Visitor] = []
 
-    def start(*consoles: ServedConsole, **options: Any) -> Visitor:
+    def start(*consoles: ServedConsole, **options: object) -> Visitor:
         visitors.append(Visitor(browser, *consoles, **options))
         return visitors[-1]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import prowess
 from tests.browser.visitor import (
@@ -22,6 +22,8 @@ from tests.install.conftest import World
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import ExitStack
+
+    from playwright.sync_api import Browser
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 # One pixel.
@@ -62,7 +64,7 @@ class Showcase(NamedTuple):
     """The address of every page, by name."""
 
 
-def open_showcase(base: Path, stack: ExitStack, browser: Any) -> Showcase:  # noqa: ANN401 - Playwright has no types here
+def open_showcase(base: Path, stack: ExitStack, browser: Browser) -> Showcase:
     """Start the consoles and make a plan of each kind and state, until the stack ends."""
     world, quarrel = _fill_world(base / "all"), _fill_quarrel(base / "quarrel")
     consoles = tuple(stack.enter_context(ServedConsole(one)) for one in (world, quarrel))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -25,6 +25,8 @@ from tests.web.console import write_skill
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from playwright.sync_api import Locator, LocatorAssertions, Page
+
     from tests.install.conftest import World
     from tests.repositories import Repository
 
@@ -34,14 +36,14 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.web
 
 
-def expect(element: Any) -> Any:  # noqa: ANN401 - Playwright is only installed by make test-web
+def expect(element: Locator) -> LocatorAssertions:
     """Return the assertions of Playwright about an element, which wait until they hold."""
     from playwright.sync_api import expect  # noqa: PLC0415 - see above
 
     return expect(element)
 
 
-def expect_state(tab: Any, state: str) -> None:  # noqa: ANN401 - see above
+def expect_state(tab: Page, state: str) -> None:
     """Wait until the page of a plan shows a state."""
     expect(tab.locator("h1 .mark")).to_have_text(state)
 
@@ -207,9 +209,7 @@ def test_lock_file_in_conflict_is_merged_entry_by_entry(world: World, serve: Ser
     assert re.findall('commit = "(.)', world.lock.read_text(encoding="utf-8")) == ["1", "2"]
 
 
-def test_progress_is_shown_and_the_result_appears_by_itself(
-    world: World, serve: Serve, visit: Visit, axe: str
-) -> None:
+def test_progress_is_shown_and_the_result_appears_by_itself(world: World, serve: Serve, visit: Visit, axe: str) -> None:
     tab = visit(serve()).tab
     ask_for_install(tab, world.repository("pdf").address)
     expect_state(tab, "ready")
@@ -269,7 +269,7 @@ def test_page_of_all_plans_follows_what_another_tab_does(world: World, serve: Se
 # -- without a mouse, without scripts ----------------------------------------------------------------------------------
 
 
-def press_until_focused(tab: Any, name: str) -> None:  # noqa: ANN401 - see above
+def press_until_focused(tab: Page, name: str) -> None:
     """Press Tab until the element with this text or label has the focus, which must be visible wherever it is."""
     for _ in range(100):
         tab.keyboard.press("Tab")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from playwright.sync_api import Browser
+
     Visit = Callable[..., Visitor]
 
 pytestmark = pytest.mark.web
@@ -24,7 +26,7 @@ NARROW = {"width": 400, "height": 800}
 
 
 @pytest.fixture(scope="module")
-def showcase(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Showcase]:
+def showcase(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Showcase]:
     """Consoles with something of everything."""
     with ExitStack() as stack:
         yield open_showcase(tmp_path_factory.mktemp("showcase"), stack, browser)

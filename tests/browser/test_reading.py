@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,6 +14,8 @@ from tests.web.console import write_skill
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from playwright.sync_api import Page
 
     from tests.install.conftest import World
 
@@ -31,7 +33,7 @@ def examples(world: World) -> World:
     return world
 
 
-def watch_loads(tab: Any) -> list[str]:  # noqa: ANN401 - Playwright has no types here
+def watch_loads(tab: Page) -> list[str]:
     """Return a list that grows with every page that a tab loads from now on."""
     loads: list[str] = []
     tab.on("domcontentloaded", lambda shown: loads.append(shown.url))

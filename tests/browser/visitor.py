@@ -6,11 +6,13 @@ import os
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+    from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Route
 
     from tests.install.conftest import World
 
@@ -61,7 +63,7 @@ class ServedConsole:
         self.address = self.first_address.partition("/?")[0]
         """The address without a path."""
 
-    def __enter__(self) -> ServedConsole:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -72,12 +74,9 @@ class ServedConsole:
 
 
 class Visitor:
-    """A person's browser that is signed in to consoles. It notes whatever must not happen on any page.
+    """A person's browser that is signed in to consoles. It notes whatever must not happen on any page."""
 
-    Playwright has no types where types are checked, so its objects are ``Any``.
-    """
-
-    def __init__(self, browser: Any, *consoles: ServedConsole, **options: Any) -> None:  # noqa: ANN401 - see above
+    def __init__(self, browser: Browser, *consoles: ServedConsole, **options: object) -> None:
         self.problems: list[str] = []
         """Requests to other hosts, errors of scripts, refusals of the content security policy, and dialogs."""
         self.consoles = consoles
@@ -91,7 +90,7 @@ class Visitor:
         for console in reversed(consoles):
             self.tab.goto(console.first_address)
 
-    def open_tab(self, address: str) -> Any:  # noqa: ANN401 - see above
+    def open_tab(self, address: str) -> Page:
         """Return a further tab that shows an address."""
         tab = self.context.new_page()
         tab.goto(address)
@@ -109,15 +108,15 @@ class Visitor:
         parts = urlsplit(address)
         return parts.scheme not in {"data", "blob", "file"} and parts.netloc not in self._hosts
 
-    def _refuse(self, route: Any) -> None:  # noqa: ANN401 - see above
+    def _refuse(self, route: Route) -> None:
         self.problems.append(f"a request to another host: {route.request.url}")
         route.abort()
 
-    def _note_console(self, message: Any) -> None:  # noqa: ANN401 - see above
+    def _note_console(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"} and not message.text.startswith(_EXPECTED_CONSOLE_ERRORS):
             self.problems.append(f"in the console of the browser: {message.text}")
 
-    def _note_dialog(self, dialog: Any) -> None:  # noqa: ANN401 - see above
+    def _note_dialog(self, dialog: Dialog) -> None:
         self.problems.append(f"a dialog: {dialog.message}")
         dialog.dismiss()
 
@@ -125,7 +124,7 @@ class Visitor:
 # -- what people do ----------------------------------------------------------------------------------------------------
 
 
-def ask_for_install(tab: Any, source: str) -> None:  # noqa: ANN401 - see above
+def ask_for_install(tab: Page, source: str) -> None:
     """Ask on the page "Changes" for an install into the project."""
     tab.goto("/changes")
     form = tab.get_by_role("region", name="Install", exact=True)
@@ -134,7 +133,7 @@ def ask_for_install(tab: Any, source: str) -> None:  # noqa: ANN401 - see above
     form.get_by_role("button", name="Look at the source").click()
 
 
-def ask_for_update(tab: Any, install: str = "") -> None:  # noqa: ANN401 - see above
+def ask_for_update(tab: Page, install: str = "") -> None:
     """Ask on the page "Changes" for an update of one install, or of all."""
     tab.goto("/changes")
     form = tab.get_by_role("region", name="Update", exact=True)
@@ -142,18 +141,18 @@ def ask_for_update(tab: Any, install: str = "") -> None:  # noqa: ANN401 - see a
     form.get_by_role("button", name="Compare with the sources").click()
 
 
-def ask_for_sync(tab: Any) -> None:  # noqa: ANN401 - see above
+def ask_for_sync(tab: Page) -> None:
     """Ask on the page "Changes" for a sync of the project."""
     tab.goto("/changes")
     tab.get_by_role("button", name="Compare with the lock file").click()
 
 
-def confirm(tab: Any) -> None:  # noqa: ANN401 - see above
+def confirm(tab: Page) -> None:
     """Confirm the plan that a tab shows."""
     tab.get_by_role("button", name="Do this").click()
 
 
-def find_faults(tab: Any, axe: str) -> list[str]:  # noqa: ANN401 - see above
+def find_faults(tab: Page, axe: str) -> list[str]:
     """Return what axe-core calls serious or critical on the page that a tab shows."""
     tab.evaluate(axe)
     # Without preload: it would fetch the style sheets itself, which the content security policy refuses.
