@@ -165,6 +165,26 @@ def test_an_index_that_is_up_to_date_is_used_without_reading_a_skill(
     assert [path for path in opened if path.startswith(str(tmp_path / "skills"))] == []
 
 
+def test_a_new_index_has_each_word_in_one_part(write: Write, tmp_path: Path, cache: Path) -> None:
+    for number in range(600):  # more than one transaction writes
+        write(f"skill-{number}")
+    prowess.scan(tmp_path / "skills").prepare_search(semantic=False)
+    assert count_parts(cache) == {"heads": 1, "texts": 1}
+
+    write("skill-0", "Feeds cats.")
+    prowess.scan(tmp_path / "skills").prepare_search(semantic=False)
+    assert count_parts(cache) == {"heads": 2, "texts": 2}  # to merge 600 skills for one would take too long
+
+
+def count_parts(cache: Path) -> dict[str, int]:
+    """How many parts the full-text tables of the index have, by table."""
+    connection = sqlite3.connect(database(cache))
+    sql = "SELECT count(DISTINCT segid) FROM {}_idx"
+    parts = {table: connection.execute(sql.format(table)).fetchone()[0] for table in ("heads", "texts")}
+    connection.close()
+    return parts
+
+
 def test_only_what_has_changed_is_read_again(
     write: Write, tmp_path: Path, settle: Callable[[], None], opened: list[str]
 ) -> None:

@@ -86,6 +86,37 @@ def test_the_reason_says_words_or_meaning_or_both(library: Path, encoder: TopicE
     assert reasons == {"cats": "meaning", "dogs": "words: take, dogs; meaning", "maps": "words: take"}
 
 
+def test_a_copy_of_a_better_skill_ranks_behind_a_skill_of_another_kind(
+    write: Write, tmp_path: Path, encoder: TopicEncoder
+) -> None:
+    for name in ("cats-1", "cats-2"):
+        write(name, "Feeds a cat and a kitten.")
+    write("strolls", "Walks a puppy.")
+    catalog = prowess.scan(tmp_path / "skills")
+    catalog.prepare_search(semantic=encoder)
+    request = "feline tuna or canine"  # twice about cats and once about dogs, in words that no skill has
+    hits = catalog.search(request, semantic=encoder)
+    assert [hit.name for hit in hits] == ["cats-1", "cats-2", "strolls"]
+    assert hits[1].score == pytest.approx(0.8 * hits[0].score, rel=1e-3)
+
+    both = "feline tuna or canine leash"
+    assert find(catalog, both, encoder) == ["cats-1", "strolls", "cats-2"]
+    assert [hit.name for hit in catalog.search(both, limit=2, semantic=encoder)] == ["cats-1", "strolls"]
+
+
+def test_a_copy_of_a_skill_that_may_not_be_returned_loses_nothing(
+    write: Write, tmp_path: Path, encoder: TopicEncoder
+) -> None:
+    for name in ("cats-1", "cats-2"):
+        write(name, "Feeds a cat.")
+    catalog = prowess.scan(tmp_path / "skills")
+    catalog.prepare_search(semantic=encoder)
+    first = catalog.search("kitten", semantic=encoder)[0]
+    (second,) = catalog.rank_skills("kitten", {"cats-2"}, 10, semantic=encoder)
+    assert first.name == "cats-1"
+    assert second.score == pytest.approx(first.score)
+
+
 def test_what_is_not_prepared_is_an_error_with_its_remedy(library: Path, encoder: TopicEncoder) -> None:
     catalog = prowess.scan(library)
     with pytest.raises(prowess.SourceError) as caught:

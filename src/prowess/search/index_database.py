@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from prowess.search.texts import SkillText
 
-    WordTable = Literal["heads", "bodies"]
+    WordTable = Literal["heads", "texts"]
     WordQuery = tuple[WordTable, str, str, float]
     """A table of words, a query in the language of FTS5, the weights of the columns with commas between, and the share
     by which the scores are multiplied before they are added to those of other queries."""
@@ -35,15 +35,17 @@ else:
 
 EVERY_ROW = "\ue000"
 """A term that every row has, in a column without weight. It is no letter, so no request contains it."""
-_HEAD_PADDING = " ".join([EVERY_ROW] * 80)
+_HEAD_PADDING = EVERY_ROW + " \ue001" * 79
 """About twice as many words as a description has. BM25 counts a word of a long text for less than one of a short text,
-and FTS5 has no setting for that. With so many words in each row, the length of a description counts for a third."""
-WORD_TABLES: tuple[WordTable, ...] = ("heads", "bodies")
-"""The full-text tables: names and descriptions, and the beginnings of instructions. Apart from each other, a word in a
-description counts by the length of descriptions, and not by that of the whole skill."""
-FORMAT_VERSION = 100 * INDEX_TEXT_VERSION + 1
+and FTS5 has no setting for that. With so many words in each row, the length of a description counts for a third. All
+but one are a term that nothing asks for: a query for ``EVERY_ROW`` then reads one place of a row, and not 80."""
+WORD_TABLES: tuple[WordTable, ...] = ("heads", "texts")
+"""The full-text tables: names and descriptions, and the same with the beginnings of instructions. With a table of its
+own, a word in a description counts by the length of descriptions, and not by that of the whole skill."""
+FORMAT_VERSION = 100 * INDEX_TEXT_VERSION + 2
 _APPLICATION_ID = 0x50525753  # "PRWS": marks a SQLite file as an index of Prowess
 _MAX_VARIABLES = 500  # older versions of SQLite take no more than 999 in one statement
+_PAGES_PER_MERGE = 250  # about 1 MB: the next step takes the place that a step leaves, so the file grows little
 _MAX_CHECKS = 16  # catalogues that have one library: scans with different options, and those of a few states of it
 _BUSY_CODES = frozenset((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL))
 _DAMAGE_CODES = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR))
@@ -64,7 +66,7 @@ CREATE TABLE skills(
     text_hash BLOB NOT NULL
 );
 CREATE VIRTUAL TABLE heads USING fts5(name, description, padding, tokenize='porter unicode61');
-CREATE VIRTUAL TABLE bodies USING fts5(body, padding, tokenize='porter unicode61');
+CREATE VIRTUAL TABLE texts USING fts5(name, description, body, padding, tokenize='porter unicode61');
 CREATE TABLE checks(
     id INTEGER PRIMARY KEY,
     fingerprint BLOB NOT NULL,
@@ -266,12 +268,12 @@ class IndexDatabase:
         else:
             sql = "INSERT INTO skills(name, state, settled, text_hash, key) VALUES (?, ?, ?, ?, ?)"
             row_id = self._db.execute(sql, values).lastrowid
-        described = f"{drop_exclusions(text.description)}\n{text.labels}"
-        head = (row_id, make_index_text(text.name), make_index_text(described), _HEAD_PADDING)
+        name = make_index_text(text.name)
+        described = make_index_text(f"{drop_exclusions(text.description)}\n{text.labels}")
+        head = (row_id, name, described, _HEAD_PADDING)
         self._db.execute("INSERT INTO heads(rowid, name, description, padding) VALUES (?, ?, ?, ?)", head)
-        if text.body:  # a row without words would make every body a long one
-            body = (row_id, make_index_text(text.body), EVERY_ROW)
-            self._db.execute("INSERT INTO bodies(rowid, body, padding) VALUES (?, ?, ?)", body)
+        whole = (row_id, name, described, make_index_text(text.body), EVERY_ROW)
+        self._db.execute("INSERT INTO texts(rowid, name, description, body, padding) VALUES (?, ?, ?, ?, ?)", whole)
         self._add_generation()
         return int(row_id or 0)
 
@@ -291,6 +293,24 @@ class IndexDatabase:
         self._db.execute("UPDATE generations SET number = number + 1")
 
     # -- words -------------------------------------------------------------------------------------------------------
+
+    def merge_words(self) -> None:
+        """Merge the parts of each table of words into one; raises ``DATABASE_ERRORS`` when the file cannot be written.
+
+        FTS5 adds a part with every transaction, and a query looks up each of its terms in every part.
+        """
+        for table in WORD_TABLES:
+            pages = -_PAGES_PER_MERGE  # less than 0: FTS5 begins to merge all parts, and goes on with the next call
+            while self._merge_pages(table, pages):
+                pages = _PAGES_PER_MERGE
+
+    def _merge_pages(self, table: WordTable, pages: int) -> bool:
+        """Merge about so many pages of a table, and return whether there was anything to merge."""
+        with self.write():
+            before = self._db.total_changes
+            self._db.execute(f"INSERT INTO {table}({table}, rank) VALUES ('merge', ?)", (pages,))  # noqa: S608 - a name of ours
+            # By its documentation, FTS5 has merged something when this counts more than the statement itself.
+            return bool(self._db.total_changes - before > 1)
 
     def count_texts(self, table: WordTable) -> int:
         """How many rows have a text in a table of words."""

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _ROWS_PER_WRITE = 500
 """Rows that are written in one transaction: other processes that write wait for its end, and a crash loses no more."""
+_MERGED_SHARE = 4
+"""From a quarter of all rows on, what was written is worth the time that it takes to merge the whole index."""
 _MAX_ROUNDS = 8  # processes that scanned at different times may work on one index for a while, each for its catalogue
 
 
@@ -95,6 +97,8 @@ def write_rows(database: IndexDatabase, library: Library, skills: Sequence[Libra
                 written += _write_row(database, skill.key, text)
                 settled = settled and (text is None or text.settled)
                 complete = complete and text is not None
+    if written * _MERGED_SHARE >= database.count_rows() > 1:
+        database.merge_words()
     return WriteResult(written, settled, complete)
 
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 import sys
 
 from prowess.on_demand import OnDemand
-from prowess.search.ranking import LEAST_COSINE, MIXED_ROWS, WordRanking, mix_scores
+from prowess.search.ranking import (
+    COMPARED_ROWS,
+    LEAST_COSINE,
+    MIXED_BY_MEANING,
+    MIXED_BY_WORDS,
+    WordRanking,
+    lower_copies,
+    mix_scores,
+)
 from prowess.search.terms import split_request
 
 TYPE_CHECKING = False
@@ -20,7 +28,7 @@ if TYPE_CHECKING:
     from prowess.search.library import Library
     from prowess.search.library_index import LibraryIndex
     from prowess.search.ranking import RowPlace
-    from prowess.search.vectors import Vectors
+    from prowess.search.vectors import Vectors, VectorTable
 
     RankedSkill = tuple[str, float, Callable[[], str]]
 else:  # a search by words does without it
@@ -160,14 +168,15 @@ def _match_rows(index: LibraryIndex, request: _Request, depth: int, generations:
         ranking = WordRanking(
             index.databases, request.words, index.library.limits.max_request_terms, index.get_counts()
         )
+        table: VectorTable | None = None
+        cosines: dict[RowPlace, float] = {}
         if request.vector is None:
             scores = words = ranking.rank(depth)
-            cosines: dict[RowPlace, float] = {}
         else:
-            words = ranking.rank(max(depth, MIXED_ROWS))
-            nearest = index.get_vectors(request.encoder).find_nearest
-            cosines = nearest(request.vector, max(depth, MIXED_ROWS), words)
-            scores = mix_scores(words, cosines)
+            words = ranking.rank(max(depth, MIXED_BY_WORDS))
+            table = index.get_vectors(request.encoder)
+            cosines = table.find_nearest(request.vector, max(depth, MIXED_BY_MEANING), words)
+            scores = mix_scores(words, cosines, max(depth, MIXED_BY_MEANING))
         rows = index.get_rows(scores)
     matches, namesakes = [], []
     for place, row in rows.items():
@@ -177,10 +186,25 @@ def _match_rows(index: LibraryIndex, request: _Request, depth: int, generations:
             matches.append(_Match(place, row, scores[place]))
         elif index.library.get_key(row.name) is not None:
             namesakes.append(row)
-    for match in matches if cosines else ():
-        match.has_words = match.place in words
-        match.has_meaning = cosines.get(match.place, 0.0) >= LEAST_COSINE
-    return _Found(len(scores), sorted(matches, key=lambda match: (-match.score, match.name)), namesakes)
+    matches.sort(key=_order)
+    if table is not None:
+        for match in matches:
+            match.has_words = match.place in words
+            match.has_meaning = cosines.get(match.place, 0.0) >= LEAST_COSINE
+        _lower_copies(matches, table)
+    return _Found(len(scores), matches, namesakes)
+
+
+def _order(match: _Match) -> tuple[float, str]:
+    return -match.score, match.name
+
+
+def _lower_copies(matches: list[_Match], table: VectorTable) -> None:
+    """Lower the scores of matches that are like better ones, and sort them again."""
+    likeness = table.measure_likeness([match.place for match in matches[:COMPARED_ROWS]])
+    for match, score in zip(matches, lower_copies([match.score for match in matches], likeness), strict=True):
+        match.score = score
+    matches.sort(key=_order)
 
 
 def _check_matches(library: Library, matches: list[_Match], limit: int) -> tuple[list[_Match], list[str]]:

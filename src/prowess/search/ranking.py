@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     RowPlace = tuple[int, int]
     """The index that has a row, by its number, and the id of the row in it."""
 
-_PARTS: tuple[tuple[WordTable, str, float], ...] = (("heads", "4.0, 2.0, 0.0", 1.0), ("bodies", "2.0, 0.0", 1.1))
+_PARTS: tuple[tuple[WordTable, str, float], ...] = (
+    ("heads", "4.0, 2.0, 0.0", 1.0),
+    ("texts", "8.0, 4.0, 2.0, 0.0", 1.5),
+)
 """The tables of words, each with the weights of its columns and the share of its scores."""
 _MAX_PRESELECTED = 5_000
 """Rows that the rarest terms of a request have together; only these are scored. Rows that have nothing but the common
@@ -33,8 +36,15 @@ WORDS_SHARE = 0.3
 """How much of a score comes from words where meaning counts too; the rest comes from the cosine."""
 LEAST_COSINE = 0.25
 """How near the meaning of a skill must be for a hit without a word in common."""
-MIXED_ROWS = 300
+MIXED_BY_WORDS, MIXED_BY_MEANING = 1_000, 300
 """Rows with the best words, and rows with the nearest meaning, that are compared by both."""
+
+LIKE_COSINE = 0.5
+"""How near the meaning of a skill must be to that of a better one for its score to be lowered."""
+COPY_LOSS = 0.2
+"""The share of its score that a copy of a better skill loses; what is less alike loses less."""
+COMPARED_ROWS = 100
+"""Rows with the best scores that are compared with each other. Those behind them lose as much as copies do."""
 
 
 class WordRanking:
@@ -118,13 +128,26 @@ def _weigh_term(rows: int, matches: int) -> float:
     return max(log((rows - matches + 0.5) / (matches + 0.5)), _LEAST_WEIGHT)
 
 
-def mix_scores(words: dict[RowPlace, float], cosines: dict[RowPlace, float]) -> dict[RowPlace, float]:
-    """The scores of rows by words and meaning together; a row without a word counts only if its meaning is near."""
+def mix_scores(words: dict[RowPlace, float], cosines: dict[RowPlace, float], most: int) -> dict[RowPlace, float]:
+    """The scores by words and meaning together of the ``most`` rows that have the best.
+
+    A row without a word counts only if its meaning is near.
+    """
     best = max(words.values(), default=1.0)
-    scores = {
-        place: (1 - WORDS_SHARE) * cosine + WORDS_SHARE * words.get(place, 0.0) / best
-        for place, cosine in cosines.items()
-        if place in words or cosine >= LEAST_COSINE
-    }
-    # Words whose row has no vector: it was written by another process after the vectors were read.
-    return {**{place: WORDS_SHARE * score / best for place, score in words.items()}, **scores}
+    # Words whose row has no cosine: it was written by another process after the vectors were read.
+    scores = {place: WORDS_SHARE * score / best for place, score in words.items()}
+    for place, cosine in cosines.items():
+        if place in scores or cosine >= LEAST_COSINE:
+            scores[place] = scores.get(place, 0.0) + (1 - WORDS_SHARE) * cosine
+    return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:most])
+
+
+def lower_copies(scores: Sequence[float], likeness: Sequence[float]) -> list[float]:
+    """The scores of skills, the best first, lowered for each skill that is like a better one.
+
+    ``likeness`` has the cosine of each of the first skills with the nearest better one. When one of several copies is
+    not what was asked for, the others are not either. So the places behind it are for skills of another kind.
+    """
+    losses = [max(0.0, cosine - LIKE_COSINE) / (1 - LIKE_COSINE) * COPY_LOSS for cosine in likeness]
+    losses += [COPY_LOSS] * (len(scores) - len(losses))
+    return [score * (1 - loss) for score, loss in zip(scores, losses, strict=True)]

@@ -69,3 +69,14 @@ class VectorTable:
         nearest = np.argpartition(-cosines, most)[:most] if most < len(cosines) else np.arange(len(cosines))
         positions = {*nearest.tolist(), *(self._positions[place] for place in also if place in self._positions)}
         return {self._places[position]: float(cosines[position]) for position in positions}
+
+    def measure_likeness(self, places: Sequence[RowPlace]) -> list[float]:
+        """For each of the rows, its cosine with the row before it that is nearest to it; 0 for a row without any."""
+        known = [number for number, place in enumerate(places) if place in self._positions]
+        positions = [self._positions[places[number]] for number in known]
+        rows = self._numbers[positions].astype(np.float32) * self._scales[positions, None]
+        nearest = np.triu(rows @ rows.T, 1).max(axis=0, initial=0.0)
+        likeness = [0.0] * len(places)
+        for number, cosine in zip(known, nearest.tolist(), strict=True):
+            likeness[number] = cosine
+        return likeness
