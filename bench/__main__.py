@@ -9,12 +9,16 @@ import argparse
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bench import measure, servers, table
 from bench.corpus import CORPUS, make_real_library
 from bench.generate import PLAIN, VARIED, make_library
 from bench.installing import make_installed, make_repository, make_source
 from bench.report import HEAD, TIMES, Row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 SIZES = (100, 1_000, 10_000)
 ROUNDS = 15
@@ -31,6 +35,7 @@ REAL_BOUND, REAL_AIM = 10.0, 6.0
 IMPORT_BOUND, IMPORT_AIM = 0.5, 0.2
 FIRST_SCAN_BOUND, FIRST_SCAN_AIM = 5.5, 3.5
 GROWTH_BOUND = 1.15
+GROWTH_FROM = 1_000
 MEMORY_BOUND = 3_000
 ISSUES_MEMORY_BOUND = 2_500
 BODY_BOUND = 3.0
@@ -42,6 +47,9 @@ TERMINAL_BOUND, TERMINAL_AIM = 2.25, 2.0
 PROMPT_BOUND, PROMPT_AIM = 2.0, 1.5
 SHORT_PROMPT_BOUND = 3.0
 ESTIMATE_BOUND = 5.0
+SHARED_BOUND = 0.1
+RESTORE_BOUND = 0.5
+FLAT_BOUND = 1.5
 DEMO_BOUND = 60
 INSTALL_BOUND = 3.0
 VERIFY_BOUND = 1.5
@@ -126,58 +134,37 @@ def _say(what: str) -> None:
 
 # -- the parts of the report -------------------------------------------------------------------------------------------
 
-_DISCOVERY = {
-    "floor": "floor: scandir; open, read 4 KiB, close",
-    "scan": "scan",
-    "scan_and_read": "scan, every name and description read",
-    "issues": "catalog.issues after the scan",
-}
-
 
 def _discovery(varied: dict[int, Path], rounds: int) -> list[Row]:
-    found = {size: _taken(_DISCOVERY, root, rounds) for size, root in varied.items()}
-    largest = max(varied)
-    bounds = {"scan": (SCAN_BOUND, SCAN_AIM), "issues": (ISSUES_BOUND, ISSUES_AIM)}
-    rows = [
-        _ratio_row(what, size, best[name], best["floor"], bounds.get(name) if size == largest else None)
-        for name, what in _DISCOVERY.items()
-        for size, best in found.items()
+    size = max(varied)
+    found = _taken(("floor", "scan", "issues"), varied[size], rounds)
+    return [
+        _ratio_row("scan", size, found["scan"], found["floor"], (SCAN_BOUND, SCAN_AIM)),
+        *_growth(varied, found["scan"], rounds),
+        _ratio_row("catalog.issues", size, found["issues"], found["floor"], (ISSUES_BOUND, ISSUES_AIM)),
     ]
-    return rows + _growth(found)
 
 
-def _taken(names: dict[str, str], root: Path, rounds: int) -> dict[str, measure.Best]:
+def _taken(names: Iterable[str], root: Path, rounds: int) -> dict[str, measure.Best]:
     _say(f"Measuring {', '.join(names)} in {root.name}.")
     return measure.take_turns({name: measure.task(name, root) for name in names}, rounds=rounds)
 
 
-def _ratio_row(
-    what: str, size: int, best: measure.Best, floor: measure.Best, bounds: tuple[float, float] | None = None
-) -> Row:
-    cost = f"{best.each * 1e6:,.2f} µs each"
-    ratio = None if best is floor else best.each / floor.each
-    return Row(what, f"{size:,}", cost, ratio, f"{TIMES} floor", *(bounds or (None, None)))
+def _ratio_row(what: str, size: int, best: measure.Best, floor: measure.Best, bounds: tuple[float, float]) -> Row:
+    return Row(what, f"{size:,}", _each(best), best.each / floor.each, f"{TIMES} floor", *bounds)
 
 
-def _growth(found: dict[int, dict[str, measure.Best]]) -> list[Row]:
-    if not {1_000, 10_000} <= set(found):
+def _growth(varied: dict[int, Path], large: measure.Best, rounds: int) -> list[Row]:
+    """Return the row that compares a skill of the largest library with one of 1,000; none without both libraries."""
+    if GROWTH_FROM not in varied or max(varied) == GROWTH_FROM:
         return []
-    small, large = found[1_000], found[10_000]
-    return [
-        Row(
-            f"growth of a skill's cost: {name}",
-            "1,000 → 10,000",
-            "",
-            large[name].each / small[name].each,
-            TIMES,
-            GROWTH_BOUND if name == "scan" else None,
-        )
-        for name in ("floor", "scan")
-    ]
+    small = _taken(("scan",), varied[GROWTH_FROM], rounds)["scan"]
+    sizes = f"{GROWTH_FROM:,} → {max(varied):,}"
+    return [Row("growth of a skill's scan", sizes, _each(large), large.each / small.each, TIMES, GROWTH_BOUND)]
 
 
 def _plain(root: Path, rounds: int) -> list[Row]:
-    found = _taken({name: name for name in ("floor", "scan", "issues")}, root, rounds)
+    found = _taken(("floor", "scan", "issues"), root, rounds)
     size, floor = found["scan"].count, found["floor"]
     what = "plain library (every value on one line)"
     return [
@@ -188,7 +175,7 @@ def _plain(root: Path, rounds: int) -> list[Row]:
 
 def _cold(root: Path, rounds: int) -> list[Row]:
     """Return the row of a scan whose files come from the disk, by the clock; none where the system keeps them."""
-    found = _taken({name: name for name in ("cold_floor", "cold_scan")}, root, _few(rounds))
+    found = _taken(("cold_floor", "cold_scan"), root, _few(rounds))
     floor, scan = found["cold_floor"], found["cold_scan"]
     if floor.value < COLD_LEAST * min(floor.floors):
         _say("Skipped the scan of cold files: this system keeps files in memory that it was told to forget.")
@@ -205,7 +192,7 @@ def _real(root: Path, size: int, rounds: int) -> list[Row]:
         return []
     make_real_library(root, size)
     measure.warm([root])
-    found = _taken({name: name for name in ("floor", "scan")}, root, _few(rounds))
+    found = _taken(("floor", "scan"), root, _few(rounds))
     ratio = found["scan"].value / found["floor"].value  # in all: some of the heads make no skill
     cost = f"{found['scan'].value / size * 1e6:,.2f} µs each"
     return [Row("scan, real heads", f"{size:,}", cost, ratio, f"{TIMES} floor", REAL_BOUND, REAL_AIM)]
@@ -213,30 +200,18 @@ def _real(root: Path, size: int, rounds: int) -> list[Row]:
 
 def _bodies(varied: dict[int, Path], rounds: int) -> list[Row]:
     size = max((size for size in varied if size <= 1_000), default=min(varied))
-    found = _taken({name: name for name in ("bodies_floor", "bodies")}, varied[size], rounds)
+    found = _taken(("bodies_floor", "bodies"), varied[size], rounds)
     bare, ours = found["bodies_floor"], found["bodies"]
-    return [
-        Row("body floor: open, lseek, read, close", f"{bare.count:,}", f"{bare.each * 1e6:,.2f} µs each"),
-        Row(
-            "skill.read_body()",
-            f"{ours.count:,}",
-            f"{ours.each * 1e6:,.2f} µs each",
-            ours.each / bare.each,
-            f"{TIMES} body floor",
-            BODY_BOUND,
-        ),
-    ]
+    return [_compared("skill.read_body()", ours, bare, "open, seek, read, close", BODY_BOUND)]
 
 
 def _conversation(varied: dict[int, Path], rounds: int) -> list[Row]:
     size = max((size for size in varied if size <= 1_000), default=min(varied))
     names = ("load_skill", "load_skill_again", "render_floor", "render")
-    found = _taken({name: name for name in names}, varied[size], rounds)
-    large = _taken({"load_skill": "load_skill"}, varied[max(varied)], rounds)["load_skill"]
+    found = _taken(names, varied[size], rounds)
+    large = _taken(("load_skill",), varied[max(varied)], rounds)["load_skill"]
     joined = found["render_floor"]
-    reads = min(found["load_skill"].floors)
     return [
-        Row("contained read of the SKILL.md", f"{size:,}", f"{reads * 1e6:,.2f} µs each"),
         _loaded("load_skill, first call", size, found["load_skill"]),
         _loaded("load_skill, active already", size, found["load_skill_again"]),
         Row(
@@ -245,9 +220,9 @@ def _conversation(varied: dict[int, Path], rounds: int) -> list[Row]:
             _each(large),
             large.each / found["load_skill"].each,
             TIMES,
+            FLAT_BOUND,
         ),
-        Row("joining the strings of a listing", f"{joined.count:,}", _each(joined)),
-        _compared("render_catalog", found["render"], joined, "joining", RENDER_BOUND),
+        _compared("render_catalog", found["render"], joined, "joining its strings", RENDER_BOUND),
     ]
 
 
@@ -272,9 +247,9 @@ def _conversations(temporary: Path, rounds: int) -> list[Row]:
         "split",
         "estimate",
     )
-    found = _taken({name: name for name in names}, root, _few(rounds))
+    found = _taken(names, root, _few(rounds))
     with measure.busy_cores():
-        busy = _taken({"load_skill": "load_skill"}, root, rounds)["load_skill"]
+        busy = _taken(("load_skill",), root, rounds)["load_skill"]
     first, rendered = found["prompt_first"].each, found["render"].value
     return [
         _shared("a session and its prompt, of 10,000 sessions", found["sessions"], first),
@@ -298,29 +273,27 @@ def _conversations(temporary: Path, rounds: int) -> list[Row]:
             ESTIMATE_BOUND,
         ),
         _shared("prompt() and tools() again", found["prompt_again"], first),
-        Row("Session.restore, three active skills", f"{CATALOGUE:,}", _each(found["restore"])),
+        _shared("Session.restore, three active skills", found["restore"], first, RESTORE_BOUND),
         _loaded("load_skill, first call, all cores busy", CATALOGUE, busy),
     ]
 
 
 ADAPTERS = {"pydantic_ai": "Pydantic AI", "anthropic": "Anthropic's client", "openai": "OpenAI's client"}
 """The frameworks that `make setup` installs."""
-LISTED, SELECTED = 20, 500
-"""Skills of a library that is listed whole, and of one from which skills are selected for the request."""
+ADAPTER_BOUNDS = {20: 10.0, 500: 2.5}
+"""Skills of a library that is listed whole, and of one from which skills are selected for the request; their bounds."""
 
 
 def _adapters(temporary: Path, rounds: int) -> list[Row]:
     """What an adapter adds to a run of an agent, beside what the engine itself needs for that run."""
     rows = []
-    for size in (LISTED, SELECTED):
+    for size, bound in ADAPTER_BOUNDS.items():
         root = temporary / f"adapters-{size}"
         make_library(root, size, mix=VARIED)
         measure.warm([root])
         _say(f"Measuring adapters in {root.name}.")
         commands = {name: (sys.executable, "-m", "bench.adapter_turns", name, str(root)) for name in ADAPTERS}
         found = measure.take_turns(commands, rounds=_few(rounds))
-        engine = min(min(best.floors) for best in found.values())
-        rows.append(Row("the engine alone: prompt and tools twice, load_skill", f"{size:,}", f"{engine * 1e3:,.2f} ms"))
         rows += [
             Row(
                 f"what skills add to a run: {what}",
@@ -328,6 +301,7 @@ def _adapters(temporary: Path, rounds: int) -> list[Row]:
                 f"{best.value * 1e3:,.2f} ms",
                 best.ratio,
                 f"{TIMES} engine",
+                bound,
             )
             for name, what in ADAPTERS.items()
             for best in [found[name]]
@@ -343,8 +317,8 @@ def _listed(what: str, best: measure.Best, rendered: float, bound: float, aim: f
     return Row(what, f"{CATALOGUE:,}", _each(best), best.value / rendered, f"{TIMES} render_catalog", bound, aim)
 
 
-def _shared(what: str, best: measure.Best, first: float) -> Row:
-    return Row(what, f"{CATALOGUE:,}", _each(best), best.each / first, f"{TIMES} first prompt")
+def _shared(what: str, best: measure.Best, first: float, bound: float = SHARED_BOUND) -> Row:
+    return Row(what, f"{CATALOGUE:,}", _each(best), best.each / first, f"{TIMES} first prompt", bound)
 
 
 def _each(best: measure.Best) -> str:
@@ -389,14 +363,11 @@ def _imports(root: Path, rounds: int) -> list[Row]:
     found = measure.take_turns(commands, rounds=rounds)
     empty = found["an empty process"].value
     json = found["import json"].value - empty
-    size = root.name.rpartition("-")[2]
     rows = []
-    for what, best in found.items():
-        more = best.value - empty
-        cost = f"{more * 1e3:,.1f} ms more" if more else f"{empty * 1e3:,.1f} ms"
-        bounds = _IMPORT_BOUNDS.get(what, (None, None))
-        ratio = more / json if "prowess" in IMPORTS[what] else None
-        rows.append(Row(what, size if "scan" in what else "", cost, ratio, f"{TIMES} import json", *bounds))
+    for what, bounds in _IMPORT_BOUNDS.items():
+        more = found[what].value - empty
+        skills = root.name.rpartition("-")[2] if "scan" in what else ""
+        rows.append(Row(what, skills, f"{more * 1e3:,.1f} ms", more / json, f"{TIMES} import json", *bounds))
     return rows
 
 
@@ -411,16 +382,13 @@ def _command_line(root: Path, rounds: int) -> list[Row]:
     size = root.name.rpartition("-")[2]
     bare, needed = found["python"].value, found["click_and_scan"].value
 
-    def row(what: str, name: str, floor: float | None, unit: str, *bounds: float) -> Row:
+    def row(what: str, name: str, floor: float, unit: str, *bounds: float) -> Row:
         value = found[name].value
-        skills = "" if name in {"python", "version"} else f"{int(size):,}"
-        ratio = None if floor is None else value / floor
-        return Row(what, skills, f"{value * 1e3:,.1f} ms", ratio, f"{TIMES} {unit}", *bounds)
+        skills = "" if name == "version" else f"{int(size):,}"
+        return Row(what, skills, f"{value * 1e3:,.1f} ms", value / floor, f"{TIMES} {unit}", *bounds)
 
     return [
-        row("python -c pass", "python", None, ""),
-        row("prowess --version", "version", bare, "python", VERSION_BOUND, VERSION_AIM),
-        row("import click, prowess; scan", "click_and_scan", None, ""),
+        row("prowess --version", "version", bare, "python -c pass", VERSION_BOUND, VERSION_AIM),
         row("prowess list, in a pipe", "list", needed, "click and scan", PIPE_BOUND, PIPE_AIM),
         row("prowess list, on a terminal", "list_terminal", needed, "click and scan", TERMINAL_BOUND, TERMINAL_AIM),
     ]
@@ -444,10 +412,8 @@ def _installing(temporary: Path, rounds: int) -> list[Row]:
     found = measure.take_turns(commands, rounds=rounds)
     cloned, hashed = found["clone"], found["verify_floor"]
     return [
-        Row("git clone --depth 1 (by the clock)", "1", f"{cloned.value * 1e3:,.1f} ms"),
-        _compared("installer.install of the same (by the clock)", found["install"], cloned, "git clone", INSTALL_BOUND),
-        Row("find, read and hash every file", f"{hashed.count:,}", _each(hashed)),
-        _compared("installer.verify", found["verify"], hashed, "hashing", VERIFY_BOUND),
+        _compared("installer.install (by the clock)", found["install"], cloned, "git clone --depth 1", INSTALL_BOUND),
+        _compared("installer.verify", found["verify"], hashed, "hashing every file", VERIFY_BOUND),
     ]
 
 
@@ -481,7 +447,6 @@ def _scale(temporary: Path, rounds: int) -> list[Row]:
     rows = []
     for name, what in _SCALED.items():
         few, many = found[f"{name} {small}"], found[f"{name} {large}"]
-        rows.append(Row(what, f"{small:,}", _each(few)))
         rows.append(Row(what, f"{large:,}", _each(many), many.each / few.each, f"{TIMES} of {small:,}", GROWTH_BOUND))
     return rows
 
@@ -496,7 +461,6 @@ _SERVED = {
 }
 SERVED_SIZES = (100, 1_000)
 SERVED_BOUND = 1.0
-FLAT_BOUND = 1.5
 SIEGE_BOUND = 2.0
 
 
@@ -508,7 +472,8 @@ def _servers(temporary: Path, rounds: int) -> list[Row]:
     _say("Measuring servers.")
     found = servers.compare(roots, _few(rounds))
     if isinstance(found, str):
-        return [Row("server beside FastMCP's", "", f"not compared: {found}")]
+        _say(f"Skipped the servers: {found}")
+        return []
     unit = f"{TIMES} FastMCP {found.version}"
     rows = [
         Row(what, f"{size:,}", f"{ours * factor:,.1f} {kind}", ours / theirs, unit, SERVED_BOUND)
@@ -549,13 +514,12 @@ def _console(temporary: Path, size: int, rounds: int) -> list[Row]:
     loads = measure.run_fresh((sys.executable, "-m", "bench.console", "loads", str(root)))
     grown = loads["value"] / 2**20
     return [
-        Row("prowess list --json", f"{size:,}", f"{listed * 1e3:,.0f} ms"),
         Row(
             "prowess ui, from its start to its first page",
             f"{size:,}",
             f"{page * 1e3:,.0f} ms",
             page / listed,
-            f"{TIMES} list",
+            f"{TIMES} list --json",
             PAGE_BOUND,
         ),
         Row(
