@@ -90,7 +90,8 @@ def _split_entries(lines: list[str]) -> list[_YamlEntry]:
     """Return the entries of the lines, each with what follows it; none when there is text before the first key."""
     entries: list[_YamlEntry] = []
     for number, line in enumerate(lines):
-        match = _KEY_LINE.fullmatch(line) or _TIGHT_KEY_LINE.fullmatch(line)
+        # No key begins with a blank, and a third of the lines do.
+        match = None if line.startswith(" ") else _KEY_LINE.fullmatch(line) or _TIGHT_KEY_LINE.fullmatch(line)
         if match:
             entries.append(_YamlEntry(match[1], match[2], [], number, [line]))
         elif entries and not line.startswith("#"):
@@ -194,7 +195,8 @@ def _repair_block_text(entry: _YamlEntry, _state: _RepairState) -> tuple[str, Va
 
 def _repair_missing_blank(entry: _YamlEntry, state: _RepairState) -> tuple[str, Value] | None:
     """Repair ``name:pdf``, in which YAML sees no key."""
-    if not re.match(rf"{re.escape(entry.key)}:\S", entry.source[0]):
+    key, colon, text = entry.source[0].partition(":")
+    if key != entry.key or not colon or not text[:1].strip():
         return None
     line = f"{entry.key}: {entry.first}"
     value = _parse_entry(entry._replace(source=[line, *entry.source[1:]]), state.limits)
