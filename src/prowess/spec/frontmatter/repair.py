@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from prowess.spec.frontmatter.plain_yaml import can_skip_limit_checks
 from prowess.spec.frontmatter.yaml_events import YamlError, YamlRefusedError, parse_fast_yaml
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _TEXT_KEYS = frozenset(
 _KEY_LINE = re.compile(r"([A-Za-z_][\w.-]{0,127}+)[ \t]*+:(?=[ \t\"'\[{]|$)[ \t]*+(.*)")
 _TIGHT_KEY_LINE = re.compile(r"(name|description|license|version|author|metadata|tags|allowed-tools):(.*)")
 _BLOCK_TEXT = re.compile(r"([>|])[-+0-9]{0,2}[ \t]+(\S.*)")
+_WORDS = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ,.()/_-]*+")
 _MERGE = re.compile(r"<<[ \t]*+:")
 # ``? key`` on a line of its own, or a list or mapping with a colon behind it.
 _COMPLEX_KEY = re.compile(r"\?(?:[ \t]|$)|[\[{].*[\]}][ \t]*+:(?:[ \t]|$)")
@@ -140,6 +142,10 @@ def _read_entry(entries: list[_YamlEntry], index: int, state: _RepairState) -> t
 
 def _parse_entry(entry: _YamlEntry, limits: Limits) -> Value | None:
     """Return the value of an entry that is YAML, or ``None``. Raises ``YamlRefusedError`` with the line of the file."""
+    # Fast path: most entries are a line of words, which no parser has to read.
+    has_words = _WORDS.fullmatch(entry.first) is not None and entry.source[0].startswith(f"{entry.key}: ")
+    if has_words and not any(entry.source[1:]) and can_skip_limit_checks(limits):
+        return entry.first.rstrip(" ")
     try:
         values, _ = parse_fast_yaml("\n".join(entry.source) + "\n", limits, explain=False)
     except YamlRefusedError as error:
