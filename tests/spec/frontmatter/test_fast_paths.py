@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections import deque
 from typing import TYPE_CHECKING
@@ -13,13 +14,16 @@ from hypothesis import strategies as st
 
 import prowess
 from bench.corpus import USABLE_BOUND, count_usable, head_of, outcome_of
-from prowess.errors import SkillError
+from prowess.errors import SkillError, SkillLoadError
+from prowess.limits import DEFAULT_LIMITS
+from prowess.records import replace
 from prowess.spec.document import LoadPolicy, read_document
+from prowess.spec.frontmatter import repair, yaml_events
 from prowess.spec.frontmatter.fast_match import MAX_HEAD_BYTES, heads_before_compiling, match_head
 from prowess.spec.frontmatter.fences import decode_frontmatter, find_fences
 from prowess.spec.frontmatter.parse import parse_head
-from prowess.spec.frontmatter.plain_yaml import MAX_PLAIN_CHARS, parse_plain_yaml
-from prowess.spec.frontmatter.yaml_events import YamlError, parse_yaml
+from prowess.spec.frontmatter.plain_yaml import MAX_PLAIN_CHARS, BrokenLineError, parse_plain_yaml, read_plain_yaml
+from prowess.spec.frontmatter.yaml_events import YamlError, YamlRefusedError, parse_yaml
 from prowess.spec.rules import field_issues, is_usable_name
 
 if TYPE_CHECKING:
@@ -37,7 +41,13 @@ SAMPLED_BOUND = 0.985
 
 def agrees_with_yaml(text: str) -> bool:
     """Whether ``text`` took the fast path; fails when what that says is not what YAML says."""
-    plain = parse_plain_yaml(text)
+    try:
+        plain = read_plain_yaml(text)
+    except BrokenLineError:
+        with pytest.raises(YamlError) as caught:
+            parse_yaml(text)
+        assert not isinstance(caught.value, YamlRefusedError), repr(text)
+        return False
     if plain is None:
         return False
     try:
@@ -127,6 +137,32 @@ def test_on_real_heads_yaml_is_read_as_text_only(real_heads: list[bytes]) -> Non
 def test_on_real_heads_the_fast_matcher_and_the_parser_agree(real_heads: list[bytes]) -> None:
     seen = sum(agrees_with_interpret(head[:MAX_HEAD_BYTES]) for head in real_heads)
     assert seen > len(real_heads) // 3
+
+
+MODES = [LoadPolicy("lenient"), LoadPolicy("lenient", repair=False), LoadPolicy("strict")]
+TIGHT = [replace(DEFAULT_LIMITS, **{name: bound}) for name, bound in (("max_yaml_depth", 3), ("max_scalar_chars", 200))]
+POLICIES = [*MODES, *(LoadPolicy("lenient", limits=limits) for limits in TIGHT)]
+
+
+def describe_outcome(head: bytes, policy: LoadPolicy) -> object:
+    """Everything that reading a head under a policy gives, or the issues with which it is refused."""
+    try:
+        front, body_offset, issues = read_document(head, whole=True, policy=policy, folder="folder", path="SKILL.md")
+    except SkillLoadError as error:
+        return type(error), error.issues
+    return front, list(front.extra), front.lines, front.findings, front.raw, front.written_name, body_offset, issues
+
+
+def test_on_real_heads_every_mode_says_the_same_with_the_plain_reader_and_without(
+    real_heads: list[bytes], rng: random.Random, full: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heads = [head[:MAX_HEAD_BYTES] for head in (real_heads if full else rng.sample(real_heads, 200))]
+    fast = [[describe_outcome(head, policy) for policy in POLICIES] for head in heads]
+    monkeypatch.setattr(yaml_events, "read_plain_yaml", lambda _text: None)
+    monkeypatch.setattr(repair, "can_skip_limit_checks", lambda _limits: False)
+    for head, outcomes in zip(heads, fast, strict=True):
+        for policy, outcome in zip(POLICIES, outcomes, strict=True):
+            assert describe_outcome(head, policy) == outcome, (policy, head)
 
 
 NOISE = [*":#-?'\"[]{},&*!|>%@`~\\ \t\n\r.<=", "  ", ": ", " #", "- ", "\n  ", "\n    ", "\n- ", "\n\n", "''", "---\n"]
@@ -252,7 +288,7 @@ class Writer:
 
     def valued(self, begin: str, indent: int, depth: int) -> list[str]:
         kinds: list[Callable[[str, int, int], list[str]]] = [self.plain, self.plain, self.double, self.single]
-        kinds += [self.flow, self.block, self.empty]
+        kinds += [self.flow, self.block, self.empty, self.json]
         if depth < 3:
             kinds += [self.listed, self.mapped, self.below]
         return kinds[self._choose(len(kinds))](begin, indent, depth)
@@ -304,6 +340,23 @@ class Writer:
             rows.append(row + (" " if self.chance(6) else ""))
         return rows
 
+    def json(self, begin: str, indent: int, depth: int) -> list[str]:
+        text = f"{begin}{self.pick([' ', ' ', chr(10) + self.deeper(indent)])}{{{self.pick(['', ' '])}"
+        for _ in range(self._choose(4)):
+            key = self.pick(['"a"', '"b"', '"c d"', "e", '""', '"<<"'])
+            text += key + self.pick([":", ": ", " : ", ":"]) + self.json_value(depth)
+            text += self.pick([",", ", ", " , ", ",\n    "])
+        text = text if self.chance(8) else text.rstrip(" \n,")
+        text += self.pick(["}", "}", "}", " }", "\n  }", ""])
+        return (text + self.pick([" ", " # c", "x", "\n"]) if self.chance(8) else text).split("\n")
+
+    def json_value(self, depth: int) -> str:
+        if depth < 3 and self.chance(3):
+            inner = self.json_value(depth + 1)
+            around = ["[{}]", "[{}, {}]", '{"k":{}}', '{"k": 1, "l": {}}', '{"k": 1, "k": {}}', "[]"]
+            return self.pick(around).replace("{}", inner)
+        return self.pick(["1", "-2.5e+3", "true", "null", "NaN", '"x"', '""', '"\\n"', '"é: #"', "x", "'y'", "01", ""])
+
     def empty(self, begin: str, _indent: int, _depth: int) -> list[str]:
         return [begin, *[self.pick(["", "  "]) for _ in range(self._choose(2))]]
 
@@ -337,6 +390,19 @@ def written(draw: st.DrawFn) -> str:
 
 
 @given(written())
+@example('a: {"b":1, "c":{"d":["e", true, null, -1.5]}}\n')
+@example('a:\n  {\n    "b": {"c": "d"},\n    "e": []\n  }\nf: g\n')
+@example('a: {"b"\n  : 1}\n')
+@example('a: {"b": 1, "b": 2}\n')
+@example('a: {"b": {"c": 1, "c": 2}}\n')
+@example('a: {"b":\u30001}\n')
+@example('a: {"%s": 1}\n' % ("k" * 1100))
+@example("a: \"b\n\n  c\"\nd: 'e\n\n\n  '\n")
+@example("a: |\n  b\n\n  c\n  \nd: >\n  e\n\n\n  f\n")
+@example('a: "b \\"c\\" \\\\"\n')
+@example("a: >- b\n")
+@example("a: b: c\n")
+@example("a: **b**\n")
 @example("a: b\n  - c\n")
 @example('a: "\n  b"\n')
 @example("a: 'b''\n  c'\n")
@@ -477,6 +543,11 @@ def test_the_longest_plain_text_stays_within_the_bound_on_events() -> None:
         b"---\nname: " + b"a" * 65 + b"\ndescription: b\n---\nbody\n",
         b"---\nname: a\nname: b\ndescription: b\n---\nbody\n",
         b"---\nname: a\ndescription: b\nmetadata:\n  x: 1\n  x: 2\n---\nbody\n",
+        b"---\nname: a\ndescription: b\nlist:\n- x: 1\n  y: 2\n  x: 3\n---\nbody\n",
+        b"---\nname: a\ndescription: b\nmetadata:\n  x:\n    y: 1\n    z:\n    - y\n    y: 2\n---\nbody\n",
+        b'---\nname: a\ndescription: b\nmetadata: {"x": 1, "x": 2}\n---\nbody\n',
+        b'---\nname: a\ndescription: b\nmetadata: {"x": 1} y\n---\nbody\n',
+        b"---\nname: a\ndescription: " + b"b" * MAX_PLAIN_CHARS + b"\n---\nbody\n",
         b"---\nname: a\ndescription: \xff\n---\nbody\n",
         b"---\nname: a\ndescription: b\xc2\x85c\n---\nbody\n",
         b"\xef\xbb\xbf---\nname: a\ndescription: b\n---\nbody\n",
@@ -498,9 +569,19 @@ def test_the_fast_matcher_leaves_every_doubtful_head_to_the_parser(head: bytes) 
         "name: a\ndescription: b\ntags:\n  - c\n  - c\ntools:\n- d\n- d\n",
         "name: a\ndescription: b\nmetadata:\n  author: c\n  authors: d\n",
         "name: a\ndescription: b\nnamespace: c\ndescent: d\n",
+        "name: A title\ndescription: b\n",
+        "name: a\ndescription: b\nmetadata:\n  c: d\n  e:\n  - f\n  g:\n    h:\n      i: [j, 'k']\n",
+        "name: a\ndescription: b\nsources:\n- doi: c\n  title: d\n- doi: e\n  title: f\n",
+        "name: a\ndescription: 'b''s\n\n  '\ntags:\n- c\n  d\n- e\n",
+        "name: a\ndescription: |\n  b\n\n  c\n  \nversion: 1\n",
+        "name: a\ndescription: >\n  b\n\n\n  c\n  d\n",
+        'name: a\ndescription: "b \\"c\\""\n',
+        'name: a\ndescription: b\nmetadata: {"c":{"d":["e"],"f":true}}\n',
+        'name: a\ndescription: b\nmetadata:\n  {\n    "c": { "d": 1 }\n  }\n',
+        "name: a\ndescription: b\n\nmetadata:\n    c: d\n    e: f\nrelated: \n",
     ],
 )
-def test_the_fast_matcher_reads_quoted_names_blocks_with_blanks_and_keys_that_begin_alike(rows: str) -> None:
+def test_the_fast_matcher_reads_the_shapes_of_real_heads(rows: str) -> None:
     assert agrees_with_interpret(in_fences(rows))
 
 
@@ -565,3 +646,21 @@ def test_a_repeated_key_is_refused_and_hides_no_other_skill(tmp_path: Path, rows
 def test_no_bytes_make_the_fast_matcher_fail(data: bytes) -> None:
     agrees_with_interpret(b"---\nname: a\ndescription: b\n" + data + b"---\nbody\n")
     agrees_with_interpret(data)
+
+
+def test_a_long_head_that_one_read_takes_in_has_all_its_fields(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    text = f"---\nname: a\ndescription: {'b' * MAX_PLAIN_CHARS}\nlicense: MIT\n---\nbody\n"
+    (tmp_path / "a" / "SKILL.md").write_text(text, encoding="utf-8")
+    skill = prowess.scan(tmp_path, limits=replace(DEFAULT_LIMITS, head_step=4 * MAX_PLAIN_CHARS))["a"]
+    assert skill.license == "MIT"
+
+
+def test_a_small_library_is_read_without_the_pattern_of_nested_heads(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    text = "---\nname: a\ndescription: b\nx:\n  y:\n    z: 1\n---\nbody\n"
+    (tmp_path / "a" / "SKILL.md").write_text(text, encoding="utf-8")
+    program = "import prowess, sys; assert prowess.scan(sys.argv[1]).names; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert "prowess.spec.frontmatter.parse" in done.stdout.split()
+    assert "prowess.spec.frontmatter.nested_head" not in done.stdout.split()

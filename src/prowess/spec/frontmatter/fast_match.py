@@ -69,6 +69,7 @@ _ODD = re.compile(rb"\xc2[\x80-\xa0]|\xe2\x80[\xa8\xa9]|\xef\xbb\xbf|\xef\xbf[\x
 _find_value_end = re.compile(rb"\n(?=[^ \n])").search
 # A break inside a quoted text, with the blanks around it and the empty lines that follow.
 _QUOTED_BREAK = re.compile(rb" *+\n(\n*+) *+")
+_PLAIN_BREAK = re.compile(rb" *+\n *+")
 _ESCAPED = re.compile(rb'\\(["\\])')
 _FOLDED_BREAKS = re.compile(rb"\n++")
 
@@ -157,7 +158,7 @@ def _read_text(head: bytes, start: int) -> bytes | None:
             text = _QUOTED_BREAK.sub(lambda match: match[1] or b" ", text)
         return text.replace(b"''", b"'") if mark == _APOSTROPHE else _ESCAPED.sub(rb"\1", text)
     if mark not in b">|":
-        return b" ".join([line.strip(b" ") for line in value.split(b"\n")]).rstrip(b" ")
+        return _PLAIN_BREAK.sub(b" ", value).rstrip(b" ")
     # The pattern has seen that each line stands behind the blanks of the first one, or is empty. Blanks at the end of a
     # line are text.
     text = value.partition(b"\n")[2]

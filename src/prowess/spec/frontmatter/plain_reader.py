@@ -94,10 +94,11 @@ class _PlainReader:
         values: dict[str, Value] = {}
         if depth > self._max_depth:
             raise _NotPlainError
+        text, match = self.text, _ENTRY.match
         while inline or self._has_entry_at(indent):
-            entry = _ENTRY.match(self.text, self.at)
+            entry = match(text, self.at)
             if entry is None:
-                raise BrokenLineError if depth == 1 and _BROKEN_LINE.match(self.text, self.at) else _NotPlainError
+                raise BrokenLineError if depth == 1 and _BROKEN_LINE.match(text, self.at) else _NotPlainError
             blanks, key, written = entry.groups()
             if len(blanks) != (0 if inline else indent) or key in values:
                 raise _NotPlainError

@@ -7,11 +7,16 @@ tests/spec/frontmatter/test_fast_paths.py compares them on real heads and on gen
 
 from __future__ import annotations
 
+from prowess.on_demand import OnDemand
+
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from prowess.limits import Limits
     from prowess.model import Value
+    from prowess.spec.frontmatter import plain_reader
+else:  # Its patterns take 4 ms to compile (bench row "import and first scan").
+    plain_reader = OnDemand("prowess.spec.frontmatter.plain_reader")
 
 MAX_PLAIN_CHARS = 4096  # A text as short as this stays within every bound on events and lengths.
 MAX_PLAIN_DEPTH = 8  # Real heads stay below it. Deeper ones are left to PyYAML, where ``Limits`` bound them.
@@ -46,6 +51,4 @@ def read_plain_yaml(text: str) -> tuple[dict[str, Value], dict[str, int]] | None
     """Return what ``parse_plain_yaml`` returns; raise ``BrokenLineError`` where YAML would surely fail."""
     if len(text) > MAX_PLAIN_CHARS:
         return None
-    from prowess.spec.frontmatter import plain_reader  # noqa: PLC0415 - its patterns take 4 ms to compile (bench row "import and first scan")
-
     return plain_reader.read_plain_text(text, MAX_PLAIN_DEPTH)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from prowess.spec.frontmatter.plain_yaml import can_skip_limit_checks
 from prowess.spec.frontmatter.yaml_events import YamlError, YamlRefusedError, parse_fast_yaml
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _TEXT_KEYS = frozenset(
 _KEY_LINE = re.compile(r"([A-Za-z_][\w.-]{0,127}+)[ \t]*+:(?=[ \t\"'\[{]|$)[ \t]*+(.*)")
 _TIGHT_KEY_LINE = re.compile(r"(name|description|license|version|author|metadata|tags|allowed-tools):(.*)")
 _BLOCK_TEXT = re.compile(r"([>|])[-+0-9]{0,2}[ \t]+(\S.*)")
+_WORDS = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ,.()/_-]*+")
 _MERGE = re.compile(r"<<[ \t]*+:")
 # ``? key`` on a line of its own, or a list or mapping with a colon behind it.
 _COMPLEX_KEY = re.compile(r"\?(?:[ \t]|$)|[\[{].*[\]}][ \t]*+:(?:[ \t]|$)")
@@ -90,7 +92,8 @@ def _split_entries(lines: list[str]) -> list[_YamlEntry]:
     """Return the entries of the lines, each with what follows it; none when there is text before the first key."""
     entries: list[_YamlEntry] = []
     for number, line in enumerate(lines):
-        match = _KEY_LINE.fullmatch(line) or _TIGHT_KEY_LINE.fullmatch(line)
+        # No key begins with a blank, and a third of the lines do.
+        match = None if line.startswith(" ") else _KEY_LINE.fullmatch(line) or _TIGHT_KEY_LINE.fullmatch(line)
         if match:
             entries.append(_YamlEntry(match[1], match[2], [], number, [line]))
         elif entries and not line.startswith("#"):
@@ -139,6 +142,10 @@ def _read_entry(entries: list[_YamlEntry], index: int, state: _RepairState) -> t
 
 def _parse_entry(entry: _YamlEntry, limits: Limits) -> Value | None:
     """Return the value of an entry that is YAML, or ``None``. Raises ``YamlRefusedError`` with the line of the file."""
+    # Fast path: most entries are a line of words, which no parser has to read.
+    has_words = _WORDS.fullmatch(entry.first) is not None and entry.source[0].startswith(f"{entry.key}: ")
+    if has_words and not any(entry.source[1:]) and can_skip_limit_checks(limits):
+        return entry.first.rstrip(" ")
     try:
         values, _ = parse_fast_yaml("\n".join(entry.source) + "\n", limits, explain=False)
     except YamlRefusedError as error:
@@ -194,7 +201,8 @@ def _repair_block_text(entry: _YamlEntry, _state: _RepairState) -> tuple[str, Va
 
 def _repair_missing_blank(entry: _YamlEntry, state: _RepairState) -> tuple[str, Value] | None:
     """Repair ``name:pdf``, in which YAML sees no key."""
-    if not re.match(rf"{re.escape(entry.key)}:\S", entry.source[0]):
+    key, colon, text = entry.source[0].partition(":")
+    if key != entry.key or not colon or not text[:1].strip():
         return None
     line = f"{entry.key}: {entry.first}"
     value = _parse_entry(entry._replace(source=[line, *entry.source[1:]]), state.limits)
