@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import hashlib
 import json
 import lzma
 import os
@@ -20,6 +19,7 @@ from hypothesis import settings
 from tests.cost_plugin import CostPlugin
 from tests.fork_server import skip_disk_waits
 from tests.sandbox_support import NOT_TESTED, require_sandbox
+from tests.tree_seed import compute_tree_seed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterator
@@ -77,20 +77,7 @@ def _choose_seed(config: pytest.Config) -> int:
     given: int | None = config.getoption("seed")
     if given is not None:
         return given
-    return int(os.environ.get(SEED_VARIABLE) or _compute_tree_seed())
-
-
-def _compute_tree_seed() -> int:
-    """Return a number that depends on the programs of the checkout alone.
-
-    Two checkouts of one tree draw the same samples, so what passes here passes elsewhere. Another tree draws others, so
-    that over time everything is drawn.
-    """
-    digest = hashlib.sha256()
-    for path in sorted(path for folder in ("src", "tests") for path in (ROOT / folder).rglob("*.py")):
-        digest.update(f"{path.relative_to(ROOT).as_posix()}\0{path.stat().st_size}\0".encode())
-        digest.update(path.read_bytes())
-    return int.from_bytes(digest.digest()[:4])
+    return int(os.environ.get(SEED_VARIABLE) or compute_tree_seed(ROOT))
 
 
 def pytest_report_header() -> str:

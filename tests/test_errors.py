@@ -224,17 +224,23 @@ def codes_given(call: ast.Call) -> set[str]:
     return found
 
 
-def all_codes() -> set[str]:
+@pytest.fixture(scope="module")
+def nodes() -> list[ast.AST]:
+    """Every node of every module of the package."""
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py"))
+    return [node for tree in trees for node in ast.walk(tree)]
+
+
+def all_codes(nodes: list[ast.AST]) -> set[str]:
     found: set[str] = set()
-    for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call):
-                found |= codes_given(node)
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            found |= codes_given(node)
     return {code for code in found if " " not in code}  # a sentence is what a command notes, and no code
 
 
-def test_every_code_given_anywhere_has_a_remedy() -> None:
-    found = all_codes()
+def test_every_code_given_anywhere_has_a_remedy(nodes: list[ast.AST]) -> None:
+    found = all_codes(nodes)
     assert len(found) > 30, "the search has lost its way"
     assert found - set(HINTS) == set()
 
@@ -245,17 +251,13 @@ def test_every_error_has_a_remedy_of_its_own(kind: type[SkillError]) -> None:
         assert kind.code in HINTS
 
 
-def test_every_remedy_belongs_to_a_code_that_is_given_somewhere() -> None:
-    said: set[str] = set()
-    for path in SOURCE.rglob("*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        table = [n.value for n in ast.walk(tree) if isinstance(n, ast.AnnAssign) and ast.unparse(n.target) == "HINTS"]
-        skipped = {id(key) for node in table if isinstance(node, ast.Dict) for key in node.keys}
-        said |= {
-            n.value
-            for n in ast.walk(tree)
-            if isinstance(n, ast.Constant) and isinstance(n.value, str) and id(n) not in skipped
-        }
+def test_every_remedy_belongs_to_a_code_that_is_given_somewhere(nodes: list[ast.AST]) -> None:
+    assigned = [node for node in nodes if isinstance(node, ast.AnnAssign)]
+    tables = [node.value for node in assigned if isinstance(node.target, ast.Name) and node.target.id == "HINTS"]
+    skipped = {id(key) for table in tables if isinstance(table, ast.Dict) for key in table.keys}
+    constants = [node for node in nodes if isinstance(node, ast.Constant) and id(node) not in skipped]
+    said = {node.value for node in constants if isinstance(node.value, str)}
+    assert skipped
     assert set(HINTS) - said == set()
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cost_plugin import MOST_PROCESSES
+from tests.tree_seed import compute_tree_seed
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = f"""
@@ -42,6 +43,22 @@ def test_that_is_run_later():
     for _ in range(MOST + 1):
         start()
 """
+
+
+def test_samples_depend_on_the_programs_of_the_tree_alone(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        for path in ("src/a/one.py", "tests/test_one.py"):
+            (tmp_path / name / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name / path).write_text("pass\n", encoding="utf-8")
+    first, second = tmp_path / "first", tmp_path / "second"
+    (second / "src" / "a" / "one.pyc").write_bytes(b"compiled")
+    (second / "notes.md").write_text("mine\n", encoding="utf-8")
+    seed = compute_tree_seed(first)
+    assert compute_tree_seed(second) == seed
+    (second / "tests" / "test_one.py").write_text("pass  # more\n", encoding="utf-8")
+    assert compute_tree_seed(second) != seed
+    (first / "tests" / "test_one.py").rename(first / "tests" / "test_two.py")
+    assert compute_tree_seed(first) != seed
 
 
 def run_tests(folder: Path, *words: str) -> str:

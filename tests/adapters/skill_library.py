@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import base64
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
+
+import pytest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,6 +30,16 @@ _BODIES = {
     "picture": "Look at assets/pixel.png.",
     "careful": "Use look_up and nothing else.",
 }
+
+
+def require_framework(package: str) -> None:
+    """Skip the whole file of tests where a package is not installed.
+
+    The package is not imported: each worker collects every file, and a large framework takes a second.
+    """
+    if find_spec(package) is None:
+        reason = f"NOT TESTED: {package} is not installed; make test-adapters installs it"
+        pytest.skip(reason, allow_module_level=True)
 
 
 def write_library(folder: Path) -> Path:

@@ -177,7 +177,6 @@ def test_a_careless_server_answers_any_page(careless: Served) -> None:
 # -- too much ----------------------------------------------------------------------------------------------------------
 
 MIB = 1 << 20
-BOMB = gzip.compress(b"[" * 50 * MIB)
 DEEP = b"[" * 100_000 + b"]" * 100_000
 BODIES = {
     "deep": DEEP,
@@ -217,7 +216,7 @@ def test_sizes_are_bounded_and_memory_stays_flat(server: Served) -> None:
     for _ in range(3):
         assert server.post(b"x" * MIB, length=60 * MIB).status in {0, 408, 413}
         assert server.post(b"x" * 5 * MIB).status in {0, 413}
-        assert server.post(BOMB, "Content-Encoding: gzip").status == 415
+        assert server.post(gzip.compress(b"[" * 50 * MIB), "Content-Encoding: gzip").status == 415
         assert server.post(b"", *(f"X-{n}: y" for n in range(10_000))).status in {0, 400, 431}
         assert server.post(b"", "X: " + "y" * 70_000).status in {0, 400, 431}
         chunks = b"".join(b"%x\r\n%s\r\n" % (MIB, b"x" * MIB) for _ in range(8))

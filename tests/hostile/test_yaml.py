@@ -10,6 +10,7 @@ import pytest
 import prowess
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
 
     from tests.hostile.conftest import Children
@@ -297,24 +298,21 @@ def test_the_twin_takes_the_last_value_of_a_repeated_key(naive: ModuleType) -> N
 
 # -- size --------------------------------------------------------------------------------------------------------------
 
-MANY_KEYS = head("description: d", *(f"k{n:05}: v" for n in range(100_000)))
-LONG_SCALAR = head("description: " + "x" * 2_000_000)
-LONG_LINE = head("description: d", "license: " + "y z " * (MIB // 4))
-WIDE_MAP = head("description: d", "metadata: {" + ", ".join(f"k{n}: v" for n in range(1_000_000)) + "}")
+# Functions, because every worker collects this file, and one of them makes a text.
+LARGE: dict[str, Callable[[], str]] = {
+    "case 16": lambda: head("description: d", *(f"k{n:05}: v" for n in range(100_000))),
+    "case 17, scalar": lambda: head("description: " + "x" * 2_000_000),
+    "case 17, line": lambda: head("description: d", "license: " + "y z " * (MIB // 4)),
+    "case 17, flow map": lambda: head(
+        "description: d", "metadata: {" + ", ".join(f"k{n}: v" for n in range(1_000_000)) + "}"
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param(MANY_KEYS, id="case 16"),
-        pytest.param(LONG_SCALAR, id="case 17, scalar"),
-        pytest.param(LONG_LINE, id="case 17, line"),
-        pytest.param(WIDE_MAP, id="case 17, flow map"),
-    ],
-)
-def test_frontmatter_beyond_the_limit_is_refused_unread(library: Library, child: Children, text: str) -> None:
+@pytest.mark.parametrize("case", LARGE)
+def test_frontmatter_beyond_the_limit_is_refused_unread(library: Library, child: Children, case: str) -> None:
     """Cases 16, 17: a mebibyte of keys, a text of two million characters, one long line, a million keys in one map."""
-    path = library.write(text)
+    path = library.write(LARGE[case]())
     outcome = child.answer(
         """
 catalog = library.scan()
@@ -332,7 +330,7 @@ result = [issue.code for issue in catalog.issues]
 
 def test_the_refusal_of_large_frontmatter_states_the_limit(library: Library) -> None:
     """Case 16: the message says how much is allowed."""
-    library.write(MANY_KEYS)
+    library.write(LARGE["case 16"]())
     assert "65536 bytes" in library.assert_rejected("frontmatter-too-large").message
 
 
@@ -351,11 +349,9 @@ def test_mending_many_open_quotes_takes_no_longer_than_reading_them(library: Lib
 
 
 @pytest.mark.sampled(0.25)
-@pytest.mark.parametrize(
-    "text", [pytest.param(MANY_KEYS, id="case 16"), pytest.param(LONG_SCALAR, id="case 17, scalar")]
-)
-def test_the_twin_accepts_any_size(library: Library, child: Children, text: str) -> None:
+@pytest.mark.parametrize("case", ["case 16", "case 17, scalar"])
+def test_the_twin_accepts_any_size(library: Library, child: Children, case: str) -> None:
     """Twin of cases 16, 17: everything is read and built."""
-    library.write(text)
+    library.write(LARGE[case]())
     outcome = child(TWIN.replace(".read_text()", ".read_text(), naive.yaml.CSafeLoader"), library, kill_after=GENEROUS)
     assert outcome.killed or outcome.result > MIB

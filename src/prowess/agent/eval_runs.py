@@ -48,7 +48,7 @@ class EvalRun:
 
     plan: PlannedRun
     status: TaskStatus
-    """``limit``: it ended at its number of turns, and what it did until then counts."""
+    """``limit``: it ended at its number of turns, or its answer was cut; what it did until then counts."""
     loaded: tuple[str, ...] = ()
     verdicts: tuple[EvalVerdict, ...] = ()
     sent: int = 0
