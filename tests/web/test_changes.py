@@ -292,6 +292,19 @@ def test_a_grant_is_revoked_by_its_skill_or_by_its_digest(world: World, console:
     assert "there is no such grant" in opened.plan(kind="revoke", skill="one").text
 
 
+def test_a_revocation_is_refused_when_the_grants_changed_since_the_plan(world: World, console: Open) -> None:
+    for name in ("one", "two"):
+        write_skill(world.agents, name, "Run !`date` first.\n")
+    opened = console()
+    opened.trust.grant(prowess.discover()["one"])
+    plan = opened.plan(kind="revoke", skill="one")
+    opened.trust.grant(prowess.discover()["two"])
+    refused = plan.confirm()
+    assert refused.state == "refused"
+    assert "trust.json" in refused.text
+    assert len(opened.trust.grants()) == 2
+
+
 def test_a_name_that_no_skill_has_is_not_trusted(console: Open) -> None:
     plan = console().plan(kind="trust", skill="nobody")
     assert plan.state == "failed"
