@@ -130,6 +130,12 @@ class Browser:
         """Send a plain GET for a path that no address of a browser could have."""
         return asyncio.run(self._call("GET", path, query, [(b"host", HOST.encode())], b""))
 
+    def send_pairs(self, address: str, headers: Iterable[tuple[str, str]]) -> Answer:
+        """Send a plain GET with these headers alone, of which one may come twice."""
+        parts = urlsplit(address)
+        pairs = [(name.encode(), value.encode()) for name, value in headers]
+        return asyncio.run(self._call("GET", parts.path, parts.query, pairs, b""))
+
     async def _call(
         self, method: str, path: str, query: str, headers: Iterable[tuple[bytes, bytes]], body: bytes
     ) -> Answer:

@@ -154,6 +154,20 @@ def test_a_place_that_was_taken_since_the_plan_is_left_alone(world: World, conso
 
 
 @pytest.mark.usefixtures("two_agents")
+def test_a_link_that_became_something_else_since_the_plan_is_not_removed(world: World, console: Open) -> None:
+    opened = console()
+    opened.installer.install(world.repository("pdf").address, project=True, agents=["claude-code"])
+    plan = opened.plan("/agents", change=cells(opened, "pdf")["claude-code"].action.fields)
+    assert plan.steps[0].startswith("remove the link ")
+    (world.project / ".claude/skills/pdf").unlink()
+    write_skill(world.project / ".claude/skills", "pdf", "Mine.\n")
+    refused = plan.confirm()
+    assert refused.state == "refused"
+    assert ".claude/skills/pdf" in refused.text
+    assert "Mine." in (world.project / ".claude/skills/pdf/SKILL.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("two_agents")
 def test_names_and_states_filter_the_rows_and_pages_have_a_hundred(world: World, console: Open) -> None:
     for number in range(PAGE_SIZE + 5):
         write_skill(world.agents, f"s{number:03}")

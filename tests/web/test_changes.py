@@ -202,7 +202,7 @@ def test_an_edited_install_is_kept_until_somebody_overwrites_it(
     kept = opened.plan(kind="update")
     assert kept.state == "done"
     assert kept.steps == []
-    assert kept.result == ["Nothing is updated: see below why each of these stays as it is."]
+    assert kept.result[0].startswith("Nothing is updated. Kept, since it was changed by hand, local/pdf")
     cells = kept.page.text_of("td")
     assert cells[cells.index("Mine.") : cells.index("Mine.") + 3] == ["Mine.", "Two.", "Newer."]
     assert len(kept.page.find("tr", class_="conflict")) == 1
@@ -290,6 +290,19 @@ def test_a_grant_is_revoked_by_its_skill_or_by_its_digest(world: World, console:
         assert plan.confirm().result == ["Revoked 1 grant"]
         assert opened.trust.grants() == ()
     assert "there is no such grant" in opened.plan(kind="revoke", skill="one").text
+
+
+def test_a_revocation_is_refused_when_the_grants_changed_since_the_plan(world: World, console: Open) -> None:
+    for name in ("one", "two"):
+        write_skill(world.agents, name, "Run !`date` first.\n")
+    opened = console()
+    opened.trust.grant(prowess.discover()["one"])
+    plan = opened.plan(kind="revoke", skill="one")
+    opened.trust.grant(prowess.discover()["two"])
+    refused = plan.confirm()
+    assert refused.state == "refused"
+    assert "trust.json" in refused.text
+    assert len(opened.trust.grants()) == 2
 
 
 def test_a_name_that_no_skill_has_is_not_trusted(console: Open) -> None:

@@ -101,6 +101,33 @@ def test_a_host_that_is_not_the_consoles_own_is_refused(browser: Browser, host: 
         assert "set-cookie" not in answer.headers
 
 
+@pytest.mark.parametrize(
+    "host",
+    [
+        "0.0.0.0:8849",  # which leads to this machine, too
+        "127.1:8849",
+        "0x7f000001:8849",
+        "2130706433:8849",
+        "[::ffff:127.0.0.1]:8849",
+        "[::]:8849",
+        "127.0.0.1.:8849",
+        "127.0.0.1:8849@evil.example",
+        "127.0.0.1:8849.evil.example",
+        "127.0.0.1:8849/evil",
+        "127.0.0.1 :8849",
+        "127.0.0.1:+8849",
+    ],
+)
+def test_another_spelling_of_this_machine_is_not_the_consoles_own_name(browser: Browser, host: str) -> None:
+    assert browser.get("/", {"host": host}).status == 421
+
+
+def test_a_request_with_two_hosts_is_refused(browser: Browser) -> None:
+    twice = [("host", HOST), ("host", "evil.example:8849")]
+    for pairs in (twice, twice[::-1]):
+        assert browser.send_pairs(f"/?token={TOKEN}", pairs).status == 421
+
+
 @pytest.mark.parametrize("host", [HOST, "localhost:8849", "[::1]:8849"])
 def test_the_names_of_loopback_are_the_consoles_own(browser: Browser, host: str) -> None:
     assert browser.get("/", {"host": host}).status == 200
@@ -127,6 +154,37 @@ ELSEWHERE = [
 def test_a_form_of_another_page_changes_nothing_even_with_cookie_and_form_token(browser: Browser, origin: str) -> None:
     answer = browser.post("/outdated", {"form-token": form_token(browser)}, {"origin": origin})
     assert answer.status == 403
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://127.0.0.1:8849.evil.example",
+        "http://127.0.0.1:8849@evil.example",
+        "http://evil.example/http://127.0.0.1:8849",
+        "http://user@127.0.0.1:8849",
+        "chrome-extension://127.0.0.1:8849",
+        "file://127.0.0.1:8849",
+        f"{ORIGIN} http://evil.example",
+        "http://[",
+    ],
+)
+def test_an_origin_that_only_resembles_the_consoles_changes_nothing(browser: Browser, origin: str) -> None:
+    answer = browser.post("/outdated", {"form-token": form_token(browser)}, {"origin": origin})
+    assert answer.status == 403
+
+
+def test_a_cookie_that_another_port_put_beside_the_consoles_own_is_ignored(browser: Browser) -> None:
+    own = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
+    for cookie in (f"prowess-ui-8849=forged.0; {own}", f"{own}; prowess-ui-8849=forged.0", f"prowess-ui-8849; {own}"):
+        assert browser.get("/", {"cookie": cookie}).status == 200
+    assert browser.get("/", {"cookie": own.replace("8849", "3000")}).status == 403
+
+
+def test_a_form_token_is_not_taken_from_the_address_or_from_the_value_of_a_button(browser: Browser) -> None:
+    token = form_token(browser)
+    assert browser.post(f"/outdated?form-token={token}").status == 403
+    assert browser.post("/outdated", {"change": f"form-token={token}"}).status == 403
 
 
 def test_a_form_without_an_origin_changes_nothing(browser: Browser) -> None:

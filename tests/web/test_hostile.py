@@ -232,3 +232,35 @@ def test_an_archive_that_leads_out_of_its_folder_installs_nothing(
     assert plan.state == "failed"
     assert_inert(plan.page)
     assert not world.lock.exists()
+
+
+@pytest.mark.parametrize("name", ["a\u202egnp.exe", "\x1b[2Jclear", "line\nbreak", "\u2066x\u2069", "x" * 300])
+def test_a_name_that_would_disturb_a_page_is_written_out_or_refused(
+    tmp_path: Path, console: Callable[[], Console], name: str
+) -> None:
+    archive = tmp_path / "evil.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr("evil/SKILL.md", "---\nname: evil\ndescription: Does it.\n---\nx\n")
+        packed.writestr(f"evil/scripts/{name}", "x")
+    plan = console().plan(kind="install", source=str(archive), scope="user")
+    assert plan.state in {"ready", "failed"}
+    assert_inert(plan.page)
+    assert not re.search("[\u202a-\u202e\u2066-\u2069\x1b]", plan.text)
+
+
+def test_a_result_about_a_hostile_source_is_inert_when_it_is_read_again(
+    world: World, console: Callable[[], Console]
+) -> None:
+    source = world.folder("evil")
+    (source / "scripts").mkdir()
+    (source / "scripts" / "<img src=x onerror=alert(1)>.py").write_text(EVIL, encoding="utf-8")
+    opened = console()
+    done = opened.plan(kind="install", source=str(source), scope="project").confirm()
+    failed = opened.plan(kind="install", source=f"./{EVIL}", scope=EVIL)
+    again = console()
+    for address in (done.address, failed.address, "/changes"):
+        answer = again.browser.get(address)
+        assert answer.status == 200
+        assert "\u202e" not in answer.text
+        assert "<script>alert" not in answer.text
+        assert_inert(answer.page)

@@ -16,7 +16,7 @@ from prowess.authoring.similar import similar_issues
 from prowess.errors import Issue, SkillError, UnknownSkillError
 from prowess.files.identity import identity_at
 from prowess.limits import DEFAULT_LIMITS
-from prowess.lockfile.read import LOCK_FILE
+from prowess.lockfile.read import LOCK_FILE, read_lock
 from prowess.lockfile.states import CHANGED, LockStates
 from prowess.model import Place
 from prowess.runtime.acting.trust_states import TrustStates
@@ -24,15 +24,20 @@ from prowess.select.budget import listing_costs
 from prowess.skills.catalog import Catalog
 from prowess.skills.inventory import can_act
 from prowess.skills.parse import read_metadata
+from prowess.spec.skill_ref import link_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from prowess.authoring.evals import EvalReport
+    from prowess.authoring.findings import Finding
     from prowess.discovery.live import Live
-    from prowess.install.agent_coverage import Coverage
+    from prowess.install.agent_coverage import Coverage, SkillCoverage
+    from prowess.install.agent_links import LinkFolders
     from prowess.install.installer import Installer
     from prowess.install.outdated import Outdated
     from prowess.limits import Limits
+    from prowess.lockfile.read import LockEntries
     from prowess.lockfile.scopes import InstallScope
     from prowess.runtime.acting.trust import Trust
     from prowess.skills.skill import Skill
@@ -216,6 +221,37 @@ class LibraryState:
         except SkillError:
             return None
 
+    def read_lines(self, row: SkillRow) -> list[str]:
+        """Return the lines of the SKILL.md of a row, also of one that does not load; none where it cannot be read."""
+        from prowess.authoring.findings import read_lines  # noqa: PLC0415 - the first page needs none of this
+
+        return read_lines(*os.path.split(row.location), self._library.limits)
+
+    def find_findings(self, row: SkillRow) -> tuple[Finding, ...]:
+        """Return what ``prowess check`` says of the SKILL.md of a row; none where nothing is at its location.
+
+        Raises ``SkillError`` where that cannot be found out.
+        """
+        from prowess.authoring.check import check  # noqa: PLC0415 - the first page needs none of this
+
+        return check(row.location, limits=self._library.limits).findings if os.path.isfile(row.location) else ()
+
+    def evaluate(self, skill: Skill) -> EvalReport | None:
+        """Return how a description does against the author's own queries; ``None`` where the author wrote none.
+
+        Raises ``SkillError`` for queries that cannot be read.
+        """
+        from prowess.authoring.evals import evaluate, load_evals  # noqa: PLC0415 - the first page needs none of this
+
+        try:
+            cases = load_evals(skill.folder, limits=self._library.limits)
+        except SkillError as error:
+            if error.code == "no-evals":
+                return None
+            raise
+        own = [case for case in cases if case.skill == skill.name]
+        return evaluate(own, self.catalog) if own else None
+
     # -- where they come from ----------------------------------------------------------------------------------------
 
     @cached_property
@@ -260,6 +296,32 @@ class LibraryState:
                 end = time.monotonic()
                 self._coverage_until = end + _COVERAGE_FACTOR * (end - begin)
             return self._coverage
+
+    def find_links(self, row: SkillCoverage, agent: str) -> tuple[bool, bool]:
+        """Return whether a link of a skill is recorded where an agent looks, and whether one is that agent's alone."""
+        folders, locked = self._link_records[row.location]
+        entry = locked.get(row.install)
+        links = entry.links if entry is not None else ()
+        name = link_name(row.name)
+        found = [
+            folder
+            for folder in folders.folders_of_agent(agent)
+            if folders.to_lock_path(os.path.join(folder, name)) in links
+        ]
+        # Many agents look in the shared folder, so a link there is not one agent's to give up.
+        return bool(found), any(folder != folders.shared for folder in found)
+
+    @cached_property
+    def _link_records(self) -> dict[str, tuple[LinkFolders, LockEntries]]:
+        """The folders of agents and the lock file of each scope that the installer changes, by its name."""
+        from prowess.install.agent_links import LinkFolders  # noqa: PLC0415 - the first page needs none of this
+
+        installer = self._library.installer
+        scopes = (installer.project, installer.user) if installer is not None else ()
+        return {
+            scope.location: (LinkFolders(scope), read_lock(scope.lock_folder, limits=self._library.limits))
+            for scope in scopes
+        }
 
     def _find_coverage(self) -> Coverage | None:
         try:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
 from prowess.discovery.agents import AGENTS
-from prowess.install.agent_links import LinkFolders
-from prowess.lockfile.read import read_lock
-from prowess.spec.skill_ref import link_name
 from prowess.web.library import make_skill_id
 from prowess.web.pages.library import PAGE_SIZE, read_number
 
@@ -109,7 +105,6 @@ def make_agents_view(library: Library, parameters: Mapping[str, str]) -> AgentsV
     page = min(read_number(parameters.get("page", "")) or 1, pages)
     shown = matching[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
     states = [one for row in coverage.skills for one in row.states.values()]
-    recorded = _RecordedLinks(library)
     return AgentsView(
         text,
         wanted,
@@ -117,7 +112,7 @@ def make_agents_view(library: Library, parameters: Mapping[str, str]) -> AgentsV
         pages,
         len(matching),
         [(agent, AGENTS[agent].title, _link_missing(agent, shown)) for agent in coverage.agents],
-        [_make_row(state, row, recorded) for row in shown],
+        [_make_row(state, row) for row in shown],
         [(name, meaning, states.count(name)) for name, meaning in STATES.items() if name in states],
     )
 
@@ -134,40 +129,16 @@ def _link_missing(agent: str, rows: Sequence[SkillCoverage]) -> str:
     return _write_fields("link", [("install", install) for install in installs], agent) if installs else ""
 
 
-class _RecordedLinks:
-    """The links that the lock files record, by which a cell knows whether its link can be made, put back or removed."""
-
-    def __init__(self, library: Library) -> None:
-        installer = library.installer
-        scopes = (installer.project, installer.user) if installer is not None else ()
-        self._folders = {scope.location: LinkFolders(scope) for scope in scopes}
-        self._locks = {scope.location: read_lock(scope.lock_folder, limits=library.limits) for scope in scopes}
-
-    def find(self, row: SkillCoverage, agent: str) -> tuple[bool, bool]:
-        """Return whether a link of a skill is recorded where an agent looks, and whether one is that agent's alone."""
-        folders = self._folders[row.location]
-        entry = self._locks[row.location].get(row.install)
-        links = entry.links if entry is not None else ()
-        name = link_name(row.name)
-        found = [
-            folder
-            for folder in folders.folders_of_agent(agent)
-            if folders.to_lock_path(os.path.join(folder, name)) in links
-        ]
-        # Many agents look in the shared folder, so a link there is not one agent's to give up.
-        return bool(found), any(folder != folders.shared for folder in found)
-
-
-def _make_row(state: LibraryState, row: SkillCoverage, recorded: _RecordedLinks) -> AgentRow:
+def _make_row(state: LibraryState, row: SkillCoverage) -> AgentRow:
     skill_id = make_skill_id(row.name) if row.name in state.catalog else ""
     cells = [
-        AgentCell(agent, AGENTS[agent].title, cell, _choose_action(row, agent, cell, recorded))
+        AgentCell(agent, AGENTS[agent].title, cell, _choose_action(state, row, agent, cell))
         for agent, cell in row.states.items()
     ]
     return AgentRow(skill_id, row.name, row.location, row.install, cells, "" if row.install else "in no lock file")
 
 
-def _choose_action(row: SkillCoverage, agent: str, state: SkillState, recorded: _RecordedLinks) -> CellAction:
+def _choose_action(library: LibraryState, row: SkillCoverage, agent: str, state: SkillState) -> CellAction:
     if state == "shadowed":
         return CellAction("Look at both")
     if not row.install:
@@ -175,7 +146,7 @@ def _choose_action(row: SkillCoverage, agent: str, state: SkillState, recorded: 
         return CellAction("Take over", "install", fields)
     if state == "edited":
         return CellAction("Compare", "update", urlencode({"kind": "update", "install": row.install}))
-    return _choose_link_action(row, agent, recorded.find(row, agent), is_missing=state == "missing")
+    return _choose_link_action(row, agent, library.find_links(row, agent), is_missing=state == "missing")
 
 
 def _choose_link_action(row: SkillCoverage, agent: str, links: tuple[bool, bool], *, is_missing: bool) -> CellAction:

@@ -6,9 +6,6 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.authoring.check import check
-from prowess.authoring.evals import evaluate, load_evals
-from prowess.authoring.findings import read_lines
 from prowess.errors import SkillError
 from prowess.search.listing_search import find_missing_words
 from prowess.skills.inventory import Inventory, inventory
@@ -139,8 +136,8 @@ class _SkillReader:
         place = state.find_place(row.location)
         winner = self._find_winner_id()
         if skill is None:
-            findings = self._find_findings() if os.path.isfile(row.location) else ()
-            raw, is_cut = self._read_raw(row.location, findings)
+            findings = self._find_findings()
+            raw, is_cut = self._read_raw(findings)
             return SkillView(
                 row.id,
                 row.name,
@@ -158,7 +155,7 @@ class _SkillReader:
         is_here = skill.is_local or skill.is_inline
         contents = self._take_inventory(skill) if is_here else None
         findings = self._find_findings() if skill.is_local else ()
-        raw, is_cut = self._read_raw(row.location, findings) if skill.is_local else ([], False)
+        raw, is_cut = self._read_raw(findings) if skill.is_local else ([], False)
         body = self._read_body(skill) if is_here else ""
         return SkillView(
             row.id,
@@ -205,19 +202,18 @@ class _SkillReader:
 
     def _find_findings(self) -> Sequence[Finding]:
         try:
-            report = check(self._row.location, limits=self._limits)
+            return self._state.find_findings(self._row)
         except SkillError as error:
             self._note(error)
             return ()
-        return report.findings
 
-    def _read_raw(self, location: str, findings: Sequence[Finding]) -> tuple[list[RawLine], bool]:
+    def _read_raw(self, findings: Sequence[Finding]) -> tuple[list[RawLine], bool]:
         """Return the lines of a SKILL.md, as far as a page shows them, and whether there are more."""
-        lines = read_lines(*os.path.split(location), self._limits)
+        lines = self._state.read_lines(self._row)
         text = "\n".join(lines)
         by_line: dict[int, list[Finding]] = {}
         for finding in findings:
-            if finding.path == location:  # a secret may be in another file of the skill
+            if finding.path == self._row.location:  # a secret may be in another file of the skill
                 by_line.setdefault(finding.line, []).append(finding)
         shown: list[RawLine] = []
         spans = [(command.begin, command.end) for command in find_commands(text, _find_body(text))]
@@ -299,13 +295,10 @@ class _SkillReader:
         ][:_MAX_NEIGHBOURS]
 
     def _evaluate(self, skill: Skill) -> EvalReport | None:
-        """Return how the description does against the author's own queries; ``None`` where the author wrote none."""
         try:
-            cases = [case for case in load_evals(skill.folder, limits=self._limits) if case.skill == skill.name]
-            return evaluate(cases, self._state.catalog) if cases else None
+            return self._state.evaluate(skill)
         except SkillError as error:
-            if error.code != "no-evals":
-                self._note(error)
+            self._note(error)
             return None
 
 

@@ -126,15 +126,21 @@ def prepare_adoption(library: Library, fields: Fields) -> PreparedChange:
     """Return the change that records a skill which lies where agents look; raise ``NotInstalledError`` for no such."""
     installer = require_installer(library)
     scope, name, limits = choose_scope(installer, fields), fields.get("skill"), library.limits
-    locked = read_lock(scope.lock_folder, limits=limits)
-    skills = [*find_adoptable(scope, locked, limits, (name,))] if name else []
+
+    def find_skills() -> list[AdoptableSkill]:
+        locked = read_lock(scope.lock_folder, limits=limits)
+        return [*find_adoptable(scope, locked, limits, (name,))] if name else []
+
+    paths = [*list_scope_files(scope), *(skill.folder for skill in find_skills())]
+    states = read_file_states(paths, limits)
+    # Found again after the states were read, so that nothing can change between the two unnoticed.
+    skills = [skill for skill in find_skills() if skill.folder in states]
     if not skills:
         message = f"no skill {name[:80]!r} lies in .agents/skills or .claude/skills without being installed"
         raise NotInstalledError(message)
-    paths = [*list_scope_files(scope), *(skill.folder for skill in skills)]
     noticed = [issue for skill in skills for issue in (*skill.issues, *_warn_of_loss(skill, scope))]
     return PreparedChange(
-        states=read_file_states(paths, limits),
+        states=states,
         read_states=lambda: read_file_states(paths, limits),
         steps=[line for skill in skills for line in _describe_adoption(skill, scope)],
         apply=lambda: describe_installs("Took over", installer.adopt(name, project=scope.location == "project")),

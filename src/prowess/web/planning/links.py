@@ -46,11 +46,14 @@ def _prepare_links(library: Library, fields: Fields, *, adds: bool) -> PreparedC
     agents = tuple(get_agent(agent).id for agent in fields.get_all("agent"))
     if not agents or not fields.get_all("install"):
         raise SkillError("name an install and an agent", code="bad-argument")
+    scopes = (installer.project, installer.user)
+    # Before the lock files are read, so that no change between the two goes unnoticed.
+    states = read_file_states([path for scope in scopes for path in list_scope_files(scope)], library.limits)
     installs = [_find(installer, name, library.limits) for name in fields.get_all("install")]
     links = [path for install in installs for path in _find_links(install, agents, adds=adds)]
     files = [path for install in installs for path in list_scope_files(install.scope)]
     paths = [*dict.fromkeys((*files, *links))]
-    states = read_file_states(paths, library.limits)
+    states = {**{path: states[path] for path in files}, **read_file_states(links, library.limits)}
     refs = [install.ref for install in installs]
     verb = "make" if adds else "remove"
     word = "copy" if any(install.entry.is_copied for install in installs) else "link"

@@ -63,12 +63,13 @@ def prepare_grant(library: Library, fields: Fields) -> PreparedChange:
 def prepare_revocation(library: Library, fields: Fields) -> PreparedChange:
     """Return the change that revokes every grant of some skills, or the grants of some digests."""
     trust = require_trust(library)
+    # Before the grants are read, so that no change between the two goes unnoticed.
+    states = read_file_states([trust.path], library.limits)
     skills = [_find_skill(library, skill_id) for skill_id in fields.get_all("skill")]
     # A skill that is gone by now may still have a grant, so grants are also named by their digest.
     keys = {*fields.get_all("digest"), *(skill.location for skill in skills)}
     keys |= {_read_digest(skill) for skill in skills}
     grants = [grant for grant in trust.grants() if keys & {grant.digest, grant.location}]
-    states = read_file_states([trust.path], library.limits)
 
     def apply_revocation() -> list[str]:
         count = sum(trust.revoke(grant.digest) for grant in grants)

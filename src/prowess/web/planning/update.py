@@ -131,7 +131,9 @@ def _describe_idle(planned: Sequence[Update]) -> str:
         return "Nothing is installed."
     if statuses == {"current"}:
         return "Every source was asked, and there is nothing to update."
-    return "Nothing is updated: see below why each of these stays as it is."
+    # In full, and not only beside the plan: a result that is read later has nothing beside it.
+    kept = (_describe_result(update) for update in planned if update.status != "current")
+    return f"Nothing is updated. {'; '.join(kept)}"
 
 
 def _describe_state(update: Update) -> str:
