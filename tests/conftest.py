@@ -112,10 +112,6 @@ def pytest_make_collect_report(
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    for item in items:
-        for marker, verb in APART.items():
-            if item.get_closest_marker(marker) and not config.getoption(marker):
-                item.add_marker(pytest.mark.skip(reason=f"run by {verb}"))
     if config.getoption("full"):
         return
     for item in items:
@@ -125,6 +121,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         # Skipped here, and not by a fixture, so that nothing is set up for a case that is not drawn.
         if (sampled := item.get_closest_marker("sampled")) and not _is_drawn(item, *sampled.args, **sampled.kwargs):
             item.add_marker(pytest.mark.skip(reason="not drawn: the whole matrix is run by make test-full"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    # Skipped here, and not by a marker, so that the summary has one line for all of them.
+    for marker, verb in APART.items():
+        if item.get_closest_marker(marker) and not item.config.getoption(marker):
+            pytest.skip(f"run by {verb}")
 
 
 def _is_drawn(item: pytest.Item, share: float, always: Collection[object] = ()) -> bool:

@@ -6,6 +6,7 @@ import re
 import zipfile
 from typing import TYPE_CHECKING
 
+import html5lib
 import pytest
 
 import prowess
@@ -79,6 +80,15 @@ def assert_inert(page: Page, own: str = "/") -> None:
         assert attributes.get("data-hx-get", "/")[:1] == "/", element
         if element.tag == "meta":
             assert attributes.get("http-equiv", "Content-Security-Policy") == "Content-Security-Policy", element
+
+
+def test_every_page_of_hostile_skills_has_the_grammar_of_html(hostile: Path) -> None:
+    library = Library(prowess.scan(hostile))
+    browser = Browser(create_app(library, token=TOKEN))
+    for address in addresses(browser, library):
+        parser = html5lib.HTMLParser()
+        parser.parse(browser.get(address).body, transport_encoding="utf-8")
+        assert parser.errors == [], address
 
 
 def test_every_page_of_hostile_skills_is_inert(hostile: Path) -> None:
