@@ -454,6 +454,9 @@ def _scale(temporary: Path, rounds: int) -> list[Row]:
 _SERVED = {
     "start": ("server: start to first answer", 1e3, "ms"),
     "first": ("the same by the clock", 1e3, "ms"),
+    "tools": ("server: start to first tools/list", 1e3, "ms"),
+    "tools_clock": ("the same by the clock", 1e3, "ms"),
+    "whole_clock": ("server: start to the first file, by the clock", 1e3, "ms"),
     "listing": ("server: skills/list, all pages, first time", 1e3, "ms"),
     "get": ("server: skills/get", 1e3, "ms"),
     "read": ("server: resources/read of one file", 1e3, "ms"),
@@ -461,6 +464,9 @@ _SERVED = {
 }
 SERVED_SIZES = (100, 1_000)
 SERVED_BOUND = 1.0
+EARLY_BOUND = 0.35
+_EARLY = frozenset(("start", "first", "tools", "tools_clock"))
+"""What a client of a small library is told while the SDK loads."""
 SIEGE_BOUND = 2.0
 
 
@@ -476,7 +482,7 @@ def _servers(temporary: Path, rounds: int) -> list[Row]:
         return []
     unit = f"{TIMES} FastMCP {found.version}"
     rows = [
-        Row(what, f"{size:,}", f"{ours * factor:,.1f} {kind}", ours / theirs, unit, SERVED_BOUND)
+        Row(what, f"{size:,}", f"{ours * factor:,.1f} {kind}", ours / theirs, unit, _bound_served(name, size))
         for name, (what, factor, kind) in _SERVED.items()
         for size in SERVED_SIZES
         if (ours := getattr(found.ours[size], name)) is not None and (theirs := getattr(found.theirs[size], name))
@@ -484,6 +490,10 @@ def _servers(temporary: Path, rounds: int) -> list[Row]:
     rows += _siege(roots[SERVED_SIZES[0]], _few(rounds))
     small, large = found.ours[SERVED_SIZES[0]].read, found.ours[SERVED_SIZES[1]].read
     return [*rows, Row("growth of a read", "100 → 1,000", "", large / max(small, 1e-4), TIMES, FLAT_BOUND)]
+
+
+def _bound_served(name: str, size: int) -> float:
+    return EARLY_BOUND if name in _EARLY and size == SERVED_SIZES[0] else SERVED_BOUND
 
 
 def _siege(root: Path, rounds: int) -> list[Row]:

@@ -39,6 +39,11 @@ class CostPlugin(NamedTuple):
     start: float
     first: float
     """From the start to the first answer, by the clock."""
+    tools: float
+    """From the start to the first list of tools."""
+    tools_clock: float
+    whole_clock: float
+    """From the start to the content of a first file, by the clock: everything has been loaded."""
     listing: float
     get: float
     read: float
@@ -99,20 +104,23 @@ def started(command: tuple[str, ...]) -> Iterator[Talk]:
         process.kill()
 
 
-def run(command: tuple[str, ...], count: int) -> CostPlugin:
+def run(command: tuple[str, ...], root: Path, count: int) -> CostPlugin:
     """One run of the whole conversation, with a server that starts for it."""
     began = time.monotonic()
-    with started(command) as talk:
+    with started((*command, str(root))) as talk:
         talk.ask("server/discover")
-        first = time.monotonic() - began
-        start = talk.busy()
+        first, start = time.monotonic() - began, talk.busy()
+        talk.ask("tools/list")
+        tools_clock, tools = time.monotonic() - began, talk.busy()
+        talk.ask("resources/read", uri=f"skill://{min(path.name for path in root.iterdir())}/SKILL.md")
+        whole_clock, loaded = time.monotonic() - began, talk.busy()
         entries = talk.list_all()
         assert len(entries) == count, f"{len(entries)} of {count} skills are listed"
-        listing = talk.busy() - start
+        listing = talk.busy() - loaded
         uris = [entry["uri"] for entry in entries]
         get = _each(talk, "skills/get", uris)
         read = _each(talk, "resources/read", uris)
-        return CostPlugin(start, first, listing, get, read, talk.memory())
+        return CostPlugin(start, first, tools, tools_clock, whole_clock, listing, get, read, talk.memory())
 
 
 def _each(talk: Talk, method: str, uris: list[str]) -> float:
@@ -145,8 +153,8 @@ def compare(roots: dict[int, Path], rounds: int) -> Compared | str:
     theirs: dict[int, list[CostPlugin]] = {size: [] for size in roots}
     for _ in range(rounds):
         for size, root in roots.items():
-            ours[size].append(run((sys.executable, "-m", "prowess", "serve", str(root)), size))
-            theirs[size].append(run((python, str(ADAPTER), str(root)), size))
+            ours[size].append(run((sys.executable, "-m", "prowess", "serve"), root, size))
+            theirs[size].append(run((python, str(ADAPTER)), root, size))
     version = version_of(python, "fastmcp")
     return Compared(version, {n: _best(c) for n, c in ours.items()}, {n: _best(c) for n, c in theirs.items()})
 

@@ -35,12 +35,14 @@ class EarlyLines(NamedTuple):
 
 
 def can_answer_early() -> bool:
-    """Return whether the standard streams are those of the process, and this system can wait for both at once."""
+    """Return whether the standard streams are those of the process, and lead to a program that can be waited for."""
     try:
         is_usual = (sys.stdin.fileno(), sys.stdout.fileno()) == (_STDIN, _STDOUT)
-        return os.name == "posix" and is_usual and os.get_blocking(_STDIN) and os.get_blocking(_STDOUT)
+        # A terminal tells only once that its input has ended, and the SDK has to hear it.
+        is_program = not os.isatty(_STDIN) and os.get_blocking(_STDIN) and os.get_blocking(_STDOUT)
     except (AttributeError, OSError, ValueError):  # somebody has replaced or closed them
         return False
+    return os.name == "posix" and is_usual and is_program
 
 
 class EarlyClient:
