@@ -72,7 +72,10 @@ def _search(
 
 def judge_all(requests: Sequence[Request], rank: Ranker) -> list[Values]:
     """Return what the ranking achieves for each request."""
-    return [judge_ranking(request, rank(request)) for request in requests]
+    # One fold after the other, because a catalogue has the vectors of one encoder in memory at a time.
+    order = sorted(range(len(requests)), key=lambda place: requests[place].fold)
+    values = {place: judge_ranking(requests[place], rank(requests[place])) for place in order}
+    return [values[place] for place in range(len(requests))]
 
 
 def table_rows(what: str, requests: Sequence[Request], values: Sequence[Values]) -> Iterator[table.Row]:
