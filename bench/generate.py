@@ -1,6 +1,6 @@
 """A library of generated skills, the same for the same seed.
 
-Frontmatter of 300 to 600 bytes, a body of 2 to 8 KB, and half of the skills have files, except in an even library. Which
+Frontmatter of 300 to 600 bytes, a body of 2 to 8 KB, and half of the skills have files, unless a library is even. Which
 fields there are, in which order, and how their values are written is drawn by the weights in the tables below. Those of
 descriptions follow real files, of which 12 in 100 are blocks and 18 quoted; optional fields are more frequent than in
 real files. Every skill is valid: how bad files are treated is for the tests to show.
