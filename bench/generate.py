@@ -1,9 +1,9 @@
 """A library of generated skills, the same for the same seed.
 
-Frontmatter of 300 to 600 bytes, a body of 2 to 8 KB, and half of the skills have files. Which fields there are, in
-which order, and how their values are written is drawn by the weights in the tables below. Those of descriptions follow
-real files, of which 12 in 100 are blocks and 18 quoted; optional fields are more frequent than in real files. Every
-skill is valid: how bad files are treated is for the tests to show.
+Frontmatter of 300 to 600 bytes, a body of 2 to 8 KB, and half of the skills have files, unless a library is even. Which
+fields there are, in which order, and how their values are written is drawn by the weights in the tables below. Those of
+descriptions follow real files, of which 12 in 100 are blocks and 18 quoted; optional fields are more frequent than in
+real files. Every skill is valid: how bad files are treated is for the tests to show.
 """
 
 from __future__ import annotations
@@ -41,10 +41,12 @@ class Field(NamedTuple):
 
 
 class Mix(NamedTuple):
-    """What a library is like: in how many of a hundred the description is a block, and the other fields."""
+    """What a library is like: in how many of a hundred the description is a block, the other fields, and files."""
 
     blocks: int
     fields: tuple[Field, ...]
+    has_files: bool = True
+    """Whether half of the skills have more files than their SKILL.md."""
 
 
 # -- how values are written --------------------------------------------------------------------------------------------
@@ -140,6 +142,9 @@ PLAIN = Mix(
 )
 """The specification's own fields in the form that it gives, each value on one line: what every loader reads."""
 
+EVEN = PLAIN._replace(has_files=False)
+"""The commonest shape: such fields, and no file besides SKILL.md."""
+
 
 # -- a skill -----------------------------------------------------------------------------------------------------------
 
@@ -198,7 +203,7 @@ def make_library(root: Path, count: int, *, mix: Mix = VARIED, seed: int = SEED)
         folder.mkdir(parents=True)
         text = f"---\n{frontmatter(rng, folder.name, mix)}---\n\n{body(rng)}"
         (folder / "SKILL.md").write_bytes(text.encode())
-        if number % 2:
+        if mix.has_files and number % 2:
             _make_files(rng, folder)
 
 

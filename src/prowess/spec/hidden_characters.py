@@ -31,11 +31,16 @@ _BREAKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 def find_hidden_points(text: str) -> tuple[str, ...]:
     """Return the hidden code points in ``text`` as ``U+200B``, each once, in order of appearance."""
-    if text.isascii():
+    if text.isascii() or _is_all_seen(text.replace("\n", "")):
         return ()
     # Twice: without the invisible code points between them, selectors that stood alone may form a run.
     runs = _HIDDEN.findall(text) + _SELECTOR_RUN.findall(_UNSEEN.sub("", text))
     return tuple(f"U+{ord(char):04X}" for char in dict.fromkeys("".join(runs)))
+
+
+def _is_all_seen(text: str) -> bool:
+    """True when a text surely holds no hidden code point: each of them is not printable, or begins with a rare byte."""
+    return text.isprintable() and (text.isascii() or not _FIRST_BYTES_OF_UNSEEN.search(text.encode()))
 
 
 def has_hidden(name: str) -> bool:
@@ -53,7 +58,7 @@ def to_one_line(text: str) -> str:
     # Fast paths of listings: nearly every text is printable, and then only double blanks have to be mended. The general
     # case is the last line; tests/spec/test_hidden_characters.py tries every code point in several surroundings.
     flat = text.replace("\n", " ") if "\n" in text else text
-    if flat.isprintable() and "  " not in flat and (flat.isascii() or not _FIRST_BYTES_OF_UNSEEN.search(flat.encode())):
+    if "  " not in flat and _is_all_seen(flat):
         return flat.strip(" ")
     # Selectors are removed last: what stood between two of them may have been invisible.
     shown = text if text.isascii() else _SELECTOR_RUN.sub("", _UNSEEN.sub("", text))
