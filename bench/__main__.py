@@ -15,6 +15,7 @@ from bench import measure, servers, table
 from bench.corpus import CORPUS, make_real_library
 from bench.generate import EVEN, PLAIN, VARIED, make_library
 from bench.installing import make_installed, make_repository, make_source
+from bench.meanings import explain_rows
 from bench.report import HEAD, TIMES, Row
 
 if TYPE_CHECKING:
@@ -85,13 +86,16 @@ def main(arguments: list[str]) -> int:
 
 
 def _report(name: str, rows: list[Row], options: argparse.Namespace) -> None:
+    if not rows:  # skipped, and the reason was said: an earlier table stays
+        return
     report = table.render(HEAD, [row.cells() for row in rows], numbers=frozenset((1, 2, 3)))
     few = f" (memory: of {_few(options.rounds)})" if name == "bench" else ""
     count = options.rounds if name == "bench" else _few(options.rounds)
     note = f"{table.machine()}; best of {count} fresh processes each{few}.\n"
-    print(f"{report}\n{note}", end="", flush=True)
+    text = f"{report}\n{note}\n{explain_rows([row.what for row in rows])}"
+    print(text, end="", flush=True)
     if options.write:
-        table.write_between(name, f"{report}\n{note}")
+        table.write_between(name, text)
 
 
 def _options(arguments: list[str]) -> argparse.Namespace:
@@ -453,9 +457,9 @@ def _scale(temporary: Path, rounds: int) -> list[Row]:
 
 _SERVED = {
     "start": ("server: start to first answer", 1e3, "ms"),
-    "first": ("the same by the clock", 1e3, "ms"),
+    "first": ("server: start to first answer, by the clock", 1e3, "ms"),
     "tools": ("server: start to first tools/list", 1e3, "ms"),
-    "tools_clock": ("the same by the clock", 1e3, "ms"),
+    "tools_clock": ("server: start to first tools/list, by the clock", 1e3, "ms"),
     "whole_clock": ("server: start to the first file, by the clock", 1e3, "ms"),
     "listing": ("server: skills/list, all pages, first time", 1e3, "ms"),
     "get": ("server: skills/get", 1e3, "ms"),
