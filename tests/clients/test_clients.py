@@ -54,8 +54,9 @@ SHOWN = {
 """Where a client's first request holds the whole listing, however long it may be: what docs/how-to/mcp.md says too."""
 MOST_TURNS = 45
 """How many turns a client may take until its model sees a change: it refreshes its list while the model goes on."""
-MOST_MESSAGES = 12
-"""How many messages a client gets until its model sees a change, each some tenths of a second after the other."""
+MOST_MESSAGES = 60
+"""How many messages a client gets until its model sees a change, each some tenths of a second after the other: the
+first ones are answered while the server still loads the SDK, and it tells of a change only then."""
 LONG_LISTING = 60
 LONG_TEXT = 3_000
 """More skills than are listed whole, and fewer characters than a listing of them has."""

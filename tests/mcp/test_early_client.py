@@ -12,7 +12,9 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from prowess.mcp import early_client
+from prowess.mcp.early_answers import EarlyAnswers
 from prowess.mcp.early_client import EarlyClient
+from prowess.mcp.options import make_options
 from tests.fork_server import fork_server_for
 
 if TYPE_CHECKING:
@@ -168,14 +170,28 @@ def test_a_large_library_is_left_to_the_sdk(library: Path) -> None:
         assert served.end()[0] == 0
 
 
-def test_what_the_load_raises_is_raised_where_it_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def sink(monkeypatch: pytest.MonkeyPatch) -> Iterator[IO[bytes]]:
+    """What the client writes to, of a server in this process."""
     read, write = os.pipe()
     monkeypatch.setattr(early_client, "_STDIN", read)
-
-    def fail() -> None:
-        raise ValueError("no SDK")
-
-    with pytest.raises(ValueError, match="no SDK"):
-        EarlyClient(answers=None).answer_while(fail)  # type: ignore[arg-type]  # nothing is asked
+    with os.fdopen(write, "wb", buffering=0) as made:
+        yield made
     os.close(read)
-    os.close(write)
+
+
+def fail() -> None:
+    raise ValueError("broken")
+
+
+def test_what_the_load_of_the_sdk_raises_is_raised_to_whoever_serves(sink: IO[bytes]) -> None:
+    with pytest.raises(ValueError, match="broken"):
+        EarlyClient(EarlyAnswers(make_options(), fail, "1")).answer_while(fail)
+    assert not sink.closed
+
+
+def test_skills_that_cannot_be_loaded_are_left_to_the_server(sink: IO[bytes]) -> None:
+    sink.write(OPENING)
+    client = EarlyClient(EarlyAnswers(make_options(), fail, "1"))
+    assert client.answer_while(lambda: "server") == "server"
+    assert client.take_lines() == ([(OPENING.decode(), None)], None)

@@ -82,12 +82,12 @@ class EarlyClient:
         """Answer every whole line that has come; returns whether the client may go on to be answered here."""
         while (end := self._unread.find(b"\n")) >= 0:
             line = bytes(self._unread[: end + 1])
-            reply = self._answers.reply(line)
-            if reply is None:
-                return False
             try:
-                answer = reply.encode() if reply.result is not None else b""
-            except UnicodeEncodeError:  # the SDK says what is wrong
+                reply = self._answers.reply(line)
+                answer = reply.encode() if reply is not None and reply.result is not None else b""
+            except Exception:  # noqa: BLE001 - the server finds out as well, and says what is wrong
+                return False
+            if reply is None:
                 return False
             self._write(answer)
             del self._unread[: end + 1]
