@@ -226,7 +226,6 @@ ANNOTATED = re.compile(r"^::(error|warning|notice) file=[^,]+,line=([1-9]\d*),co
 ODD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e]")
 
 
-@pytest.mark.sampled(0.25)  # slow
 def test_the_command_gives_every_finding_about_many_real_skills_a_line(some_of_corpus: list[Path], full: bool) -> None:
     """All of them at once, compared with each other too, as text, as annotations and as data."""
     corpus = some_of_corpus

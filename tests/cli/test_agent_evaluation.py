@@ -115,7 +115,6 @@ def test_mistake_is_told_with_what_to_do(
     assert (ran.status, said in ran.err) == (status, True), ran.err
 
 
-@pytest.mark.sampled(0.25)  # slow
 def test_ctrl_c_shows_what_is_done_and_the_results_go_on(project: Path) -> None:
     with_tasks()
     waiting = Slow(Text("late"), wait=lambda: person.type("\x03"))

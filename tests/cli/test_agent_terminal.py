@@ -90,7 +90,7 @@ def test_person_sees_what_would_run_with_its_digest_and_can_grant_it(work: Path)
         digest = prowess.scan(work / "skills")["count-words"].digest()
         flat = shown(person).replace("\n", "")
         assert digest in flat
-        assert "runs the script: scripts/count.py a b c" in flat
+        assert "runs the script: scripts/count.py 'a b' c" in flat
         person.type("a\n")
         person.read_until("Counted.")
         assert person.wait() == 0

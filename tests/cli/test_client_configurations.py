@@ -101,7 +101,6 @@ def start(line: str, working_folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.sampled(0.25)  # slow
 @pytest.mark.parametrize("line", printed_commands())
 def test_a_printed_configuration_runs_nothing_of_the_working_folder(line: str, working_folder: Path) -> None:
     done = start(line, working_folder)

@@ -241,7 +241,6 @@ def test_every_part_of_the_demonstration_counts_the_same_skills(demonstration: s
     assert f"    skills/ holds {len(listed)} entries.\n" in out
 
 
-@pytest.mark.sampled(0.25)  # slow
 def test_no_line_of_the_demonstration_is_longer_than_80_columns(demonstration: str, terminal: Terminal) -> None:
     """In a pipe, where nothing is wrapped or cut; and so on a terminal each line stays one line."""
     rows = demonstration.splitlines()
@@ -295,7 +294,6 @@ def test_the_demonstration_without_any_sandbox_says_why_nothing_runs(project: Pa
     assert [row for row in done.stdout.splitlines() if len(row) > 80] == []
 
 
-@pytest.mark.sampled(0.25)  # slow
 def test_the_picture_is_the_same_every_time_and_fetches_nothing(command: Command, project: Path) -> None:
     pictures = [project / name for name in ("one.svg", "two.svg")]
     for picture in pictures:

@@ -420,7 +420,6 @@ def test_sessions_that_nobody_ends_keep_nobody_out(base: Library) -> None:
         assert good(server)
 
 
-@pytest.mark.sampled(0.25)  # slow
 @pytest.mark.skipif(not HAS_PROC, reason="needs the handles of a process to be limited")
 def test_fewer_handles_than_connections_keep_nobody_out(base: Library) -> None:
     """Case 127: a process that may open few files serves fewer at once, and says nothing a thousand times."""

@@ -152,7 +152,6 @@ MORE = {"SKILL.md": skill_md("other"), **{f"references/{number}.md": b"x" for nu
 RIGHT = {"skills": [entry_of("pdf", FILES), entry_of("other", MORE, {"metadata": {"a": "b"}})], **FRESH}
 
 
-@pytest.mark.sampled(0.25)  # slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(result=changed(RIGHT))
 def test_whatever_a_server_lists_hides_nothing_of_others(trio: tuple[Path, list[Any]], result: dict[str, Any]) -> None:
@@ -213,7 +212,6 @@ def test_an_answer_without_an_end_costs_little_memory(plan: Plan, connect: Conne
     assert kept < 64 * 1024
 
 
-@pytest.mark.sampled(0.25)  # slow
 @needs_proc
 def test_pages_of_heavy_entries_are_cut_by_their_bytes(plan: Plan, connect: Connect) -> None:
     """Each entry is right, and takes a megabyte; without a bound there would be ten thousand of them."""
@@ -226,7 +224,6 @@ def test_pages_of_heavy_entries_are_cut_by_their_bytes(plan: Plan, connect: Conn
     assert kept < 256 * 1024
 
 
-@pytest.mark.sampled(0.25)  # slow
 @needs_proc
 def test_many_values_in_few_bytes_are_cut_before_they_are_parsed(plan: Plan, connect: Connect) -> None:
     plan.listing = {"hollow": 5_000_000}
@@ -361,7 +358,6 @@ def lists(plan: Plan) -> int:
     return [method for method, _ in plan.asked()].count("skills/list")
 
 
-@pytest.mark.sampled(0.25)  # slow
 def test_a_page_that_never_comes_costs_only_what_is_left_of_the_time(plan: Plan, connect: Connect) -> None:
     """The first page is used; the second is waited for as long as the listing may take, not as long as a call may."""
     plan.add("pdf")
@@ -372,7 +368,6 @@ def test_a_page_that_never_comes_costs_only_what_is_left_of_the_time(plan: Plan,
     assert lists(plan) == 2
 
 
-@pytest.mark.sampled(0.25)  # slow
 def test_connecting_and_every_page_count_against_one_deadline(plan: Plan, connect: Connect) -> None:
     """After a second for connecting, less than two are left, in which no more than four pages of half a second fit."""
     plan.add("pdf")
@@ -383,7 +378,6 @@ def test_connecting_and_every_page_count_against_one_deadline(plan: Plan, connec
     assert lists(plan) <= 4
 
 
-@pytest.mark.sampled(0.25)  # slow
 def test_connecting_again_counts_against_the_same_deadline(plan: Plan, connect: Connect) -> None:
     """It dies when it is asked for its skills, and would take too long to start again."""
     plan.start = {"slow": 2.0}

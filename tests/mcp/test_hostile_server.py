@@ -243,7 +243,6 @@ def test_a_large_head_is_compared_under_the_limits_of_the_caller(plan: Plan, con
     assert wide["wide:pdf"].load().instructions == "Do it."
 
 
-@pytest.mark.sampled(0.25)  # slow
 def test_a_listing_whose_source_is_closed_meanwhile_is_an_issue(plan: Plan, connect: Connect) -> None:
     plan.listing = {"hang": True}
     source = connect(limits=replace(prowess.Limits(), max_mcp_list_seconds=5.0))
@@ -266,7 +265,6 @@ def test_approvals_that_cannot_be_read_hide_no_skill(plan: Plan, connect: Connec
         catalog["docs:pdf"].load()
 
 
-@pytest.mark.sampled(0.25)  # slow
 def test_no_process_is_left_when_the_program_ends(plan: Plan, tmp_path: Path) -> None:
     import subprocess  # noqa: PLC0415 - a program of its own
 

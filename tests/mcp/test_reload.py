@@ -276,7 +276,6 @@ def test_digests_follow_the_files_without_any_watching(library: Path) -> None:
     asyncio.run(whole())
 
 
-@pytest.mark.sampled(0.25)  # slow
 @pytest.mark.parametrize("notice", NOTICES)
 def test_no_request_sees_half_a_catalogue(tmp_path: Path, notice: WatchMethod) -> None:
     """The folder of a set of skills is swapped for that of another, again and again: never a part, never a mixture."""

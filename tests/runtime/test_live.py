@@ -169,7 +169,6 @@ def test_many_sessions_share_one_reload(following: Opened, put: Put) -> None:
         assert len({id(toolset.prompt()) for toolset in toolsets}) == 1
 
 
-@pytest.mark.sampled(0.25)  # slow
 def test_catalogues_that_nobody_uses_any_more_are_freed(following: Opened, put: Put) -> None:
     with following() as live:
         toolset = prowess.Toolset(Session(live))

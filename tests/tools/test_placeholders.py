@@ -173,7 +173,6 @@ def test_a_skill_for_a_sub_agent_says_so_when_it_is_loaded_into_a_conversation(p
 # -- real skills -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(0.25)  # slow
 def test_the_rule_leaves_real_skills_whole(shared: Path) -> None:
     """Prices, cells and shell parameters stay in skills that take no arguments; awk's fields stay everywhere."""
     seen = {"takes none": 0, "takes some": 0, "awk": 0}
