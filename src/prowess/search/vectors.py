@@ -67,8 +67,8 @@ class VectorTable:
         products = [self._numbers[start : start + _ROWS_AT_ONCE].astype(np.float32) @ request for start in parts]
         cosines = np.concatenate(products or [np.zeros(0, np.float32)]) * self._scales
         nearest = np.argpartition(-cosines, most)[:most] if most < len(cosines) else np.arange(len(cosines))
-        positions = {*nearest.tolist(), *(self._positions[place] for place in also if place in self._positions)}
-        return {self._places[position]: float(cosines[position]) for position in positions}
+        positions = list({*nearest.tolist(), *(self._positions[place] for place in also if place in self._positions)})
+        return dict(zip((self._places[position] for position in positions), cosines[positions].tolist(), strict=True))
 
     def measure_likeness(self, places: Sequence[RowPlace]) -> list[float]:
         """For each of the rows, its cosine with the row before it that is nearest to it; 0 for a row without any."""
