@@ -389,8 +389,8 @@ def is_surely_only_name(base: str, parts: tuple[str, ...], name: str, most: int,
     The folder is ``parts`` below ``base``. ``False`` says nothing: there may be such a file, or a folder that cannot be
     read, more than ``most`` entries, or folders more than ``depth`` deep.
 
-    Fast path of ``catalog.issues``, most of which are listings of folders. The slow twins are ``Folder.list_entries`` and
-    ``walk_tree``; tests/skills/test_fast_paths.py compares them.
+    Fast path of ``catalog.issues``, most of which are listings of folders. Its slow twins are ``Folder.list_entries``
+    and ``walk_tree``; tests/skills/test_fast_paths.py compares them.
     """
     if not HAS_HANDLES or len(parts) != 1:
         return False
