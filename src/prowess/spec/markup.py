@@ -37,7 +37,7 @@ _SPECIAL = re.compile('[&<>"\ufe64\ufe65\uff02\uff1c\uff1e]')
 
 def escape_xml(text: str) -> str:
     """Return ``text`` as the content of an element: a parser reads exactly ``text``, and nobody reads a tag."""
-    # Fast path of listings: to replace a single character is ten times as fast as to search for a set of them.
+    # Fast path of listings, which take a quarter of the time: single characters are found faster than a set of them.
     if text.isascii():
         return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return text.translate(_IN_ELEMENT) if _SPECIAL.search(text) else text
