@@ -7,6 +7,7 @@ library of common heads does without it.
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from prowess.spec.frontmatter.fast_match import ENDING, INNER_KEY, PLAIN, QUOTED, REST
 from prowess.spec.frontmatter.plain_yaml import MAX_PLAIN_DEPTH
@@ -67,7 +68,15 @@ def _make_list(blanks: bytes) -> bytes:
     return rb"(?=" + blanks + rb"- )(?:" + blanks + rb"(?:" + text + rb"|" + pair + rb"))++"
 
 
-_NESTED_HEAD = re.compile(rb"---\n(?:" + INNER_KEY + _make_value(0) + rb"|\n)*+" + ENDING)
+@cache
+def _compile_head() -> re.Pattern[bytes]:
+    """Return the pattern of a whole head, whose last group is empty and stands before the closing dashes.
+
+    It is compiled on first use: heads with keys that begin alike need this module, and not the pattern.
+    """
+    return re.compile(rb"---\n(?:" + INNER_KEY + _make_value(0) + rb"|\n)*+" + ENDING)
+
+
 _find_keys = re.compile(rb"\n( *+" + INNER_KEY + rb":)(?=[ \n])").findall
 _find_key_rows = re.compile(rb"\n( *+)(- )?(" + INNER_KEY + rb"):(?=[ \n])").findall
 _find_json = re.compile(rb"^" + INNER_KEY + rb":\s++(\{[^\n]*+(?:\n [^\n]*+)*+)", re.MULTILINE).findall
@@ -75,10 +84,10 @@ _find_json = re.compile(rb"^" + INNER_KEY + rb":\s++(\{[^\n]*+(?:\n [^\n]*+)*+)"
 
 def find_nested_end(head: bytes) -> int | None:
     """Return the offset of the closing dashes of a plain head in which no key is written twice; ``None`` for others."""
-    match = _NESTED_HEAD.match(head)
+    match = _compile_head().match(head)
     if match is None:
         return None
-    end = match.start(_NESTED_HEAD.groups)
+    end = match.start(match.re.groups)
     return end if has_distinct_keys(head, end) and _has_plain_json(head[4:end]) else None
 
 
