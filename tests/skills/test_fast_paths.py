@@ -10,6 +10,7 @@ import pytest
 import prowess
 from prowess.skills import catalog_issues
 from prowess.skills.location import SkillLocation
+from prowess.skills.mcp_rules import _is_surely_valid, parse_strict_fields
 from prowess.skills.skill import make_skill_from_match
 from prowess.spec.allowed_tools import _split_tools, parse_allowed_tools
 from prowess.spec.frontmatter.fast_match import MAX_HEAD_BYTES, match_head
@@ -225,6 +226,22 @@ def test_a_real_head_without_fault_is_one_in_which_the_rules_find_nothing(real_h
             faultless += 1
             assert field_issues(skill.peek(), mode="lenient", folder=match[0]) == [], head
     assert faultless > len(real_heads) / 4
+
+
+def test_a_real_head_that_a_server_does_not_parse_is_one_that_the_specification_allows(real_heads: list[bytes]) -> None:
+    """A server looks closely at every other head before it offers the skill."""
+    unparsed = 0
+    for head in real_heads:
+        match = match_head(head[:MAX_HEAD_BYTES])
+        if match is None:
+            continue
+        skill = make_skill_from_match(SkillLocation("/root", "SKILL.md"), match[0], match, (0, 0, 0, 0, 0))
+        if _is_surely_valid(skill):
+            unparsed += 1
+            rules = field_issues(skill.peek(), mode="strict", folder=skill.folder_name)
+            assert [issue for issue in rules if issue.severity == "error"] == [], head
+            parse_strict_fields(head, skill, prowess.Limits())
+    assert unparsed > len(real_heads) / 10
 
 
 TREES = {

@@ -25,7 +25,7 @@ from prowess.names import SKILL_FILE, split_relative_path
 from prowess.spec.document import STRICT_POLICY, read_document
 from prowess.spec.frontmatter.json_types import find_type_issues, parse_typed_frontmatter
 from prowess.spec.hidden_characters import has_hidden
-from prowess.spec.rules import field_issues
+from prowess.spec.rules import field_issues, is_spec_name
 
 if TYPE_CHECKING:
     from prowess.files.read import Identity
@@ -78,6 +78,7 @@ def _is_surely_valid(skill: Skill) -> bool:
     return (
         head is not None
         and skill.name == skill.folder_name
+        and is_spec_name(skill.name)
         and _has_name_line(head, skill.name)
         and skill.file_name == SKILL_FILE
         and len(skill.description) <= MAX_DESCRIPTION_LENGTH
