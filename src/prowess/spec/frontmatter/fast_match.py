@@ -64,8 +64,8 @@ _KEBAB = re.compile(KEBAB_NAME)
 # Rows that differ in these bytes have different keys, because keys have three letters or more, or stand behind two
 # blanks: rows of one key agree in these bytes.
 _find_row_starts = re.compile(rb"\n([ A-Z_a-z]..[!-~])").findall
-# In UTF-8: C1 controls and NBSP, the line and paragraph separators, a byte order mark, the two non-characters.
-_ODD = re.compile(rb"\xc2[\x80-\xa0]|\xe2\x80[\xa8\xa9]|\xef\xbb\xbf|\xef\xbf[\xbe\xbf]")
+# In UTF-8: C1 controls and NBSP, a byte order mark, the two non-characters.
+_ODD = re.compile(rb"\xc2[\x80-\xa0]|\xef\xbb\xbf|\xef\xbf[\xbe\xbf]")
 _find_value_end = re.compile(rb"\n(?=[^ \n])").search
 # A break inside a quoted text, with the blanks around it and the empty lines that follow.
 _QUOTED_BREAK = re.compile(rb" *+\n(\n*+) *+")
@@ -176,11 +176,11 @@ def _fold_breaks(match: re.Match[bytes]) -> bytes:
 
 def is_plain_utf8(raw: bytes) -> bool:
     """Whether bytes are UTF-8 without the breaks and marks that YAML treats in its own way."""
-    # The bytes that an odd character begins with are rare: looking for them is faster than the pattern.
-    if (b"\xc2" in raw or b"\xef" in raw or b"\xe2\x80\xa8" in raw or b"\xe2\x80\xa9" in raw) and _ODD.search(raw):
-        return False
     try:
-        raw.decode()
+        text = raw.decode()
     except UnicodeDecodeError:
         return False
-    return True
+    # Looking for the bytes that most odd characters begin with, which are rare, is faster than the pattern.
+    if (b"\xc2" in raw or b"\xef" in raw) and _ODD.search(raw):
+        return False
+    return "\u2028" not in text and "\u2029" not in text
