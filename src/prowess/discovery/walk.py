@@ -278,7 +278,7 @@ class Walk:
 
     def _descend(self, folder: Folder, name: str, base: str, rel: str, depth: int, *, in_skill: bool) -> None:
         try:
-            with folder.open_child(name) as child:
+            with folder.open_child(name, lists=True) as child:
                 self._visit_entries(child, base, rel, depth, in_skill=in_skill)
         except OSError as error:
             self._add_issue(
