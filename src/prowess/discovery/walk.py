@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from prowess.files.directory import HeadRead
     from prowess.files.read import Identity
     from prowess.model import SkillScope
-    from prowess.spec.frontmatter import parse
-else:  # a scan of plain heads does without it (bench row "import and first scan")
-    parse = OnDemand("prowess.spec.frontmatter.parse")
+    from prowess.spec.frontmatter import broken_head, parse
+else:  # a scan of plain heads does without them (bench row "import and first scan")
+    parse, broken_head = OnDemand("prowess.spec.frontmatter.parse"), OnDemand("prowess.spec.frontmatter.broken_head")
 
 
 class _SkillPath(NamedTuple):
@@ -278,7 +278,7 @@ class Walk:
 
     def _descend(self, folder: Folder, name: str, base: str, rel: str, depth: int, *, in_skill: bool) -> None:
         try:
-            with folder.open_child(name) as child:
+            with folder.open_child(name, lists=True) as child:
                 self._visit_entries(child, base, rel, depth, in_skill=in_skill)
         except OSError as error:
             self._add_issue(
@@ -323,6 +323,11 @@ class Walk:
         self.issues.append(issue)
 
     def _parse_skill(self, head: bytes, identity: Identity, skill_path: _SkillPath) -> Skill:
+        # Fast path of the bench row "scan, real heads": a repair that is sure to succeed waits until it is needed.
+        if self._uses_fast_match and self.rules.policy.repair:
+            match = broken_head.match_broken_head(head)
+            if match is not None:
+                return make_skill_from_match(self._locate(skill_path), skill_path.rel, match, identity)
         policy = self.rules.head_policy
         size = identity[2]
         whole = not head or 0 < size <= len(head)  # Files in /proc and the like say that their size is 0.
@@ -338,17 +343,21 @@ class Walk:
             check_dir=self.rules.check_dir,
         )
         has_body = bool(head[document.body_offset :].decode("utf-8", "ignore").strip())
-        location = SkillLocation(
+        location = self._locate(skill_path, is_body_seen=has_body)
+        return make_skill_from_document(location, skill_path.rel, document, identity, head)
+
+    def _locate(self, skill_path: _SkillPath, *, is_body_seen: bool = True) -> SkillLocation:
+        """Return the location of the skill at a path."""
+        return SkillLocation(
             skill_path.base,
             skill_path.file,
             self._scope,
             self.rules.policy,
             link_folder=skill_path.shown,
             links=self._links_to_here,
-            is_body_seen=has_body,
+            is_body_seen=is_body_seen,
             is_searched_below=self.rules.nested,
         )
-        return make_skill_from_document(location, skill_path.rel, document, identity, head)
 
     def _read_full_head(self, skill_path: _SkillPath) -> tuple[bytes, bool, Identity]:
         policy = self.rules.head_policy

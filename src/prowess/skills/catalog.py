@@ -18,7 +18,6 @@ from prowess.errors import (
 from prowess.model import Explanation, Place, Shadowed, SkillScope
 from prowess.names import SKILL_FILE
 from prowess.on_demand import OnDemand
-from prowess.records import replace
 
 TYPE_CHECKING = False
 
@@ -88,7 +87,7 @@ class Catalog:
         self._index: LibraryIndex | None = None
         self._lock = allocate_lock()
         self._maybe_identical: dict[str, Skill] = {}
-        shadowed: list[Shadowed] = []
+        losers: list[tuple[Skill, str]] = []
         by_name = self._by_name
         for index, skill in enumerate(skills):
             # Discovery makes catalogues of thousands of skills (bench row "scan"): the private attribute saves a call,
@@ -98,14 +97,19 @@ class Catalog:
             except AttributeError:
                 raise_bad_argument(f"skills[{index}]", "is a prowess.Skill", skill)
             if first is not skill:
-                self._resolve_duplicate(first, skill, on_duplicate, shadowed)
+                self._resolve_duplicate(first, skill, on_duplicate, losers)
         # Only now all winners are known: with "last", the winner of a name may have lost to a later skill itself.
-        self._shadowed = tuple(replace(lost, winner=by_name[lost.name].location) for lost in shadowed)
+        self._shadowed = tuple(
+            Shadowed(skill.name, skill.location, by_name[skill.name].location, reason) for skill, reason in losers
+        )
 
     def _resolve_duplicate(
-        self, first: Skill, second: Skill, on_duplicate: OnDuplicate, shadowed: list[Shadowed]
+        self, first: Skill, second: Skill, on_duplicate: OnDuplicate, losers: list[tuple[Skill, str]]
     ) -> None:
-        """Keep one of two skills of one name, and note the other in ``shadowed``; raises ``DuplicateSkillError``."""
+        """Keep one of two skills of one name, and add the other to ``losers`` with the reason.
+
+        Raises ``DuplicateSkillError`` where ``on_duplicate`` asks for it.
+        """
         duplicates.check_server_labels(first, second)
         # One skill found twice, perhaps under two names for its folder, has one device and inode. Sizes and times do
         # not tell: those of two copies may be equal.
@@ -128,7 +132,7 @@ class Catalog:
         reason = (
             "a project's skill wins over the user's" if is_project_over_user else f"the {on_duplicate} one found wins"
         )
-        shadowed.append(Shadowed(loser.name, loser.location, winner.location, reason))
+        losers.append((loser, reason))
 
     # -- copied ------------------------------------------------------------------------------------------------------
 

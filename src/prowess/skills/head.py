@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from prowess.errors import Issue
     from prowess.model import Value
     from prowess.spec import allowed_tools, hidden_characters, invocation, rules
-    from prowess.spec.frontmatter import fields
+    from prowess.spec.frontmatter import fields, parse
     from prowess.spec.frontmatter.fields import Frontmatter
 else:
     allowed_tools, invocation = OnDemand("prowess.spec.allowed_tools"), OnDemand("prowess.spec.invocation")
     fields, rules = OnDemand("prowess.spec.frontmatter.fields"), OnDemand("prowess.spec.rules")
-    hidden_characters = OnDemand("prowess.spec.hidden_characters")
+    hidden_characters, parse = OnDemand("prowess.spec.hidden_characters"), OnDemand("prowess.spec.frontmatter.parse")
 
 # One line that begins with a letter or a digit, perhaps in quotes: neither blank nor a structure.
 _TEXT = rb"[\"']?[A-Za-z0-9][ -~\x80-\xff]{0,%d}+\n"
@@ -93,8 +93,13 @@ class SkillHead:
 
     @property
     def unparsed_head(self) -> bytes | None:
-        """The bytes of its head where the fast matcher read it and nothing has parsed it yet; else ``None``."""
-        return self._raw if self._front is None else None
+        """The bytes of its head where nothing is wrong with it and nothing has parsed it yet; else ``None``."""
+        return self._raw if self._front is None and not self._has_fences else None
+
+    @property
+    def _has_fences(self) -> bool:
+        """Whether the kept bytes have the dashes around them: those of a head do that cannot be read as plain YAML."""
+        return self._raw.startswith(b"---\n")
 
     def is_surely_faultless(self, folder: str) -> bool:
         """True when no rule finds anything in its head, where ``folder`` is the name of its folder.
@@ -112,11 +117,6 @@ class SkillHead:
             and _faultless_head().fullmatch(self._raw) is not None
             and (self._description.isascii() or not hidden_characters.find_hidden_points(self._description))
         )
-
-    @property
-    def repair_issues(self) -> tuple[Issue, ...]:
-        """What had to be repaired before its head could be read, line breaks included."""
-        return tuple(i for i in self._issues or () if i.code.startswith("repaired-") or i.code == "line-break")
 
     @property
     def license(self) -> str | None:
@@ -206,14 +206,14 @@ class SkillHead:
             return True
         return invocation.is_model_invocable(self.frontmatter)
 
-    @property
-    def repairs(self) -> tuple[Issue, ...]:
-        """What had to be repaired for it to load; empty for a head that nothing was wrong with."""
-        return tuple(issue for issue in self._issues or () if issue.code.startswith("repaired-"))
-
 
 def _parse_front(raw: bytes) -> Frontmatter:
-    """The fields of a head that the fast matcher has read, which the reader of plain YAML can parse too."""
+    """The fields of a head that a fast matcher has read.
+
+    Without its dashes the reader of plain YAML can parse it. With them it has to be repaired.
+    """
+    if raw.startswith(b"---\n"):
+        return parse.parse_head(raw, lenient=True, repair=True).front
     parsed = parse_plain_yaml(raw.decode())
     if parsed is None:  # pragma: no cover - a test compares what the matcher and the reader accept
         raise SkillValidationError("the head was understood at first and is not now")

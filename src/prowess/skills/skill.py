@@ -11,6 +11,7 @@ from prowess.on_demand import OnDemand
 from prowess.skills.folder_files import FolderFiles
 from prowess.skills.head import SkillHead
 from prowess.skills.location import LocatedHead, SkillLocation
+from prowess.spec.document import read_document
 from prowess.spec.frontmatter.fast_match import MAX_HEAD_BYTES, match_head
 from prowess.spec.frontmatter.plain_yaml import can_skip_limit_checks
 
@@ -107,12 +108,32 @@ class Skill(LocatedHead):
     def issues(self) -> tuple[Issue, ...]:
         """The issues of its head; of a fetched skill also how it differs from what was announced."""
         if self._issues is None:
-            folder, issues = self.folder_name, []
-            if not self.is_surely_faultless(folder):
-                # The fields are not kept: a catalogue asks thousands of skills for their issues, and for nothing else.
-                issues = rules.field_issues(self.peek(), mode="lenient", folder=folder, path=self.location)
-            self._issues = tuple(issues)
+            self._issues = self._find_issues()
         return self._issues
+
+    def _find_issues(self) -> tuple[Issue, ...]:
+        """The issues of a head that a fast matcher has read."""
+        # The fields are not kept: a catalogue asks thousands of skills for their issues, and for nothing else.
+        folder, path = self.folder_name, self.location
+        if self._has_fences:
+            return read_document(self._raw, whole=True, policy=self.policy, folder=folder, path=path).issues
+        if self.is_surely_faultless(folder):
+            return ()
+        return tuple(rules.field_issues(self.peek(), mode="lenient", folder=folder, path=path))
+
+    @property
+    def repair_issues(self) -> tuple[Issue, ...]:
+        """What had to be repaired before its head could be read, line breaks included."""
+        return tuple(i for i in self._head_issues() if i.code.startswith("repaired-") or i.code == "line-break")
+
+    @property
+    def repairs(self) -> tuple[Issue, ...]:
+        """What had to be repaired for it to load; empty for a head that nothing was wrong with."""
+        return tuple(issue for issue in self._head_issues() if issue.code.startswith("repaired-"))
+
+    def _head_issues(self) -> tuple[Issue, ...]:
+        """The issues, or none where nothing can have been repaired, so that nothing is looked for in vain."""
+        return self.issues if self._issues is not None or self._has_fences else ()
 
     # -- copies that differ ------------------------------------------------------------------------------------------
 
@@ -161,7 +182,10 @@ class Skill(LocatedHead):
             same = identity == self._identity and match[3] == self._offset
             return self if same else self._copy(_offset=match[3], _identity=identity)
         document = instructions.parse_document(self, data)
-        return self._copy(_offset=document.body_offset, _identity=identity, **_head_slots(document.front))
+        slots = _head_slots(document.front)
+        # The old bytes of a head that was repaired are not kept, so its issues are looked for before they go.
+        issues = self.issues if self._has_fences else self._issues
+        return self._copy(_offset=document.body_offset, _identity=identity, _issues=issues, **slots)
 
     def with_fetched_head(self, front: Frontmatter, offset: int, issues: tuple[Issue, ...], files: SkillFiles) -> Skill:
         """The skill as its fetched SKILL.md has it; ``files``: those that the SKILL.md was fetched with."""

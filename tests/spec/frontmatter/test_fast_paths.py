@@ -19,6 +19,7 @@ from prowess.limits import DEFAULT_LIMITS
 from prowess.records import replace
 from prowess.spec.document import LoadPolicy, read_document
 from prowess.spec.frontmatter import repair, yaml_events
+from prowess.spec.frontmatter.broken_head import match_broken_head
 from prowess.spec.frontmatter.fast_match import MAX_HEAD_BYTES, heads_before_compiling, match_head
 from prowess.spec.frontmatter.fences import decode_frontmatter, find_fences
 from prowess.spec.frontmatter.parse import parse_head
@@ -64,6 +65,7 @@ def agrees_with_interpret(head: bytes) -> bool:
     """Return whether the fast matcher matched ``head``; fails when the parser reads it differently."""
     seen = match_head(head)
     if seen is None:
+        agrees_with_repair(head)
         return False
     name, description, raw, offset = seen
     careful = parse_head(head, whole=False)
@@ -79,6 +81,26 @@ def agrees_with_interpret(head: bytes) -> bool:
     assert list(judged.issues) == field_issues(careful.front, mode="lenient", folder=name), head
     assert is_usable_name(name), head
     assert description, head
+    assert head[offset:].strip(), head
+    return True
+
+
+def agrees_with_repair(head: bytes) -> bool:
+    """Return whether the matcher of broken heads matched ``head``; fails when a repair reads it differently."""
+    seen = match_broken_head(head)
+    if seen is None:
+        return False
+    name, description, raw, offset = seen
+    repaired = read_document(head, whole=False, policy=LoadPolicy(), folder="folder")
+    assert (name, description, offset) == (
+        repaired.front.name,
+        repaired.front.description.strip(),
+        repaired.body_offset,
+    ), head
+    assert repaired.issues[0].code in {"repaired-block-text", "repaired-colon"}, head
+    assert raw == head[:offset]
+    assert describe_outcome(raw, LoadPolicy()) == describe_outcome(head, LoadPolicy()), head
+    assert parse_plain_yaml(text_of(head) or "") is None, head
     assert head[offset:].strip(), head
     return True
 
@@ -137,6 +159,11 @@ def test_on_real_heads_yaml_is_read_as_text_only(real_heads: list[bytes]) -> Non
 def test_on_real_heads_the_fast_matcher_and_the_parser_agree(real_heads: list[bytes]) -> None:
     seen = sum(agrees_with_interpret(head[:MAX_HEAD_BYTES]) for head in real_heads)
     assert seen > len(real_heads) // 3
+
+
+def test_on_real_heads_the_matcher_of_broken_heads_and_the_repair_agree(real_heads: list[bytes]) -> None:
+    seen = sum(agrees_with_repair(head[:MAX_HEAD_BYTES]) for head in real_heads)
+    assert seen > len(real_heads) // 30
 
 
 MODES = [LoadPolicy("lenient"), LoadPolicy("lenient", repair=False), LoadPolicy("strict")]
@@ -422,6 +449,9 @@ AROUND = [
     "description: Does it.\n{}name: n-1\n",
     "name: n-1\n{}description: >\n  Does\n  it.\n",
     "description: Does\n  it.\nname: n-1\n{}",
+    "name: n-1\ndescription: > Does it.\n{}",
+    "name: n-1\ndescription: Does: it.\n{}",
+    "name: n-1\ndescription: |- {}",
 ]
 
 
@@ -453,6 +483,9 @@ def test_any_text_as_a_value_means_the_same_to_every_reader(value: str, shape: s
     text = f"name: n\ndescription: {shape.format(value)}\nx: {shape.format(value)}\n"
     agrees_with_yaml(text)
     agrees_with_interpret(in_fences(text))
+    agrees_with_repair(in_fences(f"name: n\ndescription: a: {value}\n"))
+    agrees_with_repair(in_fences(f"name: n\ndescription: {value}: b\n"))
+    agrees_with_repair(in_fences(f"name: n\ndescription: > {value}\n"))
 
 
 def test_a_great_deal_of_generated_text_means_the_same_to_every_reader(rng: random.Random, full: bool) -> None:
@@ -583,6 +616,35 @@ def test_the_fast_matcher_leaves_every_doubtful_head_to_the_parser(head: bytes) 
 )
 def test_the_fast_matcher_reads_the_shapes_of_real_heads(rows: str) -> None:
     assert agrees_with_interpret(in_fences(rows))
+
+
+@pytest.mark.parametrize("description", ["> b", "|  b: c ", ">- b #c", "b: c", "b:", "b: 'c", "é: &d e", "b:c: d: e "])
+@pytest.mark.parametrize(
+    "rows", ["", "version: 1\n", "metadata:\n  a: b\n  c: d\ntags: [e, f]\n", "x:\n  y:\n    z: 1\n"]
+)
+def test_the_matcher_of_broken_heads_reads_a_description_that_a_repair_reads(description: str, rows: str) -> None:
+    assert agrees_with_repair(in_fences(f"name: a\ndescription: {description}\n{rows}"))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "name: a\ndescription: b\n",
+        "name: a\ndescription: > # b\n",
+        "name: a\ndescription: b #c: d\n",
+        "name: a\ndescription: b: c\n  d\n",
+        "name: a\ndescription: b: c\nname: d\n",
+        "name: a\ndescription: b: c\ndescription: d\n",
+        "name: a\ndescription: b: c\nx: &y z\n",
+        "name: a\ndescription: b: c\nx: y: z\n",
+        "name: con\ndescription: b: c\n",
+        "name: a\ndescription: b: \u2028c\n",
+        "name: a\ndescription: b: \udc80\n",
+        f"name: a\ndescription: b: {'c' * MAX_PLAIN_CHARS}\n",
+    ],
+)
+def test_the_matcher_of_broken_heads_leaves_every_doubtful_head_to_the_repair(rows: str) -> None:
+    assert match_broken_head(in_fences(rows)) is None
 
 
 @pytest.mark.parametrize(

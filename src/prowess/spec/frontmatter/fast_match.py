@@ -44,12 +44,12 @@ INNER_KEY = rb"[A-Za-z_][A-Za-z0-9_-]{0,63}+"
 _ITEM = rb'(?:[A-Za-z0-9_(./](?:[ !"$-+\--9;->@-Z\\^-z|~\x80-\xff]++|:(?=[\w*./-]))*+|"[ !#-\[\]-~\x80-\xff]*+")'
 _FLOW = rb"\[" + _ITEM + rb"(?:, " + _ITEM + rb")*+\]"
 _LINE = rb"[!-~\x80-\xff][ -~\x80-\xff]*+\n"
-_KEBAB_NAME = rb"[a-z0-9]++(?:-[a-z0-9]++)*+"
+KEBAB_NAME = rb"[a-z0-9]++(?:-[a-z0-9]++)*+"
 
 # Most heads begin with the name, and with the description in one line: these two are captured at once. The empty group
 # after them shows that all of that was there, since what was captured before something failed may stay. Nothing is
 # captured inside the loop for that reason.
-_BEGINNING = rb"---\n(?:name: (" + _KEBAB_NAME + rb")\ndescription: (" + TEXT + rb")\n(?! )())?+"
+_BEGINNING = rb"---\n(?:name: (" + KEBAB_NAME + rb")\ndescription: (" + TEXT + rb")\n(?! )())?+"
 # The empty group marks where the closing dashes begin. The next byte begins a character that is not blank: the wide
 # blanks of Unicode count as blanks, because the body is stripped as text.
 ENDING = rb"()---\n\s*+(?=[!-~]|(?!\xe3\x80\x80|\xe2\x80|\xe2\x81\x9f|\xe1\x9a\x80|\xc2[\x85\xa0])[\x80-\xff])"
@@ -59,13 +59,13 @@ _COMMON_HEAD = re.compile(
     rb"|\n(?:(?:  " + INNER_KEY + rb": " + TEXT + rb"\n)++|(?:  - " + TEXT + rb"\n)++|(?:- " + TEXT + rb"\n)++))"
     rb")*+" + ENDING,
 )  # fmt: skip
-_KEBAB = re.compile(_KEBAB_NAME)
+_KEBAB = re.compile(KEBAB_NAME)
 # The first four bytes of each row that may hold a key: an item of a list begins with a dash, or has a blank there.
 # Rows that differ in these bytes have different keys, because keys have three letters or more, or stand behind two
 # blanks: rows of one key agree in these bytes.
 _find_row_starts = re.compile(rb"\n([ A-Z_a-z]..[!-~])").findall
-# In UTF-8: C1 controls and NBSP, the line and paragraph separators, a byte order mark, the two non-characters.
-_ODD = re.compile(rb"\xc2[\x80-\xa0]|\xe2\x80[\xa8\xa9]|\xef\xbb\xbf|\xef\xbf[\xbe\xbf]")
+# In UTF-8: C1 controls and NBSP, a byte order mark, the two non-characters.
+_ODD = re.compile(rb"\xc2[\x80-\xa0]|\xef\xbb\xbf|\xef\xbf[\xbe\xbf]")
 _find_value_end = re.compile(rb"\n(?=[^ \n])").search
 # A break inside a quoted text, with the blanks around it and the empty lines that follow.
 _QUOTED_BREAK = re.compile(rb" *+\n(\n*+) *+")
@@ -103,7 +103,7 @@ def match_head(head: bytes) -> HeadMatch | None:
         len(name) > MAX_NAME_LENGTH
         or name in _DEVICES
         or end > MAX_PLAIN_CHARS
-        or not (raw.isascii() or _is_plain_utf8(raw))
+        or not (raw.isascii() or is_plain_utf8(raw))
     ):
         return None
     text = (value[1:-1] if value[0] in b"\"'" else value).decode().strip()
@@ -126,7 +126,7 @@ def _match_in_any_order(head: bytes, end: int) -> HeadMatch | None:
     name_row = head.find(b"\nname: ", 3, end)
     description_row = head.find(b"\ndescription: ", 3, end)
     raw = head[4:end]
-    if name_row < 0 or description_row < 0 or end > MAX_PLAIN_CHARS or not (raw.isascii() or _is_plain_utf8(raw)):
+    if name_row < 0 or description_row < 0 or end > MAX_PLAIN_CHARS or not (raw.isascii() or is_plain_utf8(raw)):
         return None
     name, text = _read_text(head, name_row + 7), _read_text(head, description_row + 14)
     if not name or not text:
@@ -174,13 +174,13 @@ def _fold_breaks(match: re.Match[bytes]) -> bytes:
     return match[0][1:] or b" "
 
 
-def _is_plain_utf8(raw: bytes) -> bool:
+def is_plain_utf8(raw: bytes) -> bool:
     """Whether bytes are UTF-8 without the breaks and marks that YAML treats in its own way."""
-    # The bytes that an odd character begins with are rare: looking for them is faster than the pattern.
-    if (b"\xc2" in raw or b"\xef" in raw or b"\xe2\x80\xa8" in raw or b"\xe2\x80\xa9" in raw) and _ODD.search(raw):
-        return False
     try:
-        raw.decode()
+        text = raw.decode()
     except UnicodeDecodeError:
         return False
-    return True
+    # Looking for the bytes that most odd characters begin with, which are rare, is faster than the pattern.
+    if (b"\xc2" in raw or b"\xef" in raw) and _ODD.search(raw):
+        return False
+    return "\u2028" not in text and "\u2029" not in text
