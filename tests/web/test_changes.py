@@ -17,6 +17,7 @@ from prowess.limits import Limits
 from prowess.web.app import ALL_ACTIONS, create_app
 from prowess.web.change_feed import ChangeFeed, stream_events
 from prowess.web.library import Library
+from prowess.web.pages.changes import make_changes_view
 from prowess.web.planning.kinds import PREPARATIONS
 from prowess.web.planning.prepared import Fields
 from prowess.web.plans import PLAN_KINDS, PlanBook, UnknownPlanError
@@ -498,6 +499,32 @@ def test_the_page_names_what_was_added_changed_and_removed(put: Callable[..., Pa
         assert "added: three" in feed
         assert "changed: one" in feed
         assert "removed: two" in feed
+
+
+def test_the_page_says_that_a_file_beside_a_skill_changed_once_for_many_of_them(
+    put: Callable[..., Path], tmp_path: Path
+) -> None:
+    put("skills/one")
+    with prowess.live(tmp_path / "skills", every=0.01) as live:
+        library = Library(live)
+        feed = ChangeFeed(library)
+        for number in range(2):
+            seen = live.catalog
+            (tmp_path / "skills/one" / f"{number}.txt").write_text("new\n", encoding="utf-8")
+            while live.catalog is seen:
+                live.wait_for_change(seen, 10)
+            feed.refresh()
+        (line,) = make_changes_view(library, {}, plans=PlanBook(library), feed=feed).feed
+        assert line.what == "a file beside a SKILL.md changed"
+
+
+def test_an_answer_of_a_source_is_no_change_on_the_disk(put: Callable[..., Path], tmp_path: Path) -> None:
+    put("skills/one")
+    library = Library(prowess.scan(tmp_path / "skills"))
+    feed = ChangeFeed(library)
+    library.check_outdated()
+    assert feed.refresh() == []
+    assert feed.revision == 1  # pages that show what is outdated are loaded again
 
 
 def test_browsers_hear_of_a_change_of_the_library_and_of_a_plan(put: Callable[..., Path], tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
 from threading import RLock
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.authoring.similar import similar_issues
 from prowess.errors import Issue, SkillError, UnknownSkillError
@@ -132,9 +132,9 @@ class Library:
                 state = self._state = LibraryState(self, catalog, marks)
             return state
 
-    def _read_marks(self) -> tuple[object, ...]:
+    def _read_marks(self) -> StateMarks:
         locks = (identity_at(os.path.join(scope.lock_folder, LOCK_FILE)) for scope in self.scopes)
-        return (*locks, self.trust.mark() if self.trust is not None else None, self.outdated)
+        return StateMarks((*locks, self.trust.mark() if self.trust is not None else None), self.outdated)
 
     def check_outdated(self) -> tuple[Outdated, ...]:
         """Ask the sources of all installs for something newer, keep the answer for the pages, and return it."""
@@ -143,10 +143,19 @@ class Library:
         return found
 
 
+class StateMarks(NamedTuple):
+    """What a state of the library depends on beside the catalogue."""
+
+    records: tuple[object, ...]
+    """The identities of the lock files, and the mark of the grants."""
+    outdated: tuple[Outdated, ...] | None
+    """What the sources of installs had at the last check."""
+
+
 class LibraryState:
     """What is known about one catalogue, with the lock files and grants of one moment. Each thing is found out once."""
 
-    def __init__(self, library: Library, catalog: Catalog, marks: tuple[object, ...]) -> None:
+    def __init__(self, library: Library, catalog: Catalog, marks: StateMarks) -> None:
         self.catalog = catalog
         self.marks = marks
         self._library = library
