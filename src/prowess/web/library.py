@@ -209,6 +209,11 @@ class LibraryState:
         return {row.name: row for row in self.rows}
 
     @cached_property
+    def rows_by_folder(self) -> dict[str, SkillRow]:
+        """The rows of the skills and of the files that do not load, by the name of their folder, the skills first."""
+        return {os.path.basename(os.path.dirname(row.location)): row for row in (*self.broken, *self.rows)}
+
+    @cached_property
     def _rows_by_id(self) -> dict[str, SkillRow]:
         return {row.id: row for row in (*self.broken, *self.shadowed, *self.rows)}
 
