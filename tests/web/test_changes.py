@@ -203,7 +203,7 @@ def test_an_edited_install_is_kept_until_somebody_overwrites_it(
     kept = opened.plan(kind="update")
     assert kept.state == "done"
     assert kept.steps == []
-    assert kept.result[0].startswith("Nothing is updated. Kept, since it was changed by hand, local/pdf")
+    assert kept.result[0].startswith("Nothing is updated. local/pdf is kept as it is, since it was")
     cells = kept.page.text_of("td")
     assert cells[cells.index("Mine.") : cells.index("Mine.") + 3] == ["Mine.", "Two.", "Newer."]
     assert len(kept.page.find("tr", class_="conflict")) == 1

@@ -12,7 +12,7 @@ from statistics import median
 from threading import RLock
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from prowess.authoring.similar import similar_issues
+from prowess.authoring.similar import find_similar_pairs
 from prowess.errors import Issue, SkillError, UnknownSkillError
 from prowess.files.identity import identity_at
 from prowess.limits import DEFAULT_LIMITS
@@ -415,11 +415,13 @@ class LibraryState:
     # -- resemblance and cost ----------------------------------------------------------------------------------------
 
     @cached_property
-    def lookalikes(self) -> dict[str, tuple[Issue, ...]]:
-        """The warnings about skills that are easily confused with another, by the path of the SKILL.md."""
-        by_path: dict[str, tuple[Issue, ...]] = {}
-        for issue in similar_issues(self.catalog.skills, self._library.limits):
-            by_path[issue.path] = (*by_path.get(issue.path, ()), issue)
+    def lookalikes(self) -> dict[str, tuple[str, ...]]:
+        """What each skill is easily confused with, by its location; both skills of a pair are in it."""
+        by_path: dict[str, tuple[str, ...]] = {}
+        for pair in find_similar_pairs(self.catalog.skills, self._library.limits):
+            field = f"{pair.field}: " if pair.field == "description" else ""
+            for skill in (pair.earlier, pair.later):
+                by_path[skill.location] = (*by_path.get(skill.location, ()), field + pair.describe(skill))
         return by_path
 
     @cached_property
