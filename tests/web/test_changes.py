@@ -243,6 +243,7 @@ def test_a_sync_is_refused_when_an_install_was_edited_since_the_plan(world: Worl
     path = world.agents / "pdf" / "SKILL.md"
     path.write_text("edited", encoding="utf-8")
     plan = opened.plan(kind="sync", scope="project")
+    assert "replaces files that somebody changed by hand, and keeps a backup" in plan.text
     path.write_text("edited again", encoding="utf-8")
     assert plan.confirm().state == "refused"
     assert path.read_text(encoding="utf-8") == "edited again"

@@ -349,6 +349,15 @@ class LibraryState:
         """Return whether one of the sets below that take long is found out already, by its name."""
         return attribute in self.__dict__
 
+    def forget_states(self, skill: Skill) -> None:
+        """Forget the lock state and the trust state of a skill, which are found out again from the files of now.
+
+        The page of a skill must not call files trusted that changed since, also in a console that watches nothing.
+        """
+        with self._lock:
+            self._lock_states.pop(skill.location, None)
+            self._trust_states.pop(skill.location, None)
+
     def find_lock_state(self, skill: Skill) -> str:
         """Return ``verified``, ``changed since installed`` or ``not in the lock file``; ``""`` if not installed."""
         if not self.locks.has_entries:
