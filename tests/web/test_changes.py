@@ -21,6 +21,7 @@ from prowess.web.pages.changes import make_changes_view
 from prowess.web.planning.kinds import PREPARATIONS
 from prowess.web.planning.prepared import Fields
 from prowess.web.plans import PLAN_KINDS, PlanBook, UnknownPlanError
+from prowess.web.remedies import REMEDIES
 from tests.web.browser import TOKEN, Browser
 from tests.web.console import Console, write_skill
 
@@ -141,6 +142,14 @@ def test_a_place_that_is_taken_is_refused_before_anything_is_fetched(world: Worl
     plan = opened.plan(kind="install", source=repository.address, scope="project")
     assert plan.state == "failed"
     assert "already" in plan.text
+    assert "tick “Replace what is there” when you install it" in plan.text
+
+
+def test_remedies_name_what_the_page_has_and_no_python(console: Open) -> None:
+    page = console().browser.get("/changes").text
+    for remedy in REMEDIES.values():
+        assert "=True" not in remedy
+        assert all(title in page for title in re.findall("“(.+?)”", remedy))
 
 
 # -- updating ----------------------------------------------------------------------------------------------------------
