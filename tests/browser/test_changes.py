@@ -168,6 +168,20 @@ def test_cell_of_the_matrix_links_and_unlinks(world: World, serve: Serve, visit:
         assert link.is_symlink() is is_link
 
 
+def test_cell_of_the_matrix_takes_a_skill_over(world: World, serve: Serve, visit: Visit) -> None:
+    write_skill(world.agents, "own")
+    tab = visit(serve()).tab
+    tab.goto("/agents")
+    tab.get_by_role("button", name="Take over own for Codex").click()
+    expect_state(tab, "ready")
+    assert not world.lock.exists()
+    confirm(tab)
+    expect_state(tab, "done")
+    assert (world.agents / "own").is_symlink()
+    tab.goto("/agents")
+    expect(tab.get_by_role("row", name=re.compile("^own "))).to_contain_text("local/own")
+
+
 def test_trust_is_granted_for_what_is_shown_and_revoked(world: World, serve: Serve, visit: Visit) -> None:
     write_skill(world.agents, "one", "Run !`date` first.\n")
     tab = visit(serve()).tab

@@ -109,7 +109,41 @@ def test_library_and_feed_follow_the_files(world: World, serve: Serve, visit: Vi
     expect(library.locator("#results tbody tr")).to_have_count(1)
     write_skill(world.agents, "two")
     expect(library.locator("#results tbody tr")).to_have_count(2)
+    expect(library.get_by_role("heading", level=1)).to_have_text("Library 2 skills")
+    expect(library.get_by_role("link", name="All 2")).to_be_visible()
     expect(changes.locator("#feed")).to_contain_text("two")
+
+
+def test_a_change_elsewhere_leaves_a_reader_where_they_are(world: World, serve: Serve, visit: Visit) -> None:
+    write_skill(world.agents, "one", "The old text.\n")
+    write_skill(world.agents, "two")
+    tab = visit(serve()).tab
+    tab.goto("/skills/one")
+    unfolded = tab.locator("details#raw[open]")
+    tab.locator("summary").click()
+    expect(unfolded).to_have_count(1)
+    tab.locator("summary").evaluate("e => { e.isOld = true; e.focus(); }")
+    tab.evaluate("window.loaded = new Promise(end => document.addEventListener('htmx:afterRequest', end)); null")
+    (world.agents / "two" / "notes.txt").write_text("A note.\n", encoding="utf-8")
+    assert tab.evaluate("window.loaded.then(() => document.activeElement.isOld)")
+    write_skill(world.agents, "one", "The new text.\n")
+    expect(tab.locator(".body")).to_have_text("The new text.")
+    expect(tab.locator("summary")).to_be_focused()
+    expect(unfolded).to_have_count(1)
+
+
+def test_every_page_about_files_follows_them(world: World, serve: Serve, visit: Visit) -> None:
+    write_skill(world.agents, "one", "The old text.\n")
+    console = serve()
+    sees, file = visit(console).tab, visit(console).tab
+    sees.goto("/sees?skill=one")
+    file.goto("/skills/one/files?path=SKILL.md")
+    expect(sees.locator("#activation-text")).to_contain_text("The old text.")
+    expect(file.locator("pre")).to_contain_text("The old text.")
+    write_skill(world.agents, "one", "The new text.\n")
+    expect(sees.locator("#activation-text")).to_contain_text("The new text.")
+    expect(sees.get_by_role("button", name="Copy the activation")).to_be_visible()
+    expect(file.locator("pre")).to_contain_text("The new text.")
 
 
 def test_read_only_console_has_nothing_to_press(world: World, serve: Serve, visit: Visit) -> None:

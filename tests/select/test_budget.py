@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import prowess
-from prowess.select.budget import BudgetReport, fit_listing, listing_costs
+from prowess.select.budget import BudgetReport, describe_cuts, fit_listing, listing_costs
 from prowess.spec.render import ListingEntry, ListingStyle, make_entry, render_entries
 from prowess.spec.tokens import estimate_tokens
 
@@ -251,3 +251,8 @@ def test_the_cost_of_a_skill_is_what_it_adds_to_a_listing_with_another(
     alone = estimate_tokens(render_entries([sample], style))
     slow = {skill.name: estimate_tokens(render_entries([sample, make_entry(skill)], style)) - alone for skill in skills}
     assert listing_costs(skills, style) == slow
+
+
+def test_what_was_cut_is_counted_with_commas() -> None:
+    report = BudgetReport("", 10, ("one",), shortened=("one",), omitted=("more",) * 1_935)
+    assert describe_cuts(report) == "1 shortened, 1,935 left out"

@@ -95,6 +95,28 @@ def test_a_skill_that_nobody_installed_is_taken_over_from_its_cell(world: World,
 
 
 @pytest.mark.usefixtures("two_agents")
+def test_a_file_that_does_not_load_says_so_and_leads_to_its_page(world: World, console: Open) -> None:
+    write_skill(world.agents, "torn").write_text("No frontmatter.\n", encoding="utf-8")
+    opened = console()
+    (row,) = make_agents_view(opened.library, {}).rows
+    assert row.why == "it does not load, in no lock file"
+    assert {cell.action.title for cell in row.cells} == {"Open"}
+    assert "does not load" in opened.browser.get(f"/skills/{row.id}").text
+
+
+@pytest.mark.usefixtures("two_agents")
+def test_a_skill_whose_folder_has_another_name_leads_to_its_page_and_can_be_taken_over(
+    world: World, console: Open
+) -> None:
+    path = write_skill(world.agents, "own")
+    path.parent.rename(path.parent.with_name("folder"))
+    opened = console()
+    (row,) = make_agents_view(opened.library, {}).rows
+    assert (row.id, row.name) == ("own", "folder")
+    assert press(opened, "folder", "codex") == "done"
+
+
+@pytest.mark.usefixtures("two_agents")
 def test_a_skill_that_changed_since_the_plan_is_not_taken_over(world: World, console: Open) -> None:
     path = write_skill(world.agents, "own")
     opened = console()

@@ -17,9 +17,11 @@ from prowess.limits import Limits
 from prowess.web.app import ALL_ACTIONS, create_app
 from prowess.web.change_feed import ChangeFeed, stream_events
 from prowess.web.library import Library
+from prowess.web.pages.changes import make_changes_view
 from prowess.web.planning.kinds import PREPARATIONS
 from prowess.web.planning.prepared import Fields
 from prowess.web.plans import PLAN_KINDS, PlanBook, UnknownPlanError
+from prowess.web.remedies import REMEDIES
 from tests.web.browser import TOKEN, Browser
 from tests.web.console import Console, write_skill
 
@@ -140,6 +142,14 @@ def test_a_place_that_is_taken_is_refused_before_anything_is_fetched(world: Worl
     plan = opened.plan(kind="install", source=repository.address, scope="project")
     assert plan.state == "failed"
     assert "already" in plan.text
+    assert "tick “Replace what is there” when you install it" in plan.text
+
+
+def test_remedies_name_what_the_page_has_and_no_python(console: Open) -> None:
+    page = console().browser.get("/changes").text
+    for remedy in REMEDIES.values():
+        assert "=True" not in remedy
+        assert all(title in page for title in re.findall("“(.+?)”", remedy))
 
 
 # -- updating ----------------------------------------------------------------------------------------------------------
@@ -202,7 +212,7 @@ def test_an_edited_install_is_kept_until_somebody_overwrites_it(
     kept = opened.plan(kind="update")
     assert kept.state == "done"
     assert kept.steps == []
-    assert kept.result[0].startswith("Nothing is updated. Kept, since it was changed by hand, local/pdf")
+    assert kept.result[0].startswith("Nothing is updated. local/pdf is kept as it is, since it was")
     cells = kept.page.text_of("td")
     assert cells[cells.index("Mine.") : cells.index("Mine.") + 3] == ["Mine.", "Two.", "Newer."]
     assert len(kept.page.find("tr", class_="conflict")) == 1
@@ -242,6 +252,7 @@ def test_a_sync_is_refused_when_an_install_was_edited_since_the_plan(world: Worl
     path = world.agents / "pdf" / "SKILL.md"
     path.write_text("edited", encoding="utf-8")
     plan = opened.plan(kind="sync", scope="project")
+    assert "replaces files that somebody changed by hand, and keeps a backup" in plan.text
     path.write_text("edited again", encoding="utf-8")
     assert plan.confirm().state == "refused"
     assert path.read_text(encoding="utf-8") == "edited again"
@@ -498,6 +509,32 @@ def test_the_page_names_what_was_added_changed_and_removed(put: Callable[..., Pa
         assert "added: three" in feed
         assert "changed: one" in feed
         assert "removed: two" in feed
+
+
+def test_the_page_says_that_a_file_beside_a_skill_changed_once_for_many_of_them(
+    put: Callable[..., Path], tmp_path: Path
+) -> None:
+    put("skills/one")
+    with prowess.live(tmp_path / "skills", every=0.01) as live:
+        library = Library(live)
+        feed = ChangeFeed(library)
+        for number in range(2):
+            seen = live.catalog
+            (tmp_path / "skills/one" / f"{number}.txt").write_text("new\n", encoding="utf-8")
+            while live.catalog is seen:
+                live.wait_for_change(seen, 10)
+            feed.refresh()
+        (line,) = make_changes_view(library, {}, plans=PlanBook(library), feed=feed).feed
+        assert line.what == "a file beside a SKILL.md changed"
+
+
+def test_an_answer_of_a_source_is_no_change_on_the_disk(put: Callable[..., Path], tmp_path: Path) -> None:
+    put("skills/one")
+    library = Library(prowess.scan(tmp_path / "skills"))
+    feed = ChangeFeed(library)
+    library.check_outdated()
+    assert feed.refresh() == []
+    assert feed.revision == 1  # pages that show what is outdated are loaded again
 
 
 def test_browsers_hear_of_a_change_of_the_library_and_of_a_plan(put: Callable[..., Path], tmp_path: Path) -> None:

@@ -109,9 +109,11 @@ def test_exactly_what_would_run_is_highlighted(put: Put, browse: Browse) -> None
 def test_a_grant_and_a_later_change_are_shown(put: Put, tmp_path: Path, library: Make) -> None:
     put("skills/act", body="It is !`date`.\n")
     prowess.Trust(tmp_path / "trust.json").grant(prowess.scan(tmp_path / "skills")["act"])
-    assert make_skill_view(library(), {"id": "act"}).trust == "trusted"
+    opened = library()
+    assert make_skill_view(opened, {"id": "act"}).trust == "trusted"
     put("skills/act", body="It is !`rm -r x`.\n")
     assert make_skill_view(library(), {"id": "act"}).trust == "changed since trusted"
+    assert make_skill_view(opened, {"id": "act"}).trust == "changed since trusted"  # also where nothing is watched
 
 
 # -- where it comes from -----------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import Issue
 from prowess.spec.lookalikes import mistyping_forms
@@ -19,12 +19,41 @@ _MIN_SHARED_WORDS = 0.8
 """The share of common words from which two descriptions are too similar. Measured on real collections: pairs above it
 are copies, translations of one template, or versions of each other."""
 _MIN_WORDS = 6  # shorter descriptions share words by chance
+_SAME = {
+    "duplicate-description": "is the same as that of",
+    "confusing-description": "says nearly the same as that of",
+}
 _WORD = re.compile(r"\w+")
 _WITHOUT_DIGITS = str.maketrans("", "", "0123456789")
 
 
+class SimilarPair(NamedTuple):
+    """Two skills that a model or a person could confuse, the earlier one first, and what makes them alike."""
+
+    earlier: Skill
+    later: Skill
+    code: str
+    field: str
+
+    def describe(self, skill: Skill) -> str:
+        """Return what the warning about one of the two says."""
+        other = self.earlier if skill is self.later else self.later
+        if self.code == "duplicate-name":
+            return f"{skill.name!r} is also the name of {other.location}"
+        place = f"{other.name!r} ({other.location})"
+        return f"{skill.name!r} is easily taken for {place}" if self.field == "name" else f"{_SAME[self.code]} {place}"
+
+
 def similar_issues(skills: Sequence[Skill], limits: Limits) -> Iterator[Issue]:
-    """Yield a warning for each collision among the first ``limits.max_compared_skills`` of the skills."""
+    """Yield a warning for each pair of ``find_similar_pairs``, about the later skill of the two."""
+    for pair in find_similar_pairs(skills, limits):
+        skill, field = pair.later, pair.field
+        line = skill.frontmatter.lines.get(field, 1)
+        yield Issue(pair.code, field, pair.describe(skill), skill.location, line, "warning")
+
+
+def find_similar_pairs(skills: Sequence[Skill], limits: Limits) -> Iterator[SimilarPair]:
+    """Yield each pair that collides among the first ``limits.max_compared_skills`` of the skills."""
     # Descriptions are compared in pairs, so the time grows with the square of the number of skills: hence the limit.
     compared = skills[: limits.max_compared_skills]
     yield from _find_duplicate_names(compared)
@@ -32,25 +61,23 @@ def similar_issues(skills: Sequence[Skill], limits: Limits) -> Iterator[Issue]:
     yield from _find_similar_descriptions(compared)
 
 
-def _find_duplicate_names(skills: Sequence[Skill]) -> Iterator[Issue]:
+def _find_duplicate_names(skills: Sequence[Skill]) -> Iterator[SimilarPair]:
     first: dict[str, Skill] = {}
     for skill in skills:
         other = first.setdefault(skill.name, skill)
         if other is not skill:
-            yield _make_issue(skill, "duplicate-name", "name", f"{skill.name!r} is also the name of {other.location}")
+            yield SimilarPair(other, skill, "duplicate-name", "name")
 
 
-def _find_confusing_names(skills: Sequence[Skill]) -> Iterator[Issue]:
-    """Yield a warning for each name that a person could mistype as an earlier one."""
+def _find_confusing_names(skills: Sequence[Skill]) -> Iterator[SimilarPair]:
+    """Yield a pair for each name that a person could mistype as an earlier one."""
     by_form: dict[str, Skill] = {}
     for skill in skills:
         forms = mistyping_forms(skill.name)
         candidates = (by_form[form] for form in forms if form in by_form)
         other = next((earlier for earlier in candidates if _is_confusing(earlier.name, skill.name)), None)
         if other is not None:
-            yield _make_issue(
-                skill, "confusing-name", "name", f"{skill.name!r} is easily taken for {other.name!r} ({other.location})"
-            )
+            yield SimilarPair(other, skill, "confusing-name", "name")
         for form in forms:
             by_form.setdefault(form, skill)
 
@@ -62,7 +89,7 @@ def _is_confusing(one: str, other: str) -> bool:
     return one != other and (not is_series or one.casefold() == other.casefold())
 
 
-def _find_similar_descriptions(skills: Sequence[Skill]) -> Iterator[Issue]:
+def _find_similar_descriptions(skills: Sequence[Skill]) -> Iterator[SimilarPair]:
     words = [(skill, frozenset(_WORD.findall(skill.description.casefold()))) for skill in skills]
     described = [(skill, used) for skill, used in words if len(used) >= _MIN_WORDS]
     for (one, ours), (other, theirs) in combinations(described, 2):
@@ -73,10 +100,4 @@ def _find_similar_descriptions(skills: Sequence[Skill]) -> Iterator[Issue]:
         if shared < _MIN_SHARED_WORDS * (len(ours) + len(theirs) - shared) or one.name == other.name:
             continue
         is_copy = " ".join(one.description.split()) == " ".join(other.description.split())
-        code = "duplicate-description" if is_copy else "confusing-description"
-        what = "is the same as that" if is_copy else "says nearly the same as that"
-        yield _make_issue(other, code, "description", f"{what} of {one.name!r} ({one.location})")
-
-
-def _make_issue(skill: Skill, code: str, field: str, message: str) -> Issue:
-    return Issue(code, field, message, skill.location, skill.frontmatter.lines.get(field, 1), "warning")
+        yield SimilarPair(one, other, "duplicate-description" if is_copy else "confusing-description", "description")

@@ -68,7 +68,7 @@ class BudgetReport:
 def describe_cuts(report: BudgetReport) -> str:
     """Return what was cut to fit, for people: ``"1 shortened, 2 left out"``, or ``"nothing cut"``."""
     cuts = ((report.shortened, "shortened"), (report.dropped, "without description"), (report.omitted, "left out"))
-    return ", ".join(f"{len(names)} {what}" for names, what in cuts if names) or "nothing cut"
+    return ", ".join(f"{len(names):,} {what}" for names, what in cuts if names) or "nothing cut"
 
 
 def render_catalog(skills: Iterable[Listable], style: ListingStyle = "xml", budget: int | None = None) -> str:

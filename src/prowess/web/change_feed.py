@@ -15,7 +15,7 @@ from prowess.runtime.catalog_diff import compare_catalogs
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from prowess.web.library import Library
+    from prowess.web.library import Library, LibraryState
     from prowess.web.plans import PlanBook
 
 _MAX_ENTRIES = 100
@@ -26,18 +26,20 @@ _SILENCE_SECONDS = 15.0
 
 
 class FeedEntry(NamedTuple):
-    """What changed at one time: the names of skills, and whether only a lock file or a grant changed."""
+    """What changed at one time: some skills by name, or a lock file or a grant, or else another file of a skill."""
 
     time: float
     """In seconds since 1970."""
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
+    is_about_records: bool = False
+    """Whether a lock file or the grants changed."""
 
     @property
-    def is_about_records(self) -> bool:
-        """Whether no skill changed, but a lock file or the grants."""
-        return not (self.added or self.removed or self.changed)
+    def has_names(self) -> bool:
+        """Whether the SKILL.md of some skill was added, removed or changed."""
+        return bool(self.added or self.removed or self.changed)
 
 
 class ChangeFeed:
@@ -62,14 +64,23 @@ class ChangeFeed:
         with self._lock:
             state = self._library.state
             if state is not self._seen:
-                diff = compare_catalogs(self._seen.catalog, state.catalog, {})
-                entry = FeedEntry(time.time(), diff.added, diff.removed, diff.changed)
-                # Another catalogue with the same skills is news only when a lock file or a grant changed.
-                if not entry.is_about_records or state.marks != self._seen.marks:
-                    self._entries.append(entry)
+                self._add_entry(state)
                 self._seen = state
                 self.revision += 1
             return [*reversed(self._entries)]
+
+    def _add_entry(self, state: LibraryState) -> None:
+        seen = self._seen
+        diff = compare_catalogs(seen.catalog, state.catalog, {})
+        is_about_records = state.marks.records != seen.marks.records
+        entry = FeedEntry(time.time(), diff.added, diff.removed, diff.changed, is_about_records)
+        # What the sources of installs answered is no change of a file.
+        if not entry.has_names and not is_about_records and state.catalog is seen.catalog:
+            return
+        # An editor or a build writes many files one after the other, which would push everything else out of the list.
+        if not entry.has_names and self._entries and self._entries[-1][1:] == entry[1:]:
+            self._entries.pop()
+        self._entries.append(entry)
 
 
 async def stream_events(feed: ChangeFeed, plans: PlanBook, every: float = _POLL_SECONDS) -> AsyncIterator[str]:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
 from threading import RLock
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from prowess.authoring.similar import similar_issues
+from prowess.authoring.similar import find_similar_pairs
 from prowess.errors import Issue, SkillError, UnknownSkillError
 from prowess.files.identity import identity_at
 from prowess.limits import DEFAULT_LIMITS
@@ -132,9 +132,9 @@ class Library:
                 state = self._state = LibraryState(self, catalog, marks)
             return state
 
-    def _read_marks(self) -> tuple[object, ...]:
+    def _read_marks(self) -> StateMarks:
         locks = (identity_at(os.path.join(scope.lock_folder, LOCK_FILE)) for scope in self.scopes)
-        return (*locks, self.trust.mark() if self.trust is not None else None, self.outdated)
+        return StateMarks((*locks, self.trust.mark() if self.trust is not None else None), self.outdated)
 
     def check_outdated(self) -> tuple[Outdated, ...]:
         """Ask the sources of all installs for something newer, keep the answer for the pages, and return it."""
@@ -143,10 +143,19 @@ class Library:
         return found
 
 
+class StateMarks(NamedTuple):
+    """What a state of the library depends on beside the catalogue."""
+
+    records: tuple[object, ...]
+    """The identities of the lock files, and the mark of the grants."""
+    outdated: tuple[Outdated, ...] | None
+    """What the sources of installs had at the last check."""
+
+
 class LibraryState:
     """What is known about one catalogue, with the lock files and grants of one moment. Each thing is found out once."""
 
-    def __init__(self, library: Library, catalog: Catalog, marks: tuple[object, ...]) -> None:
+    def __init__(self, library: Library, catalog: Catalog, marks: StateMarks) -> None:
         self.catalog = catalog
         self.marks = marks
         self._library = library
@@ -198,6 +207,11 @@ class LibraryState:
     def rows_by_name(self) -> dict[str, SkillRow]:
         """The rows of the skills, by name."""
         return {row.name: row for row in self.rows}
+
+    @cached_property
+    def rows_by_folder(self) -> dict[str, SkillRow]:
+        """The rows of the skills and of the files that do not load, by the name of their folder, the skills first."""
+        return {os.path.basename(os.path.dirname(row.location)): row for row in (*self.broken, *self.rows)}
 
     @cached_property
     def _rows_by_id(self) -> dict[str, SkillRow]:
@@ -335,6 +349,15 @@ class LibraryState:
         """Return whether one of the sets below that take long is found out already, by its name."""
         return attribute in self.__dict__
 
+    def forget_states(self, skill: Skill) -> None:
+        """Forget the lock state and the trust state of a skill, which are found out again from the files of now.
+
+        The page of a skill must not call files trusted that changed since, also in a console that watches nothing.
+        """
+        with self._lock:
+            self._lock_states.pop(skill.location, None)
+            self._trust_states.pop(skill.location, None)
+
     def find_lock_state(self, skill: Skill) -> str:
         """Return ``verified``, ``changed since installed`` or ``not in the lock file``; ``""`` if not installed."""
         if not self.locks.has_entries:
@@ -401,11 +424,13 @@ class LibraryState:
     # -- resemblance and cost ----------------------------------------------------------------------------------------
 
     @cached_property
-    def lookalikes(self) -> dict[str, tuple[Issue, ...]]:
-        """The warnings about skills that are easily confused with another, by the path of the SKILL.md."""
-        by_path: dict[str, tuple[Issue, ...]] = {}
-        for issue in similar_issues(self.catalog.skills, self._library.limits):
-            by_path[issue.path] = (*by_path.get(issue.path, ()), issue)
+    def lookalikes(self) -> dict[str, tuple[str, ...]]:
+        """What each skill is easily confused with, by its location; both skills of a pair are in it."""
+        by_path: dict[str, tuple[str, ...]] = {}
+        for pair in find_similar_pairs(self.catalog.skills, self._library.limits):
+            field = f"{pair.field}: " if pair.field == "description" else ""
+            for skill in (pair.earlier, pair.later):
+                by_path[skill.location] = (*by_path.get(skill.location, ()), field + pair.describe(skill))
         return by_path
 
     @cached_property

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from prowess.escapes import escape_text
 from prowess.files.paths import shorten_path
 from prowess.spec.quantities import format_count, format_size
+from prowess.web.remedies import REMOVE_TITLE, REPLACE_TITLE, ROLLBACK_TITLE, find_remedy
 
 if TYPE_CHECKING:
     from prowess.web.links import ServedLinks
@@ -46,8 +47,14 @@ def _make_environment() -> Environment:
         number=_show_number,
         with_counts=_with_counts,
         clock=_show_time,
+        remedy=find_remedy,
     )
-    environment.globals["render_body"] = _render_body
+    environment.globals.update(
+        render_body=_render_body,
+        replace_title=REPLACE_TITLE,
+        rollback_title=ROLLBACK_TITLE,
+        remove_title=REMOVE_TITLE,
+    )
     return environment
 
 

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
 from prowess.discovery.agents import AGENTS
-from prowess.web.library import make_skill_id
 from prowess.web.pages.library import PAGE_SIZE, read_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from prowess.install.agent_coverage import SkillCoverage, SkillState
-    from prowess.web.library import Library, LibraryState
+    from prowess.web.library import Library, LibraryState, SkillRow
 
 _MAX_TEXT = 200
 STATES: dict[str, str] = {
@@ -56,7 +55,7 @@ class AgentRow(NamedTuple):
     install: str
     cells: Sequence[AgentCell]
     why: str = ""
-    """Why nothing of Prowess has a hand in it; ``""`` for an install."""
+    """That it does not load, or that nobody installed it; ``""`` for an install that loads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,17 +129,28 @@ def _link_missing(agent: str, rows: Sequence[SkillCoverage]) -> str:
 
 
 def _make_row(state: LibraryState, row: SkillCoverage) -> AgentRow:
-    skill_id = make_skill_id(row.name) if row.name in state.catalog else ""
+    # Agents know a skill by the name of its folder, which is not its name where the author made a mistake.
+    known = state.rows_by_name.get(row.name) or state.rows_by_folder.get(row.name)
     cells = [
-        AgentCell(agent, AGENTS[agent].title, cell, _choose_action(state, row, agent, cell))
+        AgentCell(agent, AGENTS[agent].title, cell, _choose_action(state, row, agent, cell, known))
         for agent, cell in row.states.items()
     ]
-    return AgentRow(skill_id, row.name, row.location, row.install, cells, "" if row.install else "in no lock file")
+    reasons = ("it does not load" if _is_broken(known) else "", "" if row.install else "in no lock file")
+    why = ", ".join(filter(None, reasons))
+    return AgentRow(known.id if known else "", row.name, row.location, row.install, cells, why)
 
 
-def _choose_action(library: LibraryState, row: SkillCoverage, agent: str, state: SkillState) -> CellAction:
+def _is_broken(row: SkillRow | None) -> bool:
+    return row is not None and row.kind == "broken"
+
+
+def _choose_action(
+    library: LibraryState, row: SkillCoverage, agent: str, state: SkillState, known: SkillRow | None
+) -> CellAction:
     if state == "shadowed":
         return CellAction("Look at both")
+    if _is_broken(known) and not row.install:  # only a skill that loads can be taken over
+        return CellAction("Open")
     if not row.install:
         fields = urlencode({"kind": "adopt", "skill": row.name, "scope": row.location})
         return CellAction("Take over", "install", fields)

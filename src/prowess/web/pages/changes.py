@@ -111,8 +111,9 @@ def _list_problems(library: Library, state: LibraryState) -> Sequence[str]:
 
 
 def _make_lines(entry: FeedEntry, state: LibraryState) -> list[FeedLine]:
-    if entry.is_about_records:
-        return [FeedLine(entry.time, "a lock file or a grant changed", ())]
+    if not entry.has_names:
+        what = "a lock file or a grant changed" if entry.is_about_records else "a file beside a SKILL.md changed"
+        return [FeedLine(entry.time, what, ())]
     kinds = (("added", entry.added), ("changed", entry.changed), ("removed", entry.removed))
     return [
         FeedLine(

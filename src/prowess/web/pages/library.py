@@ -236,7 +236,7 @@ def _find_rows(state: LibraryState, query: LibraryQuery) -> tuple[Sequence[Skill
         rows = _order_by_cost(state, rows)
     reasons = {}
     if query.show == "lookalikes":
-        reasons = {row.id: "; ".join(issue.message for issue in state.lookalikes[row.location]) for row in rows}
+        reasons = {row.id: "; ".join(state.lookalikes[row.location]) for row in rows}
     return rows, reasons, ""
 
 

@@ -152,6 +152,7 @@ class _SkillReader:
                 is_cut=is_cut,
                 problems=tuple(self._problems),
             )
+        state.forget_states(skill)
         is_here = skill.is_local or skill.is_inline
         contents = self._take_inventory(skill) if is_here else None
         findings = self._find_findings() if skill.is_local else ()

@@ -154,5 +154,7 @@ def _describe_update(update: Update, *, force: bool) -> str:
 
 def _describe_result(update: Update) -> str:
     why = f": {update.why}" if update.why else ""
-    words = {"updated": "Updated", "current": "Recorded", "edited": "Kept, since it was changed by hand,"}
+    if update.status == "edited":
+        return f"{update.name} is kept as it is, since it was changed by hand{why}"
+    words = {"updated": "Updated", "current": "Recorded"}
     return f"{words.get(update.status, 'Could not update')} {update.name}{_describe_versions(update)}{why}"

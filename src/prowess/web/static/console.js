@@ -4,6 +4,7 @@
 // -- copying --------------------------------------------------------------------------------------------------------
 
 function showCopyButtons() {
+  if (!navigator.clipboard) return;  // browsers have none on an address of another machine without TLS
   for (const button of document.querySelectorAll("button[data-copy][hidden]")) button.hidden = false;
 }
 
@@ -52,6 +53,7 @@ document.addEventListener("keydown", (event) => {
 // opens few connections to one host, and those of hidden tabs would leave none for the others.
 
 let events = null;
+let unfolded = [];
 
 function tell(name) { document.body.dispatchEvent(new CustomEvent(name)); }
 
@@ -71,6 +73,33 @@ document.addEventListener("visibilitychange", () => {
   follow();
   if (events) { tell("library-changed"); tell("plans-changed"); }  // what happened while nobody looked
 });
+// Most changes are about other skills. A part that would look the same is left alone, so that nobody loses their place
+// in it, and otherwise what was unfolded stays unfolded.
+function readPart(part) {
+  const copy = part.cloneNode(true);
+  for (const one of copy.querySelectorAll("details[open]")) one.removeAttribute("open");
+  for (const one of copy.querySelectorAll("button[data-copy]")) one.hidden = true;
+  return copy.innerHTML;
+}
+
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const part = event.detail.target;
+  if (event.detail.requestConfig.elt !== part || !part.matches("[data-live]") || !event.detail.shouldSwap) return;
+  const page = new DOMParser().parseFromString(event.detail.serverResponse, "text/html");
+  const ids = [part.id, ...(part.dataset.hxSelectOob || "").split(",").map((one) => one.slice(1))].filter(Boolean);
+  const isSame = (id) => {
+    const [now, next] = [document.getElementById(id), page.getElementById(id)];
+    return now && next && readPart(now) === readPart(next);
+  };
+  if (ids.every(isSame)) event.detail.shouldSwap = false;
+  else unfolded = [...part.querySelectorAll("details[open][id]")].map((one) => one.id);
+});
+
+document.addEventListener("htmx:afterSwap", () => {
+  for (const id of unfolded) document.getElementById(id)?.setAttribute("open", "");
+  unfolded = [];
+});
+
 // What is shown may be gone from the disk. It stays readable, and appears again when it comes back.
 document.addEventListener("htmx:responseError", (event) => {
   const part = event.detail.elt;
