@@ -13,6 +13,7 @@ import pytest
 
 import prowess
 from prowess.search.library_index import LibraryIndex
+from prowess.search.vectors import VectorTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -331,6 +332,10 @@ def test_without_a_file_the_vectors_are_in_memory_and_the_log_says_so(
 def test_texts_of_a_program_alone_need_no_file(encoder: TopicEncoder, caplog: pytest.LogCaptureFixture) -> None:
     prowess.Catalog.from_sources([prowess.Source.inline("a", "B.", "C.")]).prepare_search(semantic=encoder)
     assert caplog.messages == []
+
+
+def test_a_table_without_vectors_has_nothing_near(encoder: TopicEncoder) -> None:
+    assert VectorTable([]).find_nearest(encoder.encode_requests(["kitten"])[0], 10, [(0, 1)]) == {}
 
 
 def test_an_empty_catalogue_is_searched_by_words(encoder: TopicEncoder) -> None:

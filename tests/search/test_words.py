@@ -212,6 +212,8 @@ def test_a_rare_word_wins_in_a_large_catalogue_and_common_words_add_to_its_score
     skills = [made(f"s{n:04}", ("Charts.", "Tables.", "Soups.")[n % 3]) for n in range(4_600)]
     catalog = prowess.Catalog([*skills, made("x", "Cleans a xylophone."), made("y", "Charts a xylophone.")])
     assert [hit.name for hit in catalog.search("charts tables xylophone", 2)] == ["y", "x"]
+    every_match = catalog.search("charts tables xylophone", len(catalog))
+    assert len(every_match) == sum("Soups" not in skill.description for skill in catalog)
 
 
 def test_the_reason_names_the_words_of_the_request() -> None:

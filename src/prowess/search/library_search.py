@@ -176,7 +176,7 @@ def _match_rows(index: LibraryIndex, request: _Request, depth: int, generations:
             words = ranking.rank(max(depth, MIXED_BY_WORDS))
             table = index.get_vectors(request.encoder)
             cosines = table.find_nearest(request.vector, max(depth, MIXED_BY_MEANING), words)
-            scores = mix_scores(words, cosines, max(depth, MIXED_BY_MEANING))
+            scores = mix_scores(words, cosines, max(depth, COMPARED_ROWS))
         rows = index.get_rows(scores)
     matches, namesakes = [], []
     for place, row in rows.items():

@@ -27,23 +27,24 @@ _PARTS: tuple[tuple[WordTable, str, float], ...] = (
     ("texts", "8.0, 4.0, 2.0, 0.0", 1.5),
 )
 """The tables of words, each with the weights of its columns and the share of its scores."""
-_MAX_PRESELECTED = 5_000
-"""Rows that the rarest terms of a request have together; only these are scored. Rows that have nothing but the common
-terms of a request are never among the best, and scoring them takes most of the time of a plain query."""
+_LEAST_PRESELECTED, _PRESELECTED_PER_ROW = 2_500, 4
+"""Rows that the rarest terms of a request have together, at least and for each row that is asked for; only these are
+scored. Rows that have nothing but the common terms of a request are hardly ever among the best, and scoring them takes
+most of the time of a plain query."""
 _MAX_COUNTED_TERMS = 512  # of a whole document as a request, no more words than this are looked up
+_MAX_COUNTED_ROWS = 5_000  # a term that more rows have is common, however many more they are
 _LEAST_WEIGHT = 1e-6  # as in FTS5: a term that more than half of the rows have counts for nearly nothing
 WORDS_SHARE = 0.3
 """How much of a score comes from words where meaning counts too; the rest comes from the cosine."""
 LEAST_COSINE = 0.25
 """How near the meaning of a skill must be for a hit without a word in common."""
-MIXED_BY_WORDS, MIXED_BY_MEANING = 1_000, 300
+MIXED_BY_WORDS, MIXED_BY_MEANING = 1_000, 100
 """Rows with the best words, and rows with the nearest meaning, that are compared by both."""
-
 LIKE_COSINE = 0.5
 """How near the meaning of a skill must be to that of a better one for its score to be lowered."""
 COPY_LOSS = 0.2
 """The share of its score that a copy of a better skill loses; what is less alike loses less."""
-COMPARED_ROWS = 100
+COMPARED_ROWS = 60
 """Rows with the best scores that are compared with each other. Those behind them lose as much as copies do."""
 
 
@@ -58,7 +59,7 @@ class WordRanking:
         self._indexes = indexes
         self._counts = counts
         # Counting takes a while, and is needed only to leave something out, or to weigh terms in two indexes alike.
-        self._is_small = len(indexes) == 1 and len(words) <= most and indexes[0].get_last_id() <= _MAX_PRESELECTED
+        self._is_small = len(indexes) == 1 and len(words) <= most and indexes[0].get_last_id() <= _LEAST_PRESELECTED
         self.terms = list(words) if self._is_small else self._find_rarest(words[:_MAX_COUNTED_TERMS], most)
 
     def _find_rarest(self, words: Sequence[str], most: int) -> list[str]:
@@ -70,14 +71,15 @@ class WordRanking:
         """How many texts of a table, in all indexes, have a term."""
         key = (table, term)
         if key not in self._counts:
-            # What more rows have is common, and how common it is counts only where two indexes must weigh a term alike.
-            most = _MAX_PRESELECTED + 1 if len(self._indexes) == 1 else sys.maxsize
+            # How common a common term is counts only where two indexes must weigh it alike.
+            most = _MAX_COUNTED_ROWS if len(self._indexes) == 1 else sys.maxsize
             self._counts[key] = sum(index.count_matches(table, term, most) for index in self._indexes)
         return self._counts[key]
 
     def rank(self, limit: int) -> dict[RowPlace, float]:
         """The scores of at most ``limit`` rows of the first index, and of all rows of the others that have a term."""
-        queries = [query for query in map(self._make_query, _PARTS) if query[1]]
+        preselected = max(_LEAST_PRESELECTED, _PRESELECTED_PER_ROW * limit)
+        queries = [query for query in (self._make_query(part, preselected) for part in _PARTS) if query[1]]
         if not queries:
             return {}
         scores = {(0, row): score for row, score in self._indexes[0].rank_matches(queries, limit)}
@@ -85,20 +87,23 @@ class WordRanking:
             scores.update(self._rank_beside(place))
         return scores
 
-    def _make_query(self, part: tuple[WordTable, str, float]) -> WordQuery:
+    def _make_query(self, part: tuple[WordTable, str, float], preselected: int) -> WordQuery:
         table, weights, share = part
-        match = quote_terms(self.terms) if self._is_small else self._select_rare(table)
+        match = quote_terms(self.terms) if self._is_small else self._select_rare(table, preselected)
         return table, match, weights, share
 
-    def _select_rare(self, table: WordTable) -> str:
-        """A query for the rows of a table that have a rare term of the request; ``""`` when no row has a term."""
+    def _select_rare(self, table: WordTable, most: int) -> str:
+        """A query for the rows of a table that have a rare term of the request, of which ``most`` rows have one.
+
+        The rarest term counts as rare in any case. Returns ``""`` when no row has a term of the request.
+        """
         terms = sorted(
             (term for term in self.terms if self._count(table, term)), key=lambda term: self._count(table, term)
         )
         total = rare = 0
         for term in terms:
             total += self._count(table, term)
-            if rare and total > _MAX_PRESELECTED:
+            if rare and total > most:
                 break
             rare += 1
         match = quote_terms(terms[:rare])

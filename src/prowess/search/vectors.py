@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _LARGEST = 127
 _TABLE = 2  # dimensions: rows, and the numbers of each
 _SCALE_BYTES = 4
-_ROWS_AT_ONCE = 4_096  # bytes become floats in parts, so that no second copy of all vectors is made
 
 
 def encode_texts(encoder: Encoder, texts: Sequence[str]) -> list[bytes]:
@@ -58,14 +57,15 @@ class VectorTable:
 
         Raises ``SourceError`` when the vector of the request is longer or shorter than those of the rows.
         """
-        if self._places and request.shape != self._numbers.shape[1:]:
+        if not self._places:
+            return {}
+        if request.shape != self._numbers.shape[1:]:
             message = (
                 f"the vector of the request has {request.shape} numbers, those of skills {self._numbers.shape[1:]}"
             )
             raise SourceError(message, code="encoder-failed")
-        parts = range(0, len(self._places), _ROWS_AT_ONCE)
-        products = [self._numbers[start : start + _ROWS_AT_ONCE].astype(np.float32) @ request for start in parts]
-        cosines = np.concatenate(products or [np.zeros(0, np.float32)]) * self._scales
+        # Not `@`, which would first make a table of floats, four times as large, of all bytes.
+        cosines = np.einsum("ij,j->i", self._numbers, request) * self._scales
         nearest = np.argpartition(-cosines, most)[:most] if most < len(cosines) else np.arange(len(cosines))
         positions = list({*nearest.tolist(), *(self._positions[place] for place in also if place in self._positions)})
         return dict(zip((self._places[position] for position in positions), cosines[positions].tolist(), strict=True))
