@@ -116,7 +116,8 @@ _LATE_MODULES = """
     discovery.scan discovery.search_paths files.projects lockfile.verifier lockfile.scopes runtime.session select.budget
     skills.catalog_issues skills.duplicates skills.explanation skills.inline_files skills.source_list
     skills.instructions skills.resources skills.skill_files spec.allowed_tools spec.invocation spec.render spec.rules
-    spec.frontmatter.fences spec.frontmatter.fields spec.frontmatter.parse spec.frontmatter.plain_reader tools.toolset
+    spec.frontmatter.broken_head spec.frontmatter.fences spec.frontmatter.fields spec.frontmatter.json_mapping
+    spec.frontmatter.nested_head spec.frontmatter.parse spec.frontmatter.plain_reader tools.toolset
 """
 """What the package loads when it is first used: later, nobody may be unable to read it, and it would be measured."""
 
