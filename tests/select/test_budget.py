@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import prowess
-from prowess.select.budget import BudgetReport, describe_cuts, fit_listing, listing_costs
-from prowess.spec.render import ListingEntry, ListingStyle, make_entry, render_entries
-from prowess.spec.tokens import estimate_tokens
+from prowess.select.budget import BudgetReport, describe_cuts, fit_listing
+from prowess.spec.render import ListingEntry, ListingStyle, render_entries
 
 Made = Callable[..., prowess.Skill]
 
@@ -239,18 +238,6 @@ def test_a_cut_description_is_still_escaped(made: Made) -> None:
         text = prowess.render_catalog(skills, "xml", budget)
         assert text.count("</skill>") == text.count("<skill>") == text.count("<name>")
         assert not re.search(r"&(?!(amp|lt|gt);)", text)
-
-
-@pytest.mark.parametrize("style", STYLES)
-@given(skills=CATALOGS)
-def test_the_cost_of_a_skill_is_what_it_adds_to_a_listing_with_another(
-    style: ListingStyle, skills: prowess.Catalog
-) -> None:
-    """The fast way, by which one entry is counted alone, agrees with the slow one, which counts it beside another."""
-    sample: ListingEntry = ("a", "b", "c")
-    alone = estimate_tokens(render_entries([sample], style))
-    slow = {skill.name: estimate_tokens(render_entries([sample, make_entry(skill)], style)) - alone for skill in skills}
-    assert listing_costs(skills, style) == slow
 
 
 def test_what_was_cut_is_counted_with_commas() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from prowess.arguments import check_count, raise_bad_argument, show_path_argument
 from prowess.spec.quantities import format_count
 from prowess.spec.render import ListingEntry, make_entry, render_entries, render_xml
-from prowess.spec.tokens import COUNTER_NAME, estimate_tokens, weigh_text
+from prowess.spec.tokens import COUNTER_NAME, estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -92,14 +92,10 @@ def render_catalog(skills: Iterable[Listable], style: ListingStyle = "xml", budg
 
 def listing_costs(skills: Iterable[Listable], style: ListingStyle = "xml") -> dict[str, int]:
     """Return about how many tokens each skill adds to a listing, by name."""
-    # A skill is counted in a listing that has another one already. Lines add up, so what that other one adds is
-    # found out once, which halves the time for a large library; the slow twin is in tests/select/test_budget.py.
-    alone = weigh_text(render_entries([_SAMPLE_ENTRY], style))
-    other = weigh_text(render_entries([_SAMPLE_ENTRY, _SAMPLE_ENTRY], style)) - alone
+    # Beside another one: the lines around the entries are counted once.
+    alone = estimate_tokens(render_entries([_SAMPLE_ENTRY], style))
     entries = (make_entry(skill) for skill in skills)
-    return {
-        entry[0]: round(weigh_text(render_entries([entry], style)) + other) - max(1, round(alone)) for entry in entries
-    }
+    return {entry[0]: estimate_tokens(render_entries([_SAMPLE_ENTRY, entry], style)) - alone for entry in entries}
 
 
 def fit_listing(

@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from prowess.errors import SkillValidationError
-from prowess.limits import MAX_DESCRIPTION_LENGTH
+from prowess.limits import MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH
 from prowess.on_demand import OnDemand
 from prowess.spec.frontmatter.plain_yaml import parse_plain_yaml
 
@@ -33,7 +33,7 @@ _ITEM = rb"[A-Za-z0-9][\w()*./-]*+(?:[ :][\w()*./-]++)*+"
 
 @cache
 def _faultless_head() -> re.Pattern[bytes]:
-    """The pattern of heads in which no rule finds anything, provided that name and description are as they should be.
+    """The pattern of heads in which no rule finds anything, provided that the description is as it should be.
 
     It is compiled on first use: a scan alone does without it (bench row "import and first scan").
     """
@@ -41,7 +41,7 @@ def _faultless_head() -> re.Pattern[bytes]:
     # rule reports, and that may have a text.
     keys = "|".join(sorted({"license", "compatibility", "allowed-tools", *rules.EXTENSION_FIELDS} - rules.INERT_FIELDS))
     rows = (
-        rb"name: [a-z0-9-]++\n",
+        rb"name: (?=[a-z0-9-]{1,%d}\n)[a-z0-9]++(?:-[a-z0-9]++)*+\n" % MAX_NAME_LENGTH,
         rb"description: (?:%s|[>|]-?\n(?:  [!-~\x80-\xff][ -~\x80-\xff]*+\n)++)" % (_TEXT % 1024),
         rb"(?:%s): %s" % (keys.encode(), _TEXT % 400),
         rb"(?:allowed-tools|tags):(?: \[%b(?:, %b)*+\]\n|\n(?:  - %b\n)++)" % (_ITEM, _ITEM, _ITEM),

@@ -31,11 +31,6 @@ _OTHER = re.compile(r"[\u0080-\u303f\u3100-\u33ff\ua000-\uabff\ud800-\U0010ffff]
 
 def estimate_tokens(text: str) -> int:
     """Return about how many tokens a model counts for ``text``: 0 for an empty text, at least 1 for any other."""
-    return max(1, round(weigh_text(text))) if text else 0
-
-
-def weigh_text(text: str) -> float:
-    """Return the estimate of ``text`` before it is rounded: of whole lines together it is the sum of that of each."""
     # Runs are counted by translating and splitting, which takes a quarter of the time of patterns: a listing is counted
     # several times until it fits its budget. The slow twin is in tests/spec/test_tokens.py.
     data = text.encode("utf-8", "surrogatepass")
@@ -51,4 +46,4 @@ def weigh_text(text: str) -> float:
     if not text.isascii():
         others = data.translate(None, _ASCII).decode("utf-8", "surrogatepass")
         total += 0.8 * sum(map(len, _WIDE.findall(others))) + 0.382 * sum(map(len, _OTHER.findall(others)))
-    return total
+    return max(1, round(total)) if text else 0
