@@ -185,14 +185,21 @@ $(PACKAGING)/ready: $(MADE) requirements/package.txt
 # An environment whose interpreter has gone is made again.
 .PHONY: $(if $(shell test -x $(BIN)/python && echo usable),,$(MADE))
 
+# An environment that somebody else made may hold what they need: it is never deleted. The first mark is older than the
+# environment, so that an interrupted make finds its own.
 $(MADE):
-	@problems=; \
+	@if [ -e .venv ] && ! ls .venv/made-* >/dev/null 2>&1; then \
+	  echo "There is a .venv that make did not make. Move it away (mv .venv env), or remove it, and try again." >&2; \
+	  exit 1; \
+	fi; \
+	problems=; \
 	for python in $(CANDIDATES); do \
 	  if ! version=$$("$$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null); then \
 	    problem="there is no such command"; \
 	  elif ! "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then \
 	    problem="it is Python $$version"; \
-	  elif rm -rf .venv; ! output=$$("$$python" -m venv .venv 2>&1 && $(BIN)/python -m pip --version 2>&1); then \
+	  elif rm -rf .venv; mkdir .venv; touch .venv/made-by-make; \
+	       ! output=$$("$$python" -m venv .venv 2>&1 && $(BIN)/python -m pip --version 2>&1); then \
 	    rm -rf .venv; \
 	    problem="it cannot make a virtual environment: $$output"; \
 	  else \

@@ -470,7 +470,7 @@ SERVED_SIZES = (100, 1_000)
 SERVED_BOUND = 1.0
 EARLY_BOUND = 0.35
 _EARLY = frozenset(("start", "first", "tools", "tools_clock"))
-"""What a client of a small library is told while the SDK loads."""
+"""What a client is told while the SDK loads."""
 SIEGE_BOUND = 2.0
 
 
@@ -486,7 +486,7 @@ def _servers(temporary: Path, rounds: int) -> list[Row]:
         return []
     unit = f"{TIMES} FastMCP {found.version}"
     rows = [
-        Row(what, f"{size:,}", f"{ours * factor:,.1f} {kind}", ours / theirs, unit, _bound_served(name, size))
+        Row(what, f"{size:,}", f"{ours * factor:,.1f} {kind}", ours / theirs, unit, _bound_served(name))
         for name, (what, factor, kind) in _SERVED.items()
         for size in SERVED_SIZES
         if (ours := getattr(found.ours[size], name)) is not None and (theirs := getattr(found.theirs[size], name))
@@ -496,8 +496,8 @@ def _servers(temporary: Path, rounds: int) -> list[Row]:
     return [*rows, Row("growth of a read", "100 → 1,000", "", large / max(small, 1e-4), TIMES, FLAT_BOUND)]
 
 
-def _bound_served(name: str, size: int) -> float:
-    return EARLY_BOUND if name in _EARLY and size == SERVED_SIZES[0] else SERVED_BOUND
+def _bound_served(name: str) -> float:
+    return EARLY_BOUND if name in _EARLY else SERVED_BOUND
 
 
 def _siege(root: Path, rounds: int) -> list[Row]:

@@ -7,7 +7,9 @@ import lzma
 import random
 import re
 import zlib
+from collections import Counter
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -139,6 +141,16 @@ def read_requests(records: Sequence[dict[str, Any]], places: dict[str, int], tok
     ]
 
 
+def weigh_requests(groups: Sequence[str], balance: float) -> list[float]:
+    """Return how often each request is drawn, where ``groups`` names the group of each.
+
+    Requests that share a right skill are a group. With a ``balance`` of 0 all requests are drawn equally often, so the
+    skills of large groups decide what is learnt. With 1 all groups are drawn equally often.
+    """
+    sizes = Counter(groups)
+    return [sizes[group] ** -balance for group in groups]
+
+
 # -- pairs -------------------------------------------------------------------------------------------------------------
 
 
@@ -151,12 +163,21 @@ class PairMaker:
         self._chance = random.Random(seed)
 
     def make_batches(
-        self, pool: Sequence[SkillText], requests: Sequence[Request], labelled: Sequence[SkillText]
+        self,
+        pool: Sequence[SkillText],
+        requests: Sequence[Request],
+        weights: Sequence[float],
+        labelled: Sequence[SkillText],
     ) -> Iterator[Batch]:
-        """Batches without end: parts of the requests, the skills in the same order, and the skills' keys."""
+        """Batches without end: parts of the requests, the skills in the same order, and the skills' keys.
+
+        ``weights`` says for each request how often it is drawn beside the others.
+        """
         mixture, chance = self._mixture, self._chance
+        sums = list(accumulate(weights))
         while True:
-            pairs = [self._ask(chance.choice(requests), labelled) for _ in range(mixture.asked)]
+            drawn = chance.choices(requests, cum_weights=sums, k=mixture.asked) if mixture.asked else []
+            pairs = [self._ask(request, labelled) for request in drawn]
             while len(pairs) < mixture.asked + mixture.own:
                 pair = self._cut(chance.choice(pool))
                 if pair is not None:

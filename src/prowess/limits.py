@@ -280,11 +280,8 @@ class Limits:
     max_large_reads: int = 2
     """Files of more than 256 KiB that a server reads at one time. It answers other requests in between."""
 
-    max_awaited_entries: int = 1_500
-    """Files and folders up to which the first answer of a server always waits for the listing."""
-
-    max_handshake_seconds: float = 0.5
-    """How long the first answer waits for the listing of a larger library (at most a tenth of the start)."""
+    max_awaited_entries: int = 10_000
+    """Files and folders up to which the first answer of a server waits for the listing: about a quarter of a second."""
 
     max_http_body_bytes: int = 4 * MIB
     """One request to a server. Requests are small; only answers may be large."""

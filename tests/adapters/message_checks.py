@@ -20,6 +20,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from prowess import AutoSelector, FetchError, Scripts, SourceError, ToolResult, Trust, live
 from prowess.adapters.message_types import CallEvent, HostTool, ResultEvent, RunResult, TextEvent
 from prowess.otel import trace_events
+from tests.adapters.skill_library import add_fresh_skill
 from tests.fake_models import (
     CACHED_TOKENS,
     INPUT_TOKENS,
@@ -601,11 +602,7 @@ def check_reload(api: Api, library: Path) -> None:
     ):
         skills = api.skills(catalog)
         first = api.run(skills, client, "hello", conversation="c")
-        seen = catalog.catalog
-        (library / "fresh").mkdir()
-        (library / "fresh/SKILL.md").write_text("---\nname: fresh\ndescription: Is new.\n---\nBe new.\n")
-        while "fresh" not in catalog:  # the folder may be seen before its file
-            seen = catalog.wait_for_change(seen)
+        add_fresh_skill(library, catalog)
         api.run(skills, client, follow(first, "and now?"), conversation="c")
     assert "Is new." not in provider.requests[0].system
     assert "Is new." in provider.requests[1].system

@@ -1,20 +1,27 @@
-"""The skills that the tests of every adapter use: one for each row of what an adapter must do."""
+"""The skills that the tests of every adapter use: one for each row of what an adapter must do, and calls of them."""
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from prowess import Live
+
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 """A PNG image of one pixel."""
+RUN_COUNT = ("run_skill_script", {"name": "count-words", "script": "scripts/count.py", "args": ["a", "b"]})
+"""A call of the script of ``count-words``, which prints ``2 words``."""
+LISTED = "<available_skills>"
+"""How a listing of skills begins."""
 
 _SKILLS = {
     "greet": "description: Greets people. Use when somebody says hello.",
@@ -57,3 +64,18 @@ def write_library(folder: Path) -> Path:
 def _write(path: Path, content: str | bytes) -> None:
     path.parent.mkdir(parents=True)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def add_fresh_skill(library: Path, live: Live) -> None:
+    """Write the skill ``fresh`` into a library, and wait until the live catalogue has it."""
+    seen = live.catalog
+    _write(library / "fresh/SKILL.md", "---\nname: fresh\ndescription: Is new.\n---\nBe new.\n")
+    while "fresh" not in live.catalog:  # the folder may be seen before its file
+        seen = live.wait_for_change(seen, 20)
+
+
+async def wait_until(began: asyncio.Event, run: asyncio.Future[Any]) -> None:
+    """Wait until a run has come to a step; fail when the run ends before."""
+    step = asyncio.ensure_future(began.wait())
+    await asyncio.wait([step, run], return_when=asyncio.FIRST_COMPLETED)
+    assert step.done(), "the run ended before that step"

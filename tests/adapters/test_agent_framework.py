@@ -37,15 +37,12 @@ from examples.frameworks.agent_framework import main
 from prowess.adapters import agent_framework
 from prowess.adapters.agent_framework import Skills
 from prowess.otel import trace_events
-from tests.adapters.skill_library import PIXEL, write_library
+from tests.adapters.skill_library import LISTED, PIXEL, RUN_COUNT, add_fresh_skill, wait_until
 from tests.page_snippets import run_framework_page
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
-
-RUN_COUNT = ("run_skill_script", {"name": "count-words", "script": "scripts/count.py", "args": ["a", "b"]})
-LISTED = "<available_skills>"
 
 
 class Request:
@@ -132,18 +129,6 @@ def find_request(response: AgentResponse) -> Content:
 
 def decide(request: Content, *, approved: bool) -> Message:
     return Message("user", [request.to_function_approval_response(approved)])
-
-
-async def wait_until(began: asyncio.Event, run: asyncio.Future[Any]) -> None:
-    """Wait until a run has come to a step; fail when the run ends before."""
-    step = asyncio.ensure_future(began.wait())
-    await asyncio.wait([step, run], return_when=asyncio.FIRST_COMPLETED)
-    assert step.done(), "the run ended before that step"
-
-
-@pytest.fixture
-def library(tmp_path: Path) -> Path:
-    return write_library(tmp_path / "library")
 
 
 def test_one_line_gives_an_agent_skills(library: Path) -> None:
@@ -542,12 +527,7 @@ def test_reload_between_turns(library: Path) -> None:
 
         async def talk_twice() -> AgentResponse:
             await agent.run("hello", session=session)
-            seen = live.catalog
-            folder = library / "fresh"
-            folder.mkdir()
-            (folder / "SKILL.md").write_text("---\nname: fresh\ndescription: Is new.\n---\nBe new.\n")
-            while "fresh" not in live.catalog:  # it may see the folder before the file is there
-                seen = live.wait_for_change(seen, 10)
+            add_fresh_skill(library, live)
             return await agent.run("something new", session=session)
 
         response = asyncio.run(talk_twice())

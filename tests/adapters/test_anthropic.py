@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.adapters import message_checks as checks
-from tests.adapters.skill_library import PIXEL, require_framework, write_library
+from tests.adapters.skill_library import PIXEL, require_framework
 from tests.fake_models import Failure, Text, play, provide
 from tests.page_snippets import run_framework_page
 
@@ -39,11 +39,6 @@ def open_async_client(url: str) -> Any:
 
 
 API = checks.Api(Skills, open_client, open_async_client)
-
-
-@pytest.fixture
-def library(tmp_path: Path) -> Path:
-    return write_library(tmp_path / "library")
 
 
 def test_one_line_gives_an_agent_skills(library: Path) -> None:

@@ -26,11 +26,6 @@ PLAIN = Scripts(sandbox="none")
 
 
 @pytest.fixture
-def library(tmp_path: Path) -> Path:
-    return write_library(tmp_path / "library")
-
-
-@pytest.fixture
 def skills(library: Path) -> SkillsAdapter:
     return SkillsAdapter(library)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import prowess
-from tests.adapters.skill_library import write_library
+from tests.adapters.skill_library import RUN_COUNT, write_library
 from tests.page_snippets import ROOT, run_framework_page
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ crewai = pytest.importorskip("crewai", reason="NOT TESTED: crewai is not install
 
 from prowess.adapters.crewai import Skills
 from tests.adapters.crewai_model import ScriptedModel, find_results
-
-COUNT = ("run_skill_script", {"name": "count-words", "script": "scripts/count.py", "args": ["a", "b"]})
 
 
 @pytest.fixture
@@ -128,14 +126,14 @@ def test_person_is_asked_by_the_trust_that_the_host_gives(library: Path, decisio
         return decision
 
     skills = Skills(library, scripts=True, trust=prowess.Trust(ask=ask))
-    agent, model = make_agent(skills, [COUNT], "done")
+    agent, model = make_agent(skills, [RUN_COUNT], "done")
     agent.kickoff("how long?")
     assert "scripts/count.py a b" in asked[0]
     assert ("2 words" in find_results(model.requests[-1])[0]) is decision
 
 
 def test_script_that_nobody_approved_does_not_run(library: Path) -> None:
-    agent, model = make_agent(Skills(library, scripts=True), [COUNT], "done")
+    agent, model = make_agent(Skills(library, scripts=True), [RUN_COUNT], "done")
     agent.kickoff("how long?")
     (result,) = find_results(model.requests[-1])
     assert "2 words" not in result
@@ -157,7 +155,7 @@ def test_skills_that_fork_are_loaded_instead(library: Path) -> None:
 @pytest.mark.usefixtures("library")
 def test_example_runs() -> None:
     main = runpy.run_path(str(ROOT / "examples/frameworks/crewai.py"))["main"]
-    assert main(ScriptedModel([load("count-words"), [COUNT], "two words"]), lambda _: True) == "two words"
+    assert main(ScriptedModel([load("count-words"), [RUN_COUNT], "two words"]), lambda _: True) == "two words"
 
 
 @pytest.mark.usefixtures("library")

@@ -31,7 +31,7 @@ from prowess.adapters import google_adk
 from prowess.adapters.core import Conversation
 from prowess.adapters.google_adk import Skills
 from prowess.otel import trace_events
-from tests.adapters.skill_library import PIXEL, write_library
+from tests.adapters.skill_library import LISTED, PIXEL, RUN_COUNT, add_fresh_skill, wait_until
 from tests.page_snippets import run_framework_page
 
 if TYPE_CHECKING:
@@ -41,10 +41,6 @@ if TYPE_CHECKING:
     from google.adk.events import Event
     from google.adk.models.llm_request import LlmRequest
     from google.adk.tools.base_tool import BaseTool
-
-
-RUN_COUNT = ("run_skill_script", {"name": "count-words", "script": "scripts/count.py", "args": ["a", "b"]})
-LISTED = "<available_skills>"
 
 
 class ScriptedModel(BaseLlm):
@@ -151,18 +147,6 @@ def decide(confirmation: types.FunctionCall, *, confirmed: bool) -> types.Conten
 
 def key_of(user: str = "ann", session: str = "one") -> str:
     return json.dumps(["app", user, session, "host"])
-
-
-async def wait_until(began: asyncio.Event, run: asyncio.Future[Any]) -> None:
-    """Wait until a run has come to a step; fail when the run ends before."""
-    step = asyncio.ensure_future(began.wait())
-    await asyncio.wait([step, run], return_when=asyncio.FIRST_COMPLETED)
-    assert step.done(), "the run ended before that step"
-
-
-@pytest.fixture
-def library(tmp_path: Path) -> Path:
-    return write_library(tmp_path / "library")
 
 
 def test_one_line_gives_an_agent_skills(library: Path) -> None:
@@ -607,12 +591,7 @@ def test_reload_between_turns(library: Path) -> None:
 
         async def talk_twice() -> list[Event]:
             await talk(runner, "hello")
-            seen = live.catalog
-            folder = library / "fresh"
-            folder.mkdir()
-            (folder / "SKILL.md").write_text("---\nname: fresh\ndescription: Is new.\n---\nBe new.\n")
-            while "fresh" not in live.catalog:  # it may see the folder before the file is there
-                seen = live.wait_for_change(seen, 10)
+            add_fresh_skill(library, live)
             return await talk(runner, "something new")
 
         events = asyncio.run(talk_twice())

@@ -31,7 +31,7 @@ from pydantic import ConfigDict, Field, ValidationError
 import prowess
 from prowess import otel
 from prowess.adapters.langchain import STATE_FIELD, Skills, SkillsState
-from tests.adapters.skill_library import PIXEL, write_library
+from tests.adapters.skill_library import PIXEL, add_fresh_skill
 from tests.page_snippets import run_framework_page
 
 if TYPE_CHECKING:
@@ -117,11 +117,6 @@ def look_up(query: str) -> str:
 def delete(path: str) -> str:
     """Delete a file."""
     return f"{path} is gone"
-
-
-@pytest.fixture
-def library(tmp_path: Path) -> Path:
-    return write_library(tmp_path / "skills")
 
 
 @pytest.fixture
@@ -316,18 +311,14 @@ def test_input_does_not_replace_the_saved_conversation(skills: Skills) -> None:
 
 def test_reload_between_turns(library: Path) -> None:
     with prowess.live(library, every=0.05) as live:
-        model = script("One.", load("late"), "Two.")
+        model = script("One.", load("fresh"), "Two.")
         agent = create_agent(model, middleware=[Skills(live)], checkpointer=InMemorySaver())
         agent.invoke(say(), thread())
-        before = live.catalog
-        (library / "late").mkdir()
-        (library / "late/SKILL.md").write_text("---\nname: late\ndescription: Comes late.\n---\nBetter late.\n")
-        while "late" not in before:
-            before = live.wait_for_change(before, timeout=20)
+        add_fresh_skill(library, live)
         state = agent.invoke(say(), thread())
-    assert "late" not in model.systems[0]
-    assert "<name>late</name>" in model.systems[1]
-    assert "Better late." in results(state)[-1].text
+    assert "fresh" not in model.systems[0]
+    assert "<name>fresh</name>" in model.systems[1]
+    assert "Be new." in results(state)[-1].text
 
 
 # -- tools -----------------------------------------------------------------------------------------------------------

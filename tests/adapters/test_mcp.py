@@ -1,21 +1,18 @@
-"""Skills inside of an MCPServer: real clients of the same package, with and without sessions."""
+"""Skills inside of an MCPServer: real clients of the package mcp, with and without sessions."""
 
 from __future__ import annotations
 
-import asyncio
-import base64
 import gc
-import runpy
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import prowess
-from tests.adapters.skill_library import PIXEL, write_library
-from tests.page_snippets import ROOT, run_framework_page
+from tests.adapters import mounting_checks as checks
+from tests.adapters.mounting_checks import MODES
+from tests.adapters.skill_library import RUN_COUNT
+from tests.page_snippets import run_framework_page
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
 mcp = pytest.importorskip("mcp_types", reason="NOT TESTED: mcp is not installed; make test-adapters installs it")
@@ -25,236 +22,109 @@ from mcp.server.mcpserver import Context, MCPServer
 
 from prowess.adapters.mcp import Skills
 
-COUNT = ("run_skill_script", {"name": "count-words", "script": "scripts/count.py", "args": ["a", "b"]})
-MODES = pytest.mark.parametrize("mode", ["auto", "legacy"])
-"""The protocol since 2026-07-28, which has no sessions, and the one before it."""
 
-
-@pytest.fixture
-def library(tmp_path: Path) -> Path:
-    return write_library(tmp_path / "skills")
-
-
-def make_server(skills: Skills, **more: Any) -> MCPServer[Any]:
+def make_server() -> MCPServer[Any]:
     server: MCPServer[Any] = MCPServer("mine", instructions="Be kind.")
 
     @server.tool()
     def add(a: int, b: int) -> int:
         return a + b
 
-    return skills.mount(server, **more)
+    return server
 
 
-class Person:
-    """A person who answers questions, and remembers them."""
+def open_client(server: MCPServer[Any], mode: Any, person: checks.Person | None) -> Client:
+    async def answer(context: Any, params: Any) -> Any:  # noqa: ARG001 - the signature of the SDK
+        assert person is not None
+        return person.answer(params.message, mcp.ElicitResult)
 
-    def __init__(self, *answers: str, meanwhile: Callable[[], Any] = lambda: None) -> None:
-        self.answers = list(answers)
-        self.questions: list[str] = []
-        self.meanwhile = meanwhile
-
-    async def __call__(self, _: Any, params: Any) -> Any:
-        self.questions.append(params.message)
-        self.meanwhile()
-        answer = self.answers.pop(0)
-        if answer in {"yes", "no"}:
-            return mcp.ElicitResult(action="accept", content={"run": answer == "yes"})
-        return mcp.ElicitResult(action=answer)
+    return Client(server, mode=mode, elicitation_callback=answer if person else None)
 
 
-def talk(server: MCPServer[Any], work: Callable[[Any], Awaitable[Any]], mode: Any = "auto", person: Any = None) -> Any:
-    """Connect a client, and return what ``work`` makes of it."""
-
-    async def run() -> Any:
-        async with Client(server, mode=mode, elicitation_callback=person) as client:
-            return await work(client)
-
-    return asyncio.run(run())
+async def call(client: Client, name: str, arguments: dict[str, Any]) -> Any:
+    return await client.call_tool(name, arguments)
 
 
-def call_all(*calls: tuple[str, Any]) -> Callable[[Any], Awaitable[Any]]:
-    async def work(client: Any) -> Any:
-        return [await client.call_tool(*call) for call in calls]
-
-    return work
+async def list_tools(client: Client) -> Any:
+    return (await client.list_tools()).tools
 
 
-def get_text(result: Any) -> str:
-    return str(result.content[0].text)
+MCP = checks.ServerFramework("mcp", Skills, make_server, open_client, call, list_tools)
 
 
 @MODES
 def test_one_line_gives_an_agent_skills(library: Path, mode: str) -> None:
-    async def work(client: Any) -> Any:
-        results = await call_all(
-            ("load_skill", {"name": "greet"}),
-            ("read_skill_file", {"name": "greet", "path": "references/forms.md"}),
-            ("add", {"a": 1, "b": 2}),
-        )(client)
-        return client.instructions, (await client.list_tools()).tools, results
-
-    instructions, tools, (loaded, read, added) = talk(make_server(Skills(library)), work, mode)
-    assert instructions.startswith("Be kind.\n\n")
-    assert instructions.count("<available_skills>") == 1
-    named = {tool.name: tool for tool in tools}
-    assert set(named) == {"add", "load_skill", "unload_skill", "read_skill_file", "search_skills"}
-    assert "<name>greet</name>" in named["load_skill"].description
-    assert named["load_skill"].input_schema["required"] == ["name"]
-    assert "enum" not in named["load_skill"].input_schema["properties"]["name"]
-    assert "Say hello as references/forms.md says." in get_text(loaded)
-    assert "Good morning before noon." in get_text(read)
-    assert get_text(added) == "3"
+    checks.check_one_line(MCP, library, mode)
 
 
 def test_paths_of_this_machine_stay_here(library: Path) -> None:
-    person = Person("yes")
-    calls = call_all(("load_skill", {"name": "count-words"}), COUNT)
-    results = talk(make_server(Skills(library, scripts=True)), calls, person=person)
-    assert str(library) not in str(results)
-    assert str(library) not in str(person.questions)
+    checks.check_hidden_paths(MCP, library)
 
 
 def test_each_conversation_has_its_own_session(library: Path) -> None:
-    skills = Skills(library)
-    server = make_server(skills)
-
-    async def work() -> None:
-        async with Client(server, mode="legacy") as one, Client(server, mode="legacy") as two:
-            await one.call_tool("load_skill", {"name": "greet"})
-            again = await one.call_tool("load_skill", {"name": "greet"})
-            other = await two.call_tool("load_skill", {"name": "greet"})
-            assert "it was active already" in get_text(again)
-            assert "it was active already" not in get_text(other)
-            assert len(skills.conversations) == 2
-
-    asyncio.run(work())
+    skills = checks.check_own_sessions(MCP, library)
     gc.collect()
     assert len(skills.conversations) == 0
 
 
 def test_call_without_a_session_is_a_conversation_of_its_own(library: Path) -> None:
-    skills = Skills(library)
-    call = ("load_skill", {"name": "greet"})
-    _, again = talk(make_server(skills), call_all(call, call))
-    assert "it was active already" not in get_text(again)
-    assert len(skills.conversations) == 0
+    checks.check_no_session(MCP, library)
 
 
 def test_conversation_has_the_key_that_the_server_finds(library: Path) -> None:
-    skills = Skills(library)
-    keys: list[Any] = []
-
-    def find_key(ctx: Any) -> str:
-        assert isinstance(ctx, Context)
-        keys.append("ann")
-        return "ann"
-
-    talk(make_server(skills, find_key=find_key), call_all(("load_skill", {"name": "greet"})))
-    assert keys == ["ann"]
-    assert skills.session("ann").active_skills == ("greet",)
+    checks.check_found_key(MCP, library, Context)
 
 
 @MODES
 def test_errors_are_results(library: Path, mode: str) -> None:
-    results = talk(
-        make_server(Skills(library)),
-        call_all(
-            ("load_skill", {"name": "nobody"}),
-            ("load_skill", {"wrong": 1}),
-            ("read_skill_file", {"name": "greet", "path": "references/none.md"}),
-            ("read_skill_file", {"name": "greet", "path": "../../secret"}),
-        ),
-        mode,
-    )
-    assert [result.is_error for result in results] == [True] * 4
-    assert "nobody" in get_text(results[0])
-    assert get_text(results[1]).startswith("load_skill: name is required.")
+    checks.check_errors(MCP, library, mode)
 
 
 @MODES
 def test_approval_shows_the_request_and_resuming_runs_it(library: Path, mode: str) -> None:
-    person = Person("yes")
-    (result,) = talk(make_server(Skills(library, scripts=True)), call_all(COUNT), mode, person)
-    (question,) = person.questions
-    assert "scripts/count.py a b" in question
-    assert "digest: " in question
-    assert "2 words" in get_text(result)
+    checks.check_approval(MCP, library, mode)
 
 
 @MODES
 @pytest.mark.parametrize("answer", ["no", "decline", "cancel"])
-def test_refused_call_does_not_run(library: Path, mode: str, answer: Any) -> None:
-    (library / "count-words/scripts/count.py").write_text("raise SystemExit('it ran')\n")
-    (result,) = talk(make_server(Skills(library, scripts=True)), call_all(COUNT), mode, Person(answer))
-    assert result.is_error
-    assert "it ran" not in get_text(result)
+def test_refused_call_does_not_run(library: Path, mode: str, answer: str) -> None:
+    checks.check_refusal(MCP, library, mode, answer)
 
 
 @MODES
 def test_changed_files_are_asked_about_again(library: Path, mode: str) -> None:
-    script = library / "count-words/scripts/count.py"
-    person = Person("yes", "yes", meanwhile=lambda: script.write_text("print('other')\n"))
-    (result,) = talk(make_server(Skills(library, scripts=True)), call_all(COUNT), mode, person)
-    first, second = person.questions
-    assert first != second
-    assert "other" in get_text(result)
+    checks.check_changed_files(MCP, library, mode)
 
 
 @MODES
 def test_approval_is_no_grant(library: Path, mode: str) -> None:
-    person = Person("yes", "yes")
-    server = make_server(Skills(library, scripts=True))
-    talk(server, call_all(COUNT), mode, person)
-    talk(server, call_all(COUNT), mode, person)
-    assert len(person.questions) == 2
+    checks.check_second_question(MCP, library, mode)
 
 
 def test_answer_to_a_question_that_nobody_was_asked_runs_nothing(library: Path) -> None:
-    async def work(client: Any) -> Any:
+    async def work(client: Client) -> Any:
         answers = {"run": mcp.ElicitResult(action="accept", content={"run": True})}
-        return await client.session.call_tool(*COUNT, input_responses=answers, allow_input_required=True)
+        return await client.session.call_tool(*RUN_COUNT, input_responses=answers, allow_input_required=True)
 
-    result = talk(make_server(Skills(library, scripts=True)), work, person=Person())
+    result = MCP.talk(MCP.mount(library, scripts=True), work, person=checks.Person())
     assert isinstance(result, mcp.InputRequiredResult)
 
 
 @MODES
 def test_client_that_cannot_ask_is_told_that_nothing_ran(library: Path, mode: str) -> None:
-    (result,) = talk(make_server(Skills(library, scripts=True)), call_all(COUNT), mode)
-    assert "2 words" not in get_text(result)
-    assert "count-words" in get_text(result)
+    checks.check_nobody_to_ask(MCP, library, mode)
 
 
 def test_pictures_are_content_parts(library: Path) -> None:
-    call = ("read_skill_file", {"name": "picture", "path": "assets/pixel.png"})
-    (result,) = talk(make_server(Skills(library)), call_all(call))
-    assert base64.b64decode(result.content[1].data) == PIXEL
-    assert result.content[1].mime_type == "image/png"
+    checks.check_pictures(MCP, library)
 
 
 def test_skills_that_fork_are_loaded_instead(library: Path) -> None:
-    (result,) = talk(make_server(Skills(library)), call_all(("load_skill", {"name": "review"})))
-    assert "Review the text." in get_text(result)
+    checks.check_forks(MCP, library)
 
 
 def test_reload_between_turns(library: Path) -> None:
-    with prowess.live(library, every=0.02) as live:
-        server = make_server(Skills(live))
-
-        async def work(client: Any) -> Any:
-            before = (await client.list_tools()).tools
-            seen = live.catalog
-            (library / "later").mkdir()
-            (library / "later/SKILL.md").write_text("---\nname: later\ndescription: Comes later.\n---\nHi.\n")
-            while "later" not in seen:
-                seen = live.wait_for_change(seen)
-            after = (await client.list_tools()).tools
-            return before, after, await client.call_tool("load_skill", {"name": "later"})
-
-        before, after, loaded = talk(server, work, "legacy")
-    described = [{tool.name: tool.description for tool in tools}["load_skill"] for tools in (before, after)]
-    assert ["<name>later</name>" in description for description in described] == [False, True]
-    assert "Hi." in get_text(loaded)
+    checks.check_reload(MCP, library)
 
 
 def test_tool_of_the_same_name_is_refused(library: Path) -> None:
@@ -269,18 +139,13 @@ def test_tool_of_the_same_name_is_refused(library: Path) -> None:
 
 
 def test_enforcing_is_refused_because_a_server_sees_no_other_tools(library: Path) -> None:
-    with pytest.raises(prowess.SourceError, match="enforce is not possible here"):
-        Skills(library, enforce=True)
+    checks.check_enforcing(MCP, library)
 
 
 def test_example_runs(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(library.parent)
-    server = runpy.run_path(str(ROOT / "examples/frameworks/mcp.py"))["main"]()
-    (result,) = talk(server, call_all(COUNT), person=Person("yes"))
-    assert "2 words" in get_text(result)
+    checks.check_example(MCP, library, monkeypatch)
 
 
 def test_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = run_framework_page("mcp", tmp_path, monkeypatch)
-    (loaded,) = talk(names["server"], call_all(("load_skill", {"name": "csv-report"})))
-    assert "csv-report" in get_text(loaded)
+    checks.check_server_of_page(MCP, names["server"])

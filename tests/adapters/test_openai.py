@@ -12,7 +12,7 @@ from prowess import FetchError, SourceError
 from prowess.adapters.chat_format import ChatReader
 from prowess.adapters.responses_format import ResponsesFormat
 from tests.adapters import message_checks as checks
-from tests.adapters.skill_library import PIXEL, require_framework, write_library
+from tests.adapters.skill_library import PIXEL, require_framework
 from tests.fake_models import Failure, Text, play, provide
 from tests.page_snippets import run_framework_page
 
@@ -49,11 +49,6 @@ RESPONSES = checks.Api(Skills, open_client, open_async_client, {"api": "response
 def api(request: pytest.FixtureRequest) -> checks.Api:
     chosen: checks.Api = request.param
     return chosen
-
-
-@pytest.fixture
-def library(tmp_path: Path) -> Path:
-    return write_library(tmp_path / "library")
 
 
 def test_one_line_gives_an_agent_skills(api: checks.Api, library: Path) -> None:

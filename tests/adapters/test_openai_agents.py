@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 import prowess
 from prowess import otel
-from tests.adapters.skill_library import PIXEL, write_library
+from tests.adapters.skill_library import PIXEL
 from tests.page_snippets import run_framework_page
 from tests.sandbox_support import require_sandbox
 
@@ -88,11 +88,6 @@ def recorder() -> Recorder:
     recorder = Recorder()
     set_trace_processors([recorder])
     return recorder
-
-
-@pytest.fixture
-def library(tmp_path: Path) -> Path:
-    return write_library(tmp_path / "library")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from prowess import AutoSelector, Scripts, SourceError, Trust, live
 from prowess.otel import trace_events
-from tests.adapters.skill_library import PIXEL, write_library
+from tests.adapters.skill_library import PIXEL, add_fresh_skill
 from tests.page_snippets import run_framework_page
 
 framework = pytest.importorskip(
@@ -89,11 +89,6 @@ def event_loop() -> Iterator[None]:
         asyncio.set_event_loop(runner.get_loop())
         yield
     asyncio.set_event_loop(None)
-
-
-@pytest.fixture
-def library(tmp_path: Path) -> Path:
-    return write_library(tmp_path / "library")
 
 
 def load(name: str) -> list[tuple[str, Any]]:
@@ -634,11 +629,7 @@ def test_reload_between_turns(library: Path) -> None:
     with live(library, every=0.01, notice="stat") as catalog:
         agent = Agent(model.model, capabilities=[Skills(catalog)])
         first = agent.run_sync("hello")
-        seen = catalog.catalog
-        (library / "fresh").mkdir()
-        (library / "fresh/SKILL.md").write_text("---\nname: fresh\ndescription: Is new.\n---\nBe new.\n")
-        while "fresh" not in catalog:  # the folder may be seen before its file
-            seen = catalog.wait_for_change(seen)
+        add_fresh_skill(library, catalog)
         agent.run_sync("and now?", message_history=first.all_messages())
     assert "Is new." not in model.system(0)
     assert "Is new." in model.system(1)

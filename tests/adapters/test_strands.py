@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import prowess
-from tests.adapters.skill_library import PIXEL, write_library
+from tests.adapters.skill_library import LISTED, PIXEL, RUN_COUNT, add_fresh_skill
 from tests.page_snippets import ROOT, run_framework_page
 
 if TYPE_CHECKING:
@@ -23,13 +23,6 @@ from strands.session import FileSessionManager
 
 from prowess.adapters.strands import Skills
 from tests.adapters.strands_model import ScriptedModel, find_results
-
-COUNT = ("run_skill_script", {"name": "count-words", "script": "scripts/count.py", "args": ["a", "b"]})
-
-
-@pytest.fixture
-def library(tmp_path: Path) -> Path:
-    return write_library(tmp_path / "skills")
 
 
 def make_agent(skills: Skills, *moves: str | list[tuple[str, Any]], **more: Any) -> tuple[Any, ScriptedModel]:
@@ -66,7 +59,7 @@ def test_listing_is_in_the_system_text_once_and_stays_the_same(library: Path) ->
     assert len(systems) == 1
     (system,) = systems
     assert system.startswith("Be kind.")
-    assert system.count("<available_skills>") == 1
+    assert system.count(LISTED) == 1
     assert system.count("Be kind.") == 1
 
 
@@ -91,7 +84,7 @@ def test_session_comes_back_with_the_checkpoint(library: Path, tmp_path: Path) -
     later("and now?")
     skills = later._plugin_registry._plugins["prowess"]  # noqa: SLF001 - Strands has no public way
     assert skills.open_conversation(later).session.active_skills == ("greet",)
-    assert model.requests[0].system.count("<available_skills>") == 1
+    assert model.requests[0].system.count(LISTED) == 1
 
 
 def test_errors_are_results(library: Path) -> None:
@@ -109,7 +102,7 @@ def test_errors_are_results(library: Path) -> None:
 
 
 def test_approval_shows_the_request_and_resuming_runs_it(library: Path) -> None:
-    agent, _ = make_agent(Skills(library, scripts=True), load("count-words"), [COUNT], "done")
+    agent, _ = make_agent(Skills(library, scripts=True), load("count-words"), [RUN_COUNT], "done")
     stopped = agent("how long?")
     assert stopped.stop_reason == "interrupt"
     (interrupt,) = stopped.interrupts
@@ -124,14 +117,14 @@ def test_approval_survives_a_new_process(library: Path, tmp_path: Path) -> None:
         manager = FileSessionManager(session_id="one", storage_dir=str(tmp_path / "sessions"))
         return make_agent(Skills(library, scripts=True), *moves, session_manager=manager, agent_id="a")[0]
 
-    stopped = make(load("count-words"), [COUNT])("how long?")
+    stopped = make(load("count-words"), [RUN_COUNT])("how long?")
     later = make("done")
     assert str(later(answer(stopped, decision=True))).strip() == "done"
     assert "2 words" in find_results(later.messages)[-1]["content"][0]["text"]
 
 
 def test_refused_call_does_not_run(library: Path) -> None:
-    agent, _ = make_agent(Skills(library, scripts=True), load("count-words"), [COUNT], "done")
+    agent, _ = make_agent(Skills(library, scripts=True), load("count-words"), [RUN_COUNT], "done")
     agent(answer(agent("how long?"), decision=False))
     refused = find_results(agent.messages)[-1]
     assert refused["status"] == "error"
@@ -139,7 +132,7 @@ def test_refused_call_does_not_run(library: Path) -> None:
 
 
 def test_changed_files_are_asked_about_again(library: Path) -> None:
-    agent, _ = make_agent(Skills(library, scripts=True), load("count-words"), [COUNT], "done")
+    agent, _ = make_agent(Skills(library, scripts=True), load("count-words"), [RUN_COUNT], "done")
     first = agent("how long?")
     (library / "count-words/scripts/count.py").write_text("print('other')\n")
     second = agent(answer(first, decision=True))
@@ -217,17 +210,13 @@ def test_reload_between_turns(library: Path) -> None:
     with prowess.live(library, every=0.02) as live:
         agent, model = make_agent(Skills(live), "one", "two")
         agent("hello")
-        seen = live.catalog
-        (library / "later").mkdir()
-        (library / "later/SKILL.md").write_text("---\nname: later\ndescription: Comes later.\n---\nHi.\n")
-        while "later" not in seen:
-            seen = live.wait_for_change(seen)
+        add_fresh_skill(library, live)
         agent("hello")
     before, after = model.requests
-    assert "later" not in before.system
-    assert "<name>later</name>" in after.system
-    assert after.system.count("<available_skills>") == 1
-    assert "later" in after.tools["load_skill"]["inputSchema"]["json"]["properties"]["name"]["enum"]
+    assert "fresh" not in before.system
+    assert "<name>fresh</name>" in after.system
+    assert after.system.count(LISTED) == 1
+    assert "fresh" in after.tools["load_skill"]["inputSchema"]["json"]["properties"]["name"]["enum"]
 
 
 def test_two_users_at_once_share_nothing(library: Path) -> None:
@@ -246,7 +235,7 @@ def test_two_users_at_once_share_nothing(library: Path) -> None:
 def test_example_runs(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(library.parent)
     main = runpy.run_path(str(ROOT / "examples/frameworks/strands.py"))["main"]
-    assert main(ScriptedModel([load("count-words"), [COUNT], "two words"]), lambda _: True) == "two words"
+    assert main(ScriptedModel([load("count-words"), [RUN_COUNT], "two words"]), lambda _: True) == "two words"
 
 
 def test_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -247,6 +247,16 @@ def test_a_search_gives_the_best_first_and_status_1_for_nothing(command: Command
     assert "Nothing among 6 skills fits." in ran.err
 
 
+def test_a_search_without_skills_says_where_it_looked_and_how_to_name_a_folder(command: Command, project: Path) -> None:
+    shutil.rmtree(project / ".agents")
+    (project / "mine").mkdir()
+    ran = command("search", "csv", "mine")
+    assert (ran.status, ran.out) == (1, "")
+    assert "No skills found. Looked in: " in ran.err
+    assert "To search in a folder, name it: --dir mine\n" in ran.err
+    assert "--prepare" not in command("search", "--prepare").err
+
+
 def test_a_search_says_why_each_skill_fits(command: Command) -> None:
     ran = command("search", "profile", "this", "csv", "--why")
     assert re.match(r"csv-report  Profiles a CSV .+\n    \d+\.\d\d  words: profile, csv\n", ran.out)

@@ -452,6 +452,14 @@ def test_files_do_not_use_up_the_limit_of_folders(put: Put, tmp_path: Path) -> N
     assert (len(catalog), catalog.issues) == (3, ())
 
 
+def test_a_limit_may_be_larger_than_every_number_of_the_machine(put: Put, tmp_path: Path) -> None:
+    put("one")
+    limits = Limits(max_entries_per_folder=10**20, max_entries_per_skill=10**20)
+    catalog = scan(tmp_path, limits=limits)
+    assert catalog.names == ("one",)
+    assert catalog["one"].resources().scripts == ()
+
+
 def test_a_folder_with_too_many_entries_is_reported(put: Put, tmp_path: Path) -> None:
     for number in range(10):
         put(f"s{number}")

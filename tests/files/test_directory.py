@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from prowess.files.directory import (
     real_path,
     stat_folder,
 )
+from prowess.files.read import identity_of
 
 if TYPE_CHECKING:
     from prowess.files.read import Identity
@@ -125,7 +127,7 @@ def test_heads_come_in_order_with_the_first_bytes_or_the_reason(tmp_path: Path) 
     (tmp_path / "link").symlink_to("file")
     names = ["file", "empty", "none", "gone", "pipe", "linked", "folder", "link"]
     with Folder(str(tmp_path)) as folder:
-        found = {name: (head, error) for name, head, _, error in folder.read_heads(names, "X", 4)}
+        found = {name: (head, error) for name, head, _, error in chain.from_iterable(folder.read_heads(names, "X", 4))}
         own = folder.read_head("none", 4)
     assert list(found) == names
     assert found["file"] == (b"0123", None)
@@ -147,18 +149,18 @@ def test_the_heads_of_many_folders_are_those_that_each_folder_gives(tmp_path: Pa
     (tmp_path / "linked" / "X").symlink_to("../file/X")
     (tmp_path / "folder" / "X").mkdir()
     with Folder(str(tmp_path)) as folder:
-        for name, head, identity, error in folder.read_heads(names, "X", 4):
+        for name, head, info, error in chain.from_iterable(folder.read_heads(names, "X", 4)):
             with folder.open_child(name) as child:
-                _, own_head, own_identity, own_error = child.read_head("X", 4)
-            assert (head, identity) == (own_head, own_identity), name
+                _, own_head, own_info, own_error = child.read_head("X", 4)
+            assert (head, info and identity_of(info)) == (own_head, own_info and identity_of(own_info)), name
             assert getattr(error, "errno", None) == getattr(own_error, "errno", None), name
 
 
 def read_all_heads(root: Path, names: list[str]) -> list[tuple[str, bytes | None, Identity | None, int | None]]:
     with Folder(str(root)) as folder:
         return [
-            (name, head, identity, getattr(error, "errno", None))
-            for name, head, identity, error in folder.read_heads(names, "X", 4)
+            (name, head, identity_of(info) if info is not None else None, getattr(error, "errno", None))
+            for name, head, info, error in chain.from_iterable(folder.read_heads(names, "X", 4))
         ]
 
 
@@ -216,7 +218,7 @@ def test_a_reader_who_stops_early_leaves_no_handle_open(
     before = os.dup(0)
     os.close(before)
     with Folder(str(tmp_path)) as folder:
-        heads = folder.read_heads(many_heads, "X", 4)
+        heads = chain.from_iterable(folder.read_heads(many_heads, "X", 4))
         assert [next(heads)[0] for _ in range(40)] == many_heads[:40]
         assert len(advised) < directory.ADVICE_BATCH + 1
     after = os.dup(0)

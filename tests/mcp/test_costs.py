@@ -15,7 +15,6 @@ from prowess.mcp.handlers import SkillHandlers
 from prowess.mcp.manifests import ManifestCache
 from prowess.mcp.options import ServeOptions
 from prowess.mcp.prompts import Prompts
-from prowess.mcp.serve import with_handshake_seconds
 from prowess.mcp.skill_loader import SkillLoader
 from prowess.mcp.tools import ModelTools
 from tests.mcp_peers import put, skill_md
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
 BODY = "A line of instructions.\n" * 500
 HASH = "openssl_sha256"
+LISTING = "list_served_files"
 MOST_BYTES_OF_A_SKILL = 4_000
 
 
@@ -88,6 +88,23 @@ def test_loading_a_library_hashes_nothing_and_a_page_only_what_is_on_it(tmp_path
     assert calls(lambda: made[0].list_skills(None))[HASH] == 2 * LIMITS.max_page_entries
 
 
+def test_the_files_of_a_skill_are_listed_when_the_extension_is_asked_for_it(tmp_path: Path) -> None:
+    library(tmp_path, 5)
+    made: list[SkillHandlers] = []
+
+    def make_early_answers() -> None:
+        made.append(answers_of(tmp_path))
+        tools = ModelTools(made[0].served, ServeOptions())
+        assert tools.instructions
+        assert tools.definitions
+        assert Prompts(made[0].served, tools, LIMITS).list_prompts(None)
+
+    assert calls(make_early_answers)[LISTING] == 0
+    assert calls(lambda: made[0].read_resource("skill://s00001/SKILL.md"))[LISTING] == 1
+    assert calls(lambda: made[0].read_resource("skill://s00001/notes.md"))[LISTING] == 0
+    assert calls(lambda: made[0].list_resources(None))[LISTING] == 4
+
+
 def test_an_answer_about_one_skill_costs_the_same_among_ten_and_among_a_thousand(tmp_path: Path) -> None:
     asked: dict[int, list[int]] = {}
     for count in (10, 1_000):
@@ -115,16 +132,16 @@ def test_a_library_costs_memory_for_its_metadata_alone(tmp_path: Path, full: boo
     tracemalloc.start()
     try:
         answers = answers_of(tmp_path)
+        assert len(answers.served) == count
         gc.collect()
         kept, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert len(answers.served) == count
     assert kept < count * MOST_BYTES_OF_A_SKILL < count * len(BODY) / 2
     assert peak < 2 * count * MOST_BYTES_OF_A_SKILL
 
 
-def test_only_a_small_library_is_waited_for_however_long_the_start_took(tmp_path: Path) -> None:
+def test_a_library_is_small_when_all_its_places_together_hold_few_files_and_folders(tmp_path: Path) -> None:
     library(tmp_path / "small", 3)
     library(tmp_path / "deep" / "down", 30)
     limits = replace(LIMITS, max_awaited_entries=40)
@@ -135,5 +152,3 @@ def test_only_a_small_library_is_waited_for_however_long_the_start_took(tmp_path
     assert is_small("small", "none")
     assert not is_small("deep")
     assert not is_small("small", "deep")
-    assert with_handshake_seconds(LIMITS, 1.0).max_handshake_seconds == 0.1
-    assert with_handshake_seconds(LIMITS, 100.0).max_handshake_seconds == LIMITS.max_handshake_seconds

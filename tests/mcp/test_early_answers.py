@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from mcp_types.version import KNOWN_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 import prowess
 from prowess.limits import DEFAULT_LIMITS
 from prowess.mcp.early_answers import MODERN_VERSION, EarlyAnswers, EarlyReply
+from prowess.mcp.listing_text import write_search_guide
 from prowess.mcp.lists import LIST_METHODS
 from prowess.mcp.manifests import ManifestCache
 from prowess.mcp.options import PARTS, make_options
@@ -33,6 +35,8 @@ from tests.mcp_peers import put, skill_md, talk
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from prowess.mcp.options import ServeOptions
+    from prowess.mcp.served_skills import ServedSkills
     from prowess.mcp.snapshot import ServerSnapshot
     from tests.mcp_peers import Talk
 
@@ -70,7 +74,7 @@ def encode(message: object) -> bytes:
     return json.dumps(message).encode() + b"\n"
 
 
-def make_early(library: Path, **options: Any) -> EarlyAnswers:  # noqa: ANN401
+def make_early(library: Path, *, is_small: bool = True, **options: Any) -> EarlyAnswers:  # noqa: ANN401
     """The early answers for a library."""
     made = make_options(**options)
 
@@ -78,7 +82,7 @@ def make_early(library: Path, **options: Any) -> EarlyAnswers:  # noqa: ANN401
         served = SkillLoader((str(library),), DEFAULT_LIMITS).load()
         return make_snapshot(served, ManifestCache(DEFAULT_LIMITS), made, DEFAULT_LIMITS)
 
-    return EarlyAnswers(made, load, prowess.__version__)
+    return EarlyAnswers(made, load, lambda: is_small, prowess.__version__)
 
 
 def ask_sdk(library: Path, lines: Iterable[bytes], **options: Any) -> list[dict[str, Any]]:  # noqa: ANN401
@@ -154,6 +158,43 @@ def test_pages_are_those_of_the_sdk(tmp_path: Path) -> None:
     cursor = ask_early(make_early(tmp_path), begin)[1]["result"]["nextCursor"]
     lines = [*begin, *(encode(request(name, name, MODERN_VERSION, cursor=cursor)) for name in LIST_METHODS)]
     assert ask_early(make_early(tmp_path), lines) == ask_sdk(tmp_path, lines)
+
+
+@pytest.mark.parametrize("version", KNOWN_PROTOCOL_VERSIONS)
+def test_the_handshake_of_a_large_library_is_answered_as_the_sdk_does_before_the_load(
+    library: Path, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    may_load = threading.Event()
+    load = SkillLoader.load
+
+    def load_late(loader: SkillLoader) -> ServedSkills:
+        may_load.wait(SECONDS)
+        return load(loader)
+
+    def write_guide(options: ServeOptions) -> str:
+        may_load.set()  # the handshake has not waited
+        return write_search_guide(options)
+
+    lines = [encode(opening(version))]
+    early = make_early(library, is_small=False)
+    answers = ask_early(early, lines)
+    assert early.snapshot is None
+    monkeypatch.setattr(SkillLoader, "load", load_late)
+    monkeypatch.setattr("prowess.mcp.server.write_search_guide", write_guide)
+    assert answers == ask_sdk(library, lines, limits=prowess.Limits(max_awaited_entries=1))
+    assert answers[0]["result"]["instructions"] == write_search_guide(make_options())
+
+
+@pytest.mark.parametrize("version", KNOWN_PROTOCOL_VERSIONS)
+def test_the_lists_of_a_large_library_are_those_of_the_sdk(library: Path, version: str) -> None:
+    lines = every_request(version)
+    assert ask_early(make_early(library, is_small=False), lines)[1:] == ask_sdk(library, lines)[1:]
+
+
+def test_nothing_is_loaded_for_a_handshake_without_instructions(library: Path) -> None:
+    early = make_early(library, instructions=False)
+    assert len(ask_early(early, [encode(opening(MODERN_VERSION))])) == 1
+    assert early.snapshot is None
 
 
 # -- what is left to the SDK -------------------------------------------------------------------------------------------
@@ -285,7 +326,7 @@ def test_a_handshake_that_is_answered_early_is_valid_for_the_sdk(info: object, o
             params["_meta"] |= {f"{prefix}clientInfo": info, f"{prefix}clientCapabilities": offered}
         else:
             params |= {"clientInfo": info, "capabilities": offered}
-        early = EarlyAnswers(make_options(), lambda: EMPTY, "1")
+        early = EarlyAnswers(make_options(), lambda: EMPTY, lambda: True, "1")
         if early.reply(encode(message)) is not None:
             validate_client_request(message["method"], version, params)
 
@@ -294,14 +335,21 @@ def test_a_handshake_that_is_answered_early_is_valid_for_the_sdk(info: object, o
 
 
 def converse(
-    library: Path, lines: list[bytes], answers: int, *, early: bool = True, change_library: Callable[[], object] = int
+    library: Path,
+    lines: list[bytes],
+    answers: int,
+    *,
+    early: bool = True,
+    is_small: bool = True,
+    change_library: Callable[[], object] = int,
 ) -> list[dict[str, Any]]:
     """Everything that a client gets for its lines, until so many messages have come; the early ones are the first.
 
     ``change_library`` is called between the early answers and those of the SDK.
     """
-    server = prowess.mcp.Server(library, notice=None)
-    answering = make_early(library)
+    limits = prowess.Limits() if is_small else prowess.Limits(max_awaited_entries=1)
+    server = prowess.mcp.Server(library, notice=None, limits=limits)
+    answering = make_early(library, is_small=is_small)
     kept: list[tuple[str, EarlyReply | None]] = []
     is_over = not early
     for line in lines:
@@ -309,6 +357,8 @@ def converse(
         is_over = reply is None
         kept.append((line.decode(errors="replace"), reply))
     got = [json.loads(reply.encode()) for _, reply in kept if reply is not None and reply.result is not None]
+    if answering.snapshot is not None:
+        server.begin_with(answering.snapshot)
     change_library()
 
     async def run() -> None:
@@ -366,6 +416,48 @@ def test_a_client_is_told_when_skills_change_while_the_sdk_loads(library: Path, 
     change_library = partial(put, library, "third/SKILL.md", skill_md("third"))
     got = converse(library, lines, 5, change_library=change_library)
     assert [message.get("id") for message in got[:2]] == [0, "tools"]
+    assert {message.get("method") for message in got[2:]} == LISTS_CHANGED
+
+
+def test_a_client_is_told_when_a_file_whose_digest_it_has_changes_while_the_sdk_loads(library: Path) -> None:
+    listen = encode(request("listen", "subscriptions/listen", MODERN_VERSION, notifications={"toolsListChanged": True}))
+    lines = [*MODERN, encode(request("skills", "skills/list", MODERN_VERSION)), listen]
+    put(library, "pdf/references/a.md", "before\n")
+    change_library = partial(put, library, "pdf/references/a.md", "after\n")
+    got = converse(library, lines, 4, change_library=change_library)
+    assert "notifications/tools/list_changed" in {message.get("method") for message in got}
+
+
+@pytest.mark.parametrize("name", ["tools/call", "skills/get"])
+def test_a_skill_that_came_while_the_sdk_loaded_is_found(library: Path, name: str) -> None:
+    early = make_early(library)
+    assert ask_early(early, [*MODERN])
+    assert early.snapshot is not None
+    put(library, "third/SKILL.md", skill_md("third"))
+    server = prowess.mcp.Server(library, notice=None)
+    server.begin_with(early.snapshot)
+    arguments = {"name": "load_skill", "arguments": {"name": "third"}} if name == "tools/call" else {}
+
+    async def ask(connection: Talk) -> dict[str, Any]:
+        return await connection.ask(name, **arguments or {"uri": "skill://third/SKILL.md"})
+
+    assert not talk(server, ask).get("isError")
+
+
+@pytest.mark.parametrize("lines", [[*LEGACY], [*LEGACY, encode(TOOLS)]], ids=["only a handshake", "a list"])
+def test_a_client_of_a_large_library_is_told_once_to_ask_again(library: Path, lines: list[bytes]) -> None:
+    answers = len(lines) - 1
+    got = converse(library, lines, answers + len(LISTS_CHANGED), is_small=False)
+    assert len(got) == answers + len(LISTS_CHANGED)
+    assert {message.get("method") for message in got[answers:]} == LISTS_CHANGED
+
+
+def test_a_client_is_told_when_a_skill_gets_its_first_file_while_the_sdk_loads(tmp_path: Path) -> None:
+    """The file makes another tool useful, and no SKILL.md changes."""
+    for number in range(700):  # so many that the second load ends after the SDK has answered
+        put(tmp_path, f"pdf{number}/SKILL.md", skill_md(f"pdf{number}"))
+    change_library = partial(put, tmp_path, "pdf1/references/a.md", "text\n")
+    got = converse(tmp_path, [*LEGACY, encode(TOOLS)], 5, change_library=change_library)
     assert {message.get("method") for message in got[2:]} == LISTS_CHANGED
 
 

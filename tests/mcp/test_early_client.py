@@ -7,10 +7,11 @@ import os
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import pytest
 
+from prowess.limits import DEFAULT_LIMITS
 from prowess.mcp import early_client
 from prowess.mcp.early_answers import EarlyAnswers
 from prowess.mcp.early_client import EarlyClient
@@ -161,12 +162,15 @@ def test_a_client_may_send_many_requests_before_it_reads_an_answer(served: Serve
     assert served.end() == (0, b"", b"")
 
 
-def test_a_large_library_is_left_to_the_sdk(library: Path) -> None:
-    for number in range(1_600):
+@pytest.mark.full
+def test_a_large_library_has_its_listing_in_the_tools_and_not_in_the_handshake(library: Path) -> None:
+    for number in range(DEFAULT_LIMITS.max_awaited_entries):
         (library / f"empty-{number}").mkdir()
     with serve(library) as served:
         served.sink.write(OPENING + READY + ask(1, "tools/list"))
-        assert "instructions" in served.read(1)[0]["result"]
+        answers = served.read(2)
+        assert "- pdf: " not in answers[0]["result"]["instructions"]
+        assert "- pdf: " in str(answers[1]["result"]["tools"])
         assert served.end()[0] == 0
 
 
@@ -180,18 +184,18 @@ def sink(monkeypatch: pytest.MonkeyPatch) -> Iterator[IO[bytes]]:
     os.close(read)
 
 
-def fail() -> None:
+def fail() -> NoReturn:
     raise ValueError("broken")
 
 
 def test_what_the_load_of_the_sdk_raises_is_raised_to_whoever_serves(sink: IO[bytes]) -> None:
     with pytest.raises(ValueError, match="broken"):
-        EarlyClient(EarlyAnswers(make_options(), fail, "1")).answer_while(fail)
+        EarlyClient(EarlyAnswers(make_options(), fail, lambda: True, "1")).answer_while(fail)
     assert not sink.closed
 
 
 def test_skills_that_cannot_be_loaded_are_left_to_the_server(sink: IO[bytes]) -> None:
     sink.write(OPENING)
-    client = EarlyClient(EarlyAnswers(make_options(), fail, "1"))
+    client = EarlyClient(EarlyAnswers(make_options(), fail, lambda: True, "1"))
     assert client.answer_while(lambda: "server") == "server"
     assert client.take_lines() == ([(OPENING.decode(), None)], None)

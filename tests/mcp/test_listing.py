@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import tarfile
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,14 @@ import pytest
 from mcp.client.subscriptions import ToolsListChanged
 
 import prowess
+from prowess.mcp.skill_loader import SkillLoader
 from tests.mcp_peers import put, skill_md, talk, talking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from random import Random
 
+    from prowess.mcp.served_skills import ServedSkills
     from tests.mcp_peers import Talk
 
 MODES = ["auto", "legacy"]
@@ -27,7 +30,7 @@ LONG = "Turns one kind of document into another, and says what was lost on the w
 EXAMPLES = Path(__file__).parents[2] / "examples" / "skills"
 MOST_TOKENS_OF_TWO_DOZEN = 2_371
 MOST_TOKENS_OF_SCHEMAS = 450
-EVER_LATE = prowess.Limits(max_awaited_entries=1, max_handshake_seconds=1e-9)
+ALL_LARGE = prowess.Limits(max_awaited_entries=1)
 
 
 class Told:
@@ -191,28 +194,59 @@ def test_a_changed_description_reaches_clients_that_ask_only_for_tools(library: 
     assert "- pdf: Fills in forms." in asyncio.run(whole())
 
 
-def test_a_small_library_is_waited_for_however_little_time_there_is(library: Path) -> None:
-    limits = prowess.Limits(max_handshake_seconds=1e-9)
-    for mode in MODES:
-        found = talk(prowess.mcp.Server(library, notice=None, limits=limits), told, mode)
-        assert "- pdf: Does it." in found.instructions
+def delay_loads(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Have every load wait until the returned event is set."""
+    may_load = threading.Event()
+    load = SkillLoader.load
+
+    def load_late(loader: SkillLoader) -> ServedSkills:
+        may_load.wait(SECONDS)
+        return load(loader)
+
+    monkeypatch.setattr(SkillLoader, "load", load_late)
+    return may_load
 
 
-def meet_too_early(root: Path, words: Callable[[Talk], Coroutine[Any, Any, None]], mode: str, **options: Any) -> None:  # noqa: ANN401
-    """Say ``words`` to a server that answered before its skills were loaded, which is up to the machine: try again."""
+@pytest.mark.parametrize("mode", MODES)
+def test_a_small_library_is_waited_for_however_long_it_takes(
+    library: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    may_load = delay_loads(monkeypatch)
+    is_small = SkillLoader.is_small
 
-    async def try_once() -> bool:
-        server = prowess.mcp.Server(root, notice=None, limits=EVER_LATE)
+    def count_first(loader: SkillLoader) -> bool:
+        """The same; the load begins only when the handshake has decided to wait."""
+        answer = is_small(loader)
+        may_load.set()
+        return answer
+
+    monkeypatch.setattr(SkillLoader, "is_small", count_first)
+    assert "- pdf: Does it." in talk(prowess.mcp.Server(library, notice=None), told, mode).instructions
+
+
+def meet_too_early(
+    monkeypatch: pytest.MonkeyPatch,
+    root: Path,
+    words: Callable[[Talk], Coroutine[Any, Any, None]],
+    mode: str,
+    **options: Any,  # noqa: ANN401
+) -> None:
+    """Say ``words`` to a server that has answered the handshake before its skills are loaded."""
+    may_load = delay_loads(monkeypatch)
+
+    async def whole() -> None:
+        server = prowess.mcp.Server(root, notice=None, limits=ALL_LARGE)
         async with asyncio.timeout(SECONDS), talking(server, mode, **options) as connection:
-            is_early = "The description of load_skill lists them" in (connection.client.instructions or "")
-            if is_early:
-                await words(connection)
-            return is_early
+            assert "The description of load_skill lists them" in (connection.client.instructions or "")
+            may_load.set()
+            await words(connection)
 
-    assert any(asyncio.run(try_once()) for _ in range(20))
+    asyncio.run(whole())
 
 
-def test_a_client_of_the_current_protocol_that_came_too_early_is_told_to_ask_again(tmp_path: Path) -> None:
+def test_a_client_of_the_current_protocol_that_came_too_early_is_told_to_ask_again(
+    library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also where the skills are loaded before it begins to listen."""
 
     async def words(connection: Talk) -> None:
@@ -220,10 +254,12 @@ def test_a_client_of_the_current_protocol_that_came_too_early_is_told_to_ask_aga
         async with connection.client.listen(tools_list_changed=True) as changes:
             assert await anext(changes) == ToolsListChanged()
 
-    meet_too_early(many(tmp_path, 200), words, "auto")
+    meet_too_early(monkeypatch, library, words, "auto")
 
 
-def test_a_client_of_the_older_protocol_that_came_too_early_is_told_to_ask_again(tmp_path: Path) -> None:
+def test_a_client_of_the_older_protocol_that_came_too_early_is_told_to_ask_again(
+    library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     heard: list[str] = []
     changed = asyncio.Event()
 
@@ -235,9 +271,9 @@ def test_a_client_of_the_older_protocol_that_came_too_early_is_told_to_ask_again
         while "notifications/tools/list_changed" not in heard:
             changed.clear()
             await changed.wait()
-        assert "- skill-0000" in (await told(connection)).description
+        assert "- pdf" in (await told(connection)).description
 
-    meet_too_early(many(tmp_path, 200), words, "legacy", message_handler=hear)
+    meet_too_early(monkeypatch, library, words, "legacy", message_handler=hear)
 
 
 # -- every skill that loads --------------------------------------------------------------------------------------------

@@ -284,7 +284,7 @@ def test_what_goes_wrong_inside_is_an_internal_error(server: prowess.mcp.Server,
     async def whole() -> int:
         async with talking(server, mode) as connection:
             offer = await server._live_catalog.get_snapshot()  # noqa: SLF001 - to break it from inside
-            offer.handlers.served.skills["pdf"] = None  # type: ignore[assignment]
+            offer.handlers.served = None  # type: ignore[assignment]
             return await connection.refusal("resources/read", uri="skill://pdf/SKILL.md")
 
     assert asyncio.run(whole()) == -32603

@@ -13,9 +13,10 @@ import pytest
 
 import prowess
 from prowess.search.library_index import LibraryIndex
-from prowess.search.vectors import VectorTable
+from prowess.search.vectors import VectorTable, pack_vectors
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
@@ -336,6 +337,19 @@ def test_texts_of_a_program_alone_need_no_file(encoder: TopicEncoder, caplog: py
 
 def test_a_table_without_vectors_has_nothing_near(encoder: TopicEncoder) -> None:
     assert VectorTable([]).find_nearest(encoder.encode_requests(["kitten"])[0], 10, [(0, 1)]) == {}
+
+
+def test_copies_are_equally_near_wherever_they_lie_in_a_large_table(rng: random.Random) -> None:
+    vectors = np.random.default_rng(rng.getrandbits(32)).standard_normal((1_003, 384)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    copies = (0, 255, 256, 1_001, 1_002)
+    vectors[copies, :] = vectors[0]
+    table = VectorTable([((0, row), vector) for row, vector in enumerate(pack_vectors(vectors))])
+    cosines = table.find_nearest(vectors[7], len(vectors), [])
+    assert len({cosines[0, row] for row in copies}) == 1
+    expected = vectors @ vectors[7]
+    assert all(abs(cosine - expected[row]) < 0.01 for (_, row), cosine in cosines.items())
+    assert table.find_nearest(vectors[7], 1, []) == {(0, 7): cosines[0, 7]}
 
 
 def test_an_empty_catalogue_is_searched_by_words(encoder: TopicEncoder) -> None:

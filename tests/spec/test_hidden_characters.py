@@ -13,6 +13,8 @@ from prowess.spec.hidden_characters import (
     _BREAKS,
     _SELECTOR_RUN,
     _UNSEEN,
+    ODD_BYTES,
+    are_surely_clean,
     find_hidden_points,
     has_hidden,
     to_one_line,
@@ -84,3 +86,14 @@ def test_a_code_point_is_shown_or_left_out_whatever_stands_beside_it(rng: random
         for text in (f"a{chr(point)}b", f"a{chr(point)}{chr(point)}\u00e9\nb"):
             kept = _SELECTOR_RUN.sub("", _UNSEEN.sub("", text))
             assert to_one_line(text) == _BREAKS.sub(" ", kept).strip(" "), hex(point)
+        assert not are_surely_clean(f" a{chr(point)}b ") or to_one_line(f"a{chr(point)}b") == f"a{chr(point)}b"
+
+
+@pytest.mark.parametrize("fields", ["  a b ", " a  b ", " a b  ", "  ", " a\ud800 ", " a\nb ", " a<b "])
+def test_fields_with_something_to_clean_or_unwanted_are_not_taken_for_clean(fields: str) -> None:
+    assert not are_surely_clean(fields, ODD_BYTES + b"<")
+
+
+@pytest.mark.parametrize("fields", [" a b ", " é — ü ", " a<b c&d "])
+def test_ordinary_fields_are_seen_to_be_clean(fields: str) -> None:
+    assert are_surely_clean(fields)

@@ -128,6 +128,7 @@ ENTRIES = st.lists(st.builds(Entry, TEXT, TEXT, TEXT), min_size=1, max_size=4)
 @example(entries=[Entry("", "", "")])
 @example(entries=[Entry(" a", "b", "c"), Entry("a", "b", "c "), Entry(" ", " ", " "), Entry("a ", " b ", " c")])
 @example(entries=[Entry("\\", "\\", "\\")])
+@example(entries=[Entry("a", "\nb\n\u200bc\n", "d"), Entry("a\nb", "c\n\nd", "e\n"), Entry("a", "b\nc", "d")])
 def test_the_listing_parses_back_to_the_same_skills_in_every_style(entries: list[Entry]) -> None:
     expected = [as_listed(entry) for entry in entries]
     nowhere = [Entry(entry.name, entry.description, "") for entry in expected]

@@ -66,7 +66,7 @@ def test_requests_that_share_a_right_skill_are_in_one_fold() -> None:
 def test_a_pair_never_shows_the_request_within_its_skill(tokenizer: Tokenizer) -> None:
     (skill,) = data.read_skills([RECORD], tokenizer)
     maker = data.PairMaker(tokenizer, data.Mixture(own=40, asked=0), seed=1)
-    requests, skills, keys = next(maker.make_batches([skill], [], []))
+    requests, skills, keys = next(maker.make_batches([skill], [], [], []))
     assert sum(len(part) for part in requests) == len(skills) == len(keys) == 40
     asked = {tuple(row[row != 0][1:-1]) for part in requests for row in part}
     assert any(tuple(sentence) in asked for sentence in skill.description)
@@ -82,9 +82,24 @@ def test_makers_with_one_seed_draw_the_same_pairs(tokenizer: Tokenizer) -> None:
     pool = data.read_skills([RECORD], tokenizer)
     asked = data.read_requests([{"query": "fill the form", **ask(1, "x")}], {"x": 0}, tokenizer)
     mixture = data.Mixture(own=6, asked=3, dropped=0.3)
-    drawn = [next(data.PairMaker(tokenizer, mixture, seed).make_batches(pool, asked, pool))[1] for seed in (1, 1, 2)]
+    makers = [data.PairMaker(tokenizer, mixture, seed) for seed in (1, 1, 2)]
+    drawn = [next(maker.make_batches(pool, asked, [1.0], pool))[1] for maker in makers]
     assert np.array_equal(drawn[0], drawn[1])
     assert not np.array_equal(drawn[0], drawn[2])
+
+
+def test_balance_draws_every_group_of_requests_equally_often(tokenizer: Tokenizer) -> None:
+    pool = data.read_skills([RECORD], tokenizer)
+    queries = ["fill", "read", "write", "sun"]
+    asked = data.read_requests([{"query": query, **ask(1, "x")} for query in queries], {"x": 0}, tokenizer)
+    counts = {}
+    for balance in (0.0, 1.0):
+        weights = data.weigh_requests(["large", "large", "large", "small"], balance)
+        maker = data.PairMaker(tokenizer, data.Mixture(own=0, asked=3_000), seed=1)
+        requests, _, _ = next(maker.make_batches(pool, asked, weights, pool))
+        counts[balance] = sum(int((part[:, 1] == asked[-1].tokens[1]).sum()) for part in requests)
+    assert 650 < counts[0.0] < 850
+    assert 1_400 < counts[1.0] < 1_600
 
 
 def test_weights_that_are_saved_in_parts_are_read_over_the_base(

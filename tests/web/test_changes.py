@@ -532,7 +532,7 @@ def test_an_answer_of_a_source_is_no_change_on_the_disk(put: Callable[..., Path]
     put("skills/one")
     library = Library(prowess.scan(tmp_path / "skills"))
     feed = ChangeFeed(library)
-    library.check_outdated()
+    library.check_for_updates()
     assert feed.refresh() == []
     assert feed.revision == 1  # pages that show what is outdated are loaded again
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.web.library import Library, make_skill_id
+from prowess.web.library import Library
 from prowess.web.pages.library import FILTERS, PAGE_SIZE, SEARCH_PAGE_SIZE, LibraryQuery, make_library_view
+from prowess.web.skill_rows import make_skill_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable

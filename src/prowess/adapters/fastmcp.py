@@ -48,7 +48,7 @@ class Skills(MountedSkills):
     def tools(self, find_key: FindKey | None = None) -> list[SkillTool]:
         """Return the skill tools as tools of FastMCP."""
         find_key = find_key or (lambda context: self.find_session_key(context.session))
-        return [make_tool(self, definition, find_key) for definition in self.list_mounted()]
+        return [make_tool(self, definition, find_key) for definition in self.list_mounted_tools()]
 
 
 class SkillTool(Tool):
@@ -97,7 +97,7 @@ class SkillsMiddleware(Middleware):
 
     async def on_list_tools(self, context: Any, call_next: Any) -> Sequence[Tool]:
         """Bring the description of load_skill up to date."""
-        now = {definition.name: definition.description for definition in self._skills.list_mounted()}
+        now = {definition.name: definition.description for definition in self._skills.list_mounted_tools()}
         return [
             tool.model_copy(update={"description": now[tool.name]}) if isinstance(tool, SkillTool) else tool
             for tool in await call_next(context)

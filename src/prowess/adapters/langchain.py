@@ -120,7 +120,9 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
         return ExtendedModelResponse(response, Command(update=self._save(conversation, request.state)))
 
     def _begin_turn(self, request: ModelRequest[Any], conversation: Conversation) -> Conversation:
-        is_first = not _get_saved(request.state) and not any(isinstance(each, AIMessage) for each in request.messages)
+        is_first = not _get_saved_state(request.state) and not any(
+            isinstance(each, AIMessage) for each in request.messages
+        )
         if is_first and conversation.last_save:
             # The thread went back to its beginning, where its state has no save yet.
             self.conversations.forget(conversation.key)
@@ -163,7 +165,7 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
 
     def _save(self, conversation: Conversation, state: Any) -> dict[str, _Saved]:
         """Return the update of the agent's state that holds the conversation."""
-        saved = _get_saved(state)
+        saved = _get_saved_state(state)
         with self._lock:  # the last save of a conversation has the highest number
             number = next(_numbers) + (saved["number"] if saved else 0)
             return {STATE_FIELD: {"key": conversation.key, "number": number, "text": conversation.save()}}
@@ -245,7 +247,7 @@ def _find_conversation(place: ModelRequest[Any] | ToolRuntime | None) -> tuple[s
     if place is None:
         return _find_thread(), "", ""
     info = (place if isinstance(place, ToolRuntime) else place.runtime).execution_info
-    saved = _get_saved(place.state)
+    saved = _get_saved_state(place.state)
     if saved is None:
         return _make_key(info), "", info.checkpoint_id
     # A state can be copied from one thread to another, whose user must not go on with the conversation of the first.
@@ -277,7 +279,7 @@ def _describe_call(runtime: ToolRuntime | None) -> dict[str, Any]:
     return {"call_id": runtime.tool_call_id or "" if runtime else "", "may_ask": False}
 
 
-def _get_saved(state: Any) -> _Saved | None:
+def _get_saved_state(state: Any) -> _Saved | None:
     return get_field(state, STATE_FIELD) or None
 
 

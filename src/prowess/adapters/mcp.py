@@ -41,7 +41,7 @@ class Skills(MountedSkills):
         server authenticated, or ``None``, which makes the call a conversation of its own. Raises ``ValueError`` when
         the server has a tool of the same name as a skill tool.
         """
-        definitions = self.list_mounted()
+        definitions = self.list_mounted_tools()
         taken = {tool.name for tool in server._tool_manager.list_tools()}  # noqa: SLF001 - the public way is a coroutine
         if both := sorted(taken & {definition.name for definition in definitions}):
             raise ValueError(f"the server has a tool {both[0]!r} already; rename it before you mount skills")
@@ -53,7 +53,7 @@ class Skills(MountedSkills):
 
     def tools(self) -> list[dict[str, Any]]:
         """Return the skill tools in the shape of the protocol's ``tools/list``."""
-        return [dict(definition.to_mcp()) for definition in self.list_mounted()]
+        return [dict(definition.to_mcp()) for definition in self.list_mounted_tools()]
 
     def _add_tool(self, server: MCPServer[Any], definition: ToolDefinition, find_key: FindKey) -> None:
         async def run(ctx: Context[Any, Any], **arguments: Any) -> CallToolResult | InputRequiredResult:

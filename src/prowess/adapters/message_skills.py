@@ -70,6 +70,9 @@ class RunStream:
 class MessageSkills(SkillsAdapter, ABC):
     """Skills for a provider's own client: ``run``, ``arun`` and ``stream`` are the whole loop of an agent."""
 
+    # Each of the three methods writes all parameters out, although they take the same ones: no type says "these
+    # arguments, and any others for the client", and editors and type checkers must know what a run takes.
+
     @abstractmethod
     def _pick_format(self, options: dict[str, Any]) -> MessageFormat:
         """Return the API to speak; options that are not for the client are taken out."""

@@ -48,7 +48,7 @@ class MountedSkills(SkillsAdapter):
     def _init_framework(self) -> None:
         self._keys: dict[int, str] = {}
 
-    def list_mounted(self) -> tuple[ToolDefinition, ...]:
+    def list_mounted_tools(self) -> tuple[ToolDefinition, ...]:
         """Return the skill tools as clients get them: the listing stands in the description of the first, load_skill.
 
         A client may show its model no instructions of a server, but it shows the tools. It keeps them for long, so they

@@ -66,7 +66,11 @@ class SkillRun:
     """The results of calls that were made when the SDK asked whether they need approval, until it makes the calls."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SkillRun:
-        """Return the run itself: a ``RunState`` has a copy of the usage that holds it, and is of the same run."""
+        """Return this object, not a copy.
+
+        The SDK copies the usage of a run into its ``RunState``, and this object with it. The state continues the run,
+        so both use one conversation.
+        """
         return self
 
 
@@ -160,12 +164,16 @@ class Skills(SkillsAdapter):
         return entry
 
     async def prepare_turn(self, ctx: RunContextWrapper[Any], conversation: Conversation) -> Turn:
-        """Return the prompt and the tools of the next request of a run."""
+        """Return the prompt and the tools of the next request of a run, and keep them for ``get_turn``."""
         self._turns[ctx] = await aturn(conversation, find_query(ctx.turn_input))
         return self._turns[ctx]
 
     async def get_turn(self, ctx: RunContextWrapper[Any], conversation: Conversation) -> Turn:
-        """Return the turn that was prepared for the tools of a request, so that its prompt is of the same state."""
+        """Return the turn that ``prepare_turn`` has kept for this request, or a new one where it has kept none.
+
+        The SDK asks for the tools of a request first, and for its prompt afterwards. Both come from one turn, so that
+        the prompt names no tool that the request does not have.
+        """
         return self._turns.pop(ctx, None) or await aturn(conversation, find_query(ctx.turn_input))
 
     # -- calls of skill tools ----------------------------------------------------------------------------------------

@@ -294,7 +294,10 @@ class Evaluation:
 
 
 class _EvalPerson:
-    """Answers for the user in an evaluation: about equal things the same, however many runs meet them."""
+    """Answers what the runs of an evaluation ask the user.
+
+    What a person has answered about one command, or about one request for trust, holds for all later runs.
+    """
 
     def __init__(self, options: EvalOptions) -> None:
         self._options = options

@@ -38,7 +38,11 @@ class ModelChoice(NamedTuple):
         return make_model(self.name, self.base_url)
 
     def identify(self) -> str:
-        """Return a text that is the same for the same model alone; a script counts by its content."""
+        """Return a text that identifies the model: two choices have equal texts when they mean one model.
+
+        It has the name and the address of the model. For a script it has the digest of the file, so that an edited
+        script is another model. Raises ``ModelError`` (``bad-script``) for a script that cannot be read.
+        """
         if not self.name.startswith(SCRIPTED):
             return f"{self.name} {self.base_url}"
         folder, file = os.path.split(os.path.abspath(self.name.removeprefix(SCRIPTED)))

@@ -225,9 +225,11 @@ class _TaskRun:
         )
 
     def _resolve_model(self, _: object, name: str) -> Model | None:
-        """Return the model of this run for a skill that names one of another provider; ``None`` for the same provider.
+        """Return the model that runs a skill which asks for the model ``name``.
 
-        The person who starts a run decides who gets what is sent, and not the author of a skill.
+        ``None`` lets the framework make that model, when its provider is the one that this run uses already. A name of
+        any other provider gets the model of the run: the person who starts a run decides which provider receives the
+        conversation, and the author of a skill does not.
         """
         return None if name.partition(":")[0] == self._model.system else self._model
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli.completions import complete_agent, is_shell_safe
-from prowess.cli.options import check_agents, group_options
+from prowess.cli.completions import is_shell_safe
+from prowess.cli.options import group_options, make_agents_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, line
 from prowess.errors import NotInstalledError, did_you_mean, sort_by_similarity
@@ -29,15 +29,7 @@ if TYPE_CHECKING:
 _MAX_LISTED = 5
 """How many installs a message names."""
 
-agents_option = click.option(
-    "--agent",
-    "agents",
-    multiple=True,
-    metavar="ID",
-    shell_complete=complete_agent,
-    callback=check_agents,
-    help="Link the skills for this agent, not for those that are found.",
-)
+agents_option = make_agents_option("Link the skills for this agent, not for those that are found.")
 
 
 def _make_installer(*, allow_http: bool, allow_private: bool) -> Installer:

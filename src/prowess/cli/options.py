@@ -39,13 +39,29 @@ def group_options(
     return add_options
 
 
-def check_agents(_ctx: click.Context, _param: click.Parameter, agents: tuple[str, ...]) -> tuple[str, ...]:
+def _check_agents(_ctx: click.Context, _param: click.Parameter, agents: tuple[str, ...]) -> tuple[str, ...]:
     """Return the ids of the agents. An unknown agent is an error before anything is planned or looked at."""
     if not agents:
         return ()
     from prowess.discovery.agents import get_agent  # noqa: PLC0415 - 'prowess list' names no agent, and loads no table
 
     return tuple(get_agent(name).id for name in agents)
+
+
+def make_agents_option(
+    help_text: str, *, flag: str = "--agent", required: bool = False
+) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Return the option that names agents, once or several times; the command gets their ids as ``agents``."""
+    return click.option(
+        flag,
+        "agents",
+        multiple=True,
+        required=required,
+        metavar="ID",
+        shell_complete=complete_agent,
+        callback=_check_agents,
+        help=help_text,
+    )
 
 
 def check_codes(ctx: click.Context, param: click.Parameter, codes: tuple[str, ...]) -> tuple[str, ...]:
@@ -61,6 +77,10 @@ def check_codes(ctx: click.Context, param: click.Parameter, codes: tuple[str, ..
 
 json_option = click.option("--json", "as_data", is_flag=True, help="Print JSON (docs/reference/cli-json.md).")
 skill_argument = click.argument("skill", metavar="NAME", shell_complete=complete_skill)
+
+
+SEARCHED_AGENTS = "Also look where this agent looks."
+"""The help of ``--agent`` in commands that search for skills."""
 
 
 class CatalogFlags(TypedDict):
@@ -86,15 +106,7 @@ def make_catalog_options(agent_flag: str = "--agent") -> Callable[[Callable[...,
             type=click.Path(file_okay=False),
             help="Look in this folder instead of the standard places.",
         ),
-        agents=click.option(
-            agent_flag,
-            "agents",
-            multiple=True,
-            metavar="ID",
-            shell_complete=complete_agent,
-            callback=check_agents,
-            help="Also look where this agent looks.",
-        ),
+        agents=make_agents_option(SEARCHED_AGENTS, flag=agent_flag),
         project=click.option(
             "--no-project", "project", flag_value=False, default=None, help="Leave the project's skills out."
         ),

@@ -18,7 +18,7 @@ from prowess.discovery.link_policy import LinkPolicy
 from prowess.errors import Issue, ResourceError, SkillLoadError, SourceError
 from prowess.files.directory import Folder, open_folder_beneath, real_path, stat_folder
 from prowess.files.paths import PathResolver, is_inside
-from prowess.files.read import OpenFile
+from prowess.files.read import OpenFile, identity_of
 from prowess.model import Place
 from prowess.names import GIT_FIRST_CHARS, is_git_name
 from prowess.on_demand import OnDemand
@@ -254,27 +254,37 @@ class Walk:
         )
         fast = self._uses_fast_match
         prefix = rel + os.sep if rel else ""
-        now, until = time.monotonic, self._deadline
         add, match, make = self.skills.append, match_head, make_skill_from_match
-        for name, head, identity, error in folder.read_heads(names, filename, policy.limits.head_step):
-            if self._folders_left <= 0 or now() > until:
+        for heads in folder.read_heads(names, filename, policy.limits.head_step):
+            if time.monotonic() > self._deadline:
                 self._stop(folder.path)
                 return
-            self._folders_left -= 1
-            head_match = match(head) if fast and head is not None else None
-            if head_match is not None and identity is not None:
-                add(make(location, prefix + name, head_match, identity))
-                if not nested:
+            left = self._folders_left
+            for name, head, info, error in heads:
+                if left <= 0:
+                    self._folders_left = left
+                    self._stop(folder.path)
+                    return
+                left -= 1
+                head_match = match(head) if fast and head is not None else None
+                if head_match is not None and info is not None:
+                    # ``identity_of`` written out: a call for each folder is 2 % of the bench row "scan 10,000".
+                    identity = (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
+                    add(make(location, prefix + name, head_match, identity))
+                    if not nested:
+                        continue
+                    is_skill = True
+                else:
+                    skill_path = _SkillPath(base, prefix + name, name, filename)
+                    is_skill = self._add_skill((name, head, info, error), skill_path)
+                if is_skill and not nested:
                     continue
-                is_skill = True
-            else:
-                skill_path = _SkillPath(base, prefix + name, name, filename)
-                is_skill = self._add_skill((name, head, identity, error), skill_path)
-            if is_skill and not nested:
-                continue
-            self._descend(folder, name, base, prefix + name, depth, in_skill=in_skill or is_skill)
-            if self._stopped:
-                return
+                self._folders_left = left
+                self._descend(folder, name, base, prefix + name, depth, in_skill=in_skill or is_skill)
+                if self._stopped:
+                    return
+                left = self._folders_left
+            self._folders_left = left
 
     def _descend(self, folder: Folder, name: str, base: str, rel: str, depth: int, *, in_skill: bool) -> None:
         try:
@@ -300,13 +310,13 @@ class Walk:
 
     def _add_skill(self, head_read: HeadRead, skill_path: _SkillPath) -> bool:
         """Add the skill of a file, or its issues; return whether it is one. Strict mode raises ``SkillLoadError``."""
-        _, head, identity, error = head_read
+        _, head, info, error = head_read
         if error is not None:
             self._report_bad_file(Issue(*_describe_error(error), skill_path.path))
-        if head is None or identity is None:
+        if head is None or info is None:
             return False
         try:
-            self.skills.append(self._parse_skill(head, identity, skill_path))
+            self.skills.append(self._parse_skill(head, identity_of(info), skill_path))
         except SkillLoadError as bad:
             if self.rules.raises:
                 raise
@@ -438,15 +448,15 @@ class Walk:
 
     def _add_fast_match(self, head_read: HeadRead, base: str, rel: str, link: str) -> bool:
         """Add the skill of a file behind a link if its head is one of the commonest; return whether it is."""
-        _, head, identity, _ = head_read
+        _, head, info, _ = head_read
         head_match = match_head(head) if self._uses_fast_match and head is not None else None
-        if head_match is None or identity is None:
+        if head_match is None or info is None:
             return False
         policy, scope, way = self.rules.policy, self._scope, self._links_to_here
         location = SkillLocation(
             base, self.rules.filename, scope, policy, link_folder=link, links=way, is_searched_below=self.rules.nested
         )
-        self.skills.append(make_skill_from_match(location, rel, head_match, identity))
+        self.skills.append(make_skill_from_match(location, rel, head_match, identity_of(info)))
         return True
 
     def unique_skills(self) -> list[Skill]:

@@ -52,7 +52,10 @@ def open_beneath(base: str, parts: tuple[str, ...], *, way: OpenMethod | None = 
     path = "/".join(parts)
     if not parts or path.count("/") >= len(parts) or not _OUTWARD_PARTS.isdisjoint(parts) or _OTHER_SEP in path:
         raise OSError(errno.EXDEV, "the path leads out of its folder", path)
-    way = way or best_open_method()
+    if way is None:
+        # With one name there is nothing to swap between two steps: ``O_NOFOLLOW`` refuses what ``openat2`` refuses, and
+        # ctypes, which takes as long to load as 100 skills to verify, is not needed.
+        way = "components" if HAS_HANDLES and len(parts) == 1 else best_open_method()
     if way == "portable":
         return _open_portable(base, parts)
     folder = open_folder(base)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from itertools import chain, islice, pairwise
 from time import perf_counter
 
@@ -44,6 +45,8 @@ _READ_BATCH = 16
 """How many heads are read before the first of them is looked at."""
 ADVICE_BATCH = 256
 """How many files are announced at once: enough for every disk, and few enough that none is forgotten again."""
+_FORMAT_SHIFT = 12  # the bits of a mode above the permissions say what kind of file it is
+_REGULAR = stat.S_IFREG >> _FORMAT_SHIFT
 _OPEN_CHILD_FLAGS = LISTING_FLAGS | getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -60,9 +63,9 @@ class FolderEntries(NamedTuple):
     complete: bool = True
 
 
-HeadRead = tuple[str, "bytes | None", "Identity | None", "OSError | None"]
-"""The name of the child folder, then the first bytes of a file in it and the identity of that file; or the error; or
-nothing, when there is no such file. A bare tuple, because discovery makes one for each folder."""
+HeadRead = tuple[str, "bytes | None", "os.stat_result | None", "OSError | None"]
+"""The name of the child folder, then the first bytes of a file in it and what ``fstat`` says about that file; or the
+error; or nothing, when there is no such file. A bare tuple, because discovery makes one for each folder."""
 
 
 class Folder:
@@ -105,24 +108,21 @@ class Folder:
         links: list[str] = []
         others: list[str] = []
         bad_names: list[str] = []
-        count = 0
         with self.scan_entries() as entries:
-            for entry in entries:
-                count += 1
-                if count > most:
-                    break
-                name = entry.name
-                if not name.isascii() and not is_utf8_name(name):
-                    bad_names.append(ascii(name))
-                elif entry.is_dir(follow_symlinks=False):  # first, because the roots of a scan hold little else
-                    folders.append(name)
+            for entry in islice(entries, min(most, sys.maxsize)):
+                if entry.is_dir(follow_symlinks=False):  # first, because the roots of a scan hold little else
+                    folders.append(entry.name)
                 elif entry.is_file(follow_symlinks=False):
-                    files.append(name)
+                    files.append(entry.name)
                 else:
-                    (links if entry.is_symlink() else others).append(name)
-        for group in (folders, files, links, others, bad_names):
+                    (links if entry.is_symlink() else others).append(entry.name)
+            complete = next(entries, None) is None
+        for group in (folders, files, links, others):
+            if not "".join(group).isascii():  # one test for thousands of names, nearly always the only one
+                bad_names += [ascii(name) for name in group if not is_utf8_name(name)]
+                group[:] = filter(is_utf8_name, group)
             group.sort()
-        return FolderEntries(folders, files, links, others, bad_names, count <= most)
+        return FolderEntries(folders, files, links, others, sorted(bad_names), complete)
 
     def scan_entries(self) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
         """Return an iterator of the entries, in the order in which the system gives them; it is to be closed."""
@@ -149,11 +149,13 @@ class Folder:
             return None
         return identity_of(info) if stat.S_ISREG(info.st_mode) else None
 
-    def read_heads(self, names: list[str], filename: str, size: int) -> Iterator[HeadRead]:
+    def read_heads(self, names: list[str], filename: str, size: int) -> Iterator[list[HeadRead]]:
         """Return an iterator that gives, for each child folder of ``names``, the first bytes of its ``filename``.
 
         These are at most ``size`` bytes. Neither the folder nor the file may be a link, opening the file never blocks,
-        and the file must be regular.
+        and the file must be regular. The heads come in the order of ``names``, a few at a time: a caller who looks at
+        each head between two reads takes 2 to 4 % longer (bench row "scan"), because reading and looking push each
+        other out of the processor's cache.
 
         When most of the first heads are slow, the files are not in the system's cache. The system is then told in
         advance which files will be read, so that the disk has many of them to do at once and not one after the other.
@@ -171,9 +173,9 @@ class Folder:
         # The median, because another process may take the core away from a few of them at any time.
         median = sorted(after - before for before, after in pairwise(ends))[TIMED_HEADS // 2]
         read_rest = self._iter_slow_heads if median > SLOW_HEAD_SECONDS else self._iter_heads
-        return chain(heads, read_rest(rest, filename, size))
+        return chain([heads], read_rest(rest, filename, size))
 
-    def _iter_slow_heads(self, names: list[str], filename: str, size: int) -> Iterator[HeadRead]:
+    def _iter_slow_heads(self, names: list[str], filename: str, size: int) -> Iterator[list[HeadRead]]:
         """Yield what ``_iter_heads`` yields, and announce the files of some hundred folders at a time to the system."""
         for begin in range(0, len(names), ADVICE_BATCH):
             batch = names[begin : begin + ADVICE_BATCH]
@@ -196,15 +198,10 @@ class Folder:
         except OSError:  # reading the head reports that
             return
 
-    def _iter_heads(self, names: list[str], filename: str, size: int) -> Iterator[HeadRead]:
-        """Return an iterator over the heads in the order of ``names``.
-
-        A few are read at once: a caller who looks at each head between two reads takes 2 to 4 % longer (bench row
-        "scan"), because reading and looking push each other out of the processor's cache.
-        """
+    def _iter_heads(self, names: list[str], filename: str, size: int) -> Iterator[list[HeadRead]]:
+        """Return an iterator over the heads in the order of ``names``, ``_READ_BATCH`` at a time."""
         begins = range(0, len(names), _READ_BATCH)
-        batches = (self._read_batch(names[begin : begin + _READ_BATCH], filename, size) for begin in begins)
-        return chain.from_iterable(batches)
+        return (self._read_batch(names[begin : begin + _READ_BATCH], filename, size) for begin in begins)
 
     def _read_batch(self, names: list[str], filename: str, size: int) -> list[HeadRead]:
         """Return the heads in the order of ``names``.
@@ -213,7 +210,7 @@ class Folder:
         is ``read_head`` of each child folder, with which tests/files/test_directory.py compares it.
         """
         into = FOLDER_FLAGS | os.O_NOFOLLOW
-        here, opened, read, close, fstat, regular = self._fd, os.open, os.read, os.close, os.fstat, stat.S_ISREG
+        here, opened, read, close, fstat = self._fd, os.open, os.read, os.close, os.fstat
         heads: list[HeadRead] = []
         add = heads.append
         for name in names:
@@ -225,7 +222,8 @@ class Folder:
                     close(folder)
                 try:
                     info = fstat(fd)
-                    head = read(fd, size) if regular(info.st_mode) else None
+                    is_regular = info.st_mode >> _FORMAT_SHIFT == _REGULAR  # ``S_ISREG`` without a call
+                    head = read(fd, size) if is_regular else None
                 finally:
                     close(fd)
             except OSError as error:
@@ -234,19 +232,17 @@ class Folder:
             if head is None:
                 add((name, None, None, OSError(errno.EINVAL, "not a regular file")))
             else:
-                # ``identity_of`` written out: a call for each folder is 2 % of the bench row "scan 10,000".
-                identity = (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
-                add((name, head, identity, None))
+                add((name, head, info, None))
         return heads
 
-    def _read_heads_portably(self, names: list[str], filename: str, size: int) -> Iterator[HeadRead]:
+    def _read_heads_portably(self, names: list[str], filename: str, size: int) -> Iterator[list[HeadRead]]:
         # Windows opens no handle for a folder: each child is checked and opened by its path.
         for name in names:
             try:
                 with self.open_child(name) as child:
-                    yield name, *child.read_head(filename, size)[1:]
+                    yield [(name, *child.read_head(filename, size)[1:])]
             except OSError as error:
-                yield name, None, None, error
+                yield [(name, None, None, error)]
 
     def open_file(self, name: str, path: str) -> OpenFile:
         """Open a regular file of this folder; raise ``ResourceError`` for anything else. Errors call it ``path``."""
@@ -291,7 +287,7 @@ class Folder:
             info = os.fstat(fd)
             if not stat.S_ISREG(info.st_mode):
                 return "", None, None, OSError(errno.EINVAL, "not a regular file")
-            return "", os.read(fd, size), identity_of(info), None
+            return "", os.read(fd, size), info, None
         except OSError as error:
             return "", None, None, error
         finally:

@@ -13,6 +13,7 @@ from prowess.records import NamedTuple
 
 _MAX_LINKS = 40
 """How many links Linux follows in one path. A loop of links ends there."""
+_HAS_ATTRIBUTES = hasattr(os.stat_result, "st_file_attributes")  # only on Windows
 _OTHERS_WRITE = 0o022  # the group, and everybody else
 
 
@@ -44,9 +45,10 @@ def is_link(path: str) -> bool:
         info = os.lstat(path)
     except OSError:
         return False
+    if stat.S_ISLNK(info.st_mode) or not _HAS_ATTRIBUTES:
+        return stat.S_ISLNK(info.st_mode)
     # A junction of Windows is no symbolic link for Python, and leads elsewhere all the same.
-    reparse = getattr(info, "st_file_attributes", 0) & getattr(stat, "FILE_ATTRIBUTE_REPARSE_POINT", 0)
-    return stat.S_ISLNK(info.st_mode) or bool(reparse)
+    return bool(getattr(info, "st_file_attributes", 0) & getattr(stat, "FILE_ATTRIBUTE_REPARSE_POINT", 0))
 
 
 def is_real_folder(path: str) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.errors import ResourceError, ResourceTooLargeError
 from prowess.files.directory import is_utf8_name, open_folder_beneath
 from prowess.files.read import OpenFile
-from prowess.names import is_git_name
+from prowess.names import GIT_FIRST_CHARS, is_git_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -143,17 +143,26 @@ class _TreeWalk:
                     self.bound = ("too-many-files", prefix[:-1])
                     return
                 name = entry.name
-                # First, since a name for ".git" must not be used whatever kind of entry it is.
-                if is_git_name(name):
-                    self.tree.git_names.append(prefix + name)
-                elif not name.isascii() and not is_utf8_name(name):
-                    self.tree.bad_names.append(prefix + ascii(name))
-                elif entry.is_file(follow_symlinks=False):
+                # First, since a name for ".git" must not be used whatever kind of entry it is. Nearly every name shows
+                # by its first letter that it needs no closer look.
+                if (name[0] in GIT_FIRST_CHARS or not name.isascii()) and self._is_refused(name, prefix):
+                    continue
+                if entry.is_file(follow_symlinks=False):
                     files.append(name)
                 elif entry.is_dir(follow_symlinks=False):
                     folders.append(name)
                 else:
                     (self.tree.links if entry.is_symlink() else self.tree.others).append(prefix + name)
+
+    def _is_refused(self, name: str, prefix: str) -> bool:
+        """True for a name that must not be used, which is then noted in the listing."""
+        if is_git_name(name):
+            self.tree.git_names.append(prefix + name)
+        elif not is_utf8_name(name):
+            self.tree.bad_names.append(prefix + ascii(name))
+        else:
+            return False
+        return True
 
     def _add_files(self, folder: Folder, names: list[str], prefix: str) -> None:
         names.sort()  # no system lists names in a fixed order, and a bound must end the walk at one file everywhere
@@ -192,7 +201,8 @@ def walk_tree(base: str, parts: tuple[str, ...], bounds: TreeBounds, visit: Visi
     tree = walk.tree
     tree.files.sort(key=str.encode)
     for group in (tree.links, tree.others, tree.bad_names, tree.git_names):
-        group.sort()
+        if group:
+            group.sort()
     return tree._replace(bound=walk.bound[0], bound_at=walk.bound[1]) if walk.bound[0] else tree
 
 

@@ -75,13 +75,15 @@ class LinkFolders:
         """The path of a recorded link; raises ``InstallError`` when it is not a plain name in a known folder."""
         # Fast path: thousands of recorded links begin alike, so their folder is checked once.
         before, _, name = recorded.rpartition("/")
-        if before in self._folders_by_prefix and is_safe_part(name):
-            path = os.path.join(self._folders_by_prefix[before], name)
-        else:
+        folder = self._folders_by_prefix.get(before)
+        if folder is None or not is_safe_part(name):
             path = self._check_link_path(recorded)
-            if os.path.basename(path) == name:  # else the link is written in a way that only the check understands
-                self._folders_by_prefix[before] = os.path.dirname(path)
-        self._refuse_outside(os.path.dirname(path))
+            folder, checked_name = os.path.split(path)
+            if checked_name == name:  # else the link is written in a way that only the check understands
+                self._folders_by_prefix[before] = folder
+        else:
+            path = f"{folder}{os.sep}{name}"
+        self._refuse_outside(folder)
         return path
 
     def _check_link_path(self, recorded: str) -> str:

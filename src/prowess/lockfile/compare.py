@@ -83,7 +83,7 @@ def compare_install(entry: LockEntry, scope: InstallScope, link_path: LinkPath, 
     place = scope.install_folder(entry.name)
     if is_link(place):  # no install is a link: somebody put it there, wherever it leads
         yield Difference("missing-skill", "", place)
-    elif exists(place) or not entry.is_copied:  # copies have nothing in the base, so a folder there is suspect
+    elif not entry.is_copied or exists(place):  # copies have nothing in the base, so a folder there is suspect
         yield from compare_folder(entry.files, place, limits)
     for recorded in entry.links:
         yield from _compare_link(entry, recorded, place, link_path(recorded), limits)

@@ -160,9 +160,11 @@ def parse_lock(text: str, path: str = "") -> LockEntries:
         raise bad_lock_error(_with_line("the lock file must hold [[skill]] entries", text, 0, "skill"), path)
     locked: LockEntries = {}
     names: set[str] = set()
+    # No parser lets the character itself pass: a NUL can only come from an escape.
+    may_hold_nul = "\\" in text
     for number, values in enumerate(entries, 1):
         try:
-            entry = _parse_entry(values, names)
+            entry = _parse_entry(values, names, may_hold_nul=may_hold_nul)
         except _BadEntryError as error:
             shown = _with_line(f"{error.message}{_name_entry(values, error.message)}", text, number, error.mark)
             raise bad_lock_error(shown, path) from None
@@ -237,7 +239,7 @@ _LIST_KEYS = ("links", "copies", "agents")
 _ONLY_TEXT = frozenset((str,))
 
 
-def _parse_entry(data: dict[str, Any], taken: set[str]) -> LockEntry:
+def _parse_entry(data: dict[str, Any], taken: set[str], *, may_hold_nul: bool) -> LockEntry:
     # Fast path: to check each text by itself makes verifying small installs slower by a tenth.
     texts: dict[str, Any] = {key: data.get(key, "") for key in _TEXT_KEYS}
     if not _ONLY_TEXT.issuperset(map(type, texts.values())):
@@ -245,7 +247,7 @@ def _parse_entry(data: dict[str, Any], taken: set[str]) -> LockEntry:
     # A file that somebody else wrote may hold a secret, and these values are shown to people and written again.
     texts["source"], texts["declared"] = hide_secrets(texts["source"]), scrub_text(texts["declared"])
     lists: dict[str, Any] = {key: tuple(_check_texts(data.get(key, []), key)) for key in _LIST_KEYS}
-    if "\0" in "".join((*texts.values(), *(text for values in lists.values() for text in values))):
+    if may_hold_nul and "\0" in "".join((*texts.values(), *(text for values in lists.values() for text in values))):
         raise _BadEntryError("the lock file holds a NUL character, which no path can hold", "\\u0000")
     if texts["commit"] and not is_commit(texts["commit"]):
         raise _BadEntryError(

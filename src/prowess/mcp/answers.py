@@ -36,6 +36,10 @@ def answer_about_skill(skill: Skill | None, result: Result) -> Answer:
     Instructions are read when a client asks for them, but the name and the fields are as old as the snapshot: an
     answer that mixes both may contradict itself.
     """
-    known = skill.identity if skill is not None and skill.is_local else None
-    has_changed = skill is not None and known is not None and identity_at(skill.location) != known
-    return Answer(result, "skill-changed" if has_changed else "current")
+    return Answer(result, "skill-changed" if skill is not None and has_changed(skill) else "current")
+
+
+def has_changed(skill: Skill) -> bool:
+    """Return whether the SKILL.md of a skill on this machine is not the one that was loaded, or is gone."""
+    known = skill.identity if skill.is_local else None
+    return known is not None and identity_at(skill.location) != known

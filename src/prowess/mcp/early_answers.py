@@ -16,6 +16,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.errors import SkillError
+from prowess.mcp.listing_text import write_search_guide
 from prowess.mcp.lists import EXTENSION, EXTENSION_METHODS, EXTENSION_SETTINGS, LIST_METHODS
 from prowess.mcp.pagination import NO_CACHE
 
@@ -53,16 +54,25 @@ class EarlyReply(NamedTuple):
 class EarlyAnswers:
     """Answers the lines of one client from one snapshot, in the order in which they come.
 
-    ``load`` makes the snapshot when the first request comes. If it returns ``None``, nothing is answered here.
+    ``load`` makes the snapshot when the first answer needs it. ``is_small`` returns whether a handshake waits for that,
+    as in ``LiveCatalog.get_handshake_snapshot``.
     """
 
-    def __init__(self, options: ServeOptions, load: Callable[[], ServerSnapshot | None], server_version: str) -> None:
+    def __init__(
+        self,
+        options: ServeOptions,
+        load: Callable[[], ServerSnapshot],
+        is_small: Callable[[], bool],
+        server_version: str,
+    ) -> None:
         self._options = options
         self._load = load
+        self._is_small = is_small
         self._server_info = {"name": "prowess", "version": server_version}
         self._version: str | None = None
         self._known_ids: set[str] = set()
         self.snapshot: ServerSnapshot | None = None
+        """What the lists were answered from, ``None`` before it is needed."""
 
     def reply(self, line: bytes) -> EarlyReply | None:
         """Return the reply to a line; ``None`` when this line and all later ones are for the SDK."""
@@ -73,7 +83,7 @@ class EarlyAnswers:
         if self._version is None:
             # The first request decides which protocol the connection speaks.
             version = params.get("protocolVersion") if method == "initialize" else MODERN_VERSION
-            if request_id is None or not self._may_open(method, version, params):
+            if request_id is None or not _is_plain_opening(method, version, params):
                 return None
             self._version = version
         elif method == "initialize" or str(request_id) in self._known_ids:
@@ -83,15 +93,10 @@ class EarlyAnswers:
         self._known_ids.add(str(request_id))
         return EarlyReply(request_id, self._make_result(method, params))
 
-    def _may_open(self, method: str, version: object, params: dict[str, Any]) -> bool:
-        """Return whether a request opens a connection that can be answered here; loads the skills if it does."""
-        if method == "initialize":
-            is_plain = version in HANDSHAKE_VERSIONS and _is_plain_handshake(params)
-        else:
-            is_plain = _is_modern_meta(params.get("_meta"))
-        if is_plain:
+    def _get_snapshot(self) -> ServerSnapshot:
+        if self.snapshot is None:
             self.snapshot = self._load()
-        return self.snapshot is not None
+        return self.snapshot
 
     def _make_result(self, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
         """Return the result of a request, or ``None`` for a request that waits for the SDK."""
@@ -127,8 +132,10 @@ class EarlyAnswers:
         }
 
     def _give_instructions(self) -> dict[str, str]:
-        assert self.snapshot is not None  # noqa: S101 - loaded before the first answer
-        text = self.snapshot.tools.instructions if self._options.instructions else ""
+        if not self._options.instructions:
+            return {}
+        has_listing = self.snapshot is not None or self._is_small()
+        text = self._get_snapshot().tools.instructions if has_listing else write_search_guide(self._options)
         return {"instructions": text} if text else {}
 
     def _list_capabilities(self) -> dict[str, Any]:
@@ -143,14 +150,13 @@ class EarlyAnswers:
         return {name: settings for name, (is_offered, settings) in offers.items() if is_offered}
 
     def _list_page(self, method: str, cursor: object) -> dict[str, Any] | None:
-        assert self.snapshot is not None  # noqa: S101 - loaded before the first answer
         part, list_page = LIST_METHODS[method]
         is_modern = self._version == MODERN_VERSION
         is_offered = getattr(self._options, part) and (is_modern or method not in EXTENSION_METHODS)
         if not is_offered or not (cursor is None or isinstance(cursor, str)):
             return None
         try:
-            answer = list_page(self.snapshot, cursor)
+            answer = list_page(self._get_snapshot(), cursor)
         except SkillError:  # the SDK says what is wrong
             return None
         if answer.state != "current":
@@ -197,6 +203,13 @@ def _refuse_constant(name: str) -> None:
 
 def _is_plain_id(value: object) -> bool:
     return isinstance(value, str) or (type(value) is int and abs(value) < _MAX_NUMBER)
+
+
+def _is_plain_opening(method: str, version: object, params: dict[str, Any]) -> bool:
+    """Return whether a request opens a connection that can be answered here."""
+    if method == "initialize":
+        return version in HANDSHAKE_VERSIONS and _is_plain_handshake(params)
+    return _is_modern_meta(params.get("_meta"))
 
 
 def _is_plain_handshake(params: dict[str, Any]) -> bool:

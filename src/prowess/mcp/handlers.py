@@ -38,7 +38,7 @@ class SkillHandlers:
 
     def __init__(self, served: ServedSkills, manifests: ManifestCache, limits: Limits) -> None:
         self.served = served
-        self._manifests = manifests
+        self.manifests = manifests
         self._limits = limits
 
     # -- skills ------------------------------------------------------------------------------------------------------
@@ -57,7 +57,7 @@ class SkillHandlers:
                 last = paths[count - 1]
                 break
             try:
-                manifest = self._manifests.get_manifest(self.served.skills[path])
+                manifest = self.manifests.get_manifest(self.served.skills[path])
             except SkillError as error:
                 has_gone = has_gone or error.code in _GONE_CODES
                 continue
@@ -70,15 +70,15 @@ class SkillHandlers:
 
         Raises ``ResourceNotFoundError`` when ``uri`` is not the address of a skill's SKILL.md.
         """
-        path, rest = self._resolve_uri(uri)
+        path, skill, rest = self._resolve_uri(uri)
         if rest != (SKILL_FILE,):
             raise ResourceNotFoundError(f"{uri[:200]!r} is not the address of a skill's {SKILL_FILE}")
-        entry: Json = self._manifests.get_manifest(self.served.skills[path]).to_entry(path)
+        entry: Json = self.manifests.get_manifest(skill).to_entry(path)
         return Answer({"resultType": "complete", "skill": entry, **NO_CACHE})
 
     def load_manifest(self, uri: str) -> None:
         """Compute the manifest of the skill that a file belongs to, so that a later change of the file is noticed."""
-        self._manifests.get_manifest(self.served.skills[self._resolve_uri(uri)[0]])
+        self.manifests.get_manifest(self._resolve_uri(uri)[1])
 
     # -- resources ---------------------------------------------------------------------------------------------------
 
@@ -106,24 +106,21 @@ class SkillHandlers:
         A large file is returned as a ``LargeFile``, which reads it later. Raises ``ResourceNotFoundError`` when no
         file has that address.
         """
-        path, rest = self._resolve_uri(uri)
+        path, skill, rest = self._resolve_uri(uri)
         if not rest:
             raise ResourceNotFoundError(f"no file {uri[:200]!r}")
         file, limit = "/".join(rest), self._limits.max_served_bytes
+        read = partial(_read_file, skill, file, make_uri(path, file))
         try:
-            return self._read_file(path, file, min(_LARGE_FILE_BYTES, limit))
+            return read(min(_LARGE_FILE_BYTES, limit))
         except ResourceTooLargeError:
-            return LargeFile(partial(self._read_file, path, file, limit))
-
-    def _read_file(self, path: str, file: str, limit: int) -> Answer:
-        contents = _encode_contents(make_uri(path, file), self.served.skills[path].read_bytes(file, limit))
-        return Answer({"resultType": "complete", "contents": [contents], **NO_CACHE})
+            return LargeFile(partial(read, limit))
 
     def read_directory(self, uri: str, cursor: str | None) -> Answer:
         """Return a page of the files and folders that lie directly in a folder of a skill."""
-        path, rest = self._resolve_uri(uri)
+        path, skill, rest = self._resolve_uri(uri)
         after, limit = decode_cursor(cursor), self._limits.max_page_entries
-        children = [child for child in self._list_children(self.served.skills[path], rest) if child[0] > after]
+        children = [child for child in self._list_children(skill, rest) if child[0] > after]
         resources: list[Json] = [
             _describe_child(path, rest, name, is_folder=is_folder) for name, is_folder in children[:limit]
         ]
@@ -139,11 +136,16 @@ class SkillHandlers:
         children = [*((name, True) for name in entries.folders), *((name, False) for name in entries.files)]
         return sorted(child for child in children if not is_git_name(child[0]))
 
-    def _resolve_uri(self, uri: str) -> tuple[str, tuple[str, ...]]:
+    def _resolve_uri(self, uri: str) -> tuple[str, Skill, tuple[str, ...]]:
         resolved = self.served.resolve_path(split_uri(uri))
         if resolved is None:
             raise ResourceNotFoundError(f"no skill at {uri[:200]!r}")
         return resolved
+
+
+def _read_file(skill: Skill, file: str, uri: str, limit: int) -> Answer:
+    contents = _encode_contents(uri, skill.read_bytes(file, limit))
+    return Answer({"resultType": "complete", "contents": [contents], **NO_CACHE})
 
 
 def _describe_child(path: str, rest: tuple[str, ...], name: str, *, is_folder: bool) -> Json:

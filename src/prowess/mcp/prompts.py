@@ -135,12 +135,12 @@ class Prompts:
         return Answer({"resultType": "complete", "completion": completion})
 
     def _complete_paths(self, begin: str) -> list[str]:
-        listed = self._served.listed_paths
+        listed = self._served.extension.listed_paths
         # Paths are sorted, and no path has a character behind U+10FFFF: two searches give all that begin so.
         return listed[bisect_left(listed, begin) : bisect_left(listed, begin + "\U0010ffff")]
 
     def _complete_files(self, path: str, begin: str) -> list[str]:
-        skill = self._served.skills.get(path)
+        skill = self._served.find_skill(path)
         try:
             return [file for file in skill.files() if file.startswith(begin)] if skill is not None else []
         except SkillError:

@@ -1,6 +1,7 @@
-"""Gives the SDK what a client sent while the SDK was loading, and drops the answers that the client has already.
+"""Streams that replay to the MCP SDK what a client sent while the SDK was loading.
 
-The SDK handles every line of the client, in order, so that it is in the same state as if it had answered all of them.
+Prowess has answered some of these lines already. The SDK still handles every line, in order, so that its state is that
+of a server which has answered everything itself. Its answer to a request that was answered early is not sent again.
 """
 
 from __future__ import annotations

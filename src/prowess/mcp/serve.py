@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gc
-import time
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
     from prowess.mcp.served_skills import LeftOut
     from prowess.mcp.server import Server
-
-_MIN_HANDSHAKE_SECONDS, _HANDSHAKE_DIVISOR = 0.05, 10
 
 
 def serve(
@@ -70,10 +66,7 @@ def serve(
 
 
 def _make_server(roots: tuple[str | os.PathLike[str], ...], options: dict[str, Any]) -> Server:
-    began = time.monotonic()
-    server_class = load_server_class()
-    limits = with_handshake_seconds(options.get("limits") or DEFAULT_LIMITS, time.monotonic() - began)
-    return server_class(*roots, **{**options, "limits": limits})
+    return load_server_class()(*roots, **options)
 
 
 def _report_start(
@@ -84,19 +77,6 @@ def _report_start(
         ready(url)
     if left_out is not None:
         server.tell_left_out(left_out)
-
-
-def with_handshake_seconds(limits: Limits, spent: float) -> Limits:
-    """Return limits under which the first answer waits for a large listing only for a tenth of ``spent``.
-
-    ``spent`` is how long the SDK took to load: who has waited for that does not notice a tenth more.
-    """
-    return replace(
-        limits,
-        max_handshake_seconds=min(
-            limits.max_handshake_seconds, max(_MIN_HANDSHAKE_SECONDS, spent / _HANDSHAKE_DIVISOR)
-        ),
-    )
 
 
 def _check_folders(roots: tuple[str | os.PathLike[str], ...]) -> tuple[str, ...]:
@@ -153,8 +133,8 @@ def survey(*roots: str | os.PathLike[str], limits: Limits | None = None) -> Surv
     served = SkillLoader(_check_folders(roots), bounds).load()
     manifests = ManifestCache(bounds)
     # A copy of a served skill is no finding. Whether it is one takes hashing, which asking for ``shadowed`` does.
-    different = {lost.location for lost in served.catalog.shadowed} if served.copies else set()
-    refused = [*served.refused, *(copy for copy in served.copies if copy.location in different)]
+    different = {lost.location for lost in served.catalog.shadowed} if served.extension.copies else set()
+    refused = [*served.extension.refused, *(copy for copy in served.extension.copies if copy.location in different)]
     count = 0
     for skill in served.skills.values():
         try:

@@ -10,16 +10,20 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
+from functools import cached_property, partial
+from operator import attrgetter
+from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import Issue
 from prowess.files.paths import path_inside
+from prowess.mcp.answers import has_changed
 from prowess.skills.catalog import Catalog
 from prowess.skills.duplicates import may_be_identical
 from prowess.skills.mcp_rules import find_refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from prowess.discovery.scan import ScanResult
     from prowess.limits import Limits
@@ -45,36 +49,105 @@ class LeftOut(NamedTuple):
     """The skills that cannot be loaded, which nothing serves."""
 
 
+class ExtensionSkills(NamedTuple):
+    """All skills that the extension serves, by path, and those that it leaves out."""
+
+    skills: dict[str, Skill]
+    listed_paths: list[str]
+    """The paths of the skills that the extension lists, sorted."""
+    refused: tuple[Refused, ...]
+    copies: tuple[Refused, ...]
+    """Skills that are not served and may be copies of a served one; only hashing their files would tell."""
+
+
 class ServedSkills:
     """An immutable set of served skills; a reload builds another.
 
-    ``skills`` are those of the extension, by path; ``catalog`` holds every skill that loads. ``copies`` are not served,
-    and may be copies of a served skill; only hashing their files would tell.
+    ``catalog`` holds every skill that loads, and ``loaded`` also those that lost their name to another. ``get_path``
+    returns the path of a skill in the extension. The extension judges a skill by its files, and to list the files of
+    every skill takes longer than the scan. So a skill is judged when somebody asks for it, and all of them only for the
+    lists of the extension; a handshake and the tools do without.
     """
 
     def __init__(
-        self,
-        skills: dict[str, Skill],
-        catalog: Catalog,
-        refused: Iterable[Refused] = (),
-        copies: Iterable[Refused] = (),
+        self, catalog: Catalog, loaded: Iterable[Skill], get_path: Callable[[Skill], str], limits: Limits
     ) -> None:
         self.former_names: dict[str, str] = {}
         """The locations of skills that fail to load now, by the names that they had before."""
-        self.skills = skills
         self.catalog = catalog
-        self.refused = tuple(refused)
-        self.copies = tuple(copies)
+        self.loaded = tuple(loaded)
+        self._get_path = get_path
+        self._limits = limits
         # By identity: two equal skills, such as copies in two folders, are served under two paths.
-        self._paths = {id(skill): path for path, skill in skills.items()}
+        self._refusals: dict[int, tuple[Issue, ...]] = {}
+        self._extension: ExtensionSkills | None = None
+        self._lock = Lock()  # requests are answered in several threads
+
+    @cached_property
+    def _candidates(self) -> dict[str, list[Skill]]:
+        """The skills by their paths; the first one that the extension can serve has the path."""
+        candidates: dict[str, list[Skill]] = {}
+        for skill in self.loaded:
+            candidates.setdefault(self._get_path(skill), []).append(skill)
+        return candidates
+
+    def _find_refusals(self, skill: Skill, path: str) -> tuple[Issue, ...]:
+        known = self._refusals.get(id(skill))
+        if known is None:
+            known = self._refusals.setdefault(id(skill), _find_lasting_refusals(skill, path, self._limits))
+        return known
+
+    def find_skill(self, path: str) -> Skill | None:
+        """Return the skill that the extension serves under ``path``, or ``None``."""
+        candidates = self._candidates.get(path, ())
+        return next((skill for skill in candidates if not self._find_refusals(skill, path)), None)
+
+    @property
+    def extension(self) -> ExtensionSkills:
+        """All skills of the extension; the first caller waits until every skill is judged."""
+        with self._lock:
+            if self._extension is None:
+                self._extension = self._judge_all()
+            return self._extension
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether somebody has asked for all skills of the extension."""
+        return self._extension is not None
+
+    def _judge_all(self) -> ExtensionSkills:
+        skills: dict[str, Skill] = {}
+        refused: list[Refused] = []
+        copies: list[Refused] = []
+        for skill in self.loaded:
+            path = self._get_path(skill)
+            problems = self._find_refusals(skill, path)
+            if not problems and path in skills:
+                message = f"its path, {path}, is taken by {skills[path].location}"
+                problems = (Issue("duplicate-name", "", message, skill.location),)
+            if problems:
+                winner = self.catalog[skill.name]
+                is_copy = winner is not skill and may_be_identical(winner, skill)
+                (copies if is_copy else refused).append(Refused(skill.location, problems, winner is skill))
+            else:
+                skills[path] = skill
         # Names are compared among these alone: a skill that the extension leaves out must not hide one that it serves.
         first = Catalog(skills.values()).get
-        self.listed_paths = sorted(
-            p for p, skill in skills.items() if first(skill.name) is skill and skill.model_invocable
-        )
+        listed = sorted(p for p, skill in skills.items() if first(skill.name) is skill and skill.model_invocable)
+        return ExtensionSkills(skills, listed, tuple(refused), tuple(copies))
+
+    @property
+    def skills(self) -> dict[str, Skill]:
+        """All skills that the extension serves, by path."""
+        return self.extension.skills
 
     def __len__(self) -> int:
         return len(self.skills)
+
+    def has_same_files(self, other: ServedSkills) -> bool:
+        """Return whether ``other`` was loaded from the same, unchanged SKILL.md files. The disk is not asked."""
+        found, other_found = ([(skill.location, skill.identity) for skill in s.loaded] for s in (self, other))
+        return found == other_found and self.catalog.failures == other.catalog.failures
 
     def remember_names(self, before: ServedSkills) -> None:
         """Take over the names of skills that could be loaded ``before`` and cannot be loaded now.
@@ -96,66 +169,53 @@ class ServedSkills:
     @property
     def left_out(self) -> LeftOut:
         """How many skills are not served, judged by their frontmatter and names alone."""
-        return LeftOut(len(self.refused), len(self.catalog.failures))
+        return LeftOut(len(self.extension.refused), len(self.catalog.failures))
 
     def path_of(self, skill: Skill) -> str:
         """Return the path under which the extension serves a skill; ``""`` for a skill that it leaves out."""
-        return self._paths.get(id(skill), "")
+        path = self._get_path(skill)
+        return path if self.find_skill(path) is skill else ""
 
-    def resolve_path(self, parts: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
-        """Return the path of the innermost skill that ``parts`` lead into and the remaining parts, or ``None``."""
+    def resolve_path(self, parts: Sequence[str]) -> tuple[str, Skill, tuple[str, ...]] | None:
+        """Return the path of the innermost skill that ``parts`` lead into, the skill, and the remaining parts.
+
+        Returns ``None`` when they lead into no skill.
+        """
         # The longest path first: a skill may lie inside another one, and its files are then its own.
         for length in range(len(parts), 0, -1):
             path = "/".join(parts[:length])
-            if path in self.skills:
-                return path, tuple(parts[length:])
+            if (skill := self.find_skill(path)) is not None:
+                return path, skill, tuple(parts[length:])
         return None
 
     def next_paths(self, path: str, limit: int) -> list[str]:
         """Return at most ``limit`` listed paths that follow ``path``, which may be gone itself."""
-        begin = bisect_right(self.listed_paths, path) if path else 0
-        return self.listed_paths[begin : begin + limit]
+        listed = self.extension.listed_paths
+        begin = bisect_right(listed, path) if path else 0
+        return listed[begin : begin + limit]
 
 
 def build_from_scan(scanned: ScanResult, limits: Limits) -> ServedSkills:
     """Return the skills to serve from the result of a scan."""
     catalog = Catalog(scanned.skills, issues=scanned.issues)
-    skills: dict[str, Skill] = {}
-    refused: list[Refused] = []
-    copies: list[Refused] = []
-    for skill in scanned.skills:
-        path = _served_path(skill, scanned.places)
-        problems = find_refusals(skill, path, limits)
-        if not problems and path in skills:
-            owner = skills[path].location
-            problems = [Issue("duplicate-name", "", f"its path, {path}, is taken by {owner}", skill.location)]
-        if problems:
-            winner = catalog[skill.name]
-            is_copy = winner is not skill and may_be_identical(winner, skill)
-            (copies if is_copy else refused).append(Refused(skill.location, tuple(problems), winner is skill))
-        else:
-            skills[path] = skill
-    return ServedSkills(skills, catalog, refused, copies)
+    return ServedSkills(catalog, scanned.skills, partial(_served_path, places=scanned.places), limits)
 
 
 def build_from_catalog(catalog: Catalog, limits: Limits) -> ServedSkills:
-    """Return the skills to serve from a catalogue, each under its name.
+    """Return the skills to serve from a catalogue, each under its name."""
+    return ServedSkills(catalog, catalog, attrgetter("name"), limits)
 
-    The extension leaves out skills without a folder on this machine, such as remote ones.
+
+def _find_lasting_refusals(skill: Skill, path: str, limits: Limits) -> tuple[Issue, ...]:
+    """Return why the extension leaves out a skill: nothing when its SKILL.md has changed since the load.
+
+    Who asks for such a skill is told that it is gone or changed, and the next load decides about it. The extension
+    leaves out skills without a folder on this machine, such as remote ones.
     """
-    skills: dict[str, Skill] = {}
-    refused: list[Refused] = []
-    for skill in catalog:
-        problems = (
-            find_refusals(skill, skill.name, limits)
-            if skill.is_local
-            else [Issue("no-files", "", "the extension serves only skills in a folder", skill.location)]
-        )
-        if problems:
-            refused.append(Refused(skill.location, tuple(problems)))
-        else:
-            skills[skill.name] = skill
-    return ServedSkills(skills, catalog, refused)
+    if not skill.is_local:
+        return (Issue("no-files", "", "the extension serves only skills in a folder", skill.location),)
+    problems = find_refusals(skill, path, limits)
+    return () if problems and has_changed(skill) else tuple(problems)
 
 
 def _served_path(skill: Skill, places: Sequence[Place]) -> str:

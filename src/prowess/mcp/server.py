@@ -25,6 +25,7 @@ from prowess.mcp.methods import METHODS, TOOL_CALL
 from prowess.mcp.new_skills import NewSkills
 from prowess.mcp.notifications import ChangeNotifier
 from prowess.mcp.options import DEFAULT_BUDGET, DEFAULT_MAX_CHARS, LISTING_PLACES, PARTS, make_options
+from prowess.mcp.served_skills import LeftOut
 
 if TYPE_CHECKING:
     import os
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from prowess.mcp.answers import Answer
     from prowess.mcp.live_catalog import SnapshotChanges
     from prowess.mcp.methods import Method
-    from prowess.mcp.served_skills import LeftOut, ServedSkills
+    from prowess.mcp.served_skills import ServedSkills
     from prowess.mcp.snapshot import ServerSnapshot
     from prowess.skills.catalog import Catalog
 
@@ -109,6 +110,7 @@ class Server:
         )
         self._live_catalog = make_live_catalog(roots, catalog, self.limits, self._options, notice=notice)
         self._live_catalog.announce = self._announce_changes
+        self._live_catalog.renew_early_answers = self.renew_early_answers
         self._notifier = ChangeNotifier(self._live_catalog, self._options)
         self.listening = ListenHandler(self._notifier.bus, max_subscriptions=self.limits.max_http_streams)
         self._large_reads = anyio.Semaphore(self.limits.max_large_reads)
@@ -118,10 +120,14 @@ class Server:
     def tell_left_out(self, tell: Callable[[LeftOut], None]) -> None:
         """Call ``tell`` with how many skills are not served, as soon as they are loaded, if there are any."""
 
-        def report_left_out(served: ServedSkills) -> None:
-            left_out = served.left_out if self._options.extension else served.left_out._replace(extension=0)
+        async def report_left_out(served: ServedSkills) -> None:
+            # In a thread: the files of every skill are listed for it.
+            left_out = await anyio.to_thread.run_sync(count_left_out, served)
             if any(left_out):
                 tell(left_out)
+
+        def count_left_out(served: ServedSkills) -> LeftOut:
+            return served.left_out if self._options.extension else LeftOut(0, len(served.catalog.failures))
 
         self._live_catalog.call_after_load(report_left_out)
 
@@ -133,6 +139,10 @@ class Server:
         """
         if any(map(self._options.lists_in, LISTING_PLACES)):
             self._new_skills = NewSkills()
+
+    def begin_with(self, early: ServerSnapshot) -> None:
+        """Answer from a snapshot that was made before the server, until the skills are loaded again."""
+        self._live_catalog.begin_with(early)
 
     def renew_early_answers(self, snapshot: ServerSnapshot | None) -> None:
         """Have the only client ask again: answers that it got from ``snapshot``, before the server ran, are old."""
@@ -199,16 +209,17 @@ class Server:
         A skill that was made, mended, broken or renamed a moment ago may not have been noticed yet. A client that is
         told that there is no such skill does not ask again.
         """
+        known = await self._live_catalog.get_snapshot()
         refusal: SkillError | None = None
         result: dict[str, Any] = {}
         try:
-            answer = await self._answer_from_snapshot(method, params, await self._live_catalog.get_snapshot())
+            answer = await self._answer_from_snapshot(method, params, known)
             result = answer.result
             if answer.state != "skill-changed" and not result.get("isError"):
                 return result
         except SkillError as error:
             refusal = error
-        if (snapshot := await self._live_catalog.reload()) is not None:
+        if (snapshot := await self._live_catalog.reload(known)) is not None:
             # A skill that changes once more meanwhile is not loaded again: the answer is newer than the request.
             return (await self._answer_from_snapshot(method, params, snapshot)).result
         if refusal is not None:
@@ -244,7 +255,7 @@ class Server:
     async def _handle_handshake(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Put the listing into the answer to a handshake, and remember a client that came before it was ready."""
         if ctx.method in _HANDSHAKES and self._options.instructions:
-            snapshot = await self._live_catalog.get_snapshot_within(self.limits.max_handshake_seconds)
+            snapshot = await self._live_catalog.get_handshake_snapshot()
             if snapshot is None:
                 self._notifier.record_late_handshake(ctx)
                 self.lowlevel.instructions = write_search_guide(self._options) or None

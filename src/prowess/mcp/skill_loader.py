@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from prowess.discovery.scan import find_skills, resolve_standard_places
 from prowess.discovery.scan_options import ScanRules
 from prowess.discovery.watch import linked_folders
-from prowess.files.directory import Folder
 from prowess.mcp.served_skills import build_from_scan
 from prowess.model import Place
 from prowess.spec.document import LoadPolicy
@@ -35,7 +35,7 @@ class SkillLoader:
 
     def watched_folders(self, served: ServedSkills | None) -> Iterable[str]:
         """Return the folders to watch for changes: the places, and the folders that links of ``served`` lead to."""
-        linked = linked_folders(served.skills.values()) if served is not None else ()
+        linked = linked_folders(served.loaded) if served is not None else ()
         return (*(place.path for place in self._places()[0]), *linked)
 
     def is_small(self) -> bool:
@@ -46,15 +46,14 @@ class SkillLoader:
         left = self._limits.max_awaited_entries
         waiting = [place.path for place in self._places()[0]]
         while waiting:
-            try:
-                with Folder(waiting.pop()) as folder:
-                    entries = folder.list_entries(left)
-            except OSError:  # a folder that is missing or unreadable costs nothing to load
-                continue
-            left -= sum(map(len, entries[:-1]))
-            if left <= 0 or not entries.complete:
-                return False
-            waiting += [os.path.join(folder.path, name) for name in entries.folders]
+            # By paths and not by handles, in half of the time: the number decides nothing but who waits.
+            with suppress(OSError), os.scandir(waiting.pop()) as entries:  # what is missing costs nothing to load
+                for entry in entries:
+                    left -= 1
+                    if left < 0:
+                        return False
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
         return True
 
     def _places(self) -> tuple[tuple[Place, ...], tuple[str, ...] | None]:

@@ -46,7 +46,10 @@ def serve_stdio(
         if left_out is not None:
             server.tell_left_out(left_out)
         server.tell_arrivals()
-        asyncio.run(_run_server(server, None if early is None else early.take_lines()))
+        lines = None if early is None else early.take_lines()
+        if lines is not None and lines.snapshot is not None:
+            server.begin_with(lines.snapshot)  # the client need not wait for a second load
+        asyncio.run(_run_server(server, lines))
 
 
 def _make_early_client(roots: tuple[str | os.PathLike[str], ...], options: dict[str, Any]) -> EarlyClient | None:
@@ -62,13 +65,10 @@ def _make_early_client(roots: tuple[str | os.PathLike[str], ...], options: dict[
     limits = options.get("limits") or DEFAULT_LIMITS
     loader = SkillLoader(resolve_roots(roots), limits)
 
-    def load() -> ServerSnapshot | None:
-        # A larger library may take long to load: the server answers the handshake without it after a while.
-        if not loader.is_small():
-            return None
+    def load() -> ServerSnapshot:
         return make_snapshot(loader.load(), ManifestCache(limits), serve_options, limits)
 
-    return EarlyClient(EarlyAnswers(serve_options, load, __version__))
+    return EarlyClient(EarlyAnswers(serve_options, load, loader.is_small, __version__))
 
 
 @contextmanager

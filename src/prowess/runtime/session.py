@@ -16,9 +16,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from prowess.arguments import as_existing_folder, check_text, check_texts, check_variables
-from prowess.errors import SkillError, SkillFilteredError
+from prowess.errors import SkillError
 from prowess.limits import DEFAULT_LIMITS, Limits
-from prowess.records import replace as replace_record
 from prowess.runtime.activation import Activation, collect_tools, make_activation
 from prowess.runtime.activator import ActivationRequest, SkillActivator
 from prowess.runtime.active_skills import ActiveSkills
@@ -43,7 +42,7 @@ from prowess.runtime.session_json import (
 from prowess.runtime.session_state import SessionState
 from prowess.runtime.skill_listing import SkillListing
 from prowess.runtime.source_labels import with_source_label
-from prowess.runtime.user_call import parse_call, render_call
+from prowess.runtime.user_call import expand_call
 from prowess.runtime.visibility import Visibility
 from prowess.select.auto_selector import AutoSelector
 from prowess.skills.instructions import LoadedSkill
@@ -277,14 +276,7 @@ class Session:
 
     def explain(self, name: str) -> Explanation:
         """Return what ``Catalog.explain`` returns, and whether this conversation hides the skill or has it active."""
-        name = self.resolve_name(name)
-        found, skill = self.catalog.explain(name), self.catalog.get(name)
-        if skill is None:
-            return found
-        hidden = self.explain_hidden(skill)
-        here = [f"not shown in this conversation: {hidden}"] if hidden and found.visible else []
-        here += ["active in this conversation"] if skill.name in self.active_skills else []
-        return replace_record(found, visible=not hidden, reasons=(*found.reasons, *here))
+        return self._state.explain(name)
 
     # -- listing -----------------------------------------------------------------------------------------------------
 
@@ -336,15 +328,8 @@ class Session:
 
         Equal keys mean equal listings.
         """
-        sees, visible = self._state.visibility, sorted(self._state.visible_entries().items())
-        preloaded = tuple(
-            (entry.loaded.skill.location, entry.loaded.instructions, entry.outputs, entry.written)
-            for _, entry in visible
-            if entry.preloaded
-        )
         grants = None if self.trust is None else (self.trust, self.trust.mark())
-        active = tuple(name for name, _ in visible)
-        return sees.current_filters(), sees.base_dir, active, preloaded, grants, sees.explicit_only
+        return self._state.make_listing_key(), grants
 
     # -- activation --------------------------------------------------------------------------------------------------
 
@@ -413,23 +398,7 @@ class Session:
         to call.
         """
         check_text(message, "message")
-        self._state.follow_live_catalog()
-        call = parse_call(message)
-        # Text such as "/tmp is full" is no call: without a skill of that name it is an ordinary message.
-        if call is None or (call[0] not in self._state.catalog and call[0] not in self._state.active.entries):
-            return ""
-        name, arguments = self.resolve_name(call[0]), call[1]
-        try:
-            skill = self._state.require_visible(name)
-            if not skill.user_invocable:
-                raise SkillFilteredError(f"skill {name!r} is not for people to call", code="not-for-people")
-        except SkillError as error:
-            self._events.emit("refused", name, code=error.code)
-            raise
-        if skill.is_fork and not inline_forks:
-            return ""
-        request = ActivationRequest(name, ambient_filters(), arguments=arguments)
-        return render_call(self._activator.activate_for_call(request), arguments, self.base_dir)
+        return expand_call(message, self._activator, inline_forks=inline_forks)
 
     # -- reading -----------------------------------------------------------------------------------------------------
 

@@ -355,8 +355,11 @@ class IndexDatabase:
 
     def read_vectors(self, encoder: str) -> list[tuple[int, bytes]]:
         """The vector of each row that has one of ``encoder``, with the id of the row; all are of one length."""
-        sql = "SELECT s.id, v.vector FROM skills AS s JOIN vectors AS v ON v.text_hash = s.text_hash AND v.encoder = ?"
-        rows: list[tuple[int, Any]] = self._db.execute(sql, (encoder,)).fetchall()
+        # Each table is read from its beginning to its end. A join would look up each vector by itself.
+        sql = "SELECT text_hash, vector FROM vectors WHERE encoder = ?"
+        vectors: dict[bytes, Any] = dict(self._db.execute(sql, (encoder,)))
+        hashes = self._db.execute("SELECT id, text_hash FROM skills")
+        rows = [(row_id, vectors[text_hash]) for row_id, text_hash in hashes if text_hash in vectors]
         lengths = {len(vector) if isinstance(vector, bytes) else None for _, vector in rows}
         if len(lengths) > 1 or None in lengths:
             raise DamageError("the vectors of one encoder differ in length")

@@ -40,7 +40,7 @@ LEAST_COSINE = 0.25
 """How near the meaning of a skill must be for a hit without a word in common."""
 MIXED_BY_WORDS, MIXED_BY_MEANING = 1_000, 100
 """Rows with the best words, and rows with the nearest meaning, that are compared by both."""
-LIKE_COSINE = 0.5
+LIKE_COSINE = 0.4
 """How near the meaning of a skill must be to that of a better one for its score to be lowered."""
 COPY_LOSS = 0.2
 """The share of its score that a copy of a better skill loses; what is less alike loses less."""

@@ -99,18 +99,28 @@ def listing_costs(skills: Iterable[Listable], style: ListingStyle = "xml") -> di
 
 
 def fit_listing(
-    skills: Iterable[Listable], budget: int | None, render: Render, count: Count = estimate_tokens
+    skills: Iterable[Listable],
+    budget: int | None,
+    render: Render,
+    count: Count = estimate_tokens,
+    *,
+    is_too_large: bool = False,
 ) -> tuple[str, BudgetReport]:
-    """Return the rendered listing and its report; ``count`` returns the number of tokens of a text."""
+    """Return the rendered listing and its report; ``count`` returns the number of tokens of a text.
+
+    ``is_too_large``: the caller has counted already that the whole listing does not fit.
+    """
     entries = [make_entry(skill) for skill in skills]
     counter = COUNTER_NAME if count is estimate_tokens else getattr(count, "__name__", type(count).__name__)
 
     def measure(some: Sequence[ListingEntry]) -> int:
         return count(render(some))
 
-    if budget is None or fits_whole(len(entries), lambda number: measure(entries[:number]), budget):
+    if budget is None or (
+        not is_too_large and fits_whole(len(entries), lambda number: measure(entries[:number]), budget)
+    ):
         text = render(entries)
-        return text, BudgetReport(text, budget, tuple(name for name, _, _ in entries), counter=counter, count=count)
+        return text, BudgetReport(text, budget, tuple([name for name, _, _ in entries]), counter=counter, count=count)
     shown = _shorten_entries(entries, measure, budget)
     text, report = _make_report(entries, shown, budget, render)
     return text, replace(report, counter=counter, count=count)

@@ -17,7 +17,10 @@ _UNSEEN = re.compile(f"[{_INVISIBLE}]")
 _NOT_IN_NAMES = re.compile(f"[{_INVISIBLE}{_SELECTORS}]")
 _SELECTOR_RUN = re.compile(f"[{_SELECTORS}]{{2,}}")
 # The first bytes in UTF-8 of those invisible code points and selectors that count as printable.
-_FIRST_BYTES_OF_UNSEEN = re.compile(rb"[\xcd\xe1\xe3\xef\xf3]")
+_UNSEEN_BYTES = b"\xcd\xe1\xe3\xef\xf3"
+_FIRST_BYTES_OF_UNSEEN = re.compile(b"[%s]" % _UNSEEN_BYTES)
+ODD_BYTES = bytes((*range(32), 127)) + _UNSEEN_BYTES
+"""The controls of ASCII, and the bytes with which the UTF-8 form of a hidden printable code point begins."""
 STRIPPED_RANGES = (
     f"{_INVISIBLE}{_SELECTORS}\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2"
     "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U000e0080-\U000e00ff"
@@ -41,6 +44,21 @@ def find_hidden_points(text: str) -> tuple[str, ...]:
 def _is_all_seen(text: str) -> bool:
     """True when a text surely holds no hidden code point: each of them is not printable, or begins with a rare byte."""
     return text.isprintable() and (text.isascii() or not _FIRST_BYTES_OF_UNSEEN.search(text.encode()))
+
+
+def are_surely_clean(fields: str, unwanted: bytes = ODD_BYTES) -> bool:
+    """Return whether ``to_one_line`` surely leaves each of several fields as it is; rare letters also give ``False``.
+
+    ``fields`` is all of them in one text, with one blank before, between and after them. ``unwanted`` are bytes that
+    their UTF-8 form must not have: ``ODD_BYTES``, and perhaps more.
+    """
+    # Fast path of the bench row "render_catalog": one look at all fields. To delete bytes takes half as long as
+    # ``isprintable``, and ``rfind`` is somewhat faster than ``in``. A blank at the edge of a field makes a double one.
+    # A lone surrogate has no UTF-8 form, but is not printable either.
+    if not (fields.isascii() or fields.isprintable()):
+        return False
+    encoded = fields.encode()
+    return fields.rfind("  ") < 0 and len(encoded.translate(None, unwanted)) == len(encoded)
 
 
 def has_hidden(name: str) -> bool:

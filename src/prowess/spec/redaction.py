@@ -15,6 +15,8 @@ _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _PATH_PREFIXES = ("./", "../", "/", "~/", ".\\", "..\\")
 _SCHEME = re.compile(r"(?:[A-Za-z0-9+.-]+::)?[A-Za-z][A-Za-z0-9+.-]*")  # git writes helper::https://…
 _SCHEME_CHARS = string.ascii_letters + string.digits + "+.:-"
+_PLAIN_ADDRESS = re.compile(r"https?://[A-Za-z0-9.-]+(?:/[A-Za-z0-9._/-]*)?")
+"""An address without a login, a port, a query, a fragment or a second address: nothing in it can be a secret."""
 _END_OF_HOST = re.compile(r"[/?#]")
 _HOST_AND_PORT = re.compile(r"(?:\[[^\]]*\]|[\w.~%-]*)(?::[0-9]*)?")
 _FORGE = re.compile(r"(?:github|gitlab):[^:@]*(?:@[^:@]*)?")
@@ -41,7 +43,8 @@ def hide_secrets(address: str) -> str:
 
     An address whose host cannot be told from a password loses both.
     """
-    if is_path(address):
+    # Fast path of lock files, in which nearly every source is such an address; below it would come out unchanged.
+    if is_path(address) or (len(address) <= _MAX_ADDRESS_CHARS and _PLAIN_ADDRESS.fullmatch(address)):
         return address
     scheme, mark, rest = address.partition("://")
     if not mark or _SCHEME.fullmatch(scheme) is None:

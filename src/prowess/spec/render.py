@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from prowess.errors import SourceError
 from prowess.limits import MAX_DESCRIPTION_LENGTH as _LONGEST
-from prowess.spec.hidden_characters import to_one_line
+from prowess.spec.hidden_characters import ODD_BYTES, are_surely_clean, to_one_line
 from prowess.spec.markup import escape_xml, neutralize_json, neutralize_tags
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ class Listable(Protocol):
 ListingEntry = tuple[str, str, str]
 """Name, description and location as a listing shows them: each on one line, without hidden code points."""
 
-_NOT_CLEAN = bytes((*range(32), 127, *b"<>&"))
+_ODD_IN_XML = ODD_BYTES + b"<>&"
+_FRAME_PARTS = 2  # of a listing without entries: its first and its last line
 _MARKDOWN = re.compile(r"[\\`*\[\]<>]")
 _ESCAPED = r"\\\g<0>"
 
@@ -39,11 +40,9 @@ _ESCAPED = r"\\\g<0>"
 def make_entry(skill: Listable) -> ListingEntry:
     """Return the entry of a skill, with its description cut at 1,024 characters."""
     name, description, location = skill.name, skill.description, skill.location
-    together = f"{name} {description} {location}"
-    # Fast path: one look at the joined fields shows for most skills that there is nothing to clean. A blank at the
-    # edge of a field makes a double blank here, except at the very beginning and at the end.
-    is_clean = together.isascii() and together.isprintable() and "  " not in together and together[0] != " "
-    if is_clean and location[-1:] != " " and len(description) <= _LONGEST:
+    if "\n" in description:  # the commonest thing to clean; ``to_one_line`` would make a blank of it too
+        description = description.replace("\n", " ")
+    if len(description) <= _LONGEST and are_surely_clean(f" {name} {description} {location} "):
         return name, description, location
     return _clean_entry(name, description, location)
 
@@ -65,27 +64,22 @@ def render_entries(entries: Sequence[ListingEntry], style: ListingStyle = "xml")
 
 def render_xml(skills: Iterable[Listable]) -> str:
     """Return the XML listing of all ``skills``, in the order given; ``""`` when there are none."""
-    # Fast path of the bench row "render_catalog": one look at the joined fields shows for most skills that they need
-    # neither cleaning nor escaping. The slow twin is ``_render_xml_entry``; tests/spec/test_render.py reads listings of
-    # any text back.
-    elements: list[str] = []
+    # Fast path of the bench row "render_catalog": most skills need neither cleaning nor escaping. The slow twin is
+    # ``_render_xml_entry``; tests/spec/test_render.py reads listings of any text back.
+    parts = ["<available_skills>\n"]
     for skill in skills:
         name, description, location = skill.name, skill.description, skill.location
-        together = f"{name} {description} {location}"
-        if not (
-            together.isascii()
-            and together.encode().translate(None, _NOT_CLEAN) == together.encode()
-            and "  " not in together
-            and len(description) <= _LONGEST
-            and together.strip() is together
-        ):
-            elements.append(f"  {_render_xml_entry(_clean_entry(name, description, location))}\n")
-            continue
-        elements.append(
-            f"  <skill>\n    <name>{name}</name>\n    <description>{description}</description>\n"
-            f"    <location>{location}</location>\n  </skill>\n"
-        )
-    return f"<available_skills>\n{''.join(elements)}</available_skills>" if elements else ""
+        if "\n" in description:
+            description = description.replace("\n", " ")
+        if len(description) <= _LONGEST and are_surely_clean(f" {name} {description} {location} ", _ODD_IN_XML):
+            parts.append(
+                f"  <skill>\n    <name>{name}</name>\n    <description>{description}</description>\n"
+                f"    <location>{location}</location>\n  </skill>\n"
+            )
+        else:
+            parts.append(f"  {_render_xml_entry(_clean_entry(name, description, location))}\n")
+    parts.append("</available_skills>")
+    return "".join(parts) if len(parts) > _FRAME_PARTS else ""
 
 
 def render_skill_xml(skill: Listable) -> str:

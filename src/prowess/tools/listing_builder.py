@@ -85,10 +85,13 @@ class ListingBuilder:
         tools = TOOL_CACHE.get_or_make(self._session, self._cache_key(choice), lambda: self._build_tools(choice))
         return tuple(map(copy_definition, tools))  # all sessions share the kept ones, and a host may change its own
 
-    def open_view(self, choose: Callable[[], ListingChoice], budget: int | None) -> View:
-        """Return what the model sees when a listing may cost ``budget`` tokens; ``choose`` is called only if needed."""
+    def open_view(self, choose: Callable[[], ListingChoice], budget: int | None, *, is_too_large: bool = False) -> View:
+        """Return what the model sees when a listing may cost ``budget`` tokens; ``choose`` is called only if needed.
+
+        ``is_too_large``: the whole listing was counted before, and does not fit.
+        """
         options = self._options if budget == self._options.budget else self._options._replace(budget=budget)
-        return View(self._session, options, choose, self._is_prompt_cut)
+        return View(self._session, options, choose, self._is_prompt_cut, is_too_large=is_too_large)
 
     def _is_prompt_cut(self, choice: ListingChoice) -> bool:
         if choice.how == "all" and choice.budget is not None:
@@ -123,13 +126,16 @@ class ListingBuilder:
 
     def _build_prompt(self, choice: ListingChoice) -> PromptListing:
         """Return the prompt within the budget where possible: the listing gets what everything else leaves."""
+        is_too_large = False
         if choice.how == "all" and choice.budget is not None:
             whole = self._find_whole(choice.names, choice.budget)
             if whole is not None:
                 return whole
+            is_too_large = True
         if self._options.budget is None:
             # The budget of a selector shortens a listing of everything. What was chosen within it stays as it is.
-            return self._render_prompt(choice, None if choice.how == "chosen" else choice.budget)
+            left = None if choice.how == "chosen" else choice.budget
+            return self._render_prompt(choice, left, is_too_large=is_too_large)
         return self._fit_prompt(choice, self._options.budget)
 
     def _fit_prompt(self, choice: ListingChoice, budget: int) -> PromptListing:
@@ -143,9 +149,9 @@ class ListingBuilder:
             prompt = self._render_prompt(choice, left)
         return prompt
 
-    def _render_prompt(self, choice: ListingChoice, left: int | None) -> PromptListing:
-        """Return the prompt with a listing of at most ``left`` tokens."""
-        view = self.open_view(lambda: choice, left)
+    def _render_prompt(self, choice: ListingChoice, left: int | None, *, is_too_large: bool = False) -> PromptListing:
+        """Return the prompt with a listing of at most ``left`` tokens; ``is_too_large``: the whole does not fit."""
+        view = self.open_view(lambda: choice, left, is_too_large=is_too_large)
         preloads = (activation for activation in self._session.preloads() if view.may_use(activation.skill.name))
         blocks = (
             self._dialect.render_prompt(view),

@@ -32,7 +32,7 @@ class View:
     """The skills of a session for one query; a new view is made for each call, so it never goes stale.
 
     ``choose`` returns what is listed, and is called only if needed. ``is_prompt_cut`` returns whether the listing of
-    such a choice was shortened.
+    such a choice was shortened. ``is_too_large``: the whole listing was counted before, and does not fit.
     """
 
     def __init__(
@@ -41,12 +41,15 @@ class View:
         options: ToolsetOptions,
         choose: Callable[[], ListingChoice],
         is_prompt_cut: Callable[[ListingChoice], bool],
+        *,
+        is_too_large: bool = False,
     ) -> None:
         self.session = session
         self.options = options
         self.report = _empty_report(options.budget)
         self._choose = choose
         self._is_prompt_cut = is_prompt_cut
+        self._is_too_large = is_too_large
 
     @cached_property
     def _choice(self) -> ListingChoice:
@@ -72,7 +75,11 @@ class View:
     ) -> str:
         """Return a listing within the budget; ``report`` says what was cut."""
         listing, self.report = fit_listing(
-            self.skills if skills is None else skills, self.options.budget, render, self.options.tokens
+            self.skills if skills is None else skills,
+            self.options.budget,
+            render,
+            self.options.tokens,
+            is_too_large=self._is_too_large and skills is None,
         )
         return listing
 

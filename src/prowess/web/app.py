@@ -107,7 +107,7 @@ def _make_routes(plans: PlanBook, feed: ChangeFeed) -> list[Route | Mount]:
 def _make_change_routes() -> list[Route]:
     """Return the addresses that forms are sent to. The guard has checked who sends them."""
     return [
-        Route("/outdated", _check_outdated, methods=["POST"]),
+        Route("/outdated", _check_for_updates, methods=["POST"]),
         Route("/plans", _make_plan, methods=["POST"]),
         Route("/plans/{id}/{step}", _move_plan, methods=["POST"]),
     ]
@@ -186,11 +186,11 @@ def require_action(request: Request, action: str) -> None:
         raise HTTPException(403, f"this console does not allow the action {action!r}")
 
 
-async def _check_outdated(request: Request) -> Response:
+async def _check_for_updates(request: Request) -> Response:
     """Ask the sources of all installs for something newer, and show which have it."""
     require_action(request, "outdated")
     fields = await _read_fields(request)
-    await run_in_threadpool(request.app.state.library.check_outdated)
+    await run_in_threadpool(request.app.state.library.check_for_updates)
     is_change = fields.get("from") == "changes"
     return RedirectResponse(_LINKS.page("changes") if is_change else _LINKS.page("library", {"show": "outdated"}), 303)
 

@@ -1,4 +1,4 @@
-"""The reading pages of the console as a static site: the same views and templates, with relative links."""
+"""Export of the console's read-only pages as a static site, with relative links between the pages."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ from prowess.web.rendering import STATIC_FOLDER, render_page
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from prowess.web.library import Library, SkillRow
+    from prowess.web.library import Library
     from prowess.web.pages.agents import AgentsView
     from prowess.web.pages.sees import SeesView
+    from prowess.web.skill_rows import SkillRow
 
 MARKER_FILE = ".prowess-console"
 """The file by which the next export knows a folder that it may replace."""

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 import time
-from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
 from threading import RLock
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.authoring.similar import find_similar_pairs
-from prowess.errors import Issue, SkillError, UnknownSkillError
+from prowess.errors import SkillError, UnknownSkillError
 from prowess.files.identity import identity_at
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.read import LOCK_FILE, read_lock
@@ -25,6 +22,7 @@ from prowess.skills.catalog import Catalog
 from prowess.skills.inventory import can_act
 from prowess.skills.parse import read_metadata
 from prowess.spec.skill_ref import link_name
+from prowess.web.skill_rows import make_broken_rows, make_shadowed_rows, make_skill_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,29 +39,11 @@ if TYPE_CHECKING:
     from prowess.lockfile.scopes import InstallScope
     from prowess.runtime.acting.trust import Trust
     from prowess.skills.skill import Skill
+    from prowess.web.skill_rows import SkillRow
 
-_PLAIN_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_ID_DIGITS = 10
 _COVERAGE_FACTOR = 10
 _COSTLY_FACTOR = 2
 """A skill is costly when its entry in the listing has at least this many times the tokens of the median entry."""
-
-RowKind = Literal["skill", "shadowed", "broken"]
-
-
-@dataclass(frozen=True, slots=True)
-class SkillRow:
-    """A skill of the library, a copy that lost to it, or a file that does not load."""
-
-    id: str
-    """What the address of its page has: the name where that is plain text and the skill wins, else with a hash."""
-    name: str
-    location: str
-    kind: RowKind = "skill"
-    why: str = ""
-    """Why a copy lost, or why a file does not load."""
-    winner: str = ""
-    """Where the skill lies that a copy lost to."""
 
 
 class Library:
@@ -136,7 +116,7 @@ class Library:
         locks = (identity_at(os.path.join(scope.lock_folder, LOCK_FILE)) for scope in self.scopes)
         return StateMarks((*locks, self.trust.mark() if self.trust is not None else None), self.outdated)
 
-    def check_outdated(self) -> tuple[Outdated, ...]:
+    def check_for_updates(self) -> tuple[Outdated, ...]:
         """Ask the sources of all installs for something newer, keep the answer for the pages, and return it."""
         found = self.installer.outdated() if self.installer is not None else ()
         self.outdated = found
@@ -180,28 +160,17 @@ class LibraryState:
     @cached_property
     def rows(self) -> tuple[SkillRow, ...]:
         """The skills by name."""
-        return tuple(SkillRow(make_skill_id(skill.name), skill.name, skill.location) for skill in self.catalog.skills)
+        return make_skill_rows(self.catalog)
 
     @cached_property
     def shadowed(self) -> tuple[SkillRow, ...]:
         """The copies that lost to another skill of their name, by name."""
-        rows = [
-            SkillRow(
-                make_skill_id(lost.name, lost.location), lost.name, lost.location, "shadowed", lost.reason, lost.winner
-            )
-            for lost in self.catalog.shadowed
-        ]
-        return tuple(sorted(rows, key=lambda row: (row.name, row.location)))
+        return make_shadowed_rows(self.catalog)
 
     @cached_property
     def broken(self) -> tuple[SkillRow, ...]:
         """The files and places that do not load, by path; of several errors of one file the first is the reason."""
-        rows: dict[str, SkillRow] = {}
-        for issue in self.catalog.failures:
-            name = os.path.basename(os.path.dirname(issue.path)) or issue.path
-            row = SkillRow(make_skill_id(name, issue.path), name, issue.path, "broken", _describe_issue(issue))
-            rows.setdefault(issue.path, row)
-        return tuple(rows[path] for path in sorted(rows))
+        return make_broken_rows(self.catalog)
 
     @cached_property
     def rows_by_name(self) -> dict[str, SkillRow]:
@@ -461,20 +430,3 @@ class LibraryState:
             path = self.find_place(row.location).path
             totals[path] = totals.get(path, 0) + self.costs.get(row.name, 0)
         return totals
-
-
-def make_skill_id(name: str, location: str = "") -> str:
-    """Return the id of a skill in addresses; ``location`` is that of a copy or a file that does not load.
-
-    An id has only characters that are safe in an address and in a file name. Changes of other skills do not change it.
-    """
-    if not location and _PLAIN_ID.fullmatch(name):
-        return name
-    digest = hashlib.sha256(f"{name}\0{location}".encode("utf-8", "surrogateescape")).hexdigest()[:_ID_DIGITS]
-    plain = name if _PLAIN_ID.fullmatch(name) else "skill"
-    return f"{plain}~{digest}"
-
-
-def _describe_issue(issue: Issue) -> str:
-    field = f"{issue.field}: " if issue.field else ""
-    return f"{issue.code}: {field}{issue.message}"

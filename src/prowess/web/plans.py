@@ -245,7 +245,7 @@ class PlanBook:
                 progress(lambda what, done, total: self._report_step(plan_id, what, done, total)),
                 change.open_block(),
             ):
-                changed = _find_changed(change)
+                changed = _find_changed_states(change)
                 result = () if changed else tuple(change.apply())
         except Exception as error:  # noqa: BLE001 - the edge of the thread: a person has to hear of it
             plan = replace(self.get(plan_id), state="failed", error=_as_skill_error(error))
@@ -255,7 +255,7 @@ class PlanBook:
         self._store(replace(plan, issues=_list_issues(change)))
 
 
-def _find_changed(change: PreparedChange) -> list[str]:
+def _find_changed_states(change: PreparedChange) -> list[str]:
     """Return what the plan names and is no longer as it was when the plan was made."""
     now = change.read_states()
     return [name for name in {**change.states, **now} if change.states.get(name) != now.get(name)]

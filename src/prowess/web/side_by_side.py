@@ -38,7 +38,7 @@ class SideRow(NamedTuple):
 
     @property
     def is_conflict(self) -> bool:
-        """Whether both sides changed the line, and not to the same."""
+        """True when my files and upstream both changed the line, and the two results differ."""
         return bool(self.mine.change and self.upstream.change) and self.mine != self.upstream
 
 
@@ -176,11 +176,11 @@ def _join_sides(mine: _FileDiff, upstream: _FileDiff) -> list[list[SideRow]]:
             text = locked[number]
             kept = SideCell(text)
             parts[-1].append(SideRow(number, here.cells.get(number, kept), text, there.cells.get(number, kept)))
-        parts[-1] += _join_added(here.added.get(number, []), there.added.get(number, []))
+        parts[-1] += _join_added_lines(here.added.get(number, []), there.added.get(number, []))
     return [part for part in parts if part]
 
 
-def _join_added(mine: Sequence[str], upstream: Sequence[str]) -> Iterator[SideRow]:
+def _join_added_lines(mine: Sequence[str], upstream: Sequence[str]) -> Iterator[SideRow]:
     for index in range(max(len(mine), len(upstream))):
         left, right = (SideCell(side[index], "added") if index < len(side) else SideCell() for side in (mine, upstream))
         yield SideRow(0, left, "", right)

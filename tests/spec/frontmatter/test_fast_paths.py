@@ -20,7 +20,7 @@ from prowess.records import replace
 from prowess.spec.document import LoadPolicy, read_document
 from prowess.spec.frontmatter import repair, yaml_events
 from prowess.spec.frontmatter.broken_head import match_broken_head
-from prowess.spec.frontmatter.fast_match import MAX_HEAD_BYTES, heads_before_compiling, match_head
+from prowess.spec.frontmatter.fast_match import MAX_HEAD_BYTES, heads_before_compiling, match_head, read_description
 from prowess.spec.frontmatter.fences import decode_frontmatter, find_fences
 from prowess.spec.frontmatter.parse import parse_head
 from prowess.spec.frontmatter.plain_yaml import MAX_PLAIN_CHARS, BrokenLineError, parse_plain_yaml, read_plain_yaml
@@ -68,6 +68,7 @@ def agrees_with_interpret(head: bytes) -> bool:
         agrees_with_repair(head)
         return False
     name, description, raw, offset = seen
+    description = read_description(raw) if description is None else description
     careful = parse_head(head, whole=False)
     assert (name, description, offset) == (
         careful.front.name,
@@ -573,6 +574,8 @@ def test_the_longest_plain_text_stays_within_the_bound_on_events() -> None:
         b"---\ndescription: b\n---\nbody\n",
         b"---\nname: a:b\ndescription: b\n---\nbody\n",
         b"---\nname: con\ndescription: b\n---\nbody\n",
+        b"---\nname: |\n  a\ndescription: b\n---\nbody\n",
+        b"---\nname: >-\n  a\ndescription: b\n---\nbody\n",
         b"---\nname: " + b"a" * 65 + b"\ndescription: b\n---\nbody\n",
         b"---\nname: a\nname: b\ndescription: b\n---\nbody\n",
         b"---\nname: a\ndescription: b\nmetadata:\n  x: 1\n  x: 2\n---\nbody\n",
@@ -708,6 +711,18 @@ def test_a_repeated_key_is_refused_and_hides_no_other_skill(tmp_path: Path, rows
 def test_no_bytes_make_the_fast_matcher_fail(data: bytes) -> None:
     agrees_with_interpret(b"---\nname: a\ndescription: b\n" + data + b"---\nbody\n")
     agrees_with_interpret(data)
+
+
+@pytest.mark.parametrize("blank", ['""', "''", '" "', "' '", '"\u3000"', "\u3000", '"\u00a0"', "\u2003"])
+@pytest.mark.parametrize("rows", ["name: a\ndescription: {}\n", "description: {}\nname: a\n"])
+def test_no_fast_matcher_accepts_a_blank_description(blank: str, rows: str) -> None:
+    assert not agrees_with_interpret(in_fences(rows.format(blank)))
+
+
+@pytest.mark.parametrize("text", ['"\'"', "'\"'", '"\'s"', "\u00e9t\u00e9", '"\u00e9t\u00e9 "', "x\u3000", '"- x"'])
+@pytest.mark.parametrize("rows", ["name: a\ndescription: {}\n", "license: MIT\ndescription: {}\nname: a\n"])
+def test_a_description_that_waits_is_what_the_parser_reads(text: str, rows: str) -> None:
+    assert agrees_with_interpret(in_fences(rows.format(text)))
 
 
 def test_a_long_head_that_one_read_takes_in_has_all_its_fields(tmp_path: Path) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import click
-
 from prowess.cli.change_flow import ChangeFlags, change_options
 from prowess.cli.change_links import change_links
 from prowess.cli.command_class import new_command
-from prowess.cli.completions import complete_agent
 from prowess.cli.install_options import installed_arguments
-from prowess.cli.options import check_agents
+from prowess.cli.options import make_agents_option
 from prowess.install.installer import Installer
 
 
@@ -19,16 +16,7 @@ from prowess.install.installer import Installer
     ("prowess link pdf csv --agent claude-code --yes", "several, all or none"),
 )
 @installed_arguments
-@click.option(
-    "--agent",
-    "agents",
-    multiple=True,
-    required=True,
-    metavar="ID",
-    shell_complete=complete_agent,
-    callback=check_agents,
-    help="The agent ('prowess list --help' names all of them).",
-)
+@make_agents_option("The agent ('prowess list --help' names all of them).", required=True)
 @change_options
 def command(names: tuple[str, ...], *, agents: tuple[str, ...], flags: ChangeFlags) -> int:
     """Link installed skills where further agents look. All of them are linked, or none. Exit status 1: you said no."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +13,7 @@ from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Table, line
 from prowess.cli.search_modes import MODE_WORDS, prepare_catalog, suggest_meaning
 from prowess.cli.skill_lookup import load_catalog, load_cli_settings, suggest_sync_for
+from prowess.files.paths import shorten_path
 from prowess.search.encoder import has_encoder
 from prowess.spec.quantities import format_count
 
@@ -49,9 +51,9 @@ def command(
     """List the skills that fit QUERY, a request in your own words, best first.
 
     Its words are looked for in names, descriptions, tags and instructions. If the extra 'semantic' is installed and the
-    skills are prepared, meaning counts too. --prepare prepares them, with or without QUERY. That takes some seconds for
-    a hundred skills, and later only for those that are new or changed. An interrupt loses nothing. The index is kept in
-    your cache folder.
+    skills are prepared, meaning counts too. --prepare prepares them, with or without QUERY. That takes about five
+    seconds for a hundred skills, and later only for those that are new or changed. An interrupt loses nothing. The
+    index is kept in your cache folder.
 
     Exit status 1: nothing fits.
     """
@@ -75,6 +77,9 @@ def command(
         lambda: _to_blocks(hits, len(matches), why=why),
         as_data=as_data,
     )
+    if not catalog:
+        _note_no_skills(catalog, query, quiet=as_data)
+        return 1
     if not hits:
         printer.note(f"Nothing among {format_count(len(catalog), 'skill')} fits.", quiet=as_data)
     # Whoever has not installed the extra is told of it only where it may have helped, or where somebody wants to know.
@@ -83,19 +88,29 @@ def command(
     return 0 if hits else 1
 
 
+def _note_no_skills(catalog: prowess.Catalog, query: Sequence[str], *, quiet: bool) -> None:
+    """Say where no skills were found, and how to search a folder that somebody wrote among the words."""
+    looked = ", ".join(shorten_path(place.path) for place in catalog.places)
+    folder = next((word for word in query if os.path.isdir(word)), "FOLDER")
+    printer.note(f"No skills found. Looked in: {looked}", quiet=quiet)
+    printer.note(f"To search in a folder, name it: --dir {folder}", quiet=quiet)
+
+
 def _note_mode(mode: SearchMode, *, quiet: bool) -> None:
     if advice := suggest_meaning(mode):
         printer.note(advice, quiet=quiet)
 
 
 def _print_preparation(catalog: prowess.Catalog, mode: SearchMode, *, only_words: bool, as_data: bool) -> int:
+    if not catalog:
+        _note_no_skills(catalog, (), quiet=as_data)
     skills = format_count(len(catalog), "skill")
     printer.print_answer(
         lambda: _to_dict((), mode, len(catalog)),
         lambda: [line(("Prepared: ", "good"), f"searches among {skills} go by {MODE_WORDS[mode]}.")],
         as_data=as_data,
     )
-    _note_mode(mode, quiet=as_data or only_words)
+    _note_mode(mode, quiet=as_data or only_words or not catalog)
     return 0
 
 

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import click
 
 from prowess.cli.command_class import new_command
-from prowess.cli.completions import complete_agent
-from prowess.cli.options import check_agents, group_options, json_option
+from prowess.cli.options import SEARCHED_AGENTS, group_options, json_option, make_agents_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import line
 from prowess.cli.skill_lookup import load_cli_settings
@@ -55,15 +54,7 @@ _server_options = group_options(
 @_server_options
 @click.option("--read-only", is_flag=True, help="Only show: refuse every change.")
 @click.option("--export", metavar="FOLDER", type=click.Path(file_okay=False), help="Write the pages into a folder.")
-@click.option(
-    "--agent",
-    "agents",
-    multiple=True,
-    metavar="ID",
-    shell_complete=complete_agent,
-    callback=check_agents,
-    help="Also look where this agent looks.",
-)
+@make_agents_option(SEARCHED_AGENTS)
 @click.option("--no-project", is_flag=True, help="Leave the project's skills out.")
 @click.option("--no-watch", is_flag=True, help="Do not watch the folders for changes.")
 @json_option

@@ -1,7 +1,8 @@
 """The one place that prints: answers on the output stream, everything else on the error stream.
 
-On a terminal it prints through rich, elsewhere as plain text, with ``--json`` as data. In all three, control characters
-in the text of a skill are escaped (``escapes``), so that they cannot command the terminal.
+On a terminal it prints with colours, through rich where text has to be wrapped, elsewhere as plain text, with
+``--json`` as data. In all of them, control characters in the text of a skill are escaped (``escapes``), so that they
+cannot command the terminal.
 """
 
 from __future__ import annotations
@@ -46,14 +47,25 @@ def print_blocks(blocks: Iterable[Block], stream: IO[str] | None = None, *, erro
     if not blocks:  # nothing to print: neither renderer has to be loaded
         return
     if is_terminal(stream):
-        # rich takes about three times as long to load as the module of 'prowess list': a pipe does without it.
-        from prowess.cli.render.rich_text import make_console, print_on_terminal  # noqa: PLC0415 - see above
-
-        print_on_terminal(blocks, make_console(stream))
+        _print_on_terminal(blocks, stream)
         return
     from prowess.cli.render.plain_text import render_text  # noqa: PLC0415 - 'prowess --version' prints no blocks
 
     _write(stream, render_text(blocks))
+
+
+def _print_on_terminal(blocks: list[Block], stream: IO[str]) -> None:
+    from prowess.cli.render import simple_terminal  # noqa: PLC0415 - a pipe does without it
+
+    if simple_terminal.is_ordinary_terminal(stream, os.environ):
+        text = simple_terminal.render_simple(blocks, simple_terminal.find_width(os.environ))
+        if text is not None:
+            _write(stream, text)
+            return
+    # rich takes about three times as long to load as the module of 'prowess list'.
+    from prowess.cli.render.rich_text import make_console, print_on_terminal  # noqa: PLC0415 - see above
+
+    print_on_terminal(blocks, make_console(stream))
 
 
 def is_terminal(stream: IO[str] | None = None) -> bool:

@@ -122,7 +122,7 @@ class McpSkillFiles(RemoteFiles):
     def read(self, path: str) -> bytes:
         """Return the bytes of a file; raises ``FetchError`` (``changed-on-server``) when the skill has changed."""
         try:
-            return self._read_verified(path)
+            return self._read_verified_file(path)
         except FetchError as error:
             changes = _describe_changes(self._entry, self._fetch_changed_entry(error))
             message = f"{self._changed_message(changes)} since it was listed or loaded: load it again, and read that"
@@ -138,7 +138,7 @@ class McpSkillFiles(RemoteFiles):
         if latest is not self:
             return latest.renew()
         try:
-            self._read_verified(SKILL_FILE)
+            self._read_verified_file(SKILL_FILE)
         except FetchError as error:
             return self._with_entry(self._fetch_changed_entry(error))
         return self
@@ -194,7 +194,7 @@ class McpSkillFiles(RemoteFiles):
             self._approvals.expire({self.location: entry.state})
         return entry
 
-    def _read_verified(self, path: str) -> bytes:
+    def _read_verified_file(self, path: str) -> bytes:
         file = self._entry.files.get(path)
         if file is None:
             raise ResourceNotFoundError(f"{self.server.label} lists no file {path!r} for this skill", path)
@@ -256,7 +256,7 @@ class McpSkillFiles(RemoteFiles):
     def _changed_message(self, changes: str) -> str:
         return to_one_line(f"the skill {self._entry.uri} has changed on its server ({changes})")
 
-    def as_announced(self, name: str) -> Frontmatter:
+    def get_announced_fields(self, name: str) -> Frontmatter:
         """Return the announced fields without tools, because nobody has approved them."""
         return replace(
             _without_privileges(self._entry.to_frontmatter(), name), allowed_tools=(), allowed_tools_raw=None

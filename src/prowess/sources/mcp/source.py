@@ -164,7 +164,7 @@ class McpSource:
         virtual = name.replace(":", "/", 1)  # a folder for each server, which filters can name
         policy = LoadPolicy(limits=self._limits)
         home = SkillLocation(file=SKILL_FILE, policy=policy, origin="mcp", virtual_path=virtual, files=contents)
-        return make_remote_skill(home, contents.as_announced(name))
+        return make_remote_skill(home, contents.get_announced_fields(name))
 
     def _expire_approvals(self, skills: Sequence[Skill]) -> None:
         """End the approvals of skills whose files have changed."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 
-from prowess.spec.frontmatter.fast_match import KEBAB_NAME, PLAIN, HeadMatch, is_plain_utf8, match_head
+from prowess.spec.frontmatter.fast_match import PLAIN, USUAL_NAME, HeadMatch, is_plain_utf8, match_head
 from prowess.spec.frontmatter.plain_yaml import MAX_PLAIN_CHARS
 
 # Text on the line of a '>' or '|', or an unquoted text with a colon and a blank in it: YAML gives up at that place,
 # whatever follows. The first group is the value as it is written, the second the text that the repair makes of it.
 _BROKEN_DESCRIPTION = re.compile(
-    rb"---\nname: " + KEBAB_NAME + rb"\ndescription: ((?:[>|]-?+ ++(?=[!-~])(?!#)|(?=" + PLAIN + rb":[ \n]))"
+    rb"---\nname: " + USUAL_NAME + rb"\ndescription: ((?:[>|]-?+ ++(?=[!-~])(?!#)|(?=" + PLAIN + rb":[ \n]))"
     rb"([!-~\x80-\xff][ -~\x80-\xff]*+))\n(?! )"
 )  # fmt: skip
 

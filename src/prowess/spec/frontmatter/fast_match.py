@@ -29,6 +29,7 @@ else:
 MAX_HEAD_BYTES = 4096
 _BAR, _APOSTROPHE = b"|'"
 _MARKS = b"\"'[{>|\n"  # what a value begins with that is no unquoted text
+_WORD_BYTES = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _DEVICES = frozenset(name.encode() for name in DEVICE_NAMES)
 
 # Each class names the bytes that it takes: `re` needs about twice as long a byte for a class of those it leaves out.
@@ -44,27 +45,34 @@ INNER_KEY = rb"[A-Za-z_][A-Za-z0-9_-]{0,63}+"
 _ITEM = rb'(?:[A-Za-z0-9_(./](?:[ !"$-+\--9;->@-Z\\^-z|~\x80-\xff]++|:(?=[\w*./-]))*+|"[ !#-\[\]-~\x80-\xff]*+")'
 _FLOW = rb"\[" + _ITEM + rb"(?:, " + _ITEM + rb")*+\]"
 _LINE = rb"[!-~\x80-\xff][ -~\x80-\xff]*+\n"
-KEBAB_NAME = rb"[a-z0-9]++(?:-[a-z0-9]++)*+"
+# Every such name is usable. Lenient mode only warns of a name with two hyphens in a row, or one at its end.
+USUAL_NAME = rb"[a-z0-9][a-z0-9-]{0,%d}+" % (MAX_NAME_LENGTH - 1)
 
-# Most heads begin with the name, and with the description in one line: these two are captured at once. The empty group
-# after them shows that all of that was there, since what was captured before something failed may stay. Nothing is
-# captured inside the loop for that reason.
-_BEGINNING = rb"---\n(?:name: (" + KEBAB_NAME + rb")\ndescription: (" + TEXT + rb")\n(?! )())?+"
-# The empty group marks where the closing dashes begin. The next byte begins a character that is not blank: the wide
-# blanks of Unicode count as blanks, because the body is stripped as text.
-ENDING = rb"()---\n\s*+(?=[!-~]|(?!\xe3\x80\x80|\xe2\x80|\xe2\x81\x9f|\xe1\x9a\x80|\xc2[\x85\xa0])[\x80-\xff])"
+# The next byte begins a character that is not blank. The wide blanks of Unicode count as blanks, because descriptions
+# and bodies are stripped as text.
+_VISIBLE = rb"(?=[!-~]|(?!\xe3\x80\x80|\xe2\x80|\xe2\x81\x9f|\xe1\x9a\x80|\xc2[\x85\xa0])[\x80-\xff])"
+# Most heads begin with the name, and with a description in one line that is not blank. The name is captured at once.
+# The empty group after the two shows that all of that was there, since what was captured before something failed may
+# stay. Nothing is captured inside the loop for that reason.
+_BEGINNING = (
+    rb"---\n(?:name: (" + USUAL_NAME + rb")\ndescription: (?=[\"']?+(?![\"'])" + _VISIBLE + rb")" + TEXT
+    + rb"\n(?! )())?+"
+)  # fmt: skip
+# The empty group marks where the closing dashes begin.
+ENDING = rb"()---\n\s*+" + _VISIBLE
 _COMMON_HEAD = re.compile(
     _BEGINNING + rb"(?:" + KEY + rb":(?: (?:" + PLAIN + rb"\n" + _CONTINUATION + rb"|(?:" + QUOTED + rb"|" + _FLOW
     + rb")\n|[>|]-?\n(?:  " + _LINE + rb")++)"
     rb"|\n(?:(?:  " + INNER_KEY + rb": " + TEXT + rb"\n)++|(?:  - " + TEXT + rb"\n)++|(?:- " + TEXT + rb"\n)++))"
     rb")*+" + ENDING,
 )  # fmt: skip
-_KEBAB = re.compile(KEBAB_NAME)
+_match_name = re.compile(USUAL_NAME + rb"(?=\n[^ \n])").match
 # The first four bytes of each row that may hold a key: an item of a list begins with a dash, or has a blank there.
 # Rows that differ in these bytes have different keys, because keys have three letters or more, or stand behind two
 # blanks: rows of one key agree in these bytes.
 _find_row_starts = re.compile(rb"\n([ A-Z_a-z]..[!-~])").findall
 # In UTF-8: C1 controls and NBSP, a byte order mark, the two non-characters.
+_ODD_LEADS = 0xC2, 0xEF
 _ODD = re.compile(rb"\xc2[\x80-\xa0]|\xef\xbb\xbf|\xef\xbf[\xbe\xbf]")
 _find_value_end = re.compile(rb"\n(?=[^ \n])").search
 # A break inside a quoted text, with the blanks around it and the empty lines that follow.
@@ -79,8 +87,11 @@ heads_before_compiling = iter(range(100))
 Compiling the second pattern takes as long as parsing so many heads. Only a large library gains by it.
 """
 
-HeadMatch = tuple[str, str, bytes, int]
-"""The name, the description, the bytes between the dashes, and the offset at which the body begins."""
+HeadMatch = tuple[str, "str | None", bytes, int]
+"""The name, the description, the bytes between the dashes, and the offset at which the body begins.
+
+``None`` stands for a description that ``read_description`` reads from the bytes when it is asked for.
+"""
 
 
 def match_head(head: bytes) -> HeadMatch | None:
@@ -88,7 +99,7 @@ def match_head(head: bytes) -> HeadMatch | None:
     match = _COMMON_HEAD.match(head)
     if match is None:
         return _match_nested(head)
-    begin, end = match.start(3), match.start(4)
+    begin, end = match.start(2), match.start(3)
     if begin < 0:
         starts = _find_row_starts(head, 3, end)
         is_distinct = len(set(starts)) == len(starts) or nested_head.has_distinct_keys(head, end)
@@ -98,16 +109,17 @@ def match_head(head: bytes) -> HeadMatch | None:
         starts = _find_row_starts(head, begin - 1, end)
         if len({b"name", b"desc", *starts}) < len(starts) + 2 and not nested_head.has_distinct_keys(head, end):
             return None
-    raw, name, value = head[4:end], match[1], match[2]
-    if (
-        len(name) > MAX_NAME_LENGTH
-        or name in _DEVICES
-        or end > MAX_PLAIN_CHARS
-        or not (raw.isascii() or is_plain_utf8(raw))
-    ):
+    raw, name = head[4:end], match[1]
+    if name in _DEVICES or end > MAX_PLAIN_CHARS or not (raw.isascii() or is_plain_utf8(raw)):
         return None
-    text = (value[1:-1] if value[0] in b"\"'" else value).decode().strip()
-    return (name.decode(), text, raw, end + 4) if text else None
+    return name.decode(), None, raw, end + 4
+
+
+def read_description(raw: bytes) -> str:
+    """Return the description in the bytes of a head that ``match_head`` has matched."""
+    head = b"---\n%b---\n" % raw
+    text = _read_text(head, head.index(b"\ndescription: ") + 14)
+    return text.decode().strip() if text is not None else ""
 
 
 def _match_nested(head: bytes) -> HeadMatch | None:
@@ -128,15 +140,25 @@ def _match_in_any_order(head: bytes, end: int) -> HeadMatch | None:
     raw = head[4:end]
     if name_row < 0 or description_row < 0 or end > MAX_PLAIN_CHARS or not (raw.isascii() or is_plain_utf8(raw)):
         return None
-    name, text = _read_text(head, name_row + 7), _read_text(head, description_row + 14)
-    if not name or not text:
+    name = _read_name(head, name_row + 7)
+    if name is None:
         return None
-    # The pattern is faster than the rule, and nearly every name is of this kind.
-    is_common = _KEBAB.fullmatch(name) and len(name) <= MAX_NAME_LENGTH and name not in _DEVICES
-    if not is_common and not rules.is_usable_name(name.decode()):
-        return None
-    description = text.decode().strip()
+    if head[description_row + 14] in _WORD_BYTES:  # fast path: unquoted text, which is surely not blank
+        return name.decode(), None, raw, end + 4
+    text = _read_text(head, description_row + 14)
+    description = text.decode().strip() if text is not None else ""
     return (name.decode(), description, raw, end + 4) if description else None
+
+
+def _read_name(head: bytes, start: int) -> bytes | None:
+    """Return the name that begins at ``start``; ``None`` when it is not surely usable."""
+    usual = _match_name(head, start)
+    if usual is not None and usual[0] not in _DEVICES:  # nearly every name: the pattern is faster than what follows
+        return usual[0]
+    if head[start] in b"|>":  # a block of text ends with a line break, and no name may
+        return None
+    name = _read_text(head, start)
+    return name if name and rules.is_usable_name(name.decode()) else None
 
 
 def _read_text(head: bytes, start: int) -> bytes | None:
@@ -180,7 +202,8 @@ def is_plain_utf8(raw: bytes) -> bool:
         text = raw.decode()
     except UnicodeDecodeError:
         return False
-    # Looking for the bytes that most odd characters begin with, which are rare, is faster than the pattern.
-    if (b"\xc2" in raw or b"\xef" in raw) and _ODD.search(raw):
+    # Looking for the bytes that most odd characters begin with, which are rare, is faster than the pattern. They are
+    # numbers here, because ``in`` makes and drops an exception where both sides are bytes.
+    if (_ODD_LEADS[0] in raw or _ODD_LEADS[1] in raw) and _ODD.search(raw):
         return False
     return "\u2028" not in text and "\u2029" not in text

@@ -53,15 +53,17 @@ def _render_prompt(view: View) -> str:
 
 
 def _render_listing(entries: Sequence[ListingEntry], forks: AbstractSet[str]) -> str:
-    rows = "".join(_render_entry(entry, entry[0] in forks) for entry in entries)
-    return f"<available_skills>\n{rows}</available_skills>"
-
-
-def _render_entry(entry: ListingEntry, fork: bool) -> str:  # noqa: FBT001 - one caller
-    name, description, _ = entry
-    described = f"<description>{escape_xml(description)}</description>" if description else ""
-    mode = "<mode>forked</mode>" if fork else ""
-    return f"<skill><name>{escape_xml(name)}</name>{described}{mode}</skill>\n"
+    rows = ["<available_skills>\n"]
+    for name, description, _ in entries:
+        mode = "<mode>forked</mode>" if name in forks else ""
+        # Fast path of the bench row "prompt(), made for the first time": one look at both texts instead of six.
+        both = name + description
+        if not both.isascii() or "<" in both or ">" in both or "&" in both:
+            name, description = escape_xml(name), escape_xml(description)  # noqa: PLW2901 - the same texts, escaped
+        described = f"<description>{description}</description>" if description else ""
+        rows.append(f"<skill><name>{name}</name>{described}{mode}</skill>\n")
+    rows.append("</available_skills>")
+    return "".join(rows)
 
 
 # -- the tools ---------------------------------------------------------------------------------------------------------

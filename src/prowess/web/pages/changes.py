@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.discovery.agents import AGENTS
 from prowess.errors import SkillError
 from prowess.files.paths import shorten_path
-from prowess.web.library import make_skill_id
+from prowess.web.skill_rows import make_skill_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

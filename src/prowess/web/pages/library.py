@@ -12,7 +12,8 @@ from prowess.spec.quantities import format_count
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from prowess.web.library import Library, LibraryState, SkillRow
+    from prowess.web.library import Library, LibraryState
+    from prowess.web.skill_rows import SkillRow
 
 PAGE_SIZE = 100
 """Rows of one page: what a browser shows at once, and a person still scrolls through."""

@@ -15,8 +15,8 @@ from prowess.spec.tokens import estimate_tokens
 from prowess.tools.dialects import DIALECTS
 from prowess.tools.model_prompt import ModelPrompt
 from prowess.tools.preview import preview
-from prowess.web.library import make_skill_id
 from prowess.web.pages.library import PAGE_SIZE, read_number
+from prowess.web.skill_rows import make_skill_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

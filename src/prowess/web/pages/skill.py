@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import SkillError
@@ -11,7 +11,7 @@ from prowess.search.listing_search import find_missing_words
 from prowess.skills.inventory import Inventory, inventory
 from prowess.skills.search_library import make_head_text
 from prowess.spec.commands import find_commands
-from prowess.web.library import make_skill_id
+from prowess.web.skill_rows import make_skill_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from prowess.lockfile.read import LockEntry
     from prowess.model import Shadowed
     from prowess.skills.skill import Skill
-    from prowess.web.library import Library, LibraryState, SkillRow
+    from prowess.web.library import Library, LibraryState
+    from prowess.web.skill_rows import SkillRow
 
 _MAX_NEIGHBOURS = 5
 _MAX_APART_WORDS = 12
@@ -131,62 +132,81 @@ class _SkillReader:
         self._problems: list[str] = []
 
     def read(self) -> SkillView:
-        row, state = self._row, self._state
-        skill = state.read_skill(row)
-        place = state.find_place(row.location)
-        winner = self._find_winner_id()
-        if skill is None:
-            findings = self._find_findings()
-            raw, is_cut = self._read_raw(findings)
-            return SkillView(
-                row.id,
-                row.name,
-                row.location,
-                row.kind,
-                row.why,
-                winner,
-                scope=place.scope.value if place.scope else "",
-                source=place.path,
-                raw=raw,
-                findings=findings,
-                is_cut=is_cut,
-                problems=tuple(self._problems),
-            )
-        state.forget_states(skill)
-        is_here = skill.is_local or skill.is_inline
-        contents = self._take_inventory(skill) if is_here else None
-        findings = self._find_findings() if skill.is_local else ()
-        raw, is_cut = self._read_raw(findings) if skill.is_local else ([], False)
-        body = self._read_body(skill) if is_here else ""
-        return SkillView(
-            row.id,
-            row.name,
-            row.location,
-            row.kind,
-            row.why,
-            winner,
+        """Return what the page shows. The problems are taken last, because every step may add to them."""
+        skill = self._state.read_skill(self._row)
+        view = self._view_unloaded_file() if skill is None else self._view_skill(skill)
+        return replace(view, problems=tuple(self._problems))
+
+    def _view_row(self) -> SkillView:
+        row = self._row
+        winner = make_skill_id(row.name) if row.kind == "shadowed" else ""
+        return SkillView(row.id, row.name, row.location, row.kind, row.why, winner)
+
+    def _view_unloaded_file(self) -> SkillView:
+        """Return the view of a SKILL.md that does not load: where it lies, and its text."""
+        place = self._state.find_place(self._row.location)
+        scope = place.scope.value if place.scope else ""
+        return self._add_lines(replace(self._view_row(), scope=scope, source=place.path))
+
+    def _view_skill(self, skill: Skill) -> SkillView:
+        self._state.forget_states(skill)
+        view = self._add_fields(self._view_row(), skill)
+        if skill.is_local or skill.is_inline:
+            view = self._add_contents(view, skill)
+        else:
+            view = replace(view, paths=skill.readable_paths(), is_fetched=False)
+        view = self._add_places(view, skill)
+        return self._add_choice(view, skill) if self._row.kind == "skill" else view
+
+    def _add_fields(self, view: SkillView, skill: Skill) -> SkillView:
+        return replace(
+            view,
             description=skill.description,
             scope=skill.scope.value if skill.scope else "",
-            source=skill.source_label or state.find_source(skill),
-            marks=state.find_marks(skill) if row.kind == "skill" else (),
-            tokens=state.costs.get(skill.name) if row.kind == "skill" else None,
-            is_fetched=is_here,
+            source=skill.source_label or self._state.find_source(skill),
+            fields=list(_list_fields(skill)),
+            trust=self._state.find_trust_state(skill) or "not trusted",
+        )
+
+    def _add_contents(self, view: SkillView, skill: Skill) -> SkillView:
+        """Add the files and the text of a skill that is on this machine."""
+        contents = self._take_inventory(skill)
+        if skill.is_local:
+            view = self._add_lines(view)
+        body = self._read_body(skill)
+        return replace(
+            view,
             body=body[: self._limits.max_page_chars],
             body_tokens=contents.tokens if contents else 0,
-            is_cut=is_cut or len(body) > self._limits.max_page_chars,
-            raw=raw,
-            findings=findings,
+            is_cut=view.is_cut or len(body) > self._limits.max_page_chars,
             contents=contents,
             paths=tuple(file.path for file in contents.files) if contents else skill.readable_paths(),
-            fields=list(_list_fields(skill)),
-            digest=self._find_digest(skill) if is_here else "",
+            digest=self._find_digest(skill),
+        )
+
+    def _add_lines(self, view: SkillView) -> SkillView:
+        """Add the lines of the SKILL.md, and what is wrong with them."""
+        findings = self._find_findings()
+        raw, is_cut = self._read_raw(findings)
+        return replace(view, raw=raw, findings=findings, is_cut=is_cut)
+
+    def _add_places(self, view: SkillView, skill: Skill) -> SkillView:
+        """Add the install of the skill, the agents that have it, and the copies that lost to it."""
+        return replace(
+            view,
             install=self._find_install(skill),
             agents=self._find_agents(skill),
-            shadowed=self._find_shadowed(skill),
-            trust=state.find_trust_state(skill) or "not trusted",
-            neighbours=self._find_neighbours(skill) if row.kind == "skill" else (),
-            evals=self._evaluate(skill) if row.kind == "skill" and skill.is_local else None,
-            problems=tuple(self._problems),
+            shadowed=self._find_shadowed_skills(skill),
+        )
+
+    def _add_choice(self, view: SkillView, skill: Skill) -> SkillView:
+        """Add what matters when a model chooses among the skills of the catalogue: the cost, and similar skills."""
+        return replace(
+            view,
+            marks=self._state.find_marks(skill),
+            tokens=self._state.costs.get(skill.name),
+            neighbours=self._find_neighbours(skill),
+            evals=self._evaluate(skill) if skill.is_local else None,
         )
 
     def _note(self, error: SkillError) -> None:
@@ -267,10 +287,7 @@ class _SkillReader:
         chosen = next((row for row in rows if row.location == scope), rows[0] if rows else None)
         return list(chosen.states.items()) if chosen is not None else ()
 
-    def _find_winner_id(self) -> str:
-        return make_skill_id(self._row.name) if self._row.kind == "shadowed" else ""
-
-    def _find_shadowed(self, skill: Skill) -> Sequence[tuple[str, Shadowed]]:
+    def _find_shadowed_skills(self, skill: Skill) -> Sequence[tuple[str, Shadowed]]:
         lost = (one for one in self._state.catalog.shadowed if one.winner == skill.location and one.name == skill.name)
         return [(make_skill_id(one.name, one.location), one) for one in lost]
 

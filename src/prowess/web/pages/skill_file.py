@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from prowess.skills.skill import Skill
-    from prowess.web.library import Library, SkillRow
+    from prowess.web.library import Library
+    from prowess.web.skill_rows import SkillRow
 
 _IMAGE_STARTS = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),

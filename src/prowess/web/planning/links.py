@@ -9,14 +9,14 @@ from prowess.discovery.agents import get_agent
 from prowess.errors import NotInstalledError, SkillError
 from prowess.files.paths import shorten_path
 from prowess.install.agent_links import LinkFolders
-from prowess.lockfile.read import read_lock
+from prowess.lockfile.read import LOCK_FILE, read_lock
 from prowess.lockfile.scopes import find_install
 from prowess.spec.skill_ref import SkillRef, link_name
 from prowess.web.planning.file_states import list_scope_files, read_file_states
 from prowess.web.planning.prepared import Fields, PreparedChange, require_installer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from prowess.install.installer import Installer
     from prowess.limits import Limits
@@ -29,6 +29,45 @@ class _Install(NamedTuple):
     ref: str
     scope: InstallScope
     entry: LockEntry
+
+
+class _LinkChange(NamedTuple):
+    """The links of some installs for some agents: to make if ``adds`` is True, to remove otherwise."""
+
+    installs: list[_Install]
+    agents: tuple[str, ...]
+    links: list[str]
+    """The paths of the links."""
+    adds: bool
+
+    @property
+    def scopes(self) -> list[InstallScope]:
+        """The scopes of the installs, each once."""
+        return [*dict.fromkeys(install.scope for install in self.installs)]
+
+    def describe_steps(self) -> list[str]:
+        """Return what is going to be done, a sentence each; nothing where there is no link to make or to remove."""
+        verb = "make" if self.adds else "remove"
+        word = "copy" if any(install.entry.is_copied for install in self.installs) else "link"
+        steps = [f"{verb} the {word} {shorten_path(path)}" for path in self.links]
+        records = [f"record it in {shorten_path(os.path.join(scope.lock_folder, LOCK_FILE))}" for scope in self.scopes]
+        return [*steps, *records] if steps else []
+
+    def carry_out(self, installer: Installer) -> list[str]:
+        """Make or remove the links, and return what was done, a sentence each."""
+        refs = [install.ref for install in self.installs]
+        if self.adds:
+            return [f"Made {path}" for path in installer.link(refs, self.agents)]
+        return [f"Removed {path}" for path in installer.unlink(refs, self.agents)]
+
+    def describe_idle(self) -> str:
+        """Return what is said where there is no link to make or to remove."""
+        titles = ", ".join(get_agent(agent).title for agent in self.agents)
+        if self.adds:
+            return f"Nothing to do: every link for {titles} is recorded already. Sync puts back one that is missing."
+        return (
+            f"Nothing to do: {titles} looks in the shared folder, whose links stay because other agents use them too."
+        )
 
 
 def prepare_link(library: Library, fields: Fields) -> PreparedChange:
@@ -44,43 +83,31 @@ def prepare_unlink(library: Library, fields: Fields) -> PreparedChange:
 def _prepare_links(library: Library, fields: Fields, *, adds: bool) -> PreparedChange:
     installer = require_installer(library)
     agents = tuple(get_agent(agent).id for agent in fields.get_all("agent"))
-    if not agents or not fields.get_all("install"):
+    names = fields.get_all("install")
+    if not agents or not names:
         raise SkillError("name an install and an agent", code="bad-argument")
-    scopes = (installer.project, installer.user)
     # Before the lock files are read, so that no change between the two goes unnoticed.
-    states = read_file_states([path for scope in scopes for path in list_scope_files(scope)], library.limits)
-    installs = [_find(installer, name, library.limits) for name in fields.get_all("install")]
+    before = read_file_states(_list_files((installer.project, installer.user)), library.limits)
+    installs = [_find_install(installer, name, library.limits) for name in names]
     links = [path for install in installs for path in _find_links(install, agents, adds=adds)]
-    files = [path for install in installs for path in list_scope_files(install.scope)]
-    paths = [*dict.fromkeys((*files, *links))]
-    states = {**{path: states[path] for path in files}, **read_file_states(links, library.limits)}
-    refs = [install.ref for install in installs]
-    verb = "make" if adds else "remove"
-    word = "copy" if any(install.entry.is_copied for install in installs) else "link"
-
-    def apply_change() -> list[str]:
-        changed = installer.link(refs, agents) if adds else installer.unlink(refs, agents)
-        return [f"{'Made' if adds else 'Removed'} {path}" for path in changed]
-
-    steps = [f"{verb} the {word} {shorten_path(path)}" for path in links]
+    change = _LinkChange(installs, agents, links, adds)
+    states = {path: before[path] for path in _list_files(change.scopes)}
+    states |= read_file_states(links, library.limits)
     return PreparedChange(
-        steps=[*steps, *(f"record it in {shorten_path(path)}" for path in dict.fromkeys(files[::2]))] if steps else (),
-        read_states=lambda: read_file_states(paths, library.limits),
+        steps=change.describe_steps(),
+        read_states=lambda: read_file_states(states, library.limits),
         states=states,
-        apply=apply_change,
+        apply=lambda: change.carry_out(installer),
         issues=lambda: installer.issues,
-        idle_text=_describe_idle(agents, adds=adds),
+        idle_text=change.describe_idle(),
     )
 
 
-def _describe_idle(agents: tuple[str, ...], *, adds: bool) -> str:
-    titles = ", ".join(get_agent(agent).title for agent in agents)
-    if adds:
-        return f"Nothing to do: every link for {titles} is recorded already. Sync puts back one that is missing."
-    return f"Nothing to do: {titles} looks in the shared folder, whose links stay because other agents use them too."
+def _list_files(scopes: Iterable[InstallScope]) -> list[str]:
+    return [path for scope in scopes for path in list_scope_files(scope)]
 
 
-def _find(installer: Installer, name: str, limits: Limits) -> _Install:
+def _find_install(installer: Installer, name: str, limits: Limits) -> _Install:
     ref = SkillRef.parse(f"@{name.removeprefix('@')}")
     scope, _ = find_install(ref, (installer.project, installer.user))
     entry = read_lock(scope.lock_folder, limits=limits).get(ref.full_name)
