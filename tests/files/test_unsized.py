@@ -30,7 +30,10 @@ LONG = b"".join(b"VARIABLE_%d=%s\0" % (number, b"x" * 90) for number in range(40
 def process() -> Iterator[str]:
     """The folder of a process in /proc, whose file ``environ`` is long, does not change, and says that it is empty."""
     env = dict(pair.split("=") for pair in LONG.decode().split("\0") if pair)
-    with subprocess.Popen([sys.executable, "-c", "input()"], env=env, stdin=subprocess.PIPE) as child:
+    command = [sys.executable, "-c", "print(flush=True); input()"]
+    with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()  # the file is empty for a moment after the process has begun
         yield f"/proc/{child.pid}"
         child.communicate(b"\n")
 
