@@ -76,7 +76,7 @@ class ChangeFeed:
         diff = compare_catalogs(seen.catalog, state.catalog, {})
         is_about_records = state.marks.records != seen.marks.records
         entry = FeedEntry(time.time(), diff.added, diff.removed, diff.changed, is_about_records)
-        # What the sources of installs answered is no change of a file, and nor is it that files are watched from now on.
+        # Neither an answer of the sources of installs nor the beginning of watching is a change of a file.
         is_same_library = state.catalog is seen.catalog or state.marks.is_followed != seen.marks.is_followed
         if not entry.has_names and not is_about_records and is_same_library:
             return

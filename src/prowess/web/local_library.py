@@ -51,9 +51,7 @@ def open_library(
     )
     catalog = scan(*roots, **options) if roots else discover(**options)
     with ExitStack() as opened:
-        yield make_library(
-            catalog, follow=(lambda: opened.enter_context(live(*roots, **options))) if watch else None
-        )
+        yield make_library(catalog, follow=(lambda: opened.enter_context(live(*roots, **options))) if watch else None)
 
 
 def open_results(limits: Limits) -> ResultFile:
