@@ -6,6 +6,7 @@ import asyncio
 import gc
 import re
 import threading
+import time
 import weakref
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from prowess.limits import Limits
 from prowess.web.app import ALL_ACTIONS, create_app
 from prowess.web.change_feed import ChangeFeed, stream_events
 from prowess.web.library import Library
+from prowess.web.local_library import open_library
 from prowess.web.pages.changes import make_changes_view
 from prowess.web.planning.kinds import PREPARATIONS
 from prowess.web.planning.prepared import Fields
@@ -526,6 +528,52 @@ def test_the_page_says_that_a_file_beside_a_skill_changed_once_for_many_of_them(
             feed.refresh()
         (line,) = make_changes_view(library, {}, plans=PlanBook(library), feed=feed).feed
         assert line.what == "a file beside a SKILL.md changed"
+
+
+def test_files_are_watched_from_the_second_page_on_and_no_change_in_between_is_missed(
+    put: Callable[..., Path], tmp_path: Path
+) -> None:
+    put("skills/one")
+    with open_library((str(tmp_path / "skills"),)) as library:
+        browser = Browser(create_app(library, token=TOKEN))
+        browser.get("/")
+        assert not library.state.marks.is_followed  # the first page did not wait for the watcher
+        put("skills/two")
+        assert "two" in browser.get("/").text
+        assert "added: two" in browser.get("/changes").page.text_of("section", id="feed")[0]
+        put("skills/three")
+        for _ in range(1_000):  # at most ten seconds
+            if "three" in library.catalog:
+                break
+            time.sleep(0.01)
+        assert "three" in browser.get("/").text
+
+
+def test_that_watching_begins_is_no_change(put: Callable[..., Path], tmp_path: Path) -> None:
+    put("skills/one")
+    with open_library((str(tmp_path / "skills"),)) as library:
+        feed = ChangeFeed(library)
+        assert library.is_live
+        assert feed.refresh() == []
+        assert library.state.marks.is_followed
+    with open_library((str(tmp_path / "skills"),), watch=False) as library:
+        ChangeFeed(library).refresh()
+        assert not library.is_live
+
+
+def test_a_folder_that_is_gone_when_watching_begins_is_tried_again(
+    put: Callable[..., Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    put("skills/one")
+    with open_library((str(tmp_path / "skills"),)) as library:
+        (tmp_path / "skills").rename(tmp_path / "elsewhere")
+        library.follow_changes()
+        library.follow_changes()
+        assert (library.catalog.names, library.state.marks.is_followed) == (("one",), False)
+        assert caplog.text.count("changes of the skills are not followed yet") == 1
+        (tmp_path / "elsewhere").rename(tmp_path / "skills")
+        library.follow_changes()
+        assert library.state.marks.is_followed
 
 
 def test_an_answer_of_a_source_is_no_change_on_the_disk(put: Callable[..., Path], tmp_path: Path) -> None:

@@ -80,6 +80,7 @@ def create_app(
     app.state.library = library
     app.state.plans = plans
     app.state.actions = actions
+    app.state.has_shown_page = False
     access = make_access(host, parse_host_names(hosts), (), None)
     return ConsoleGuard(app, access, token, library.limits, may_change=bool(actions))
 
@@ -131,7 +132,12 @@ def show(name: str, make_view: MakeView) -> Handler:
 
 
 def _render_view(request: Request, name: str, make_view: MakeView, parameters: Mapping[str, str]) -> Response:
-    return respond(request, name, make_view(request.app.state.library, parameters))
+    state = request.app.state
+    if state.has_shown_page:  # the first page does not wait until every folder is watched
+        state.library.follow_changes()
+    response = respond(request, name, make_view(state.library, parameters))
+    state.has_shown_page = True
+    return response
 
 
 def respond(request: Request, name: str, view: object, status: int = 200) -> Response:

@@ -15,7 +15,8 @@ from prowess.runtime.catalog_diff import compare_catalogs
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from prowess.web.library import Library, LibraryState
+    from prowess.web.library import Library
+    from prowess.web.library_state import LibraryState
     from prowess.web.plans import PlanBook
 
 _MAX_ENTRIES = 100
@@ -61,6 +62,7 @@ class ChangeFeed:
 
     def refresh(self) -> list[FeedEntry]:
         """Look for a change since the last look, and return all changes that are remembered, the newest first."""
+        self._library.follow_changes()
         with self._lock:
             state = self._library.state
             if state is not self._seen:
@@ -74,8 +76,9 @@ class ChangeFeed:
         diff = compare_catalogs(seen.catalog, state.catalog, {})
         is_about_records = state.marks.records != seen.marks.records
         entry = FeedEntry(time.time(), diff.added, diff.removed, diff.changed, is_about_records)
-        # What the sources of installs answered is no change of a file.
-        if not entry.has_names and not is_about_records and state.catalog is seen.catalog:
+        # Neither an answer of the sources of installs nor the beginning of watching is a change of a file.
+        is_same_library = state.catalog is seen.catalog or state.marks.is_followed != seen.marks.is_followed
+        if not entry.has_names and not is_about_records and is_same_library:
             return
         # An editor or a build writes many files one after the other, which would push everything else out of the list.
         if not entry.has_names and self._entries and self._entries[-1][1:] == entry[1:]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -36,8 +36,8 @@ def open_library(
 ) -> Iterator[Library]:
     """Yield the library of the skills below ``roots``, or, without any, in the standard places.
 
-    With ``watch`` it follows changes of the files. ``agents`` and ``project`` are those of ``prowess.discover``. Raises
-    ``SourceError`` for a root that does not exist.
+    With ``watch`` it follows changes of the files, from the first page on. ``agents`` and ``project`` are those of
+    ``prowess.discover``. Raises ``SourceError`` for a root that does not exist.
     """
     options: dict[str, Any] = {"missing": "error"} if roots else {"agents": agents, "project": project}
     home = os.path.expanduser("~")
@@ -49,11 +49,9 @@ def open_library(
         trust=Trust(),
         budget=budget,
     )
-    if not watch:
-        yield make_library(scan(*roots, **options) if roots else discover(**options))
-        return
-    with live(*roots, **options) as following:
-        yield make_library(following)
+    catalog = scan(*roots, **options) if roots else discover(**options)
+    with ExitStack() as opened:
+        yield make_library(catalog, follow=(lambda: opened.enter_context(live(*roots, **options))) if watch else None)
 
 
 def open_results(limits: Limits) -> ResultFile:

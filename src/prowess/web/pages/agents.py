@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from prowess.install.agent_coverage import SkillCoverage, SkillState
-    from prowess.web.library import Library, LibraryState
+    from prowess.web.library import Library
+    from prowess.web.library_state import LibraryState
     from prowess.web.skill_rows import SkillRow
 
 _MAX_TEXT = 200

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from prowess.install.outdated import Outdated
     from prowess.runtime.acting.trust import Grant
     from prowess.web.change_feed import ChangeFeed, FeedEntry
-    from prowess.web.library import Library, LibraryState
+    from prowess.web.library import Library
+    from prowess.web.library_state import LibraryState
     from prowess.web.plans import ChangePlan, PlanBook
 
 _MAX_NAMES = 20
@@ -83,12 +84,12 @@ def make_changes_view(
     except SkillError as error:
         problems.append(error.message)
     if installer is None:
-        return ChangesView(lines, library.live is not None, made, has_installer=False, grants=grants, problems=problems)
+        return ChangesView(lines, library.is_live, made, has_installer=False, grants=grants, problems=problems)
     torn = {os.path.dirname(error.path) for error in state.locks.lock_errors if error.code == "lock-conflict"}
     found = library.outdated
     return ChangesView(
         lines,
-        library.live is not None,
+        library.is_live,
         made,
         has_installer=True,
         scopes=[

@@ -12,7 +12,8 @@ from prowess.spec.quantities import format_count
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from prowess.web.library import Library, LibraryState
+    from prowess.web.library import Library
+    from prowess.web.library_state import LibraryState
     from prowess.web.skill_rows import SkillRow
 
 PAGE_SIZE = 100

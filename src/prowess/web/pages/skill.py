@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from prowess.lockfile.read import LockEntry
     from prowess.model import Shadowed
     from prowess.skills.skill import Skill
-    from prowess.web.library import Library, LibraryState
+    from prowess.web.library import Library
+    from prowess.web.library_state import LibraryState
     from prowess.web.skill_rows import SkillRow
 
 _MAX_NEIGHBOURS = 5
