@@ -76,6 +76,13 @@ def test_without_colours_a_terminal_gets_none(terminal: Terminal) -> None:
     assert re.search(r"\x1b\[[0-9;]*3[0-9]m", terminal("list").out)
 
 
+def test_a_terminal_with_an_old_encoding_gets_escapes(terminal: Terminal) -> None:
+    ran = terminal("list", columns=60, env={"PYTHONIOENCODING": "latin-1"}, program=("-m", "prowess"))
+    assert ran.status == 0, ran.err
+    assert "csv-report" in ran.out
+    assert "\\u2026" in ran.out, "the sign of what was cut is no character of latin-1"
+
+
 @pytest.mark.parametrize(
     "words", [("list",), ("check", ".agents/skills"), ("show", "csv-report"), ("explain", "x")], ids=str
 )

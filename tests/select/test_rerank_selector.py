@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,8 @@ from prowess import AutoSelector, LexicalSelector, RerankSelector, Session, TagS
 Made = Callable[..., prowess.Skill]
 
 BASE = ["form-1", "form-2", "form-3", "form-4"]
+SECONDS = 5
+"""How long a function hangs that nobody stops."""
 
 
 class Ranks:
@@ -123,6 +125,24 @@ def test_a_function_that_hangs_keeps_the_order(
     finally:
         is_over.set()
     assert "rerank took more than 0.01 seconds" in caplog.text
+
+
+def test_a_generator_that_hangs_keeps_the_order(skills: Sequence[prowess.Skill]) -> None:
+    is_over = threading.Event()
+
+    def hang(_query: str, _best: Sequence[prowess.Skill]) -> Iterator[str]:
+        yield "form-4"
+        is_over.wait(SECONDS)
+        yield "form-3"
+
+    try:
+        assert reorder(hang, skills, timeout=0.01) == BASE
+    finally:
+        is_over.set()
+
+
+def test_a_generator_that_ends_in_time_gives_the_order(skills: Sequence[prowess.Skill]) -> None:
+    assert reorder(lambda _query, best: (skill.name for skill in reversed(best)), skills) == BASE[::-1]
 
 
 def test_a_coroutine_that_hangs_keeps_the_order_and_is_cancelled(skills: Sequence[prowess.Skill]) -> None:

@@ -26,6 +26,7 @@ DEFAULT_TOP = 30
 """How many of the best skills are reordered unless the host says otherwise."""
 DEFAULT_TIMEOUT = 10.0
 """The seconds for which the host's function is waited for unless the host says otherwise."""
+_ANSWER = "what rerank() gives"
 
 
 class RerankSelector:
@@ -75,7 +76,7 @@ class RerankSelector:
             answer = self._call_rerank(query, skills)
             if inspect.isawaitable(answer):
                 answer = yield _await_in_time(answer, self.timeout)
-            return check_texts(answer, "what rerank() gives")
+            return check_texts(answer, _ANSWER)
         except Exception as error:  # noqa: BLE001 - the host's code; the order that was there stays
             log_host_error("rerank", error)
             return ()
@@ -83,7 +84,13 @@ class RerankSelector:
     def _call_rerank(self, query: str, skills: tuple[Skill, ...]) -> Any:  # noqa: ANN401 - whatever the host answers
         if self.timeout is None or inspect.iscoroutinefunction(self.rerank):
             return self.rerank(query, skills)
-        return _call_in_time(lambda: self.rerank(query, skills), self.timeout)
+        return _call_in_time(lambda: self._call_and_read(query, skills), self.timeout)
+
+    def _call_and_read(self, query: str, skills: tuple[Skill, ...]) -> Any:  # noqa: ANN401 - names, or an awaitable
+        """Return the names that a plain function gives; an awaitable, which it may give too, is returned as it is."""
+        answer = self.rerank(query, skills)
+        # A generator does its work when it is read: that must end in time as well, so it is read in this thread.
+        return answer if inspect.isawaitable(answer) else check_texts(answer, _ANSWER)
 
 
 def _call_in_time(call: Callable[[], Any], seconds: float) -> Any:  # noqa: ANN401 - whatever the host answers

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 _COLUMN_GAP = "  "
-_MARK_OPEN, _MARK_CLOSE = "\N{MATHEMATICAL LEFT WHITE SQUARE BRACKET}", "\N{MATHEMATICAL RIGHT WHITE SQUARE BRACKET}"
+# White square brackets. By number: to compile a character by its name, Python loads the tables of ``unicodedata``.
+_MARK_OPEN, _MARK_CLOSE = "\u27e6", "\u27e7"
 
 
 def render_text(blocks: Iterable[Block]) -> str:

@@ -7,6 +7,7 @@ cannot command the terminal.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from contextlib import contextmanager, suppress
@@ -65,6 +66,9 @@ def _print_on_terminal(blocks: list[Block], stream: IO[str]) -> None:
     # rich takes about three times as long to load as the module of 'prowess list'.
     from prowess.cli.render.rich_text import make_console, print_on_terminal  # noqa: PLC0415 - see above
 
+    if isinstance(stream, io.TextIOWrapper):
+        # rich writes by itself, and not with ``_write``: the stream has to escape what its encoding lacks.
+        stream.reconfigure(errors="backslashreplace")
     print_on_terminal(blocks, make_console(stream))
 
 
