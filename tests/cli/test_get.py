@@ -110,6 +110,29 @@ def test_the_help_of_install_and_the_documentation_have_one_table_of_sources(com
         assert f"| `{form}` | {meaning} |\n" in page
 
 
+@pytest.mark.parametrize(
+    ("source", "said", "remedy"),
+    [
+        ("./empty", "./empty does not contain a SKILL.md file", "begin a skill with 'prowess new NAME'"),
+        ("../nope", "the source '../nope' is not a directory: nothing is there", "check the path, and name a folder"),
+        ("./notes.txt", "the source './notes.txt' is not a directory: it is a file", "check the path"),
+        ("./nope.zip", "nope.zip: there is no archive at this path", "check the path of the archive"),
+        ("nope.zip", "'nope.zip'; there is no file of that name here", "a source is ./PATH (a folder or an archive)"),
+        ("notes.txt", "'notes.txt'; something of that name is here: write ./notes.txt", "a source is ./PATH"),
+    ],
+)
+def test_a_source_that_is_not_there_is_told_with_what_to_do(
+    command: Command, project: Path, source: str, said: str, remedy: str
+) -> None:
+    (project / "empty").mkdir()
+    (project / "notes.txt").write_text("x", encoding="utf-8")
+    ran = command("install", source, "--project", "--yes")
+    assert ran.status == 3
+    message, hint = ran.err.splitlines()
+    assert said in message
+    assert remedy in hint
+
+
 def test_environment_variables_of_other_installers_are_honoured(
     command: Command, project: Path, repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,7 +55,7 @@ def test_where_there_are_no_skills_the_hint_is_not_to_choose_one_of_them(
     shutil.rmtree(project / ".agents")
     ran = command("show", "notes", *form)
     assert (ran.status, "no skills are available" in ran.err) == (3, True)
-    assert "'prowess list' says where was looked" in ran.err
+    assert "'prowess list' shows where Prowess looked" in ran.err
     assert "use one of the names" not in ran.err
 
 
