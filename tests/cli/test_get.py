@@ -429,6 +429,7 @@ def test_update_shows_the_difference_and_takes_it(command: Command) -> None:
     looked = command("update", "--dry-run")
     assert (looked.status, looked.err) == (0, "")
     assert "+One more line." in looked.out
+    assert "lines with - are what is here; lines with + are what its source has" in looked.out
     assert command("outdated").status == 1
     assert command("update").status == 2
     assert "\nupdated local/notes" in command("update", "notes", "--yes").out
@@ -439,12 +440,29 @@ def test_what_was_changed_by_hand_is_kept_unless_forced(command: Command, projec
     edited()
     file = project / ".prowess/skills/local/notes/SKILL.md"
     file.write_text(file.read_text(encoding="utf-8") + "mine\n", encoding="utf-8")
-    assert command("update", "--yes").status == 1
+    ran = command("update", "--yes")
+    assert ran.status == 1
+    rows = ran.out.splitlines()
+    sides = "  lines with - are what is here, with the changes made by hand; lines with + are what its source has"
+    assert rows.index(sides) < rows.index("  -mine")
     assert "mine" in file.read_text(encoding="utf-8")
     ran = command("update", "--force", "--yes")
     assert (ran.status, "changed by hand, which is overwritten: a backup is kept" in ran.out) == (0, True)
     assert "unless --force" not in ran.out
     assert "mine" not in file.read_text(encoding="utf-8")
+
+
+def test_sync_says_before_and_after_that_a_change_by_hand_is_kept_as_a_backup(command: Command, project: Path) -> None:
+    installed()
+    file = project / ".prowess/skills/local/notes/SKILL.md"
+    file.write_text(file.read_text(encoding="utf-8") + "mine\n", encoding="utf-8")
+    assert "a backup is kept" in command("verify").out
+    ran = command("sync", "--yes")
+    assert "restore: SKILL.md is not what the lock file says" in ran.plan
+    assert "SKILL.md); a backup is kept" in ran.plan
+    assert "mine" not in file.read_text(encoding="utf-8")
+    (backup,) = command("backups", "--json").data["backups"]
+    assert "mine" in (Path(backup["path"]) / "SKILL.md").read_text(encoding="utf-8")
 
 
 def test_links_are_made_and_taken_away(command: Command, project: Path) -> None:

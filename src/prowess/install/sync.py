@@ -201,7 +201,7 @@ def list_changes(context: InstallContext, scope: InstallScope, *, locked: bool, 
     restorable = {name: entry for name, entry in recorded.items() if name not in passed_over}
     differences = verify_scope(scope, restorable, LinkFolders(scope).path_of_link, context.limits)
     rows = [
-        f"restore: {issue.message} ({issue.path})"
+        f"restore: {issue.message} ({issue.path}){'; a backup is kept' if issue.code == 'changed-file' else ''}"
         for issue in differences
         if issue.field not in passed_over and issue.code not in SURPLUS_CODES
     ]
