@@ -208,6 +208,19 @@ def test_a_source_that_makes_no_sense_or_could_do_harm_is_refused(command: Comma
     assert not (project / "pwned").exists()
 
 
+def test_the_cost_to_list_is_what_the_prompt_with_paths_that_is_named_counts(command: Command) -> None:
+    another()
+    shown = command("install", "./elsewhere/notes", "--list")
+    assert "a line with its path (prowess prompt --style xml)" in shown.out
+    (offered,) = command("install", "./elsewhere/notes", "--list", "--json").data["skills"]
+    assert command("install", "./elsewhere/notes", "--project", "--yes").status == 0
+    notes = prowess.scan(".agents/skills")["notes"]
+    (cost,) = command("prompt", "notes", "--style", "xml", "--json").data["costs"]
+    # Installed, its path is absolute: that is all that the two figures differ by.
+    path = prowess.estimate_tokens(notes.location)
+    assert 0 <= cost["tokens"] - offered["listing_tokens"] <= path
+
+
 def test_a_source_is_shown_with_costs_and_what_could_run_and_not_installed(
     command: Command, project: Path, repository: Repository
 ) -> None:

@@ -377,6 +377,20 @@ def test_the_prompt_is_exactly_what_a_toolset_gives(command: Command) -> None:
     assert [tool["name"] for tool in data["tools"]] == [tool.name for tool in toolset.tools()]
 
 
+@pytest.mark.parametrize("dialect", ["prowess", "read_skill"])
+def test_a_prompt_with_a_fork_says_what_a_toolset_without_a_runner_leaves_out(command: Command, dialect: str) -> None:
+    note = "without fork= a model gets neither"
+    forked = command("prompt", "folder-report", "--dialect", dialect)
+    assert note in forked.err
+    assert "run_skill" in forked.out
+    catalog = prowess.Catalog([prowess.discover()["folder-report"]])
+    plain = prowess.Toolset(prowess.Session(catalog), dialect)  # type: ignore[arg-type]  # a name of DIALECTS
+    assert "forked" not in plain.prompt()
+    assert "run_skill" not in [tool.name for tool in plain.tools()]
+    assert note not in command("prompt", "csv-report", "--dialect", dialect).err
+    assert note not in command("prompt", "folder-report", "--style", "xml").err
+
+
 @pytest.mark.parametrize("style", ["xml", "markdown", "text", "json"])
 def test_a_style_gives_a_bare_listing(command: Command, style: str) -> None:
     ran = command("prompt", "--style", style)
