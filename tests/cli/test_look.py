@@ -121,6 +121,7 @@ def test_files_that_do_not_load_are_told(command: Command) -> None:
     ran = command("list", str(BROKEN))
     assert ran.status == 0
     assert "5 files could not be loaded:" in ran.out
+    assert "'prowess check PATH' says what to do about each of them." in ran.out
     assert "yaml-anchor" in ran.out
     codes = {issue["code"] for issue in command("list", str(BROKEN), "--json").data["failures"]}
     assert {"yaml-anchor", "missing-description", "no-frontmatter"} <= codes
@@ -358,6 +359,13 @@ def test_the_doctor_lists_extras_whether_or_not_they_are_there(command: Command)
         if one["topic"] == "extra"
     }
     assert found == {"agent", "mcp", "otel", "sandbox", "semantic", "watch", "web"}
+
+
+def test_an_explanation_where_there_are_no_skills_says_how_to_name_a_folder(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
+    ran = command("explain", "csv-report", "--dir", str(tmp_path / "none"))
+    assert (ran.status, "say --dir FOLDER" in ran.err) == (1, True)
+    assert "--dir" not in command("explain", "nothing-like-it").err
 
 
 # -- prompt ------------------------------------------------------------------------------------------------------------
