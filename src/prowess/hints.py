@@ -222,7 +222,7 @@ HINTS: dict[str, str] = {
     "not-ignored": "add the line '.prowess/' to .gitignore: sync brings what lies there",
     "ignored-by-git": "take the pattern out of .gitignore, or except the path with a line that begins with '!'",
     "still-declared": "declare in the manifest what you want, or run 'prowess sync' to go back to what it declares",
-    "lock-mismatch": "run 'prowess sync' to make the disk equal the lock file, or 'prowess update' to lock anew",
+    "lock-mismatch": "'prowess sync' undoes edits and keeps a backup; 'prowess update' takes what the source has now",
     "lock-outdated": "run sync without locked=True and commit the lock file",
     "changed-since-locked": "run 'prowess sync' to restore it, or install it again",
     "not-in-lock": "install or adopt it, so that the lock file has it; sync with remove=True moves it to the backups",

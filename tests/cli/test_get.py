@@ -469,13 +469,19 @@ def test_sync_says_before_and_after_that_a_change_by_hand_is_kept_as_a_backup(co
     installed()
     file = project / ".prowess/skills/local/notes/SKILL.md"
     file.write_text(file.read_text(encoding="utf-8") + "mine\n", encoding="utf-8")
+    (file.parent / "extra.md").write_text("also mine", encoding="utf-8")
     assert "a backup is kept" in command("verify").out
+    assert "'prowess sync' undoes edits and keeps a backup" in command("sync", "--locked").err
     ran = command("sync", "--yes")
     assert "restore: SKILL.md is not what the lock file says" in ran.plan
     assert "SKILL.md); a backup is kept" in ran.plan
+    assert "remove: extra.md is not in the lock file" in ran.plan
+    assert "extra.md); a backup is kept" in ran.plan
+    assert not (file.parent / "extra.md").exists()
     assert "mine" not in file.read_text(encoding="utf-8")
     (backup,) = command("backups", "--json").data["backups"]
     assert "mine" in (Path(backup["path"]) / "SKILL.md").read_text(encoding="utf-8")
+    assert (Path(backup["path"]) / "extra.md").read_text(encoding="utf-8") == "also mine"
 
 
 def test_links_are_made_and_taken_away(command: Command, project: Path) -> None:
