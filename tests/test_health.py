@@ -120,7 +120,7 @@ def test_a_folder_that_the_settings_name_and_that_is_not_there_is_a_problem(home
     (home / "project" / "prowess.toml").write_text('[settings]\nfolders = ["gone"]\n', encoding="utf-8")
     (found,) = [one for one in look(home)["settings"] if one.state == "problem"]
     assert "gone is not there, and the setting 'folders' (" in found.message
-    assert found.remedy == "create the folder, or leave it out"
+    assert found.remedy == "check its path, create the folder, or leave it out"
 
 
 def test_lock_files_are_compared_with_the_disk(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

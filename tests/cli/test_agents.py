@@ -206,6 +206,37 @@ def test_the_matrix_of_few_agents_has_words_and_the_same_data(command: Command, 
     assert command("list", "--agents", "skills").status == 2
 
 
+def test_a_matrix_with_a_missing_skill_names_the_command_that_links_it(command: Command, project: Path) -> None:
+    another()
+    assert command(*LINKED).status == 0
+    (project / ".claude").mkdir()
+    link = "prowess link notes --agent claude-code"
+    assert command("list", "--agents").out.endswith(f"To give an agent a skill that it lacks: {link}\n")
+    assert command(*link.split()[1:], "--yes").status == 0
+    assert "lacks" not in command("list", "--agents").out
+
+
+def test_a_matrix_after_a_clone_leads_to_sync_since_nothing_can_be_linked(command: Command, project: Path) -> None:
+    another()
+    assert command(*LINKED).status == 0
+    shutil.rmtree(project / ".prowess")
+    (project / ".claude").mkdir()
+    out = command("list", "--agents").out
+    assert "prowess sync --locked" in out
+    assert "prowess link" not in out
+
+
+def test_without_agents_the_matrix_says_who_finds_the_skills_and_how_to_see_it(command: Command) -> None:
+    another()
+    before = command("list", "--agents").out
+    assert command(*LINKED).status == 0
+    after = command("list", "--agents").out
+    assert before.startswith("No agent has a folder")
+    assert "prowess list --agents --agent codex" in before
+    assert "Codex and many others find the skills in .agents/skills all the same" in after
+    assert "linked" in command("list", "--agents", "--agent", "codex").out
+
+
 def test_on_a_terminal_of_eighty_columns_no_row_of_the_matrix_is_wrapped(terminal: Terminal, project: Path) -> None:
     for folder in EIGHT:
         (project / folder).mkdir(parents=True)

@@ -110,6 +110,29 @@ def test_the_help_of_install_and_the_documentation_have_one_table_of_sources(com
         assert f"| `{form}` | {meaning} |\n" in page
 
 
+@pytest.mark.parametrize(
+    ("source", "said", "remedy"),
+    [
+        ("./empty", "./empty does not contain a SKILL.md file", "begin a skill with 'prowess new NAME'"),
+        ("../nope", "the source '../nope' is not a directory: nothing is there", "check the path, and name a folder"),
+        ("./notes.txt", "the source './notes.txt' is not a directory: it is a file", "check the path"),
+        ("./nope.zip", "nope.zip: there is no archive at this path", "check the path of the archive"),
+        ("nope.zip", "'nope.zip'; there is no file of that name here", "a source is ./PATH (a folder or an archive)"),
+        ("notes.txt", "'notes.txt'; something of that name is here: write ./notes.txt", "a source is ./PATH"),
+    ],
+)
+def test_a_source_that_is_not_there_is_told_with_what_to_do(
+    command: Command, project: Path, source: str, said: str, remedy: str
+) -> None:
+    (project / "empty").mkdir()
+    (project / "notes.txt").write_text("x", encoding="utf-8")
+    ran = command("install", source, "--project", "--yes")
+    assert ran.status == 3
+    message, hint = ran.err.splitlines()
+    assert said in message
+    assert remedy in hint
+
+
 def test_environment_variables_of_other_installers_are_honoured(
     command: Command, project: Path, repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,6 +206,19 @@ def test_a_source_that_makes_no_sense_or_could_do_harm_is_refused(command: Comma
     assert ran.status == 3
     assert "error[" in ran.err
     assert not (project / "pwned").exists()
+
+
+def test_the_cost_to_list_is_what_the_prompt_with_paths_that_is_named_counts(command: Command) -> None:
+    another()
+    shown = command("install", "./elsewhere/notes", "--list")
+    assert "a line with its path (prowess prompt --style xml)" in shown.out
+    (offered,) = command("install", "./elsewhere/notes", "--list", "--json").data["skills"]
+    assert command("install", "./elsewhere/notes", "--project", "--yes").status == 0
+    notes = prowess.scan(".agents/skills")["notes"]
+    (cost,) = command("prompt", "notes", "--style", "xml", "--json").data["costs"]
+    # Installed, its path is absolute: that is all that the two figures differ by.
+    path = prowess.estimate_tokens(notes.location)
+    assert 0 <= cost["tokens"] - offered["listing_tokens"] <= path
 
 
 def test_a_source_is_shown_with_costs_and_what_could_run_and_not_installed(
@@ -406,6 +442,7 @@ def test_update_shows_the_difference_and_takes_it(command: Command) -> None:
     looked = command("update", "--dry-run")
     assert (looked.status, looked.err) == (0, "")
     assert "+One more line." in looked.out
+    assert "lines with - are what is here; lines with + are what its source has" in looked.out
     assert command("outdated").status == 1
     assert command("update").status == 2
     assert "\nupdated local/notes" in command("update", "notes", "--yes").out
@@ -416,12 +453,35 @@ def test_what_was_changed_by_hand_is_kept_unless_forced(command: Command, projec
     edited()
     file = project / ".prowess/skills/local/notes/SKILL.md"
     file.write_text(file.read_text(encoding="utf-8") + "mine\n", encoding="utf-8")
-    assert command("update", "--yes").status == 1
+    ran = command("update", "--yes")
+    assert ran.status == 1
+    rows = ran.out.splitlines()
+    sides = "  lines with - are what is here, with the changes made by hand; lines with + are what its source has"
+    assert rows.index(sides) < rows.index("  -mine")
     assert "mine" in file.read_text(encoding="utf-8")
     ran = command("update", "--force", "--yes")
     assert (ran.status, "changed by hand, which is overwritten: a backup is kept" in ran.out) == (0, True)
     assert "unless --force" not in ran.out
     assert "mine" not in file.read_text(encoding="utf-8")
+
+
+def test_sync_says_before_and_after_that_a_change_by_hand_is_kept_as_a_backup(command: Command, project: Path) -> None:
+    installed()
+    file = project / ".prowess/skills/local/notes/SKILL.md"
+    file.write_text(file.read_text(encoding="utf-8") + "mine\n", encoding="utf-8")
+    (file.parent / "extra.md").write_text("also mine", encoding="utf-8")
+    assert "a backup is kept" in command("verify").out
+    assert "'prowess sync' undoes edits and keeps a backup" in command("sync", "--locked").err
+    ran = command("sync", "--yes")
+    assert "restore: SKILL.md is not what the lock file says" in ran.plan
+    assert "SKILL.md); a backup is kept" in ran.plan
+    assert "remove: extra.md is not in the lock file" in ran.plan
+    assert "extra.md); a backup is kept" in ran.plan
+    assert not (file.parent / "extra.md").exists()
+    assert "mine" not in file.read_text(encoding="utf-8")
+    (backup,) = command("backups", "--json").data["backups"]
+    assert "mine" in (Path(backup["path"]) / "SKILL.md").read_text(encoding="utf-8")
+    assert (Path(backup["path"]) / "extra.md").read_text(encoding="utf-8") == "also mine"
 
 
 def test_links_are_made_and_taken_away(command: Command, project: Path) -> None:

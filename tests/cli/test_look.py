@@ -55,7 +55,7 @@ def test_where_there_are_no_skills_the_hint_is_not_to_choose_one_of_them(
     shutil.rmtree(project / ".agents")
     ran = command("show", "notes", *form)
     assert (ran.status, "no skills are available" in ran.err) == (3, True)
-    assert "'prowess list' says where was looked" in ran.err
+    assert "'prowess list' shows where Prowess looked" in ran.err
     assert "use one of the names" not in ran.err
 
 
@@ -121,6 +121,7 @@ def test_files_that_do_not_load_are_told(command: Command) -> None:
     ran = command("list", str(BROKEN))
     assert ran.status == 0
     assert "5 files could not be loaded:" in ran.out
+    assert "'prowess check PATH' says what to do about each of them." in ran.out
     assert "yaml-anchor" in ran.out
     codes = {issue["code"] for issue in command("list", str(BROKEN), "--json").data["failures"]}
     assert {"yaml-anchor", "missing-description", "no-frontmatter"} <= codes
@@ -360,6 +361,13 @@ def test_the_doctor_lists_extras_whether_or_not_they_are_there(command: Command)
     assert found == {"agent", "mcp", "otel", "sandbox", "semantic", "watch", "web"}
 
 
+def test_an_explanation_where_there_are_no_skills_says_how_to_name_a_folder(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
+    ran = command("explain", "csv-report", "--dir", str(tmp_path / "none"))
+    assert (ran.status, "say --dir FOLDER" in ran.err) == (1, True)
+    assert "--dir" not in command("explain", "nothing-like-it").err
+
+
 # -- prompt ------------------------------------------------------------------------------------------------------------
 
 
@@ -375,6 +383,20 @@ def test_the_prompt_is_exactly_what_a_toolset_gives(command: Command) -> None:
     toolset = prowess.Toolset(session, fork="host")
     assert data["prompt"] == toolset.prompt()
     assert [tool["name"] for tool in data["tools"]] == [tool.name for tool in toolset.tools()]
+
+
+@pytest.mark.parametrize("dialect", ["prowess", "read_skill"])
+def test_a_prompt_with_a_fork_says_what_a_toolset_without_a_runner_leaves_out(command: Command, dialect: str) -> None:
+    note = "without fork= a model gets neither"
+    forked = command("prompt", "folder-report", "--dialect", dialect)
+    assert note in forked.err
+    assert "run_skill" in forked.out
+    catalog = prowess.Catalog([prowess.discover()["folder-report"]])
+    plain = prowess.Toolset(prowess.Session(catalog), dialect)  # type: ignore[arg-type]  # a name of DIALECTS
+    assert "forked" not in plain.prompt()
+    assert "run_skill" not in [tool.name for tool in plain.tools()]
+    assert note not in command("prompt", "csv-report", "--dialect", dialect).err
+    assert note not in command("prompt", "folder-report", "--style", "xml").err
 
 
 @pytest.mark.parametrize("style", ["xml", "markdown", "text", "json"])

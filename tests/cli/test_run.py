@@ -96,6 +96,14 @@ def test_a_tool_that_does_not_exist_is_told_with_those_that_are_offered(command:
     assert "run_skill_script" not in ran.out
 
 
+def test_arguments_that_are_no_json_are_told_with_an_example_that_works(command: Command) -> None:
+    ran = command("call", "load_skill", "name=csv-report")
+    example = ran.err.partition("'{")[2].partition("}'")[0]
+    assert (ran.status, example) == (1, '"name": "csv-report"')
+    assert command("call", "load_skill", f"{{{example}}}").status == 0
+    assert command("call", "load_skill", '{"nam": "csv-report"}').err == ""
+
+
 def test_a_fork_is_given_to_the_host_as_data(command: Command) -> None:
     data = command("call", "run_skill", '{"name": "folder-report", "task": "count"}', "--json").data
     assert (data["fork"]["skill"], data["fork"]["task"], data["fork"]["model"]) == ("folder-report", "count", "small")

@@ -132,6 +132,16 @@ def test_a_folder_that_is_not_there_is_named(command: Command, words: tuple[str,
     assert (refused.status, "error[missing-root]" in refused.err, "/nope'" in refused.err) == (3, True, True)
 
 
+@pytest.mark.parametrize("words", [(), ("--check",), ("--config", "cursor")])
+def test_a_file_in_place_of_a_folder_is_told_to_be_a_file(
+    command: Command, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    file = put(tmp_path, "notes.txt", "x")
+    refused = command("serve", str(file), *words)
+    assert (refused.status, "error[not-a-directory]" in refused.err) == (3, True)
+    assert f"{str(file)!r} is not a folder: name a skill's folder or a folder of skills" in refused.err
+
+
 def test_a_folder_after_http_is_a_mistake_that_is_named(command: Command, tmp_path: Path) -> None:
     refused = command("serve", "--http", str(tmp_path))
     assert refused.status == 2

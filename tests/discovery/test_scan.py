@@ -51,6 +51,7 @@ def test_a_missing_root_is_information_or_an_error(put: Put, tmp_path: Path) -> 
     put("here/kit")
     catalog = scan(tmp_path / "none", tmp_path / "here")
     assert (catalog.names, notes(catalog)) == (("kit",), [("missing-root", str(tmp_path / "none"))])
+    assert str(catalog.issues[0]) == f"{tmp_path / 'none'}: info missing-root: the folder does not exist"
     with pytest.raises(SourceError) as caught:
         scan(tmp_path / "here", tmp_path / "none", missing="error")
     assert (caught.value.code, caught.value.path) == ("missing-root", str(tmp_path / "none"))
@@ -62,6 +63,7 @@ def test_a_file_as_root_is_an_issue_or_an_error(put: Put, tmp_path: Path) -> Non
     catalog = scan(file, tmp_path / "here")
     assert catalog.names == ("kit",)
     assert [(i.code, i.path) for i in catalog.issues] == [("not-a-directory", str(file))]
+    assert str(catalog.issues[0]) == f"{file}: error not-a-directory: this is not a folder"
     with pytest.raises(SourceError) as caught:
         scan(file, missing="error")
     assert caught.value.code == "not-a-directory"

@@ -344,7 +344,7 @@ def test_a_missing_folder_of_a_list_is_information_or_an_error(tmp_path: Path) -
     missing = [("missing-root", "info", str(tmp_path / "none"))]
     assert [(issue.code, issue.severity, issue.path) for issue in catalog.issues] == missing
     for refusing in ([{"dir": "none", "missing": "error"}], [{"dir": "none"}]):
-        with pytest.raises(prowess.SourceError, match=r"^[^ ]*none: sources\[0\]: the root does not exist"):
+        with pytest.raises(prowess.SourceError, match=r"^[^ ]*none: sources\[0\]: the folder does not exist"):
             names_of(refusing, base_dir=tmp_path, missing="ignore" if len(refusing[0]) > 1 else "error")
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
+from prowess.cli.lock_states import suggest_sync
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Cell, Line, Span, Style, Table, line
 from prowess.discovery.agents import AGENTS
@@ -23,7 +25,9 @@ _STYLES: dict[SkillState, Style] = {"linked": "good", "copied": "good", "edited"
 def show_matrix(agents: Sequence[str], *, project: bool, as_data: bool) -> None:
     """Print which agent has which skill; ``agents`` are shown besides those that are found here."""
     coverage = Installer().coverage(agents, project=project)
-    printer.print_answer(lambda: _to_dict(coverage), lambda: _to_blocks(coverage), as_data=as_data)
+    printer.print_answer(
+        lambda: _to_dict(coverage), lambda: _to_blocks(coverage, suggest_sync(project=project)), as_data=as_data
+    )
 
 
 def _to_dict(coverage: Coverage) -> dict[str, object]:
@@ -41,9 +45,13 @@ def _to_dict(coverage: Coverage) -> dict[str, object]:
     }
 
 
-def _to_blocks(coverage: Coverage) -> Iterator[Block]:
+def _to_blocks(coverage: Coverage, absent: str) -> Iterator[Block]:
+    """Return the matrix for people; ``absent`` is the command that brings skills which only a lock file has."""
     if not coverage.agents:
-        yield line("No agent has a folder in the project or in the home folder; name one with --agent ID.")
+        yield line("No agent has a folder in the project or in the home folder, so none is shown.")
+        if coverage.skills and not absent:
+            yield line("Codex and many others find the skills in .agents/skills all the same.")
+        yield line("To see what an agent has, name it: prowess list --agents --agent codex")
     elif not coverage.skills:
         yield line(f"No skills lie where {', '.join(coverage.agents)} look.")
     else:
@@ -53,6 +61,19 @@ def _to_blocks(coverage: Coverage) -> Iterator[Block]:
         ]
         words = Table(rows, ("skill", "for", *coverage.agents))
         yield from [words] if _measure_table(words) <= _MAX_WIDTH else _to_compact_blocks(coverage)
+        # Skills that are not here, as after a clone, cannot be linked yet.
+        yield from [line((absent, "dim"))] if absent else _suggest_link(coverage)
+
+
+def _suggest_link(coverage: Coverage) -> Iterator[Block]:
+    """Return the command that gives an agent the first installed skill that it lacks; nothing if none is lacking."""
+    lacking = ((row, agent) for row in coverage.skills for agent, state in row.states.items() if state == "missing")
+    for row, agent in lacking:
+        if row.install:  # only installed skills can be linked
+            yield line(
+                (f"To give an agent a skill that it lacks: prowess link {quote(row.name)} --agent {agent}", "dim")
+            )
+            return
 
 
 def _style_state(text: str, state: SkillState) -> Span:

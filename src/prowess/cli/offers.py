@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _MAX_SHOWN = 5
 _MAX_FINDINGS = 10
+_COST_NOTE = "to list: a line with its path (prowess prompt --style xml); 'prowess prompt' has what your dialect costs"
 
 
 def offer_to_blocks(offer: prowess.Offer) -> Iterator[Block]:
@@ -26,6 +27,8 @@ def offer_to_blocks(offer: prowess.Offer) -> Iterator[Block]:
     yield Title(str(offer.spec), summarize_offer(offer))
     for skill in offer.skills:
         yield from skill_to_blocks(skill)
+    if offer.skills:
+        yield line((_COST_NOTE, "dim"))
 
 
 def skill_to_blocks(skill: prowess.OfferedSkill) -> Iterator[Block]:

@@ -7,6 +7,9 @@ from prowess.errors import HINTS, SkillError, UnknownSkillError, did_you_mean
 REMEDIES: dict[str, str] = {
     "address-refused": "say --allow-private if that machine is meant",
     "already-installed": "update it with 'prowess update', or install it with --replace",
+    "bad-reference": (
+        "a source is ./PATH (a folder or an archive), owner/repo or an address; an installed skill is NAME or @org/NAME"
+    ),
     "bad-scheme": "use https or ssh, say --allow-http for plain http, or name a local folder with ./ or /",
     "binary": "write its bytes to a file: --raw > FILE",
     "commands-not-run": "look at them with 'prowess show NAME', then 'prowess trust grant NAME'",
@@ -15,7 +18,10 @@ REMEDIES: dict[str, str] = {
     "not-in-lock": "install or adopt it, so that prowess.lock has it; 'prowess sync --remove' moves it to the backups",
     "lock-outdated": "run 'prowess sync' without --locked, and commit the lock file",
     "name-taken": "remove the other one, or install with --replace",
-    "no-skills": "name a skill's folder (./NAME) or say --dir FOLDER; 'prowess list' says where was looked",
+    "missing-skill-md": (
+        "a skill is a folder with a SKILL.md: check the path, or begin a skill with 'prowess new NAME'"
+    ),
+    "no-skills": "name a skill's folder (./NAME) or say --dir FOLDER; 'prowess list' shows where Prowess looked",
     "no-indexes": (
         "under [settings] in ~/.config/prowess/config.toml, or in prowess.toml, write "
         'indexes = ["https://skills.example.com", "owner/repo"]; or say --index ADDRESS'

@@ -124,24 +124,24 @@ class Walk:
             with Folder(path) as folder:
                 self._visit_folder(folder, path, "", 0)
         except FileNotFoundError:
-            return self._report_bad_root(path, "missing-root", "does not exist")
+            return self._report_bad_root(path, "missing-root", "the folder does not exist")
         except NotADirectoryError:
-            return self._report_bad_root(path, "not-a-directory", "is not a folder")
+            return self._report_bad_root(path, "not-a-directory", "this is not a folder")
         except OSError as error:
             self._add_issue("unreadable-directory", path, f"cannot be read: {error.strerror}")
             return "unreadable"
         except ValueError:  # the path holds NUL, or half of a character
-            return self._report_bad_root(ascii(path), "not-a-directory", "has a name that no folder can have")
+            return self._report_bad_root(ascii(path), "not-a-directory", "no folder can have this name")
         return "scanned"
 
-    def _report_bad_root(self, path: str, code: str, why: str) -> str:
+    def _report_bad_root(self, path: str, code: str, message: str) -> str:
         if self.rules.missing == "error":
-            raise SourceError(f"the root {why}", path, code)
+            raise SourceError(message, path, code)
         if code == "missing-root":
             if self._scope is None:  # most of the standard places are missing on every machine, which is no issue
-                self._add_issue(code, path, f"the root {why}", "info")
+                self._add_issue(code, path, message, "info")
             return "missing"
-        self._add_issue(code, path, f"the root {why}")
+        self._add_issue(code, path, message)
         return "not a folder"
 
     def _add_issue(self, code: str, path: str, message: str, severity: Severity = "error") -> None:

@@ -17,7 +17,7 @@ from prowess.errors import (
 )
 from prowess.fetch.cache import Cache
 from prowess.fetch.git.repository import GitRemote, SharedFetches
-from prowess.files.directory import stat_folder
+from prowess.files.directory import exists, stat_folder
 from prowess.files.read import OpenFile
 from prowess.files.tree import read_tree
 from prowess.files.write import NewFile
@@ -213,7 +213,8 @@ class LastOpenSource:
 def _read_folder(spec: SourceSpec, limits: Limits) -> InMemoryFiles:
     path = local_path(spec)
     if stat_folder(path) is None:
-        raise InstallError(f"source path {spec.address!r} is not a directory", path, "not-a-directory")
+        what_is_there = "it is a file" if exists(path) else "nothing is there"
+        raise InstallError(f"the source {spec.address!r} is not a directory: {what_is_there}", path, "not-a-directory")
     try:
         files, irregular = read_tree(path, limits)
     except ResourceError as error:
@@ -241,6 +242,8 @@ def _read_file(path: str, limits: Limits) -> bytes:
         with OpenFile(folder, (name,)) as file:
             return file.read_all(limits.max_install_bytes)
     except ResourceError as error:
+        if error.code == "not-found":  # the remedy of that code is about the files of a skill
+            raise InstallError("there is no archive at this path", path, "missing-archive") from None
         raise InstallError(f"cannot read the archive: {error.message}", path, error.code) from None
 
 

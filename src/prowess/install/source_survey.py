@@ -145,7 +145,7 @@ def _paths_below(source_files: SourceFiles, subpath: str) -> tuple[list[str], li
     """The safe paths below a folder of a source, and the irregular entries there with their codes."""
     prefix = f"{subpath}/" if subpath else ""
     paths = [path.removeprefix(prefix) for path in source_files.paths if path.startswith(prefix)]
-    if not paths:
+    if not paths and subpath:  # an empty source is refused later, for it has no SKILL.md
         raise InstallError(f"there is no folder {subpath!r} with files", code="unknown-subpath")
     entries = source_files.irregular
     irregular = [(code, path.removeprefix(prefix)) for code, path in entries if path.startswith(prefix)]

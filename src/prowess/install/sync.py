@@ -201,9 +201,16 @@ def list_changes(context: InstallContext, scope: InstallScope, *, locked: bool, 
     restorable = {name: entry for name, entry in recorded.items() if name not in passed_over}
     differences = verify_scope(scope, restorable, LinkFolders(scope).path_of_link, context.limits)
     rows = [
-        f"restore: {issue.message} ({issue.path})"
+        _describe_restore(issue)
         for issue in differences
         if issue.field not in passed_over and issue.code not in SURPLUS_CODES
     ]
     rows += [f"remove {issue.path}: {issue.message}" for issue in surplus if removes]
     return (*list_manifest_changes(diff, recorded, scope), *rows)
+
+
+def _describe_restore(issue: Issue) -> str:
+    """Return what a sync does about one difference from the lock file, and whether it keeps a backup."""
+    verb = "remove" if issue.code == "extra-file" else "restore"
+    backup = "; a backup is kept" if issue.code in {"changed-file", "extra-file"} else ""
+    return f"{verb}: {issue.message} ({issue.path}){backup}"

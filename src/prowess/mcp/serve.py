@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.errors import SkillError, SourceError
-from prowess.files.directory import stat_folder
+from prowess.files.directory import exists, stat_folder
 from prowess.hints import explain_extra
 from prowess.http.bind import check_token, is_loopback, parse_bind
 from prowess.limits import DEFAULT_LIMITS
@@ -83,9 +83,19 @@ def _check_folders(roots: tuple[str | os.PathLike[str], ...]) -> tuple[str, ...]
     """Return the named folders; raises ``SourceError`` for one that does not exist, since a configuration is wrong."""
     folders = resolve_roots(roots)
     for folder in folders:
-        if stat_folder(folder) is None:
-            raise SourceError(f"there is no folder {folder!r}", code="missing-root")
+        require_folder(folder)
     return folders
+
+
+def require_folder(path: str) -> None:
+    """Raise ``SourceError`` for a path at which there is no folder to serve; the error says if it is a file."""
+    if stat_folder(path) is not None:
+        return
+    if exists(path):
+        raise SourceError(
+            f"{path!r} is not a folder: name a skill's folder or a folder of skills", code="not-a-directory"
+        )
+    raise SourceError(f"there is no folder {path!r}", code="missing-root")
 
 
 def load_server_class() -> type[Server]:

@@ -28,6 +28,8 @@ _FORK_NOTE = (
     "in a program, Toolset(session, fork=...) runs it (docs/how-to/acting.md)."
 )
 
+_JSON_NOTE = 'JSON is an object with the tool\'s parameters, in quotes for the shell: \'{"name": "csv-report"}\''
+
 
 @new_command(
     "call",
@@ -78,6 +80,8 @@ def command(
         printer.print_answer(lambda: _to_dict(result), list, as_data=True)
     else:
         printer.print_text(result.content)
+        if result.is_error and not written.lstrip().startswith("{"):  # a person may write name=value, a model does not
+            printer.note(_JSON_NOTE)
         if result.fork is not None:
             printer.note(_FORK_NOTE)
         if "status" in result.data:  # a script has run

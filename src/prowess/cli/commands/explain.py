@@ -9,6 +9,7 @@ import click
 from prowess.cli.command_class import new_command
 from prowess.cli.issues import issue_to_dict
 from prowess.cli.options import CatalogFlags, catalog_options, json_option, skill_argument
+from prowess.cli.remedies import find_remedy
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Table, Title, line
 from prowess.cli.skill_lookup import load_catalog, load_cli_settings, suggest_sync_for
@@ -54,6 +55,8 @@ def command(
     suggestion = "" if explanation.location else did_you_mean(skill, catalog.names)
     if suggestion:
         printer.note(suggestion)
+    elif not catalog.names:
+        printer.note(find_remedy("no-skills"))
     if not explanation.location and (absent := suggest_sync_for(settings)):
         printer.warn(absent)
     return 0 if explanation.location else 1

@@ -32,7 +32,7 @@ from prowess.install.offer_text import describe_plan, summarize_offer
 from prowess.install.typed_source import parse_typed_source, with_safe_name
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.skill_ref import is_local_path, link_name
-from prowess.spec.source_grammar import SOURCE_FORMS
+from prowess.spec.source_grammar import ARCHIVE_SUFFIXES, SOURCE_FORMS
 from prowess.spec.source_spec import SourceSpec, parse_source, with_parts
 
 if TYPE_CHECKING:
@@ -259,16 +259,23 @@ def _show_offer(offer: prowess.Offer, *, as_data: bool) -> int:
 
 
 def _note_local_path(source: str) -> None:
-    """Print a note if ``source`` is read as a repository, but a file or folder of that name is here as well."""
-    if is_local_path(source) or not os.path.lexists(source):
+    """Print a note if ``source`` is read as a repository, but a file or folder of that name is here as well.
+
+    Raises ``BadReferenceError`` for a name that can only be meant as a path, and says whether that path exists.
+    """
+    is_here = os.path.lexists(source)
+    if is_local_path(source) or not (is_here or source.lower().endswith(ARCHIVE_SUFFIXES)):
         return
     try:
         spec = parse_source(source)
     except BadReferenceError as error:
-        raise BadReferenceError(
-            f"{error.message}; something of that name is here: write {with_dot_prefix(source)}", error.path, error.code
-        ) from None
-    if not spec.local:
+        known = (
+            f"something of that name is here: write {with_dot_prefix(source)}"
+            if is_here
+            else "there is no file of that name here"
+        )
+        raise BadReferenceError(f"{error.message}; {known}", error.path, error.code) from None
+    if is_here and not spec.local:
         printer.note(
             f"{source} means {spec.address}; for the folder of that name here, write {with_dot_prefix(source)}"
         )

@@ -153,6 +153,7 @@ def _to_blocks(
         yield Line()
         yield line((f"{format_count(count, 'file')} could not be loaded:", "warn"))
         yield Table([((shorten_path(i.path), "name"), (i.code, "warn"), i.message) for i in catalog.failures], indent=2)
+        yield line("'prowess check PATH' says what to do about each of them.")
 
 
 def _group_by_place(

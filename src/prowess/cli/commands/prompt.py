@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     from prowess.discovery.settings import Settings
 
 _STYLES = ("xml", "markdown", "text", "json")
+_FORK_TOOL = "run_skill"
+_FORK_NOTE = (
+    f"{_FORK_TOOL} and the mode forked are what a host gives that runs sub-agents: Toolset(session, fork=...); "
+    "without fork= a model gets neither"
+)
 
 
 @new_command(
@@ -66,6 +71,12 @@ def command(
 
     NAME is the name of a skill, its folder, its SKILL.md, or a folder of skills. Without NAME all skills are in it. A
     model also receives the tools. They are printed with --tools, or if a dialect lists the skills in them alone.
+
+    Skills that fork are shown as for a host that runs sub-agents: Toolset(session, fork=...). Without fork= a model
+    gets neither the tool run_skill nor the mode of such a skill.
+
+    The costs are those of this prompt. 'prowess check' and 'prowess install --list' count a listing with paths instead,
+    that of --style xml.
 
     If the listing would be too long, --query makes the selector choose the skills that fit the request best. You see
     why each of them is listed, and what the whole listing would cost.
@@ -169,6 +180,8 @@ class _Prompt:
         skills = format_count(len(report.shown), "skill")
         cost = f"{skills}, about {self._shown.tokens:,} tokens{tools}{limit}"
         yield line((f"{cost}: {describe_cuts(report)}", "title"))
+        if any(tool["name"] == _FORK_TOOL for tool in self.tools):
+            yield line((_FORK_NOTE, "dim"))
         if report.is_cut:
             everything = format_count(len(self._shown.eligible), "skill")
             whole = self._shown.count_whole_tokens()

@@ -212,10 +212,11 @@ def _print_configuration(context: click.Context, client: str) -> int:
 
 def _collect_arguments(context: click.Context) -> list[str]:
     """Return arguments that start this server from any folder: absolute folders, and the options that were given."""
+    from prowess.mcp.serve import require_folder  # noqa: PLC0415 - a server has checked its folders by itself
+
     roots = [os.path.abspath(os.path.expanduser(root)) for root in context.params["roots"]]
     for root in roots:
-        if not os.path.isdir(root):  # found out now: a client would only say that the server has ended
-            raise prowess.SourceError(f"there is no folder {root!r}", code="missing-root")
+        require_folder(root)  # found out now: a client would only say that the server has ended
         if not _is_utf8(root):
             raise prowess.SourceError(f"{root!r} is not UTF-8, and no client's configuration can hold it: rename it")
     arguments = ["serve", *roots]

@@ -151,6 +151,9 @@ def _update_to_line(update: prowess.Update, *, force: bool = False) -> Block:
 def _to_blocks(updates: list[prowess.Update], *, force: bool) -> Iterator[Block]:
     for update in updates:
         yield _update_to_line(update, force=force)
+        if update.diff:
+            here = "here, with the changes made by hand" if update.status == "edited" else "here"
+            yield line((f"lines with - are what is {here}; lines with + are what its source has", "dim"), indent=2)
         yield from diff_to_lines(update.diff, indent=2, cut=True)
     if not updates:
         yield line("Nothing is installed.")
