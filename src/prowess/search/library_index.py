@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from prowess.search import index_update, library, vectors
     from prowess.search.index_database import IndexRow, Transaction
-    from prowess.search.library import Library, LibrarySkill
+    from prowess.search.library import LibrarySkill, SearchLibrary
     from prowess.search.ranking import RowPlace, TermCounts
     from prowess.search.vectors import VectorTable
 
@@ -35,7 +35,7 @@ else:  # a search by words of an index that is up to date does without these
 class LibraryIndex:
     """The index of one library, for all threads of one process. Everything but ``run`` is for what ``run`` runs."""
 
-    def __init__(self, skills: Library) -> None:
+    def __init__(self, skills: SearchLibrary) -> None:
         self.library = skills
         self._pid = os.getpid()
         self._lock = RLock()  # reentrant, because a callback that is told of progress may search

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from prowess.search import preparation
     from prowess.search.encoder import Encoder
     from prowess.search.index_database import IndexRow
-    from prowess.search.library import Library
+    from prowess.search.library import SearchLibrary
     from prowess.search.library_index import LibraryIndex
     from prowess.search.ranking import RowPlace
     from prowess.search.vectors import Vectors, VectorTable
@@ -135,7 +135,7 @@ def _rank(index: LibraryIndex, request: _Request) -> list[_Match]:
             depth = sys.maxsize
 
 
-def _may_have_moved(library: Library, row: IndexRow) -> bool:
+def _may_have_moved(library: SearchLibrary, row: IndexRow) -> bool:
     """Return whether a row of a file elsewhere says that the file of this library's skill may have no row of its own.
 
     The file elsewhere has changed or is gone, or it is the same file by another name (a hard link): a catalogue that
@@ -207,7 +207,7 @@ def _lower_copies(matches: list[_Match], table: VectorTable) -> None:
     matches.sort(key=_order)
 
 
-def _check_matches(library: Library, matches: list[_Match], limit: int) -> tuple[list[_Match], list[str]]:
+def _check_matches(library: SearchLibrary, matches: list[_Match], limit: int) -> tuple[list[_Match], list[str]]:
     """The first ``limit`` matches whose files are as they were when they were indexed, and the names of the others."""
     hits: list[_Match] = []
     changed: list[str] = []
