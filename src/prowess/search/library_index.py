@@ -11,8 +11,9 @@ from _thread import RLock
 
 from prowess.errors import SourceError
 from prowess.on_demand import OnDemand
-from prowess.search.index_database import DATABASE_ERRORS, IndexDatabase, is_damage_error
+from prowess.search.index_database import IndexDatabase
 from prowess.search.index_file import IndexFile
+from prowess.search.sqlite_connection import DATABASE_ERRORS, is_damage_error
 
 TYPE_CHECKING = False
 
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from prowess.search import index_update, library, vectors
-    from prowess.search.index_database import IndexRow, Transaction
+    from prowess.search.index_database import IndexRow
     from prowess.search.library import LibrarySkill, SearchLibrary
     from prowess.search.ranking import RowPlace, TermCounts
+    from prowess.search.sqlite_connection import Transaction
     from prowess.search.vectors import VectorTable
 
     T = TypeVar("T")
