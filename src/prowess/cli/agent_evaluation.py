@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import prowess
     from prowess.agent.eval_runs import ArmResult, CaseResult, EvalAgentReport, EvalRun
     from prowess.agent.evaluation import EvalOptions
+    from prowess.agent.models import ModelChoice
     from prowess.authoring.evals import EvalCase
     from prowess.discovery.settings import Settings
 
@@ -134,13 +135,8 @@ def evaluate_with_model(
 
     from prowess.agent.eval_results import EvalResults  # noqa: PLC0415 - its import takes a second
     from prowess.agent.evaluation import Evaluation  # noqa: PLC0415 - see above
-    from prowess.agent.models import ModelChoice  # noqa: PLC0415 - see above
 
-    model = ModelChoice(settings.text("model"), settings.text("base_url"))
-    judge = ModelChoice(flags.judge, settings.text("base_url")) if flags.judge else None
-    for each in (model, judge):  # a name without a key is told before anything else happens
-        if each is not None:
-            each.make()
+    model, judge = _choose_models(settings, flags)
     prepare_catalog(catalog)  # as without a model: the selected listing must not depend on earlier searches
     with ExitStack() as stack:
         results = stack.enter_context(EvalResults.open(flags.results)) if flags.results else None
@@ -169,6 +165,22 @@ def evaluate_with_model(
         printer.flush()
         raise report.error
     return 0 if outcome.passed else 1
+
+
+def _choose_models(settings: Settings, flags: EvaluationFlags) -> tuple[ModelChoice, ModelChoice | None]:
+    """Return the model of the settings, and the second one that judges it, if the command line names one.
+
+    Both are made once, so that ``ModelError`` is raised for a name without a key before anything else happens.
+    """
+    from prowess.agent.models import ModelChoice  # noqa: PLC0415 - its import takes a second
+
+    address = settings.text("base_url")
+    model = ModelChoice(settings.text("model"), address)
+    judge = ModelChoice(flags.judge, address) if flags.judge else None
+    model.make()
+    if judge is not None:
+        judge.make()
+    return model, judge
 
 
 def _make_options(settings: Settings, flags: EvaluationFlags, stack: ExitStack) -> EvalOptions:
