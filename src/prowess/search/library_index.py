@@ -240,8 +240,8 @@ class LibraryIndex:
         first = self.databases[0]
         for database in self.databases[1:]:  # vectors go by texts, so those in the file serve rows in memory too
             rows = database.find_vectorless_rows(encoder)
-            found = [(row.text_hash, first.find_vector(row.text_hash, encoder)) for row in rows]
-            database.put_vectors([(text_hash, vector) for text_hash, vector in found if vector is not None], encoder)
+            known = [(row.text_hash, first.find_vector(row.text_hash, encoder)) for row in rows]
+            database.put_vectors([(text_hash, vector) for text_hash, vector in known if vector is not None], encoder)
         return [
             row
             for database in self.databases
