@@ -241,14 +241,15 @@ class Conversation:
         Without ``enforce`` everything is allowed. So it is while an active skill has no ``allowed-tools``, because
         nothing bounds that skill.
         """
-        if not self.enforce or not self._is_bounded():
+        if not self.enforce or not self._has_bounded_skills():
             return ""
         if self.session.allows(tool, find_command(arguments)) == "allowed":
             return ""
         names = ", ".join(self.session.active_skills)
         return f"This call of {tool} is not in the allowed-tools of the active skills ({names})."
 
-    def _is_bounded(self) -> bool:
+    def _has_bounded_skills(self) -> bool:
+        """True when skills are active and each of them has ``allowed-tools``."""
         active = [self.session.skill(name) for name in self.session.active_skills]
         return bool(active) and all(skill.allowed_tools for skill in active)
 

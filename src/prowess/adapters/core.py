@@ -171,9 +171,9 @@ class Conversations:
     def _find(self, key: str, saved: str, step: str) -> Conversation | None:
         """Return the conversation of a key, if it is in the state that ``saved`` and ``step`` name."""
         # One that a run still uses is taken again, also after it was saved out: a copy would lose what the run does.
-        found = self._alive.get(key)
-        if found is None or not saved or saved == found.last_save or (step and step == found.step):
-            return found
+        conversation = self._alive.get(key)
+        if conversation is None or not saved or saved == conversation.last_save or (step and step == conversation.step):
+            return conversation
         return None
 
     def _keep(self, conversation: Conversation, step: str) -> Conversation:

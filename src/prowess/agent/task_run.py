@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
@@ -16,24 +15,16 @@ from pydantic_ai.exceptions import (
     UsageLimitExceeded,
     UserError,
 )
-from pydantic_ai.messages import (
-    FunctionToolCallEvent,
-    FunctionToolResultEvent,
-    ModelResponse,
-    PartDeltaEvent,
-    PartStartEvent,
-    TextPart,
-    TextPartDelta,
-)
+from pydantic_ai.messages import ModelResponse
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
 
 from prowess.adapters.pydantic_ai import Skills
 from prowess.agent.approval import ToolGate
-from prowess.agent.events import AgentEvent
 from prowess.agent.model_failures import explain_failure, is_client_error
 from prowess.agent.own_tools import OWN_TOOLS, OwnToolset
-from prowess.agent.task_result import CallRecord, TaskResult, TurnTokens
+from prowess.agent.run_report import RunReport
+from prowess.agent.task_result import TaskResult, TurnTokens
 from prowess.agent.work_folder import WorkFolder
 from prowess.errors import ModelError, SkillError, SourceError
 from prowess.limits import DEFAULT_LIMITS, Limits
@@ -43,19 +34,15 @@ from prowess.spec.quantities import format_count
 from prowess.spec.tool_rules import is_tool_pattern, parse_tool_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable
-
-    from pydantic_ai.messages import AgentStreamEvent
     from pydantic_ai.models import Model
     from pydantic_ai.run import AgentRun
 
-    from prowess.agent.approval import DecidedBy, Person, ToolRequest
-    from prowess.agent.events import AgentEventKind, OnAgentEvent
+    from prowess.agent.approval import Person
+    from prowess.agent.events import OnAgentEvent
     from prowess.agent.task_result import TaskStatus
     from prowess.agent.transcript import EarlierRun, Transcript
     from prowess.discovery.live import Live
     from prowess.runtime.acting.sandbox import Kind
-    from prowess.runtime.events import Event
     from prowess.select.selectors import Selector
     from prowess.skills.catalog import Catalog
 
@@ -118,41 +105,22 @@ async def run_task(
     transcript is completed, before the cancellation is passed on. Raises ``SourceError`` for an option that makes no
     sense.
     """
-    run = _TaskRun(catalog, model, options, earlier)
+    run = _TaskRun(catalog, model, options, earlier, RunReport(on_event, transcript))
     async with model:  # its connections are closed at the end
-        return await run.run(task, on_event, transcript)
-
-
-@dataclass
-class _Record:
-    """What a run has done so far."""
-
-    calls: dict[str, CallRecord] = field(default_factory=dict)
-    turns: list[TurnTokens] = field(default_factory=list)
-    loaded: list[str] = field(default_factory=list)
-    files: list[tuple[str, str]] = field(default_factory=list)
-    scripts: list[tuple[str, str, int]] = field(default_factory=list)
-    forks: list[str] = field(default_factory=list)
-    text: str = ""
-    is_cut: bool = False
-    """Whether the provider cut the last answer, because it had as many tokens as one answer may have."""
-    empty_answers: int = 0
-    """How many of the last answers held neither text nor calls."""
+        return await run.run(task)
 
 
 class _TaskRun:
-    """One run: the agent of the framework, and everything that it tells on the way."""
+    """One run: the agent of the framework, from its making to the result."""
 
-    def __init__(self, catalog: Catalog | Live, model: Model, options: TaskOptions, earlier: EarlierRun | None) -> None:
+    def __init__(
+        self, catalog: Catalog | Live, model: Model, options: TaskOptions, earlier: EarlierRun | None, report: RunReport
+    ) -> None:
         self._options = options
         self._model = model
         self._earlier = earlier
         self._key = earlier.key if earlier else uuid4().hex
-        self._record = _Record()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._on_event: OnAgentEvent | None = None
-        self._transcript: Transcript | None = None
-        self._failure: Exception | None = None
+        self._report = report
         # The folder of the scripts is the working folder: what a script is for lies there.
         self._scripts = Scripts(options.sandbox, options.folder, limits=options.limits)
         self._skills = Skills(
@@ -163,7 +131,7 @@ class _TaskRun:
             filter=options.filter,
             budget=options.budget,
             selector=options.selector,
-            on_event=self._tell_from_thread,
+            on_event=report.tell_from_thread,
             limits=options.limits,
         )
 
@@ -174,11 +142,9 @@ class _TaskRun:
         # Without somebody to ask, what is granted still runs, and everything else is refused at once.
         return Trust(self._options.grants, policy="never" if policy == "never" else "granted")
 
-    async def run(self, task: str, on_event: OnAgentEvent | None, transcript: Transcript | None) -> TaskResult:
+    async def run(self, task: str) -> TaskResult:
         """Run the task to its end."""
-        self._loop = asyncio.get_running_loop()
-        self._on_event, self._transcript = on_event, transcript
-        self._tell("start", self._describe_start(task))
+        self._report.begin(self._describe_start(task))
         agent_run: AgentRun[Any, str] | None = None
         try:
             async with self._make_agent().iter(
@@ -191,9 +157,10 @@ class _TaskRun:
             ) as agent_run:
                 with Agent.parallel_tool_call_execution_mode("sequential"):  # a person is asked one thing at a time
                     await self._drive(agent_run)
-            if self._record.is_cut:
-                return self._finish("limit", agent_run, self._explain_cut(), text=self._record.text)
-            return self._finish("done", agent_run, text=self._record.text)
+            record = self._report.record
+            if record.is_cut:
+                return self._finish("limit", agent_run, self._explain_cut(), text=record.text)
+            return self._finish("done", agent_run, text=record.text)
         except asyncio.CancelledError:
             self._finish("interrupted", agent_run)
             raise
@@ -209,10 +176,10 @@ class _TaskRun:
             return self._finish("failed", agent_run, explain_failure(error, self._model))
 
     def _make_agent(self) -> Agent[None, str]:
-        options = self._options
-        gate = ToolGate(lambda: self._skills.session(self._key), options.tools, options.person, self._tell_decision)
+        options, report = self._options, self._report
+        gate = ToolGate(lambda: self._skills.session(self._key), options.tools, options.person, report.tell_decision)
         work = WorkFolder(options.folder, options.limits)
-        own = OwnToolset(options.tools, work, self._scripts, gate, self._tell_child_call)
+        own = OwnToolset(options.tools, work, self._scripts, gate, report.tell_child_call)
         return Agent(
             self._model,
             instructions=_INSTRUCTIONS,
@@ -239,119 +206,31 @@ class _TaskRun:
         while not Agent.is_end_node(node):
             if Agent.is_model_request_node(node):
                 async with node.stream(agent_run.ctx) as events:
-                    await self._tell_stream(events)
+                    await self._report.tell_stream(events)
                 node = await agent_run.next(node)
-                self._tell_turn(agent_run)
+                self._end_turn(agent_run)
             elif Agent.is_call_tools_node(node):
                 async with node.stream(agent_run.ctx) as events:
-                    await self._tell_stream(events)
+                    await self._report.tell_stream(events)
                 node = await agent_run.next(node)
             else:
                 node = await agent_run.next(node)
             self._write_messages(agent_run)
 
-    async def _tell_stream(self, events: AsyncIterable[AgentStreamEvent]) -> None:
-        async for event in events:
-            if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
-                self._tell_text(event.part.content)
-            elif isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
-                self._tell_text(event.delta.content_delta)
-            elif isinstance(event, FunctionToolCallEvent):
-                call = event.part
-                record = CallRecord(call.tool_name, _parse_arguments(call.args))
-                self._record.calls[call.tool_call_id] = record
-                detail = {"id": call.tool_call_id, "tool": record.tool, "arguments": record.arguments}
-                self._tell("call", {**detail, "skill": ""})
-            elif isinstance(event, FunctionToolResultEvent):
-                self._tell_result(event)
+    def _end_turn(self, agent_run: AgentRun[Any, str]) -> None:
+        """Tell the response that has just come.
 
-    def _tell_text(self, text: str) -> None:
-        if text:
-            self._tell("text", {"text": text})
-
-    def _tell_result(self, event: FunctionToolResultEvent) -> None:
-        part = event.part
-        call_id = part.tool_call_id
-        is_error = part.outcome != "success"
-        content = part.content if isinstance(part.content, str) else part.model_response_str()
-        record = self._record.calls.get(call_id, CallRecord(part.tool_name or "", {}))
-        self._record.calls[call_id] = replace(record, is_error=is_error, content=content)
-        detail = {"id": call_id, "tool": part.tool_name, "is_error": is_error, "content": content}
-        self._tell("result", detail)
-
-    def _tell_turn(self, agent_run: AgentRun[Any, str]) -> None:
-        """Tell the tokens of the response that has just come."""
+        Raises ``ModelError`` for a model that says nothing again and again: the framework would ask to the end.
+        """
         response = next((m for m in reversed(agent_run.all_messages()) if isinstance(m, ModelResponse)), None)
         if response is None:
             return
-        usage = response.usage
-        tokens = TurnTokens(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens)
-        self._record.turns.append(tokens)
-        self._record.text = response.text or ""
-        self._record.is_cut = response.finish_reason == "length"
-        self._record.empty_answers = 0 if response.text or response.tool_calls else self._record.empty_answers + 1
-        number = len(self._record.turns)
-        detail = {"turn": number, "sent": tokens.sent, "received": tokens.received, "cached": tokens.cached}
-        self._tell("turn", detail)
-        self._check_empty_answers()
-
-    def _check_empty_answers(self) -> None:
-        """Raise ``ModelError`` for a model that says nothing again and again: the framework would ask to the end."""
-        if self._record.empty_answers >= self._options.limits.max_empty_answers:
-            answers = format_count(self._record.empty_answers, "answer")
+        self._report.tell_turn(response)
+        empty = self._report.record.empty_answers
+        if empty >= self._options.limits.max_empty_answers:
+            answers = format_count(empty, "answer")
             message = f"the last {answers} of {self._model.model_name} held neither text nor calls"
             raise ModelError(message, code="empty-answers")
-
-    # -- what the engine and the agent's own tools tell --------------------------------------------------------------
-
-    def _tell_from_thread(self, event: Event) -> None:
-        """Tell an event of the engine, which comes from a thread of its own."""
-        if self._loop is None or event.kind in {"listed", "cut"}:
-            return
-        self._loop.call_soon_threadsafe(self._tell_skill_later, event)
-
-    def _tell_skill_later(self, event: Event) -> None:
-        """Tell an event of the engine as a callback of the loop, which would only log an error."""
-        try:
-            self._tell_skill(event)
-        except Exception as error:  # noqa: BLE001 - the next event of the run raises it: a full disk, a closed pipe
-            self._failure = error
-
-    def _tell_skill(self, event: Event) -> None:
-        record = self._record
-        if event.kind == "activated" and event.skill not in record.loaded:
-            record.loaded.append(event.skill)
-        elif event.kind == "forked":
-            record.forks.append(event.skill)
-        elif event.kind == "read":
-            record.files.append((event.skill, str(event.detail.get("path", ""))))
-        elif event.kind == "ran":
-            status = event.detail.get("status")
-            script = (event.skill, str(event.detail.get("script", "")), status if isinstance(status, int) else -1)
-            record.scripts.append(script)
-        names = ("path", "script", "status", "sandbox", "code", "command")
-        detail = {name: event.detail[name] for name in names if name in event.detail}
-        self._tell("skill", {"what": event.kind, "skill": event.skill, **detail})
-
-    def _tell_decision(self, request: ToolRequest, is_allowed: bool, by: DecidedBy) -> None:  # noqa: FBT001 - as told
-        detail = {"tool": request.tool, "subject": request.subject, "is_allowed": is_allowed, "by": by}
-        self._tell("decision", {**detail, "skill": request.skill})
-
-    def _tell_child_call(self, skill: str, tool: str, arguments: Any) -> None:  # noqa: ANN401 - as sent
-        arguments = _parse_arguments(arguments)
-        record = CallRecord(tool, arguments, skill=skill)
-        call_id = f"{skill}/{len(self._record.calls)}"
-        self._record.calls[call_id] = record
-        self._tell("call", {"id": call_id, "tool": tool, "arguments": arguments, "skill": skill})
-
-    def _tell(self, kind: AgentEventKind, detail: dict[str, Any]) -> None:
-        if self._failure is not None:
-            raise self._failure
-        event = AgentEvent(kind, detail)
-        if self._transcript is not None:
-            self._transcript.write_event(event)
-        if self._on_event is not None:
-            self._on_event(event)
 
     # -- the beginning and the end -----------------------------------------------------------------------------------
 
@@ -378,7 +257,7 @@ class _TaskRun:
     ) -> TaskResult:
         """Write what is left to write, and return the result."""
         self._write_messages(agent_run)
-        record = self._record
+        record = self._report.record
         usage = agent_run.usage if agent_run is not None else None
         result = TaskResult(
             status,
@@ -393,12 +272,12 @@ class _TaskRun:
             tuple(agent_run.all_messages()) if agent_run is not None else (),
             error,
         )
-        self._tell("end", result.to_dict())
+        self._report.end(result)
         return result
 
     def _write_messages(self, agent_run: AgentRun[Any, str] | None) -> None:
-        if self._transcript is not None and agent_run is not None:
-            self._transcript.write_messages(agent_run.all_messages())
+        if agent_run is not None:
+            self._report.write_messages(agent_run.all_messages())
 
     def _explain_cut(self) -> ModelError:
         message = f"the server of {self._model.model_name} cut the last answer: it is as long as one answer may be"
@@ -415,12 +294,3 @@ class _TaskRun:
                 f"the run has made {format_count(usage.requests, 'request')}, as many as it may", code="turn-limit"
             )
         return ModelError(str(error), code="token-limit")
-
-
-def _parse_arguments(written: str | dict[str, Any] | None) -> Any:  # noqa: ANN401 - any JSON, or text that is none
-    if not isinstance(written, str):
-        return written or {}
-    try:
-        return json.loads(written or "{}")
-    except (ValueError, RecursionError):
-        return written

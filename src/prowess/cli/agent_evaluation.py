@@ -1,4 +1,4 @@
-"""The evaluation with a model on the command line: its options, the lines as runs end, and the table at the end."""
+"""The evaluation with a model on the command line: its options, and how it is run."""
 
 from __future__ import annotations
 
@@ -16,26 +16,25 @@ from prowess.cli.agent_options import (
 )
 from prowess.cli.options import group_options
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Block, Cell, Line, Span, Style, Table, Title, line
 from prowess.cli.search_modes import prepare_catalog
 from prowess.cli.terminal import open_terminal
 from prowess.errors import SkillError
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.allowed_tools import parse_allowed_tools
-from prowess.spec.quantities import format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     import prowess
-    from prowess.agent.eval_runs import ArmResult, CaseResult, EvalAgentReport, EvalRun
+    from prowess.agent.eval_runs import EvalAgentReport
     from prowess.agent.evaluation import EvalOptions
+    from prowess.agent.models import ModelChoice
     from prowess.authoring.evals import EvalCase
+    from prowess.cli.evaluation_screen import EvaluationOutcome
     from prowess.discovery.settings import Settings
 
 _DEFAULT_RUNS = 3
 _DEFAULT_TOOLS = "Read Write"
-_MAX_SHOWN = 60
 
 
 class EvaluationFlags(NamedTuple):
@@ -105,23 +104,6 @@ evaluation_options = group_options(
 """The options of ``prowess eval --agent``; the command gets them as ``flags``."""
 
 
-class _Outcome(NamedTuple):
-    """The report of an evaluation, and what it was made with."""
-
-    report: EvalAgentReport
-    model: str
-    judge: str
-    runs: int
-    skills: int
-    least: float
-    results: str
-
-    @property
-    def passed(self) -> bool:
-        score = self.report.score
-        return score is not None and score >= self.least and not self.report.left
-
-
 def evaluate_with_model(
     cases: Sequence[EvalCase], catalog: prowess.Catalog, settings: Settings, flags: EvaluationFlags, *, as_data: bool
 ) -> int:
@@ -134,13 +116,9 @@ def evaluate_with_model(
 
     from prowess.agent.eval_results import EvalResults  # noqa: PLC0415 - its import takes a second
     from prowess.agent.evaluation import Evaluation  # noqa: PLC0415 - see above
-    from prowess.agent.models import ModelChoice  # noqa: PLC0415 - see above
+    from prowess.cli import evaluation_screen as screen  # noqa: PLC0415 - an evaluation without a model does without it
 
-    model = ModelChoice(settings.text("model"), settings.text("base_url"))
-    judge = ModelChoice(flags.judge, settings.text("base_url")) if flags.judge else None
-    for each in (model, judge):  # a name without a key is told before anything else happens
-        if each is not None:
-            each.make()
+    model, judge = _choose_models(settings, flags)
     prepare_catalog(catalog)  # as without a model: the selected listing must not depend on earlier searches
     with ExitStack() as stack:
         results = stack.enter_context(EvalResults.open(flags.results)) if flags.results else None
@@ -149,26 +127,42 @@ def evaluate_with_model(
             printer.note("There is no terminal, so nobody is asked: what would need an answer is refused.")
         evaluation = Evaluation(cases, catalog, model, options, judge=judge, results=results)
 
-        def finish(report: EvalAgentReport) -> _Outcome:
+        def finish(report: EvalAgentReport) -> EvaluationOutcome:
             least = float(settings["min"])  # type: ignore[arg-type]  # a share is a number
             names = (model.name, judge.name if judge else "")
-            outcome = _Outcome(report, *names, options.runs, len(catalog), least, flags.results or "")
-            printer.print_answer(lambda: _to_dict(outcome), lambda: _to_blocks(outcome), as_data=as_data)
+            outcome = screen.EvaluationOutcome(report, *names, options.runs, len(catalog), least, flags.results or "")
+            screen.print_outcome(outcome, as_data=as_data)
             return outcome
 
         try:
-            report = asyncio.run(evaluation.run(_print_run))
+            report = asyncio.run(evaluation.run(screen.print_run))
         except (KeyboardInterrupt, SkillError):
             report = evaluation.report("interrupt")
             if report.has_runs:  # what was paid for is shown
-                _note_left(finish(report))
+                screen.note_left(finish(report))
             raise
     outcome = finish(report)
-    _note_left(outcome)
+    screen.note_left(outcome)
     if report.error is not None and report.left:
         printer.flush()
         raise report.error
     return 0 if outcome.passed else 1
+
+
+def _choose_models(settings: Settings, flags: EvaluationFlags) -> tuple[ModelChoice, ModelChoice | None]:
+    """Return the model of the settings, and the second one that judges it, if the command line names one.
+
+    Both are made once, so that ``ModelError`` is raised for a name without a key before anything else happens.
+    """
+    from prowess.agent.models import ModelChoice  # noqa: PLC0415 - its import takes a second
+
+    address = settings.text("base_url")
+    model = ModelChoice(settings.text("model"), address)
+    judge = ModelChoice(flags.judge, address) if flags.judge else None
+    model.make()
+    if judge is not None:
+        judge.make()
+    return model, judge
 
 
 def _make_options(settings: Settings, flags: EvaluationFlags, stack: ExitStack) -> EvalOptions:
@@ -189,182 +183,3 @@ def _make_options(settings: Settings, flags: EvaluationFlags, stack: ExitStack) 
         window=settings.number("window"),
         filter=settings.text("filter"),
     )
-
-
-# -- while it runs -----------------------------------------------------------------------------------------------------
-
-
-def _print_run(run: EvalRun, done: int, total: int) -> None:
-    """Print a line about a run that has ended, for people who wait."""
-    plan = run.plan
-    if run.error is not None:
-        how: Span = (f"failed: {run.error.message}", "bad")
-    elif run.verdicts:
-        held = sum(verdict.passed for verdict in run.verdicts)
-        how = f"{held} of {format_count(len(run.verdicts), 'check')} held"
-    else:
-        how = f"loaded {', '.join(run.loaded) or 'nothing'}"
-    words = f"{done}/{total} {plan.arm} {plan.case.skill}: {_shorten(plan.case.query)} "
-    printer.print_blocks([line((words, "dim"), how, (f" ({run.tokens:,} tokens)", "dim"))], error=True)
-
-
-def _note_left(outcome: _Outcome) -> None:
-    """Say what is left, and how to go on."""
-    report = outcome.report
-    if not report.left:
-        return
-    why = {"tokens": "the tokens are spent", "failures": "the model fails", "interrupt": "the evaluation was ended"}
-    way = (
-        f"the same command goes on, with what {outcome.results} has"
-        if outcome.results
-        else "--results FILE keeps those that are done"
-    )
-    printer.note(f"{why.get(report.stopped, 'some runs failed')}: {format_count(report.left, 'run')} left; {way}")
-
-
-def _shorten(text: str) -> str:
-    first = " ".join(text.split())
-    return first if len(first) <= _MAX_SHOWN else f"{first[:_MAX_SHOWN]}…"
-
-
-# -- at the end --------------------------------------------------------------------------------------------------------
-
-
-def _to_dict(outcome: _Outcome) -> dict[str, object]:
-    report = outcome.report
-    score = report.score
-    return {
-        "model": outcome.model,
-        "judge": outcome.judge,
-        "runs": outcome.runs,
-        "skills": outcome.skills,
-        "min": outcome.least,
-        "passed": outcome.passed,
-        "score": None if score is None else round(score, 4),
-        "rates": {
-            "full": _round_share(report.rate("full")),
-            "selected": _round_share(report.rate("selected")),
-            "with": _round_share(report.rate("with")),
-            "without": _round_share(report.rate("without")),
-        },
-        "spent": report.spent,
-        "left": report.left,
-        "stopped": report.stopped,
-        "results": [_case_to_dict(case) for case in report.cases],
-    }
-
-
-def _round_share(share: float | None) -> float | None:
-    return None if share is None else round(share, 4)
-
-
-def _case_to_dict(result: CaseResult) -> dict[str, object]:
-    return {
-        "query": result.case.query,
-        "skill": result.case.skill,
-        "should_trigger": result.case.should_trigger,
-        "source": result.case.source,
-        "left_out": result.left_out,
-        "arms": [
-            {
-                "arm": arm.arm,
-                "planned": arm.planned,
-                "runs": arm.runs,
-                "right": arm.right,
-                "loaded": arm.loaded,
-                "loaded_other": arm.loaded_other,
-                "others": [{"name": name, "runs": runs} for name, runs in arm.others.items()],
-                "checks": [{"what": what, "passed": passed} for what, passed in arm.verdicts.items()],
-                "failed": arm.failed,
-                "sent": arm.sent,
-                "received": arm.received,
-            }
-            for arm in result.arms
-        ],
-    }
-
-
-def _to_blocks(outcome: _Outcome) -> Iterator[Block]:
-    report = outcome.report
-    yield Title(
-        "Which skill loads", f"runs that loaded the skill, of {outcome.runs}, from the full and the selected listing"
-    )
-    head = ("full", "selected", "others", "tokens", "should load", "query")
-    yield Table([_trigger_row(case) for case in report.cases], head, indent=2, right=frozenset((3,)))
-    tasks = [case for case in report.cases if len(case.arms) > 2]  # noqa: PLR2004 - the trigger arms are two
-    if tasks:
-        yield Title("Tasks", f"runs in which every check held, of {outcome.runs}")
-        head = ("with", "without", "tokens with", "without", "skill", "task")
-        yield Table([_task_row(case) for case in tasks], head, indent=2, right=frozenset((2, 3)))
-        yield from _broken_checks_to_blocks(tasks)
-    left_out = [case for case in report.cases if case.left_out]
-    if left_out:
-        yield Title("Tasks left out")
-        yield from (line(f"{_shorten(case.case.query)}: {case.left_out}", indent=2) for case in left_out)
-    yield Line()
-    yield line(*_describe_verdict(outcome))
-    yield line(
-        (f"{outcome.model}, {format_count(outcome.skills, 'skill')}, {report.spent:,} tokens used now", "dim"), indent=2
-    )
-
-
-def _trigger_row(result: CaseResult) -> tuple[Cell, ...]:
-    case = result.case
-    arms = [arm for arm in result.arms if arm.arm in {"full", "selected"}]
-    others = dict.fromkeys(name for arm in arms for name in arm.others)
-    counts = ", ".join(f"{name} ({_count_other(arms, name)})" for name in others)
-    tokens = sum(arm.sent + arm.received for arm in arms)
-    cells = [_count_cell(arm, arm.loaded) for arm in arms] or ["", ""]
-    expected: Cell = (case.skill, "name") if case.should_trigger else ("not ", (case.skill, "name"))
-    return (*cells, (counts or "-", "warn" if counts else "dim"), f"{tokens:,}", expected, _shorten(case.query))
-
-
-def _count_other(arms: Sequence[ArmResult], name: str) -> str:
-    """Return how many runs loaded another skill, by the listing."""
-    return ", ".join(f"{arm.others[name]} {arm.arm}" for arm in arms if name in arm.others)
-
-
-def _task_row(result: CaseResult) -> tuple[Cell, ...]:
-    arms = {arm.arm: arm for arm in result.arms}
-    first, second = arms["with"], arms["without"]
-    plain = (
-        f"{second.right}/{second.runs}" if second.runs else "-"
-    )  # no colour: it is no failure of the skill that models need it
-    tokens = (f"{arm.sent + arm.received:,}" for arm in (first, second))
-    return (_count_cell(first, first.right), plain, *tokens, (result.case.skill, "name"), _shorten(result.case.query))
-
-
-def _count_cell(arm: ArmResult, count: int) -> Cell:
-    style: Style = "dim" if not arm.runs else "good" if arm.right == arm.runs else "bad"
-    failed = f" ({arm.failed} failed)" if arm.failed else ""
-    return f"{count}/{arm.runs}{failed}" if arm.runs or failed else "-", style
-
-
-def _broken_checks_to_blocks(tasks: Sequence[CaseResult]) -> Iterator[Block]:
-    """Yield the checks that did not hold in each run with the skill."""
-    rows = [
-        (f"{held}/{arm.runs}", what, _shorten(task.case.query))
-        for task in tasks
-        for arm in task.arms
-        if arm.arm == "with"
-        for what, held in arm.verdicts.items()
-        if held < arm.runs
-    ]
-    if rows:
-        yield Title("Checks that did not always hold with the skill")
-        yield Table(rows, ("held", "check", "task"), indent=2)
-
-
-def _describe_verdict(outcome: _Outcome) -> Iterator[Span]:
-    report = outcome.report
-    if report.score is None:
-        yield ("No run has come to its end.", "warn")
-        return
-    if report.left:
-        yield ("So far: ", "warn")
-    else:
-        yield ("Passed: ", "good") if outcome.passed else ("Failed: ", "bad")
-    yield f"{report.score:.0%} of the runs right, wanted {outcome.least:.0%}"
-    words = {"full": "full listing", "selected": "selected", "with": "tasks with the skill", "without": "without it"}
-    rates = ((said, report.rate(arm)) for arm, said in words.items())  # type: ignore[arg-type]  # the names of the arms
-    yield f" ({', '.join(f'{said} {rate:.0%}' for said, rate in rates if rate is not None)})"

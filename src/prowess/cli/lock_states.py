@@ -24,8 +24,11 @@ _JOURNAL = ".prowess.journal"
 CHANGED = "changed since installed"
 
 
-class LockStates:
-    """The lock files around the working folder and of the user, read once. Only what they name is hashed."""
+class LazyLockStates:
+    """The lock files around the working folder and of the user, read once. Only what they name is hashed.
+
+    It has the answers of ``prowess.lockfile.states.LockStates``, which is loaded only where there is a lock file.
+    """
 
     def __init__(self) -> None:
         home = os.path.expanduser("~")
@@ -65,19 +68,19 @@ class LockStates:
         return [] if self._states is None else self._states.find_missing(location)
 
 
-def warn_edited_skills(skills: Iterable[prowess.Skill], lock_states: LockStates | None = None) -> None:
+def warn_edited_skills(skills: Iterable[prowess.Skill], lock_states: LazyLockStates | None = None) -> None:
     """Warn of lock files with problems, and of each skill that somebody changed after it was installed.
 
     ``lock_states`` are the lock files, if the caller has read them already.
     """
-    lock_states = lock_states or LockStates()
+    lock_states = lock_states or LazyLockStates()
     warn_lock_problems(lock_states)
     for skill in skills:
         if lock_states.find_state(skill) == CHANGED:
             warn_edited_skill(skill)
 
 
-def warn_lock_problems(lock_states: LockStates) -> None:
+def warn_lock_problems(lock_states: LazyLockStates) -> None:
     """Warn of changes that were interrupted, and of lock files that cannot be read."""
     for issue in lock_states.interrupted_changes:
         printer.warn(f"[{issue.code}] {issue.path}: {issue.message}")
@@ -95,12 +98,12 @@ def warn_edited_skill(skill: prowess.Skill) -> None:
     )
 
 
-def suggest_sync(name: str = "", *, project: bool = True, lock_states: LockStates | None = None) -> str:
+def suggest_sync(name: str = "", *, project: bool = True, lock_states: LazyLockStates | None = None) -> str:
     """Return the command that brings skills which a lock file records and which are not here, or ``""``.
 
     With ``name``, only that skill counts. Without ``project``, only the user's lock file does.
     """
-    lock_states = lock_states or LockStates()
+    lock_states = lock_states or LazyLockStates()
     # The project comes first: after a clone it is the project's skills that are missing.
     for location, command in (("project", "prowess sync --locked"), ("user", "prowess sync --locked --user")):
         names = lock_states.find_missing(location) if project or location == "user" else []

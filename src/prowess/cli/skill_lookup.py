@@ -9,7 +9,7 @@ import os
 from typing import TYPE_CHECKING, Any, Literal
 
 from prowess.cli.lock_states import (
-    LockStates,
+    LazyLockStates,
     suggest_sync,
     warn_edited_skills,
     warn_lock_problems,
@@ -56,7 +56,7 @@ def load_catalog(settings: Settings) -> prowess.Catalog:
     return discover(agents=settings.names("agents"), project=bool(settings["project"]), verify=verify)
 
 
-def suggest_sync_for(settings: Settings, lock_states: LockStates | None = None) -> str:
+def suggest_sync_for(settings: Settings, lock_states: LazyLockStates | None = None) -> str:
     """Return advice about skills that a lock file records and that are not here, or ``""``.
 
     Folders that were named have no lock file, so there is no advice about them. Without ``lock_states`` the lock files
@@ -65,7 +65,7 @@ def suggest_sync_for(settings: Settings, lock_states: LockStates | None = None) 
     if settings.names("folders"):
         return ""
     if lock_states is None:
-        lock_states = LockStates()
+        lock_states = LazyLockStates()
         warn_lock_problems(lock_states)
     return suggest_sync(project=bool(settings["project"]), lock_states=lock_states)
 

@@ -12,8 +12,12 @@ if TYPE_CHECKING:
     from prowess.runtime.acting import trust_states
 
 
-class TrustStates:
-    """The grants of this user, read once for a command."""
+class LazyTrustStates:
+    """The grants of this user, read once for a command.
+
+    It has the answers of ``prowess.runtime.acting.trust_states.TrustStates``, which is loaded only where there are
+    grants.
+    """
 
     def __init__(self) -> None:
         self._states: trust_states.TrustStates | None = None

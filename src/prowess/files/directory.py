@@ -357,8 +357,8 @@ def list_plain_names(
     return None if folders is None else (files, folders)
 
 
-def _list_plain_files(fd: int, key: str, found: dict[str, list[str]], most: int) -> list[str] | None:
-    """Put the sorted names of a folder's files into ``found`` under ``key``, and return the names of its folders.
+def _list_plain_files(fd: int, key: str, files_by_folder: dict[str, list[str]], most: int) -> list[str] | None:
+    """Put the sorted names of a folder's files into ``files_by_folder`` under ``key``; return the names of its folders.
 
     Returns ``None`` when ``list_plain_names`` is to give up.
     """
@@ -375,7 +375,7 @@ def _list_plain_files(fd: int, key: str, found: dict[str, list[str]], most: int)
     if len(files) + len(folders) > most or not "".join(files + folders).isascii():
         return None
     files.sort()
-    found[key] = files
+    files_by_folder[key] = files
     return folders
 
 

@@ -145,7 +145,7 @@ class _TreeWalk:
                 name = entry.name
                 # First, since a name for ".git" must not be used whatever kind of entry it is. Nearly every name shows
                 # by its first letter that it needs no closer look.
-                if (name[0] in GIT_FIRST_CHARS or not name.isascii()) and self._is_refused(name, prefix):
+                if (name[0] in GIT_FIRST_CHARS or not name.isascii()) and self._refuse_name(name, prefix):
                     continue
                 if entry.is_file(follow_symlinks=False):
                     files.append(name)
@@ -154,8 +154,8 @@ class _TreeWalk:
                 else:
                     (self.tree.links if entry.is_symlink() else self.tree.others).append(prefix + name)
 
-    def _is_refused(self, name: str, prefix: str) -> bool:
-        """True for a name that must not be used, which is then noted in the listing."""
+    def _refuse_name(self, name: str, prefix: str) -> bool:
+        """Note a name that must not be used in the listing; return whether it is such a name."""
         if is_git_name(name):
             self.tree.git_names.append(prefix + name)
         elif not is_utf8_name(name):

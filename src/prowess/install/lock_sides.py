@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from prowess.limits import Limits
+    from prowess.lockfile.conflicts import ConflictSides
     from prowess.lockfile.merge import LockConflict, LockMerge, Side
     from prowess.lockfile.scopes import InstallScope
 
@@ -83,15 +84,20 @@ def find_sides(scope: InstallScope, limits: Limits) -> LockSides | None:
     path = os.path.join(scope.lock_folder, LOCK_FILE)
     if marked is None:
         raise InstallError("the conflict markers do not pair, so the two sides cannot be told", path, "torn-conflict")
+    _require_whole_sides(marked, path)
+    is_base_known = marked.base is not None and _is_lock_text(marked.base)
+    base = (marked.base or "") if is_base_known else ""
+    return LockSides(text, base, marked.ours, marked.theirs, is_base_known, stashed)
+
+
+def _require_whole_sides(marked: ConflictSides, path: str) -> None:
+    """Raise ``InstallError`` (``torn-conflict``) when a side between the markers is no whole lock file."""
     for side in (marked.ours, marked.theirs):
         try:
             parse_lock(side)
         except InstallError as error:
             message = f"the markers do not hold both sides whole, since git merged some lines already: {error.message}"
             raise InstallError(message, path, "torn-conflict") from None
-    is_base_known = marked.base is not None and _is_lock_text(marked.base)
-    base = (marked.base or "") if is_base_known else ""
-    return LockSides(text, base, marked.ours, marked.theirs, is_base_known, stashed)
 
 
 def _is_lock_text(text: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from prowess.errors import InstallError
 from prowess.lockfile.conflicts import split_conflict
@@ -65,24 +65,44 @@ def merge_locks(base: str, ours: str, theirs: str, *, choices: Mapping[str, Side
     rows: list[tuple[str, str]] = []
     conflicts: list[LockConflict] = []
     for key in sides[0].keys() | sides[1].keys() | sides[2].keys():
-        before, mine, other = (side.get(key) for side in sides)
-        name = next(entry.name for entry in (mine, other, before) if entry is not None)
-        if None in (mine, other) and before is not None:
-            # One side removed the entry. If the other changed only its declaration, that is no reason to keep it.
-            mine, other = _ignoring_declaration(mine, before), _ignoring_declaration(other, before)
-        # The order matters: an entry that needs no decision is taken as it is, before links are merged.
-        if other in (mine, before) or chosen.get(key) == "ours":
-            rows.append((name, _entry_text(mine)))
-        elif mine == before or chosen.get(key) == "theirs":
-            rows.append((name, _entry_text(other)))
-        elif (linked := _merge_links(before, mine, other)) is not None:
-            rows.append((name, _entry_text(linked)))
-        else:
-            conflicts.append(LockConflict(name, _describe_entry(mine, other), _describe_entry(other, mine)))
-            first = f"<<<<<<< ours\n{_entry_text(mine)}||||||| base\n{_entry_text(before)}"  # git's style ``diff3``
-            rows.append((name, f"{first}=======\n{_entry_text(other)}>>>>>>> theirs\n"))
+        versions = _EntryVersions(*(side.get(key) for side in sides))
+        row, conflict = _merge_entry(versions, chosen.get(key))
+        rows.append((versions.name, row))
+        if conflict is not None:
+            conflicts.append(conflict)
     text = EMPTY_LOCK_TEXT + "".join(f"\n{row}" for _, row in sorted(rows) if row)
     return LockMerge(text, tuple(sorted(conflicts, key=lambda conflict: conflict.name)))
+
+
+class _EntryVersions(NamedTuple):
+    """One entry in the three texts of a merge; ``None`` where a text does not have it."""
+
+    base: LockEntry | None
+    ours: LockEntry | None
+    theirs: LockEntry | None
+
+    @property
+    def name(self) -> str:
+        """The name of the entry as our side writes it, or else the other side, or else the base."""
+        return next(entry.name for entry in (self.ours, self.theirs, self.base) if entry is not None)
+
+
+def _merge_entry(versions: _EntryVersions, choice: Side | None) -> tuple[str, LockConflict | None]:
+    """The lines of an entry in the merged lock file, ``""`` where it is removed, and the conflict if there is one."""
+    before, mine, other = versions
+    if None in (mine, other) and before is not None:
+        # One side removed the entry. If the other changed only its declaration, that is no reason to keep it.
+        mine, other = _ignoring_declaration(mine, before), _ignoring_declaration(other, before)
+    # The order matters: an entry that needs no decision is taken as it is, before links are merged.
+    if other in (mine, before) or choice == "ours":
+        return _entry_text(mine), None
+    if mine == before or choice == "theirs":
+        return _entry_text(other), None
+    if (linked := _merge_links(before, mine, other)) is not None:
+        return _entry_text(linked), None
+    first = f"<<<<<<< ours\n{_entry_text(mine)}||||||| base\n{_entry_text(before)}"  # git's style ``diff3``
+    row = f"{first}=======\n{_entry_text(other)}>>>>>>> theirs\n"
+    return row, LockConflict(versions.name, _describe_entry(mine, other), _describe_entry(other, mine))
 
 
 def _read_side(text: str, side: str) -> LockEntries:

@@ -145,9 +145,12 @@ class ServedSkills:
         return len(self.skills)
 
     def has_same_files(self, other: ServedSkills) -> bool:
-        """Return whether ``other`` was loaded from the same, unchanged SKILL.md files. The disk is not asked."""
-        found, other_found = ([(skill.location, skill.identity) for skill in s.loaded] for s in (self, other))
-        return found == other_found and self.catalog.failures == other.catalog.failures
+        """Return True when ``other`` was loaded from the files of this one, unchanged, and has equal failures.
+
+        Each SKILL.md is compared by its place and by the identity that it had when it was read. The disk is not asked.
+        """
+        files, other_files = ([(skill.location, skill.identity) for skill in s.loaded] for s in (self, other))
+        return files == other_files and self.catalog.failures == other.catalog.failures
 
     def remember_names(self, before: ServedSkills) -> None:
         """Take over the names of skills that could be loaded ``before`` and cannot be loaded now.

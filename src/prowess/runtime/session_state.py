@@ -209,13 +209,13 @@ class SessionState:
         """Return what ``Catalog.explain`` returns, and whether this conversation hides the skill or has it active."""
         name = self.resolve_name(name)
         catalog = self.catalog
-        found, skill = catalog.explain(name), catalog.get(name)
+        explanation, skill = catalog.explain(name), catalog.get(name)
         if skill is None:
-            return found
+            return explanation
         hidden = self.explain_hidden(skill)
-        here = [f"not shown in this conversation: {hidden}"] if hidden and found.visible else []
+        here = [f"not shown in this conversation: {hidden}"] if hidden and explanation.visible else []
         here += ["active in this conversation"] if skill.name in self.visible_entries() else []
-        return replace(found, visible=not hidden, reasons=(*found.reasons, *here))
+        return replace(explanation, visible=not hidden, reasons=(*explanation.reasons, *here))
 
     def visible_entries(self) -> dict[str, ActiveSkill]:
         """Return the active skills that the filters let through, by name."""

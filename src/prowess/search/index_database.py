@@ -2,16 +2,13 @@
 
 One class serves the file of a library and an index in memory. Nothing here knows what a skill is: a row has a key,
 which names the file or entry that its texts are from, and a state, which differs when that may have changed.
-
-The file has a rollback journal, SQLite's default. A reader sees the state before a write or the state after it, a write
-that was interrupted is taken back by whoever opens the file next, and a lock ends with its process.
 """
 
 from __future__ import annotations
 
 import os
-from _thread import RLock
 
+from prowess.search.sqlite_connection import DamageError, Transaction, WriteTransaction, connect
 from prowess.search.terms import INDEX_TEXT_VERSION, drop_exclusions, make_index_text
 
 TYPE_CHECKING = False
@@ -27,11 +24,6 @@ if TYPE_CHECKING:
     WordQuery = tuple[WordTable, str, str, float]
     """A table of words, a query in the language of FTS5, the weights of the columns with commas between, and the share
     by which the scores are multiplied before they are added to those of other queries."""
-else:
-    try:  # Fast path of the first search of a process: sqlite3 adds conversions of dates to this, which take as long.
-        import _sqlite3 as sqlite3
-    except ImportError:  # another Python than CPython
-        import sqlite3
 
 EVERY_ROW = "\ue000"
 """A term that every row has, in a column without weight. It is no letter, so no request contains it."""
@@ -47,8 +39,6 @@ _APPLICATION_ID = 0x50525753  # "PRWS": marks a SQLite file as an index of Prowe
 _MAX_VARIABLES = 500  # older versions of SQLite take no more than 999 in one statement
 _PAGES_PER_MERGE = 250  # about 1 MB: the next step takes the place that a step leaves, so the file grows little
 _MAX_CHECKS = 16  # catalogues that have one library: scans with different options, and those of a few states of it
-_BUSY_CODES = frozenset((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL))
-_DAMAGE_CODES = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR))
 
 _HEADER = f"""
 PRAGMA application_id = {_APPLICATION_ID};
@@ -82,23 +72,8 @@ CREATE TABLE vectors(
 ) WITHOUT ROWID;
 """
 
-# When a process forks in the middle of a write of another thread, the child has a connection that would take back the
-# write at its end. So a fork waits for the writes of its process, which are short.
-_write_lock = RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_write_lock.acquire, after_in_parent=_write_lock.release, after_in_child=_write_lock.release
-    )
 _inherited_connections: list[sqlite3.Connection] = []
 """Connections of the process that this one was forked from. Closing one here could disturb that process."""
-
-
-DATABASE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
-"""What the methods of a database raise. The second is Python's, for a message of SQLite that cites a damaged file."""
-DamageError = sqlite3.DatabaseError
-"""What is raised for a file that is damaged, or is no index of this version."""
-
-
 _ROW_TYPES = [int, bytes, str, str, int, bytes]
 
 
@@ -120,37 +95,14 @@ class IndexRow:
         self.id, self.key, self.name, self.state, self.settled, self.text_hash = values
 
 
-def is_busy_error(error: Exception) -> bool:
-    """True when other processes have kept the file locked for longer than this one waits."""
-    return _primary_code(error) in _BUSY_CODES
-
-
-def is_damage_error(error: Exception) -> bool:
-    """True when the file is damaged, or is no index of this version."""
-    return _primary_code(error) in _DAMAGE_CODES
-
-
-def _primary_code(error: Exception) -> int:
-    # An error of Python itself has no code: a text in the file is no UTF-8, for one.
-    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-
-
 class IndexDatabase:
     """A connection to an index. Every method may raise ``DATABASE_ERRORS``; its owner keeps threads apart."""
 
     def __init__(self, path: str = "", busy_seconds: float = 0.0) -> None:
         """Connect to the file ``path``, which must exist; without a path, make an empty index in memory."""
         self._pid = os.getpid()
-        # mode=rw: a file that is missing stays missing, since SQLite would create it for everybody to read.
-        escaped = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
         self._db: Any = None
-        self._db = sqlite3.connect(
-            f"file:{escaped}?mode=rw" if path else ":memory:",
-            timeout=busy_seconds,
-            isolation_level=None,
-            check_same_thread=False,
-            uri=bool(path),
-        )
+        self._db = connect(path, busy_seconds)
         # SQLite would put temporary files into a folder that nobody gave to Prowess.
         self._db.execute("PRAGMA temp_store = MEMORY")
         if not path:
@@ -383,61 +335,6 @@ class IndexDatabase:
         """Remove the vectors of texts that no row has, once there are more of these than of others."""
         if self._get_number("SELECT count(*) FROM vectors") > 2 * self.count_rows() + 1_000:
             self._db.execute("DELETE FROM vectors WHERE text_hash NOT IN (SELECT text_hash FROM skills)")
-
-
-class Transaction:
-    """A ``with`` block that reads one state of an index."""
-
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-
-    def __enter__(self) -> None:
-        self._db.execute("BEGIN")
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if kind is None:
-                self._db.execute("COMMIT")
-        finally:
-            if self._db.in_transaction:  # some errors of SQLite have ended it already
-                self._db.execute("ROLLBACK")
-
-
-class WriteTransaction(Transaction):
-    """A ``with`` block that writes an index; it begins when other processes do not write."""
-
-    def __enter__(self) -> None:
-        # Readers wait from the first page that is written until the end. With this, no page is written before that.
-        self._db.execute("PRAGMA cache_spill = OFF")
-        self._wait_for_turn()
-        try:
-            _write_lock.acquire()
-        except BaseException:  # an interrupt
-            self._db.execute("ROLLBACK")
-            raise
-
-    def _wait_for_turn(self) -> None:
-        version = self._get_version()
-        while True:
-            try:
-                self._db.execute("BEGIN IMMEDIATE")
-            except sqlite3.OperationalError as error:
-                # Another process may build a large index in many steps: the wait ends when it makes no progress.
-                before, version = version, self._get_version()
-                if not is_busy_error(error) or version == before:
-                    raise
-            else:
-                return
-
-    def _get_version(self) -> int:
-        (version,) = self._db.execute("PRAGMA data_version").fetchone()
-        return int(version)
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        try:
-            super().__exit__(kind, *rest)
-        finally:
-            _write_lock.release()
 
 
 def quote_terms(terms: Iterable[str]) -> str:

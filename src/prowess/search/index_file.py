@@ -21,13 +21,8 @@ from prowess.files.cache_folder import default_cache_dir, is_private_folder
 from prowess.files.contained_open import READ_FLAGS
 from prowess.files.paths import is_link, is_owned_alone
 from prowess.on_demand import OnDemand
-from prowess.search.index_database import (
-    DATABASE_ERRORS,
-    FORMAT_VERSION,
-    DamageError,
-    IndexDatabase,
-    is_damage_error,
-)
+from prowess.search.index_database import FORMAT_VERSION, IndexDatabase
+from prowess.search.sqlite_connection import DATABASE_ERRORS, DamageError, is_damage_error
 
 try:  # Fast path of the first search of a process: hashlib loads OpenSSL, which takes longer than the search.
     from _blake2 import blake2b

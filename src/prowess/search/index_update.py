@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from prowess.search.index_database import IndexDatabase
-    from prowess.search.library import Library, LibrarySkill
+    from prowess.search.library import LibrarySkill, SearchLibrary
     from prowess.search.texts import SkillText
 
 _ROWS_PER_WRITE = 500
@@ -37,7 +37,7 @@ class IndexChanges(NamedTuple):
     """The generation of the index that was compared."""
 
 
-def find_changes(database: IndexDatabase, library: Library) -> IndexChanges:
+def find_changes(database: IndexDatabase, library: SearchLibrary) -> IndexChanges:
     """Compare every row with the library; no file is opened."""
     with database.read():
         generation = database.generation
@@ -61,7 +61,7 @@ class WriteResult(NamedTuple):
     """False when one of the skills is gone: as it was, it could come back, and has no row then."""
 
 
-def update_index(database: IndexDatabase, library: Library, fingerprint: bytes) -> int:
+def update_index(database: IndexDatabase, library: SearchLibrary, fingerprint: bytes) -> int:
     """Bring the rows of a file up to date, and note that they are those of the catalogue with this fingerprint.
 
     Return the generation up to which this process need not compare the rows again, -1 when it must do so each time.
@@ -86,7 +86,7 @@ def update_index(database: IndexDatabase, library: Library, fingerprint: bytes) 
     return -1
 
 
-def write_rows(database: IndexDatabase, library: Library, skills: Sequence[LibrarySkill]) -> WriteResult:
+def write_rows(database: IndexDatabase, library: SearchLibrary, skills: Sequence[LibrarySkill]) -> WriteResult:
     """Read the skills again, and write the rows of those whose row is not what was read."""
     written, settled, complete = 0, True, True
     parts = [skills[start : start + _ROWS_PER_WRITE] for start in range(0, len(skills), _ROWS_PER_WRITE)]

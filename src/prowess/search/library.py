@@ -21,8 +21,8 @@ class LibrarySkill(NamedTuple):
     name: str
 
 
-class Library(Protocol):
-    """The skills of one catalogue, by name."""
+class SearchLibrary(Protocol):
+    """The skills of one catalogue, by name. ``prowess.skills.search_library.CatalogLibrary`` implements it."""
 
     limits: Limits
     """The bounds of the search."""

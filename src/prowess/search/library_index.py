@@ -11,8 +11,9 @@ from _thread import RLock
 
 from prowess.errors import SourceError
 from prowess.on_demand import OnDemand
-from prowess.search.index_database import DATABASE_ERRORS, IndexDatabase, is_damage_error
+from prowess.search.index_database import IndexDatabase
 from prowess.search.index_file import IndexFile
+from prowess.search.sqlite_connection import DATABASE_ERRORS, is_damage_error
 
 TYPE_CHECKING = False
 
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from prowess.search import index_update, library, vectors
-    from prowess.search.index_database import IndexRow, Transaction
-    from prowess.search.library import Library, LibrarySkill
+    from prowess.search.index_database import IndexRow
+    from prowess.search.library import LibrarySkill, SearchLibrary
     from prowess.search.ranking import RowPlace, TermCounts
+    from prowess.search.sqlite_connection import Transaction
     from prowess.search.vectors import VectorTable
 
     T = TypeVar("T")
@@ -35,7 +37,7 @@ else:  # a search by words of an index that is up to date does without these
 class LibraryIndex:
     """The index of one library, for all threads of one process. Everything but ``run`` is for what ``run`` runs."""
 
-    def __init__(self, skills: Library) -> None:
+    def __init__(self, skills: SearchLibrary) -> None:
         self.library = skills
         self._pid = os.getpid()
         self._lock = RLock()  # reentrant, because a callback that is told of progress may search
@@ -238,8 +240,8 @@ class LibraryIndex:
         first = self.databases[0]
         for database in self.databases[1:]:  # vectors go by texts, so those in the file serve rows in memory too
             rows = database.find_vectorless_rows(encoder)
-            found = [(row.text_hash, first.find_vector(row.text_hash, encoder)) for row in rows]
-            database.put_vectors([(text_hash, vector) for text_hash, vector in found if vector is not None], encoder)
+            known = [(row.text_hash, first.find_vector(row.text_hash, encoder)) for row in rows]
+            database.put_vectors([(text_hash, vector) for text_hash, vector in known if vector is not None], encoder)
         return [
             row
             for database in self.databases

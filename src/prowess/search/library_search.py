@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from prowess.search import preparation
     from prowess.search.encoder import Encoder
     from prowess.search.index_database import IndexRow
-    from prowess.search.library import Library
+    from prowess.search.library import SearchLibrary
     from prowess.search.library_index import LibraryIndex
     from prowess.search.ranking import RowPlace
     from prowess.search.vectors import Vectors, VectorTable
@@ -120,22 +120,22 @@ def _rank(index: LibraryIndex, request: _Request) -> list[_Match]:
         if request.vector is not None and not index.has_all_vectors(request.encoder):
             request.vector = None
             return []
-        found = _match_rows(index, request, depth, generations)
-        if found is None:
+        matched = _match_rows(index, request, depth, generations)
+        if matched is None:
             continue
-        hits, changed = _check_matches(index.library, found.matches, request.limit)
-        has_moved = may_refresh and any(_may_have_moved(index.library, row) for row in found.namesakes)
+        hits, changed = _check_matches(index.library, matched.matches, request.limit)
+        has_moved = may_refresh and any(_may_have_moved(index.library, row) for row in matched.namesakes)
         if may_refresh and (changed or has_moved):
             may_refresh = False
             index.refresh(changed)
             index.bring_up_to_date(has_moved=has_moved)
-        elif len(hits) == request.limit or found.count < depth:
+        elif len(hits) == request.limit or matched.count < depth:
             return hits
         else:
             depth = sys.maxsize
 
 
-def _may_have_moved(library: Library, row: IndexRow) -> bool:
+def _may_have_moved(library: SearchLibrary, row: IndexRow) -> bool:
     """Return whether a row of a file elsewhere says that the file of this library's skill may have no row of its own.
 
     The file elsewhere has changed or is gone, or it is the same file by another name (a hard link): a catalogue that
@@ -144,7 +144,7 @@ def _may_have_moved(library: Library, row: IndexRow) -> bool:
     return library.has_other_state(row.key, row.state) or library.is_current(row.name, row.state)
 
 
-class _Found:
+class _MatchedRows:
     """The rows that fit a request, before their files are looked at.
 
     ``count`` is the number of rows that were ranked, and ``matches`` are those of skills that may be returned, best
@@ -159,7 +159,9 @@ class _Found:
         self.namesakes = namesakes
 
 
-def _match_rows(index: LibraryIndex, request: _Request, depth: int, generations: tuple[int, ...]) -> _Found | None:
+def _match_rows(
+    index: LibraryIndex, request: _Request, depth: int, generations: tuple[int, ...]
+) -> _MatchedRows | None:
     """Rank at least ``depth`` rows; ``None`` when meaning counts and the rows are not of these generations any more."""
     with index.read():
         # Another process may have written a row without a vector since: then half of the vectors would count.
@@ -192,7 +194,7 @@ def _match_rows(index: LibraryIndex, request: _Request, depth: int, generations:
             match.has_words = match.place in words
             match.has_meaning = cosines.get(match.place, 0.0) >= LEAST_COSINE
         _lower_copies(matches, table)
-    return _Found(len(scores), matches, namesakes)
+    return _MatchedRows(len(scores), matches, namesakes)
 
 
 def _order(match: _Match) -> tuple[float, str]:
@@ -207,7 +209,7 @@ def _lower_copies(matches: list[_Match], table: VectorTable) -> None:
     matches.sort(key=_order)
 
 
-def _check_matches(library: Library, matches: list[_Match], limit: int) -> tuple[list[_Match], list[str]]:
+def _check_matches(library: SearchLibrary, matches: list[_Match], limit: int) -> tuple[list[_Match], list[str]]:
     """The first ``limit`` matches whose files are as they were when they were indexed, and the names of the others."""
     hits: list[_Match] = []
     changed: list[str] = []

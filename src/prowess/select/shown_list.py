@@ -159,7 +159,7 @@ def find_named_skills(query: str, candidates: Candidates) -> tuple[str, ...]:
     known = candidates.by_name
     words = _WORD.findall(query) if query.isascii() else (*_WORD.findall(query), *_ASCII_WORD.findall(query))
     marked = (match[match.lastindex or 0] for match in _MARKED.finditer(query))
-    found = (*marked, *(word for word in words if not word.isalnum()))
+    possible_names = (*marked, *(word for word in words if not word.isalnum()))
     # The name in a file may have a colon where the catalogue has a hyphen, and both are names of the skill.
-    spellings = (spelling for word in found for spelling in (word, word.replace(":", "-")))
+    spellings = (spelling for name in possible_names for spelling in (name, name.replace(":", "-")))
     return tuple(dict.fromkeys(name for name in spellings if name in known))[:_MAX_NAMED]

@@ -46,7 +46,7 @@ _MAX_BYTES_PER_CHAR = 4
 
 
 class CatalogLibrary:
-    """The skills of one catalogue: a ``prowess.search.library.Library``, which says what its methods return."""
+    """The skills of one catalogue: a ``prowess.search.library.SearchLibrary``, which says what its methods return."""
 
     def __init__(self, skills: Mapping[str, Skill], places: Iterable[Place]) -> None:
         self._skills = skills

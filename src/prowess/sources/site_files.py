@@ -105,9 +105,9 @@ class PinnedArchive(PinnedFile):
         raise ResourceNotFoundError(f"no file {path!r}", path)
 
     def read_all(self) -> tuple[NewFile, ...]:
-        found = unpack(self._fetch_bytes(), name=self.location, limits=self._fetcher.limits)
-        self._names = tuple(file.path for file in found)
-        return found
+        files = unpack(self._fetch_bytes(), name=self.location, limits=self._fetcher.limits)
+        self._names = tuple(file.path for file in files)
+        return files
 
 
 class ListedFiles(SiteFiles):

@@ -51,6 +51,14 @@ def hide_secrets(address: str) -> str:
         return _without_query(_hide_in_scp(address))
     if len(address) > _MAX_ADDRESS_CHARS:
         return f"{scheme[:_MAX_ADDRESS_CHARS]}://"
+    return _hide_in_url(scheme, rest)
+
+
+def _hide_in_url(scheme: str, rest: str) -> str:
+    """Return ``scheme://rest`` without its login, its query, and the secrets of addresses in its path.
+
+    A user name of ssh that is not written like a token stays.
+    """
     end = _END_OF_HOST.search(rest)
     authority, path = (rest[: end.start()], rest[end.start() :]) if end else (rest, "")
     login, mark, host = authority.rpartition("@")

@@ -210,12 +210,12 @@ class Toolset:
 
     def explain(self, name: str) -> Explanation:
         """Return what ``Session.explain`` returns, and whether the last listing has the skill, and why."""
-        found = self._session.explain(name)
-        report = self.report()
-        if found.name not in report.reasons:
-            return found
-        place = "in the listing" if found.name in report.shown else "not in the listing"
-        return replace_record(found, reasons=(*found.reasons, f"{place}: {report.reasons[found.name]}"))
+        explanation = self._session.explain(name)
+        name, report = explanation.name, self.report()
+        if name not in report.reasons:
+            return explanation
+        place = "in the listing" if name in report.shown else "not in the listing"
+        return replace_record(explanation, reasons=(*explanation.reasons, f"{place}: {report.reasons[name]}"))
 
     def _open_view(self, query: str) -> View:
         return self._listings.open_view(lambda: self._listings.choose(query), self._options.budget)

@@ -11,7 +11,7 @@ from prowess.authoring.check import CheckReport, check, find_skill_files, remove
 from prowess.authoring.fix import Fix, apply_fix, fix
 from prowess.cli.command_class import new_command
 from prowess.cli.completions import complete_code, complete_skill_or_path
-from prowess.cli.lock_states import LockStates
+from prowess.cli.lock_states import LazyLockStates
 from prowess.cli.options import T, check_codes, json_option
 from prowess.cli.own_skills import find_own_paths
 from prowess.cli.render import printer
@@ -143,7 +143,7 @@ def _find_targets(settings: Settings, names: tuple[str, ...]) -> _Targets:
         paths = find_own_paths(settings)
     except SourceError:
         # A clone before 'prowess sync' has no skills, but its lock file records installed ones: that is no failure.
-        recorded = LockStates().find_missing("project")
+        recorded = LazyLockStates().find_missing("project")
         if not recorded:
             raise
         return _Targets((), (), recorded)

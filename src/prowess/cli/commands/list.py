@@ -10,12 +10,12 @@ import click
 from prowess.cli.command_class import new_command
 from prowess.cli.completions import list_agent_ids
 from prowess.cli.issues import issue_to_dict
-from prowess.cli.lock_states import CHANGED, LockStates, warn_edited_skill, warn_lock_problems
+from prowess.cli.lock_states import CHANGED, LazyLockStates, warn_edited_skill, warn_lock_problems
 from prowess.cli.options import CatalogFlags, catalog_options, json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Span, Table, Title, line
 from prowess.cli.skill_lookup import load_catalog, load_cli_settings, suggest_sync_for
-from prowess.cli.trust_states import TrustStates
+from prowess.cli.trust_states import LazyTrustStates
 from prowess.files.paths import shorten_path
 from prowess.model import Place, Shadowed
 from prowess.records import NamedTuple
@@ -74,8 +74,8 @@ def command(
         return
     settings = load_cli_settings(**{**where, "folders": (*below, *where["folders"])})
     catalog = load_catalog(settings)
-    lock_states = LockStates()
-    trusted = TrustStates()
+    lock_states = LazyLockStates()
+    trusted = LazyTrustStates()
     rows = [
         _SkillRow(skill, tuple(_find_marks(skill, trusted, lock_states)), lock_states.describe_source(skill))
         for skill in catalog.skills
@@ -92,7 +92,7 @@ def command(
     )
 
 
-def _find_marks(skill: prowess.Skill, trusted: TrustStates, lock_states: LockStates) -> Iterator[str]:
+def _find_marks(skill: prowess.Skill, trusted: LazyTrustStates, lock_states: LazyLockStates) -> Iterator[str]:
     if not skill.model_invocable:
         yield "hidden"
     if not skill.user_invocable:
@@ -135,7 +135,7 @@ def _skill_to_dict(row: _SkillRow) -> dict[str, object]:
 
 
 def _to_blocks(
-    catalog: prowess.Catalog, rows: list[_SkillRow], absent: str, lock_states: LockStates
+    catalog: prowess.Catalog, rows: list[_SkillRow], absent: str, lock_states: LazyLockStates
 ) -> Iterator[Block]:
     for place, (own, shadowed) in _group_by_place(catalog, rows).items():
         if own or shadowed:
@@ -194,7 +194,7 @@ def _skill_to_row(row: _SkillRow, shared: tuple[str, ...]) -> tuple[Span, tuple[
     return (row.skill.name, "name"), (*marks, " ".join(row.skill.description.split()))
 
 
-def _shadowed_to_row(shadowed: Shadowed, lock_states: LockStates) -> tuple[Span, tuple[Span, ...]]:
+def _shadowed_to_row(shadowed: Shadowed, lock_states: LazyLockStates) -> tuple[Span, tuple[Span, ...]]:
     edited = f", {CHANGED}" if lock_states.is_changed_at(shadowed.location) else ""
     return (shadowed.name, "dim"), (
         (f"[shadowed{edited}] ", "warn"),

@@ -10,7 +10,7 @@ import click
 
 from prowess.cli.command_class import new_command
 from prowess.cli.completions import complete_skill_or_path
-from prowess.cli.lock_states import LockStates, warn_edited_skills
+from prowess.cli.lock_states import LazyLockStates, warn_edited_skills
 from prowess.cli.options import CatalogFlags, catalog_options, json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Table, line
@@ -82,7 +82,7 @@ def command(
     why each of them is listed, and what the whole listing would cost.
     """
     settings = load_cli_settings(style=style, dialect=dialect, budget=budget, filter=pattern, **selection, **where)
-    lock_states = LockStates()
+    lock_states = LazyLockStates()
     if not skills and (absent := suggest_sync_for(settings, lock_states)):
         printer.warn(absent)
     catalog = _load_catalog(settings, skills, query)

@@ -14,7 +14,7 @@ import prowess
 from prowess.cli.client_configurations import CONFIGURATIONS, locate_program
 from prowess.cli.command_class import new_command
 from prowess.cli.issues import SKILL_FIELDS, issue_to_dict
-from prowess.cli.lock_states import LockStates, suggest_sync, warn_lock_problems
+from prowess.cli.lock_states import LazyLockStates, suggest_sync, warn_lock_problems
 from prowess.cli.options import group_options, json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, line
@@ -260,7 +260,7 @@ def _print_survey(roots: tuple[str, ...], *, as_data: bool) -> int:
     survey = prowess.mcp.survey(*roots)
     if not roots:
         # Only the standard places have lock files.
-        lock_states = LockStates()
+        lock_states = LazyLockStates()
         warn_lock_problems(lock_states)
         if absent := suggest_sync(lock_states=lock_states):
             printer.warn(absent)

@@ -12,7 +12,7 @@ from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Cell, Table, Title, line
 from prowess.cli.shown_paths import quote_path
 from prowess.cli.skill_lookup import find_skill_and_warn, load_cli_settings
-from prowess.cli.trust_states import TrustStates
+from prowess.cli.trust_states import LazyTrustStates
 from prowess.errors import SkillError
 from prowess.files.paths import shorten_path
 from prowess.names import SKILL_FILE
@@ -50,7 +50,7 @@ def command(
     """
     shown = find_skill_and_warn(load_cli_settings(**where), skill)
     contents = inventory(shown)
-    state = TrustStates().find_state(shown) or "not trusted"
+    state = LazyTrustStates().find_state(shown) or "not trusted"
     printer.print_answer(
         lambda: _to_dict(shown, contents, state), lambda: _to_blocks(shown, contents, state), as_data=as_data
     )

@@ -60,10 +60,11 @@ def command(
     if not as_data:
         printer.print_blocks(_describe_result(chosen, result))
     raise_failure(result, flags.transcript)
-    return 0 if _is_used(result) else 1
+    return 0 if _has_loaded_skill(result) else 1
 
 
-def _is_used(result: TaskResult) -> bool:
+def _has_loaded_skill(result: TaskResult) -> bool:
+    """True when the model loaded the skill, into the conversation or as a child agent."""
     return bool(result.skills_loaded or result.forks)
 
 
@@ -72,7 +73,7 @@ def _describe_result(skill: prowess.Skill, result: TaskResult) -> Iterator[Block
     yield Title(f"What the model did with {skill.name}")
     loaded: Cell = (
         ("yes, as a child agent" if result.forks else "yes", "good")
-        if _is_used(result)
+        if _has_loaded_skill(result)
         else ("no: neither its name nor its description led the model to it", "warn")
     )
     files = ", ".join(dict.fromkeys(path for _, path in result.files_read))
