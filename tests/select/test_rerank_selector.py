@@ -160,6 +160,29 @@ def test_a_coroutine_that_hangs_keeps_the_order_and_is_cancelled(skills: Sequenc
     assert cancelled == [True]
 
 
+class RanksLater:
+    """A base that has to be awaited."""
+
+    async def select(self, query: str, candidates: Sequence[prowess.Skill]) -> list[str]:  # noqa: ARG002 - the protocol
+        await asyncio.sleep(0)
+        return BASE
+
+
+@pytest.mark.parametrize("base", [Ranks(), RanksLater()])
+def test_a_plain_function_does_not_hold_the_loop_up(base: Ranks | RanksLater, skills: Sequence[prowess.Skill]) -> None:
+    async def whole() -> list[str]:
+        has_run = threading.Event()
+        asyncio.get_running_loop().call_later(0.01, has_run.set)  # only a free loop does this
+
+        def rerank(_query: str, best: Sequence[prowess.Skill]) -> list[str]:
+            return [skill.name for skill in reversed(best)] if has_run.wait(SECONDS) else []
+
+        session = Session(prowess.Catalog(skills), selector=RerankSelector(base, rerank))
+        return [skill.name for skill in await session.acandidates("fill a form")]
+
+    assert asyncio.run(whole()) == BASE[::-1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "options", "said"),
     [

@@ -6,12 +6,13 @@ A generator yields what must be awaited, is sent the result, and returns the out
 from __future__ import annotations
 
 from contextvars import copy_context
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from prowess.thread_work import await_result, is_loop_running
+from prowess.thread_work import await_result, is_loop_running, run_in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Generator
+    from collections.abc import Awaitable, Callable, Generator
 
     T = TypeVar("T")
     Steps = Generator[Any, Any, T]
@@ -37,12 +38,7 @@ def run_steps(steps: Steps[T]) -> T:
 
 async def await_steps(steps: Steps[T]) -> T:
     """Return the outcome of the steps, and await what they yield in the caller's loop."""
-    try:
-        waiting = next(steps)
-    except StopIteration as done:
-        outcome: T = done.value
-        return outcome
-    return await _await_rest(steps, waiting)
+    return await _go_on_in_threads(steps, partial(next, steps))
 
 
 def answer_steps(steps: Steps[T]) -> T | Awaitable[T]:
@@ -57,17 +53,37 @@ def answer_steps(steps: Steps[T]) -> T | Awaitable[T]:
 
 async def _await_rest(steps: Steps[T], waiting: Awaitable[Any]) -> T:
     """Return the outcome of steps that have begun, and of which ``waiting`` is to be awaited first."""
+    return await _go_on_in_threads(steps, await _await_next(steps, waiting))
+
+
+async def _go_on_in_threads(steps: Steps[T], go_on: Callable[[], Any]) -> T:
+    """Return the outcome of steps, of which ``go_on`` takes the next one.
+
+    Each step is taken in a thread: it may call a plain function of the host, which must not hold the loop up.
+    """
+    while True:
+        is_last, value = await run_in_thread(partial(_take_step, go_on))
+        if is_last:
+            outcome: T = value
+            return outcome
+        go_on = await _await_next(steps, value)
+
+
+async def _await_next(steps: Steps[T], waiting: Awaitable[Any]) -> Callable[[], Any]:
+    """Await what the steps wait for, and return what takes the next step with its result or its failure."""
     try:
-        while True:
-            try:
-                answer = await waiting
-            except Exception as error:  # noqa: BLE001 - the steps decide what it means
-                waiting = steps.throw(error)
-            else:
-                waiting = steps.send(answer)
-    except StopIteration as done:
-        outcome: T = done.value
-        return outcome
+        answer = await waiting
+    except Exception as error:  # noqa: BLE001 - the steps decide what it means
+        return partial(steps.throw, error)
+    return partial(steps.send, answer)
+
+
+def _take_step(go_on: Callable[[], Any]) -> tuple[bool, Any]:
+    """Return whether a step was the last one, with the outcome of the steps, or else with what must be awaited next."""
+    try:
+        return False, go_on()
+    except StopIteration as done:  # it cannot leave a coroutine as an exception
+        return True, done.value
 
 
 def run_awaitable(awaitable: Any) -> Any:  # noqa: ANN401 - whatever the host's code answers
