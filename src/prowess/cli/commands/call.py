@@ -79,14 +79,19 @@ def command(
     if as_data:
         printer.print_answer(lambda: _to_dict(result), list, as_data=True)
     else:
-        printer.print_text(result.content)
-        if result.is_error and not written.lstrip().startswith("{"):  # a person may write name=value, a model does not
-            printer.note(_JSON_NOTE)
-        if result.fork is not None:
-            printer.note(_FORK_NOTE)
-        if "status" in result.data:  # a script has run
-            note_empty_folder(parse_arguments(written).get("args") or (), folder)
+        _print_result(result, written, folder)
     return 1 if result.is_error else 0
+
+
+def _print_result(result: prowess.ToolResult, written: str, folder: str | None) -> None:
+    """Print what a model gets, and tell a person, who made the call by hand, what they may not expect of it."""
+    printer.print_text(result.content)
+    if result.is_error and not written.lstrip().startswith("{"):  # a person may write name=value, a model does not
+        printer.note(_JSON_NOTE)
+    if result.fork is not None:
+        printer.note(_FORK_NOTE)
+    if "status" in result.data:  # a script has run
+        note_empty_folder(parse_arguments(written).get("args") or (), folder)
 
 
 def _show_tools(toolset: prowess.Toolset, *, as_data: bool) -> None:

@@ -173,7 +173,18 @@ class _Prompt:
 
         For a request they come in the order of the listing instead, each with the reason for it.
         """
-        report, costs, tool_tokens = self._shown.report, self._count_costs(), self._shown.tool_tokens
+        yield from self._total_to_blocks()
+        report, costs = self._shown.report, self._count_costs()
+        if report.shortened or report.dropped or (report.omitted and not self._is_chosen):
+            yield line(("what each would cost uncut:", "dim"))
+        names = list(costs) if self._is_chosen else sorted(costs, key=lambda name: (-costs[name], name))
+        reasons = report.reasons if self._is_chosen else dict.fromkeys(names, "")
+        rows = [((name, "name"), f"{costs[name]:,}", (reasons[name], "dim")) for name in names]
+        yield Table(rows, indent=2, right=frozenset((1,)))
+
+    def _total_to_blocks(self) -> Iterator[Block]:
+        """Return what the prompt costs as a whole, what was cut from it, and what it would cost uncut."""
+        report, tool_tokens = self._shown.report, self._shown.tool_tokens
         tools = f", and about {tool_tokens:,} for the tools" if tool_tokens else ""
         what = "prompt" if self._style is None else "listing"
         limit = "" if self._budget is None else f"; the {what} keeps to {self._budget:,}"
@@ -188,9 +199,3 @@ class _Prompt:
             yield line((f"uncut, a listing of all {everything} is about {whole:,} tokens", "dim"))
             if not self._is_chosen and self._selector == "auto":
                 yield line(("--query chooses the skills that fit a request, instead of cutting all of them", "dim"))
-        if report.shortened or report.dropped or (report.omitted and not self._is_chosen):
-            yield line(("what each would cost uncut:", "dim"))
-        names = list(costs) if self._is_chosen else sorted(costs, key=lambda name: (-costs[name], name))
-        reasons = report.reasons if self._is_chosen else dict.fromkeys(names, "")
-        rows = [((name, "name"), f"{costs[name]:,}", (reasons[name], "dim")) for name in names]
-        yield Table(rows, indent=2, right=frozenset((1,)))
