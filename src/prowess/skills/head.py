@@ -8,7 +8,6 @@ from functools import cache
 from prowess.errors import SkillValidationError
 from prowess.limits import MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH
 from prowess.on_demand import OnDemand
-from prowess.spec.frontmatter.fast_match import read_description
 from prowess.spec.frontmatter.plain_yaml import parse_plain_yaml
 
 TYPE_CHECKING = False
@@ -52,14 +51,14 @@ def _faultless_head() -> re.Pattern[bytes]:
 
 
 class SkillHead:
-    """The head of a SKILL.md: the name at once, every other field when it is first asked for.
+    """The head of a SKILL.md: name and description at once, every other field when it is first asked for.
 
     It is the base of ``Skill`` and not an object in it: discovery makes one for each of thousands of folders.
     """
 
     __slots__ = ("_description", "_front", "_issues", "_name", "_raw")
 
-    _description: str | None
+    _description: str
     _front: Frontmatter | None
     _issues: tuple[Issue, ...] | None
     _name: str
@@ -78,10 +77,7 @@ class SkillHead:
     @property
     def description(self) -> str:
         """What the skill does and when to use it, without blanks at both ends."""
-        text = self._description
-        if text is None:  # discovery needs the name alone, and the bytes of the head are there (bench row "scan")
-            text = self._description = read_description(self._raw)
-        return text
+        return self._description
 
     @property
     def frontmatter(self) -> Frontmatter:
@@ -119,7 +115,7 @@ class SkillHead:
             and self._name == folder
             and len(self._raw) <= MAX_DESCRIPTION_LENGTH
             and _faultless_head().fullmatch(self._raw) is not None
-            and (self._raw.isascii() or not hidden_characters.find_hidden_points(self.description))
+            and (self._raw.isascii() or not hidden_characters.find_hidden_points(self._description))
         )
 
     @property

@@ -43,8 +43,8 @@ _ALL_SLOTS = (*SkillHead.__slots__, *LocatedHead.__slots__)
 class Skill(LocatedHead):
     """A skill that was found, read from text, or made by a program.
 
-    A skill is read-only. Discovery needs the name; every other field is read from the bytes of the head when it is
-    first asked for.
+    A skill is read-only. Discovery needs the name and the description; every other field is parsed from the bytes of
+    the head when it is first asked for.
     """
 
     __slots__ = ()
@@ -312,7 +312,7 @@ class Skill(LocatedHead):
         }
         return {
             "name": self._name,
-            "description": self.description,
+            "description": self._description,
             **{key: value for key, value in optional.items() if value},
             "path": "" if self.is_inline else self.virtual_path,
             "location": self.location,
