@@ -106,7 +106,9 @@ def unzip(data: bytes, folder: str | os.PathLike[str]) -> None:
 def untar(data: bytes, folder: str | os.PathLike[str]) -> None:
     """Write everything that a tar archive holds, where and as it says."""
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-        archive.extractall(folder, filter="fully_trusted")  # noqa: S202 - that is the point
+        # Python 3.11.3 and earlier has no filters, and does the same without one.
+        archive.extraction_filter = getattr(tarfile, "fully_trusted_filter", None)
+        archive.extractall(folder)  # noqa: S202 - that is the point
 
 
 def fetch(url: str, headers: dict[str, str] | None = None, most: int | None = None) -> bytes:

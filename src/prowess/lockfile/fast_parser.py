@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
-_FILE_LIST = re.compile(r'(?:  "[^"\\\n]*+",\n)*+')
-_PLAIN_ROW = re.compile(r'("?)([A-Za-z0-9_-]++)\1 = (?:"([^"\\]*+)"|\["([^"\\]*+)"\])')
+from prowess.patterns import compile_pattern
+
+_FILE_LIST = compile_pattern(r'(?:  "[^"\\\n]*+",\n)*+')
+_PLAIN_ROW = compile_pattern(r'("?)([A-Za-z0-9_-]++)\1 = (?:"([^"\\]*+)"|\["([^"\\]*+)"\])')
 """A key with one text, or with a list of one text: nothing in it is escaped."""
 _TEXT_GROUP = 3
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_BARE_KEY = compile_pattern(r"[A-Za-z0-9_-]+")
 _CONTROLS = bytes((*range(10), *range(11, 32), 127))  # all but the line break
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
 from prowess.errors import SkillValidationError
 from prowess.limits import MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH
 from prowess.on_demand import OnDemand
+from prowess.patterns import compile_pattern
 from prowess.spec.frontmatter.plain_yaml import parse_plain_yaml
 
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Mapping
 
     from prowess.errors import Issue
@@ -47,7 +48,7 @@ def _faultless_head() -> re.Pattern[bytes]:
         rb"(?:allowed-tools|tags):(?: \[%b(?:, %b)*+\]\n|\n(?:  - %b\n)++)" % (_ITEM, _ITEM, _ITEM),
         rb"metadata:\n(?:  [a-z_-]++: %s)++" % (_TEXT % 400),
     )
-    return re.compile(rb"(?:%s)++" % rb"|".join(rows))
+    return compile_pattern(rb"(?:%s)++" % rb"|".join(rows))
 
 
 class SkillHead:

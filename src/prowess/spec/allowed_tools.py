@@ -6,8 +6,9 @@ bytes of a head, so that an activation need not parse the whole head, and gives 
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
+
+from prowess.patterns import compile_pattern
 
 TYPE_CHECKING = False
 
@@ -15,10 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 # A tool whose parentheses close and hold no others.
-_TOOL = re.compile(r"(?:[^ ,\t\r\n()]++|\([^()]*+\))++")
-_WITHOUT_NESTING = re.compile(rf"(?:[ ,\t\r\n]++|{_TOOL.pattern})*+")
+_TOOL = compile_pattern(r"(?:[^ ,\t\r\n()]++|\([^()]*+\))++")
+_WITHOUT_NESTING = compile_pattern(rf"(?:[ ,\t\r\n]++|{_TOOL.pattern})*+")
 # The commonest ways to write the value in a plain head: text, a list in brackets, a list of lines.
-_PLAIN_VALUE = re.compile(
+_PLAIN_VALUE = compile_pattern(
     rb"(?: ([A-Za-z][^\n]*+)| \[([A-Za-z][^\n#\[\]{}\"']*+)\]|((?:\n *- [A-Za-z][^\n#]*+)++))\n(?![ -])"
 )
 _KEY = b"\nallowed-tools:"

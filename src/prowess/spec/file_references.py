@@ -8,10 +8,10 @@ meant would teach authors to ignore warnings.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
+from prowess.patterns import compile_pattern
 from prowess.spec.markdown_code import FENCE_LINE, find_code_spans, is_fence_end
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 # No pattern here can backtrack: a mebibyte of anything is searched in one pass (tests/spec/test_file_references.py).
 _FOLDERS = frozenset(("scripts", "references", "assets"))
-_LINK = re.compile(r"\]\([ \t]*+(?:<([^<>]*+)>|([^\s()<>]++))[ \t]*+(?:[\"'(][^\"'()]*+[\"')])?+[ \t]*+\)")
-_DEFINITION = re.compile(r" {0,3}\[(?!\^)[^\[\]]++\]:[ \t]*+<?([^\s<>]++)")
-_COMMENT = re.compile(r"(<!--|-->)")
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_PLAIN = re.compile(r"[\w.@+ -]*[\w@+-]")
-_ENDING = re.compile(r"[A-Za-z][A-Za-z0-9]{0,9}")
+_LINK = compile_pattern(r"\]\([ \t]*+(?:<([^<>]*+)>|([^\s()<>]++))[ \t]*+(?:[\"'(][^\"'()]*+[\"')])?+[ \t]*+\)")
+_DEFINITION = compile_pattern(r" {0,3}\[(?!\^)[^\[\]]++\]:[ \t]*+<?([^\s<>]++)")
+_COMMENT = compile_pattern(r"(<!--|-->)")
+_SCHEME = compile_pattern(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_PLAIN = compile_pattern(r"[\w.@+ -]*[\w@+-]")
+_ENDING = compile_pattern(r"[A-Za-z][A-Za-z0-9]{0,9}")
 
 
 class FileReference(NamedTuple):

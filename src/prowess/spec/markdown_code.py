@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from prowess.patterns import compile_pattern
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from prowess.spec.spans import Span
 
-FENCE_LINE = re.compile(r"(?:[\s>]|[-*+] |\d{1,9}[.)] )*+(`{3,}+(?=[^`]*+$)|~{3,}+)(.*+)")
+FENCE_LINE = compile_pattern(r"(?:[\s>]|[-*+] |\d{1,9}[.)] )*+(`{3,}+(?=[^`]*+$)|~{3,}+)(.*+)")
 """A line that opens or closes a fenced block: group 1 is the run of marks, group 2 the rest of the line."""
-_BACKQUOTES = re.compile(r"`++")
-_LANGUAGE = re.compile(r"[^\w]*+([\w-]*+)")
+_BACKQUOTES = compile_pattern(r"`++")
+_LANGUAGE = compile_pattern(r"[^\w]*+([\w-]*+)")
 _SHELLS = frozenset(("", "sh", "bash", "shell", "zsh", "ksh", "dash", "fish", "console", "terminal", "shell-session"))
-_SHELL_TOKEN = re.compile(r"\\.|\$\(|['\"()#]", re.DOTALL)
+_SHELL_TOKEN = compile_pattern(r"\\.|\$\(|['\"()#]", re.DOTALL)
 _MAX_WORD_CHARS = 20  # characters before a quote that are looked at, so that a long line costs no more than its length
 
 

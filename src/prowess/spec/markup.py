@@ -7,13 +7,14 @@ sees, and without case. Letters of other scripts that only look alike are not ta
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import TYPE_CHECKING
 
+from prowess.patterns import compile_pattern
 from prowess.spec.hidden_characters import STRIPPED_RANGES, strip_hidden, to_one_line
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Mapping
 
 CONTENT_TAG = "skill_content"
@@ -37,7 +38,7 @@ _IN_ATTRIBUTE = str.maketrans(
         "\uff1e": "&#xFF1E;",
     }
 )
-_SPECIAL = re.compile('[&<>"\ufe64\ufe65\uff02\uff1c\uff1e]')
+_SPECIAL = compile_pattern('[&<>"\ufe64\ufe65\uff02\uff1c\uff1e]')
 
 
 def escape_xml(text: str) -> str:
@@ -95,7 +96,7 @@ def _neutralize(text: str, tags: tuple[str, ...], escapes: Mapping[str, str]) ->
 @cache
 def _compile_tag_pattern(tags: tuple[str, ...]) -> re.Pattern[str]:
     # ``<skill-name>`` is a placeholder that people write, and no tag ``skill``: a name ends where XML says it does.
-    return re.compile(rf"<[\s/]*(?:{'|'.join(tags)})(?![\w.:-])")
+    return compile_pattern(rf"<[\s/]*(?:{'|'.join(tags)})(?![\w.:-])")
 
 
 @cache
@@ -111,7 +112,7 @@ def _compile_quick_pattern(tags: tuple[str, ...], brackets: str) -> re.Pattern[s
         "".join(f"{hidden}(?:[^\x00-\x7f]|[{char}{char.upper()}]" for char in tag) + end + ")" * len(tag)
         for tag in tags
     )
-    return re.compile(rf"{brackets}(?:[\s/]|[{STRIPPED_RANGES}])*+(?:{names})")
+    return compile_pattern(rf"{brackets}(?:[\s/]|[{STRIPPED_RANGES}])*+(?:{names})")
 
 
 def _fold(text: str) -> str:

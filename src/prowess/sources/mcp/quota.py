@@ -5,10 +5,11 @@ A few bytes of JSON can become many bytes in memory. So each value weighs more t
 
 from __future__ import annotations
 
-import re
 from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Literal
+
+from prowess.patterns import compile_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 _VALUE_WEIGHT = 32  # bytes: about what a small Python object takes besides its content
 # Possessive (*+), so that no input makes the pattern go back: it takes linear time.
-_STRING = re.compile(rb'"[^"\\\n]*+(?:\\[^\n]?[^"\\\n]*+)*+["\n]')
+_STRING = compile_pattern(rb'"[^"\\\n]*+(?:\\[^\n]?[^"\\\n]*+)*+["\n]')
 
 
 class JsonMeter:

@@ -6,14 +6,13 @@ the description is plain to see; the repair itself may wait until another field,
 
 from __future__ import annotations
 
-import re
-
+from prowess.patterns import compile_pattern
 from prowess.spec.frontmatter.fast_match import PLAIN, USUAL_NAME, HeadMatch, is_plain_utf8, match_head
 from prowess.spec.frontmatter.plain_yaml import MAX_PLAIN_CHARS
 
 # Text on the line of a '>' or '|', or an unquoted text with a colon and a blank in it: YAML gives up at that place,
 # whatever follows. The first group is the value as it is written, the second the text that the repair makes of it.
-_BROKEN_DESCRIPTION = re.compile(
+_BROKEN_DESCRIPTION = compile_pattern(
     rb"---\nname: " + USUAL_NAME + rb"\ndescription: ((?:[>|]-?+ ++(?=[!-~])(?!#)|(?=" + PLAIN + rb":[ \n]))"
     rb"([!-~\x80-\xff][ -~\x80-\xff]*+))\n(?! )"
 )  # fmt: skip

@@ -11,16 +11,17 @@ tests/spec/frontmatter/test_fast_paths.py compares the two on real, disturbed an
 
 from __future__ import annotations
 
-import re
-
 from prowess.limits import MAX_NAME_LENGTH
 from prowess.names import DEVICE_NAMES
 from prowess.on_demand import OnDemand
+from prowess.patterns import compile_pattern
 from prowess.spec.frontmatter.plain_yaml import MAX_PLAIN_CHARS
 
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    import re
+
     from prowess.spec import rules
     from prowess.spec.frontmatter import nested_head
 else:
@@ -54,26 +55,26 @@ _BEGINNING = rb"---\n(?:name: (" + USUAL_NAME + rb")\ndescription: " + TEXT + rb
 # The empty group marks where the closing dashes begin. The next byte begins a character that is not blank: the wide
 # blanks of Unicode count as blanks, because the body is stripped as text.
 ENDING = rb"()---\n\s*+(?=[!-~]|(?!\xe3\x80\x80|\xe2\x80|\xe2\x81\x9f|\xe1\x9a\x80|\xc2[\x85\xa0])[\x80-\xff])"
-_COMMON_HEAD = re.compile(
+_COMMON_HEAD = compile_pattern(
     _BEGINNING + rb"(?:" + KEY + rb":(?: (?:" + PLAIN + rb"\n" + _CONTINUATION + rb"|(?:" + QUOTED + rb"|" + _FLOW
     + rb")\n|[>|]-?\n(?:  " + _LINE + rb")++)"
     rb"|\n(?:(?:  " + INNER_KEY + rb": " + TEXT + rb"\n)++|(?:  - " + TEXT + rb"\n)++|(?:- " + TEXT + rb"\n)++))"
     rb")*+" + ENDING,
 )  # fmt: skip
-_match_name = re.compile(USUAL_NAME + rb"(?=\n[^ \n])").match
+_match_name = compile_pattern(USUAL_NAME + rb"(?=\n[^ \n])").match
 # The first four bytes of each row that may hold a key: an item of a list begins with a dash, or has a blank there.
 # Rows that differ in these bytes have different keys, because keys have three letters or more, or stand behind two
 # blanks: rows of one key agree in these bytes.
-_find_row_starts = re.compile(rb"\n([ A-Z_a-z]..[!-~])").findall
+_find_row_starts = compile_pattern(rb"\n([ A-Z_a-z]..[!-~])").findall
 # In UTF-8: C1 controls and NBSP, a byte order mark, the two non-characters.
 _ODD_LEADS = 0xC2, 0xEF
-_ODD = re.compile(rb"\xc2[\x80-\xa0]|\xef\xbb\xbf|\xef\xbf[\xbe\xbf]")
-_find_value_end = re.compile(rb"\n(?=[^ \n])").search
+_ODD = compile_pattern(rb"\xc2[\x80-\xa0]|\xef\xbb\xbf|\xef\xbf[\xbe\xbf]")
+_find_value_end = compile_pattern(rb"\n(?=[^ \n])").search
 # A break inside a quoted text, with the blanks around it and the empty lines that follow.
-_QUOTED_BREAK = re.compile(rb" *+\n(\n*+) *+")
-_PLAIN_BREAK = re.compile(rb" *+\n *+")
-_ESCAPED = re.compile(rb'\\(["\\])')
-_FOLDED_BREAKS = re.compile(rb"\n++")
+_QUOTED_BREAK = compile_pattern(rb" *+\n(\n*+) *+")
+_PLAIN_BREAK = compile_pattern(rb" *+\n *+")
+_ESCAPED = compile_pattern(rb'\\(["\\])')
+_FOLDED_BREAKS = compile_pattern(rb"\n++")
 
 heads_before_compiling = iter(range(100))
 """One number for each head that the first pattern does not know, and that is left to the parser nevertheless.

@@ -7,9 +7,8 @@ file is slow to read.
 
 from __future__ import annotations
 
-import re
-
 from prowess.errors import InvalidFrontmatterError, Issue, NoFrontmatterError, UnterminatedFrontmatterError
+from prowess.patterns import compile_pattern
 from prowess.records import NamedTuple
 
 BOM = b"\xef\xbb\xbf"
@@ -21,10 +20,10 @@ _OTHER_BOMS = (
     (b"\xfe\xff", "UTF-16"),
 )
 _WIDE_DASHES = (b"-\0-", b"\0-\0-")  # '--' in UTF-16 without a mark
-_BLANK_LINES = re.compile(rb"(?:[ \t]*+\r?\n)*+")
-_OPENER = re.compile(rb"---[ \t]*+\r?(?:\n|\Z)")
+_BLANK_LINES = compile_pattern(rb"(?:[ \t]*+\r?\n)*+")
+_OPENER = compile_pattern(rb"---[ \t]*+\r?(?:\n|\Z)")
 _CLOSER = _OPENER
-_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff]")
+_FORBIDDEN = compile_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff]")
 
 
 class Fences(NamedTuple):

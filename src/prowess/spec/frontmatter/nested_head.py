@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from prowess.patterns import compile_pattern
 from prowess.spec.frontmatter.fast_match import ENDING, INNER_KEY, PLAIN, QUOTED, REST
 from prowess.spec.frontmatter.plain_yaml import MAX_PLAIN_DEPTH
 
@@ -74,12 +75,12 @@ def _compile_head() -> re.Pattern[bytes]:
 
     It is compiled on first use: heads with keys that begin alike need this module, and not the pattern.
     """
-    return re.compile(rb"---\n(?:" + INNER_KEY + _make_value(0) + rb"|\n)*+" + ENDING)
+    return compile_pattern(rb"---\n(?:" + INNER_KEY + _make_value(0) + rb"|\n)*+" + ENDING)
 
 
-_find_keys = re.compile(rb"\n( *+" + INNER_KEY + rb":)(?=[ \n])").findall
-_find_key_rows = re.compile(rb"\n( *+)(- )?(" + INNER_KEY + rb"):(?=[ \n])").findall
-_find_json = re.compile(rb"^" + INNER_KEY + rb":\s++(\{[^\n]*+(?:\n [^\n]*+)*+)", re.MULTILINE).findall
+_find_keys = compile_pattern(rb"\n( *+" + INNER_KEY + rb":)(?=[ \n])").findall
+_find_key_rows = compile_pattern(rb"\n( *+)(- )?(" + INNER_KEY + rb"):(?=[ \n])").findall
+_find_json = compile_pattern(rb"^" + INNER_KEY + rb":\s++(\{[^\n]*+(?:\n [^\n]*+)*+)", re.MULTILINE).findall
 
 
 def find_nested_end(head: bytes) -> int | None:

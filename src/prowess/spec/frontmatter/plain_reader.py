@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from prowess.patterns import compile_pattern
 from prowess.spec.frontmatter.plain_yaml import BrokenLineError
 
 TYPE_CHECKING = False
@@ -29,24 +30,24 @@ _FLOW = rf"\[ *(?:{_ITEM}(?: *, *{_ITEM})*+)? *\]"
 _VALUE = rf"({_PLAIN}|{_DOUBLE}|{_SINGLE}|{_FLOW}|{_OPEN_QUOTE}|[>|]-?|\{{[^\n]*+)"
 _KEY = r"[A-Za-z_][A-Za-z0-9_-]{0,127}+"
 
-_ENTRY = re.compile(rf"( *+)({_KEY}):(?: ++{_VALUE})? *+\n", re.ASCII)
-_BULLET = re.compile(rf"( *+)(- ++)(?:(?={_KEY}:[ \n])|{_VALUE} *+\n)", re.ASCII)
-_WRAPPED = re.compile(rf"( ++)(?=[^#\s])({_REST})\n", re.ASCII)
-_BEGINS_BELOW = re.compile(rf"( ++)({_PLAIN}) *+\n", re.ASCII)
+_ENTRY = compile_pattern(rf"( *+)({_KEY}):(?: ++{_VALUE})? *+\n", re.ASCII)
+_BULLET = compile_pattern(rf"( *+)(- ++)(?:(?={_KEY}:[ \n])|{_VALUE} *+\n)", re.ASCII)
+_WRAPPED = compile_pattern(rf"( ++)(?=[^#\s])({_REST})\n", re.ASCII)
+_BEGINS_BELOW = compile_pattern(rf"( ++)({_PLAIN}) *+\n", re.ASCII)
 _QUOTED_MORE = {
-    '"': re.compile(r'(\n*+) ++(?=[^ \n])((?:[^"\\\n]|\\["\\])*+)("? *+)\n', re.ASCII),
-    "'": re.compile(r"(\n*+) ++(?=[^ \n])((?:[^'\n]|'')*+)('? *+)\n", re.ASCII),
+    '"': compile_pattern(r'(\n*+) ++(?=[^ \n])((?:[^"\\\n]|\\["\\])*+)("? *+)\n', re.ASCII),
+    "'": compile_pattern(r"(\n*+) ++(?=[^ \n])((?:[^'\n]|'')*+)('? *+)\n", re.ASCII),
 }
-_TEXT_LINE = re.compile(r"( *+)(\S[^\n]*+)\n", re.ASCII)
-_BLANKS = re.compile(r"(?: *+\n)*+", re.ASCII)
-_INDENT = re.compile(r" *+", re.ASCII)
-_LINE_END = re.compile(r" *+\n")
-_FLOW_ITEMS = re.compile(_ITEM, re.ASCII)
-_ESCAPED = re.compile(r'\\(["\\])')
-_FOLDED_BREAKS = re.compile(r"\n++")
+_TEXT_LINE = compile_pattern(r"( *+)(\S[^\n]*+)\n", re.ASCII)
+_BLANKS = compile_pattern(r"(?: *+\n)*+", re.ASCII)
+_INDENT = compile_pattern(r" *+", re.ASCII)
+_LINE_END = compile_pattern(r" *+\n")
+_FLOW_ITEMS = compile_pattern(_ITEM, re.ASCII)
+_ESCAPED = compile_pattern(r'\\(["\\])')
+_FOLDED_BREAKS = compile_pattern(r"\n++")
 # What YAML cannot read behind a key: an unquoted text with a colon and a blank in it, text on the line of a block's
 # mark, and an unquoted text that begins with a character which no value may begin with.
-_BROKEN_LINE = re.compile(rf"{_KEY}: ++(?:{_PLAIN}:[ \n]|[>|][-+]?+ ++[^ #\n]|[@`]|\*\*)", re.ASCII)
+_BROKEN_LINE = compile_pattern(rf"{_KEY}: ++(?:{_PLAIN}:[ \n]|[>|][-+]?+ ++[^ #\n]|[@`]|\*\*)", re.ASCII)
 
 
 _BLANK = frozenset(("", " ", "\n", "\t"))

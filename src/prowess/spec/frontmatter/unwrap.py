@@ -9,25 +9,26 @@ import re
 from typing import NamedTuple
 
 from prowess.errors import InvalidFrontmatterError
+from prowess.patterns import compile_pattern
 from prowess.spec.frontmatter.fences import BOM, Fences, find_fences
 
-_GLUED = re.compile(rb"^---[ \t]*+(?=#)", re.MULTILINE)
-_COMMENT = re.compile(rb"\s*+<!--(?:(?!-->)[\s\S])*+-->")
-_COMMENT_AROUND = re.compile(rb"\s*+<!--\s*+(?=---[ \t]*+\r?\n)")
-_CODE_FENCE = re.compile(rb"\s*+(?:```+|~~~+)[ \t]*+[\w-]*+[ \t]*+\r?\n(?=---[ \t]*+\r?\n)")
+_GLUED = compile_pattern(rb"^---[ \t]*+(?=#)", re.MULTILINE)
+_COMMENT = compile_pattern(rb"\s*+<!--(?:(?!-->)[\s\S])*+-->")
+_COMMENT_AROUND = compile_pattern(rb"\s*+<!--\s*+(?=---[ \t]*+\r?\n)")
+_CODE_FENCE = compile_pattern(rb"\s*+(?:```+|~~~+)[ \t]*+[\w-]*+[ \t]*+\r?\n(?=---[ \t]*+\r?\n)")
 _TAIL = {
-    "repaired-comment": re.compile(rb"\s*+-->[ \t]*+(?:\r?\n|\Z)"),
-    "repaired-code-fence": re.compile(rb"\s*+(?:```+|~~~+)[ \t]*+(?:\r?\n|\Z)"),
+    "repaired-comment": compile_pattern(rb"\s*+-->[ \t]*+(?:\r?\n|\Z)"),
+    "repaired-code-fence": compile_pattern(rb"\s*+(?:```+|~~~+)[ \t]*+(?:\r?\n|\Z)"),
 }
 # Every proper prefix of what _TAIL accepts: the bytes behind the frontmatter may be the beginning of a tail.
 _TAIL_BEGUN = {
-    "repaired-comment": re.compile(rb"\s*+(?:-{0,2}+|-->[ \t]*+\r?)\Z"),
-    "repaired-code-fence": re.compile(rb"\s*+(?:`*+|~*+)[ \t]*+\r?\Z"),
+    "repaired-comment": compile_pattern(rb"\s*+(?:-{0,2}+|-->[ \t]*+\r?)\Z"),
+    "repaired-code-fence": compile_pattern(rb"\s*+(?:`*+|~*+)[ \t]*+\r?\Z"),
 }
 # Opening dashes, at the margin or not, above a line that is indented.
-_INDENTED = re.compile(rb"(?:[ \t]*+\r?\n)*+([ \t]*+)---[ \t]*+\r?\n(?=([ \t]++)[^\s])")
+_INDENTED = compile_pattern(rb"(?:[ \t]*+\r?\n)*+([ \t]*+)---[ \t]*+\r?\n(?=([ \t]++)[^\s])")
 # Every proper prefix of opening dashes that are indented, and of the line below them.
-_INDENT_BEGUN = re.compile(rb"(?:[ \t]*+\r?\n)*+[ \t]++(?:-{0,2}+|---[ \t]*+\r?(?:\n[ \t]*+)?)\Z")
+_INDENT_BEGUN = compile_pattern(rb"(?:[ \t]*+\r?\n)*+[ \t]++(?:-{0,2}+|---[ \t]*+\r?(?:\n[ \t]*+)?)\Z")
 _WRAPPER_STARTS = (b"<!--", b"```", b"~~~")
 _MESSAGES = {
     "repaired-comment": "the frontmatter stood behind or inside an HTML comment",
@@ -105,7 +106,7 @@ def find_indented_frontmatter(head: bytes, *, whole: bool) -> MisplacedFrontmatt
     if opener is None or not opener[2].startswith(opener[1]):
         return None
     start, indentation = opener.end(), opener[2]
-    closing = re.compile(rb"^" + re.escape(indentation) + rb"---[ \t]*+\r?(?:\n|\Z)", re.MULTILINE)
+    closing = compile_pattern(rb"^" + re.escape(indentation) + rb"---[ \t]*+\r?(?:\n|\Z)", re.MULTILINE)
     closer = closing.search(head, start)
     if closer is None or (not whole and not closer[0].endswith(b"\n")):
         return None

@@ -6,10 +6,10 @@ sheer size are refused. What is left has one meaning for every reader of the fil
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from prowess.limits import DEFAULT_LIMITS
+from prowess.patterns import compile_pattern
 from prowess.spec.frontmatter.plain_yaml import BrokenLineError, can_skip_limit_checks, read_plain_yaml
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
     from prowess.model import Value
 
-_ODD_LINE_ENDS = re.compile("[\x85\u2028\u2029]")
-_OPENED_QUOTE = re.compile(r"""[ \t]*+[\w.-]++[ \t]*+:[ \t]++(["'])(?:(?!\1).)*+\Z""")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_ODD_LINE_ENDS = compile_pattern("[\x85\u2028\u2029]")
+_OPENED_QUOTE = compile_pattern(r"""[ \t]*+[\w.-]++[ \t]*+:[ \t]++(["'])(?:(?!\1).)*+\Z""")
+_SURROGATE = compile_pattern("[\ud800-\udfff]")
 
 
 class YamlError(Exception):
