@@ -1,4 +1,4 @@
-"""Compiling patterns, with the same meaning on every supported version of Python."""
+"""Compiles regular expressions so that they match the same text on every supported version of Python."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def make_groups_atomic(pattern: str) -> str:
     """Return the pattern with ``(?>(?:ab)*)`` in place of ``(?:ab)*+``, for each group and each quantifier."""
     written: list[str] = []
     openings: list[int] = []
-    for part in _TOKEN.findall(pattern):
+    for part in _PATTERN_PART.findall(pattern):
         if part == "(":
             openings.append(len(written))
         begin = openings.pop() if part.startswith(")") else 0
@@ -44,4 +44,4 @@ def make_groups_atomic(pattern: str) -> str:
 
 _ENDS_OF_POSSESSIVES = frozenset((")*+", ")++", ")?+"))
 # An escaped character, a class, the end of a group with its quantifier, or any other character.
-_TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\)(?:(?:[*+?]|\{\d*,?\d*\})\+?)?|.", re.DOTALL)
+_PATTERN_PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\)(?:(?:[*+?]|\{\d*,?\d*\})\+?)?|.", re.DOTALL)

@@ -120,6 +120,21 @@ def test_a_name_counts_more_than_a_description() -> None:
     assert [hit.name for hit in catalog.search("charts")] == ["charts", "draw"]
 
 
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "Do not use for invoices.",
+        "Don't trigger on invoices!",
+        "Don\u2019t use it for invoices; ask first.",
+        "NEVER use for invoices",
+    ],
+)
+def test_a_skill_is_not_found_by_what_it_is_not_for(clause: str) -> None:
+    catalog = prowess.Catalog([made("a", f"Fills forms. {clause}"), made("b", "Pays invoices.")])
+    assert [hit.name for hit in catalog.search("invoices")] == ["b"]
+    assert [hit.name for hit in catalog.search("forms")] == ["a"]
+
+
 def test_tags_of_the_metadata_are_found_too() -> None:
     catalog = prowess.Catalog([made("a", "One."), made("b", "Two.", metadata={"tags": "ledger, tax"})])
     assert [hit.name for hit in catalog.search("ledger")] == ["b"]

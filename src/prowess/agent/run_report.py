@@ -160,7 +160,7 @@ class RunReport:
         self._tell("skill", {"what": event.kind, "skill": event.skill, **detail})
 
     def tell_decision(self, request: ToolRequest, is_allowed: bool, by: DecidedBy) -> None:  # noqa: FBT001 - as told
-        """Tell that a call of one of the agent's own tools was allowed or refused, and by whom."""
+        """Tell the listener whether a call of one of the agent's own tools was allowed, and who decided it."""
         detail = {"tool": request.tool, "subject": request.subject, "is_allowed": is_allowed, "by": by}
         self._tell("decision", {**detail, "skill": request.skill})
 
