@@ -43,6 +43,7 @@ from prowess.lockfile.journal_format import (
     read_journal,
     recovery_command,
 )
+from prowess.lockfile.placed import digest_folder
 from prowess.lockfile.read import LOCK_FILE, read_text
 from prowess.lockfile.scopes import STORE_FOLDER
 from prowess.lockfile.write import EMPTY_LOCK_TEXT
@@ -261,12 +262,22 @@ class ScopeJournal:
         # A replaced tree stays in the store for a while: programs may still read files of it.
         backups: list[Issue] = []
         for move in journal.moves:
-            paths = self.paths_of(move)
-            if exists(paths.replaced) and move.keep:
-                backups.append(back_up(paths.replaced, self._scope, move.name, move.keep, move.token))
-            elif exists(paths.replaced) and move.link:
-                delete_tree(paths.replaced)
+            replaced = self.paths_of(move).replaced
+            if not exists(replaced):
+                continue
+            reason = move.keep or self._find_late_edit(move, replaced)
+            if reason:
+                backups.append(back_up(replaced, self._scope, move.name, reason, move.token))
+            elif move.link:
+                delete_tree(replaced)
         return tuple(backups)
+
+    def _find_late_edit(self, move: Move, replaced: str) -> str:
+        """``"edited"`` for a folder that somebody changed after it was found to be unchanged, else ``""``."""
+        # Nobody can reach the folder by its usual path any more, so this answer stays true.
+        if not move.digest or not is_real_folder(replaced):
+            return ""
+        return "" if digest_folder(replaced, self._limits) == move.digest else "edited"
 
     # -- the file ----------------------------------------------------------------------------------------------------
 

@@ -14,13 +14,13 @@ from prowess.install.entry_source import refuse_own_source, source_for_lock
 from prowess.install.install_tree import with_skill_files_only
 from prowess.install.name_conflicts import Newcomer, displace_others, refuse_taken
 from prowess.install.ownership import (
-    backup_reason,
+    dispose_of_install,
     find_link_holder,
     recorded_link_paths,
     stage_unlink,
-    with_backup_reason,
+    with_disposal,
 )
-from prowess.install.store import AgentLink
+from prowess.install.store import AgentLink, Disposal
 from prowess.lockfile.compare import compare_folder
 from prowess.lockfile.read import COPY_MODE, LockEntries, LockEntry
 from prowess.names import folders_above
@@ -56,7 +56,7 @@ def stage_install(store: Store, locked: LockEntries, tree: InstallTree, request:
     displace_others(store, locked, links, Newcomer(tree.name, source, options))
     _stage_tree(store, tree, before, options)
     for link, holder in zip(links, holders, strict=True):
-        store.stage_link(with_backup_reason(store, link, holder))
+        store.stage_link(with_disposal(store, link, holder))
     wanted = {link.path for link in links}
     for path in recorded_link_paths(store, before):
         if path not in wanted:
@@ -96,12 +96,12 @@ def _stage_tree(store: Store, tree: InstallTree, before: LockEntry | None, optio
     place = store.scope.install_folder(twin or tree.name)
     # Files that are put back as they are need no backup, whoever put them there.
     is_same = not compare_folder(tree.hashes, place, store.limits)
-    keep = backup_reason(store, before, place) if not is_same else ""
+    disposal = Disposal(digest=tree.digest) if is_same else dispose_of_install(store, before, twin or tree.name)
     # A place whose name differs in case is emptied first: on some systems both names are one folder.
     if twin and (options.copy or twin != tree.name):
-        store.stage_removal(twin, keep=keep)
+        store.stage_removal(twin, disposal)
     if not options.copy:
-        store.stage_tree(tree.name, tree.files, keep=keep)
+        store.stage_tree(tree.name, tree.files, disposal)
 
 
 def _plan_links(store: Store, tree: InstallTree, options: InstallOptions) -> tuple[list[AgentLink], list[Issue]]:

@@ -15,7 +15,7 @@ from prowess.install.fetch_source import BATCH_BYTES, LastOpenSource, select_sta
 from prowess.install.file_diffs import diff_files
 from prowess.install.install_request import InstallOptions, InstallRequest
 from prowess.install.install_tree import refuse_unloadable, tree_for_entry
-from prowess.install.installed_files import find_edits, read_current_files
+from prowess.install.installed_files import compare_files, read_current_files
 from prowess.install.manifest_diff import find_stale_declarations
 from prowess.install.manifest_edits import declare_version, edit_manifest
 from prowess.install.outdated import describe_unreachable
@@ -291,7 +291,9 @@ class _CurrentInstall:
         self._place = locate_install(entry, store.scope, name)
         if not (find_copies(entry, store.scope) if entry.is_copied else exists(self._place)):
             raise missing_install_error(name, self._place)
-        self._edits = find_edits(entry, store.link_folders, store.limits)
+        differences = compare_files(entry, store.link_folders, store.limits, store.placed)
+        self._edits = [difference for difference in differences if difference.is_edit]
+        self._is_as_locked = not differences
 
     def stage_update(self, pending: _PendingUpdate, locked: LockEntries, options: UpdateOptions) -> UpdateOutcome:
         """Stage an update, and change its entry in ``locked``; a dry run only says what would be done.
@@ -301,9 +303,10 @@ class _CurrentInstall:
         request, tree = pending.request, self._without_taken_skills(pending.tree)
         is_same = tree.digest == self._entry.digest and request.spec.ref == self._entry.ref
         if options.dry_run:
-            status: UpdateStatus = "edited" if self._edits else "current" if is_same else "available"
+            is_current = is_same and self._is_as_locked
+            status: UpdateStatus = "edited" if self._edits else "current" if is_current else "available"
             return self._make_update(status, tree, request), ()
-        if is_same and not self._edits:
+        if is_same and self._is_as_locked:
             locked[self._entry.name] = replace(self._entry, commit=request.commit)  # a newer commit of equal files
             return self._make_update("current", tree, request), ()
         if self._edits and not options.force:

@@ -103,6 +103,10 @@ class LockEntry:
                 self._by_link.setdefault(link_name(skill), folder)
         return self._by_link.get(link, "")
 
+    def digest_for_link(self, link: str) -> str:
+        """The digest of the skill that a link of that name leads to."""
+        return digest_tree(self.files_below(self.folder_for_link(link)))
+
     def _group_files(self) -> dict[str, dict[str, FileHash]]:
         """The files of each skill, by the folder of the skill and by their paths from there."""
         groups: dict[str, dict[str, FileHash]] = {folder: {} for folder in self.skills.values()}

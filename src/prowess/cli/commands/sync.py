@@ -16,6 +16,8 @@ from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, line
 from prowess.files.paths import shorten_path
 from prowess.install.sync import SURPLUS_CODES
+from prowess.limits import DEFAULT_LIMITS
+from prowess.lockfile.placed import PlacedTrees
 from prowess.lockfile.read import LockEntries, read_lock
 
 if TYPE_CHECKING:
@@ -33,7 +35,9 @@ if TYPE_CHECKING:
     ("prowess sync --locked --dry-run", "what that would restore, or why it would fail"),
 )
 @click.option(
-    "--locked", is_flag=True, help="Do not change the lock file and do not ask; a difference from it is an error."
+    "--locked",
+    is_flag=True,
+    help="Do not change the lock file and do not ask; what somebody changed by hand is an error.",
 )
 @click.option(
     "--remove", is_flag=True, help="Remove skills that nothing asks for any more; backups keep what only you have."
@@ -44,12 +48,15 @@ if TYPE_CHECKING:
 def command(*, locked: bool, remove: bool, user: bool, installer: Installer, flags: ChangeFlags) -> int:
     """Bring prowess.lock up to date with prowess.toml, and the installed skills up to date with prowess.lock.
 
+    After a pull, installs that nobody changed are replaced or removed as the new prowess.lock says, without a backup.
+
     Some skills may be installed although nothing asks for them: prowess.toml no longer declares them, or no lock file
     records them. They are named, and removed with --remove or after a yes on the terminal. Those that no lock file
     records go to the backups. Each backup is named.
 
-    Exit status 1: you said no, or such skills stay; with --dry-run, something would change. With --locked, missing
-    skills are installed as prowess.lock records them, and the exit status is 3 if anything else differs.
+    Exit status 1: you said no, or such skills stay; with --dry-run, something would change. With --locked, the skills
+    become what prowess.lock records, and the exit status is 3 if somebody changed one by hand, or if prowess.lock is
+    out of date.
     """
     if locked and remove:
         raise click.UsageError("--locked removes nothing: leave one of --locked and --remove out")
@@ -62,9 +69,11 @@ def command(*, locked: bool, remove: bool, user: bool, installer: Installer, fla
         # Asked apart from the plan: a person may want the rest of the sync without a removal.
         removals = [f"remove {shorten_path(issue.path)}: {issue.message}" for issue in surplus]
         remove = ask_person("Remove what nothing asks for any more?", plan_to_blocks(removals)) is True
-    folder = (installer.user if user else installer.project).lock_folder
+    scope = installer.user if user else installer.project
+    folder = scope.lock_folder
     sync = partial(installer.sync, locked=locked, project=not user, remove=remove)
-    run = _PlannedSync(installer, steps, surplus, remove, folder, read_lock(folder), sync)
+    placed = PlacedTrees(scope.base, DEFAULT_LIMITS)
+    run = _PlannedSync(installer, steps, surplus, remove, folder, read_lock(folder), placed, sync)
     status = carry_out(run.plan_change(), flags)
     if surplus and not remove:
         printer.note(f"  hint: {find_remedy(surplus[0].code)}")
@@ -85,6 +94,8 @@ class _PlannedSync(NamedTuple):
     lock_folder: str
     before: LockEntries
     """The lock file before the sync: the report says what is new in it."""
+    placed: PlacedTrees
+    """What Prowess had put on this disk before the sync."""
     sync: Callable[[], tuple[prowess.InstalledSkill, ...]]
 
     def plan_change(self) -> PlannedChange[tuple[prowess.InstalledSkill, ...]]:
@@ -102,18 +113,21 @@ class _PlannedSync(NamedTuple):
             report=self._report_to_blocks,
             declined_text="Nothing was synced.",
             idle_text="Nothing was changed." if self.surplus and not self.remove else "Nothing to do.",
-            # Skills that nothing asks for are no issue if they are removed now.
-            issues=lambda: [
-                issue for issue in self.installer.issues if not (self.remove and issue.code in SURPLUS_CODES)
-            ],
+            issues=lambda: [issue for issue in self.installer.issues if self._is_news(issue)],
             status=lambda _: 1 if _find_surplus(self.installer) else 0,
             dry_status=1 if self.steps or self.surplus else 0,
         )
 
+    def _is_news(self, issue: prowess.Issue) -> bool:
+        """Return False for an issue about what is removed now, which the report says already."""
+        return issue.code != "removed-by-sync" and not (self.remove and issue.code in SURPLUS_CODES)
+
     def _report_to_blocks(self, installs: tuple[prowess.InstalledSkill, ...]) -> list[Block]:
         """Return what was installed and removed. "Done." stands for a change of records or links alone."""
         after = read_lock(self.lock_folder)
-        gone = [line("Removed ", (name, "name"), ".") for name in self.before if name not in after]
+        removed = [issue.field for issue in self.installer.issues if issue.code == "removed-by-sync"]
+        names = dict.fromkeys([*(name for name in self.before if name not in after), *removed])
+        gone = [line("Removed ", (name, "name"), ".") for name in names]
         changes = [install_to_line(self._choose_verb(install.full_name, after), install) for install in installs]
         return [*changes, *gone] or ([line("Done.")] if self.steps else [])
 
@@ -121,7 +135,10 @@ class _PlannedSync(NamedTuple):
         was, now = self.before.get(name), after.get(name)
         if was is None or now is None:
             return "Installed"
-        return "Restored" if was.digest == now.digest and was.declared == now.declared else "Updated"
+        here = self.placed.digest_of(name)
+        if not here:
+            return "Installed"
+        return "Restored" if here == now.digest and was.declared == now.declared else "Updated"
 
 
 def _find_surplus(installer: Installer) -> list[prowess.Issue]:
