@@ -214,7 +214,8 @@ def find_standard_skills(
 def _may_have_installs(found: ScanResult) -> bool:
     """Return whether any of the skills can be in an install base; most programs need not load what reads lock files."""
     is_base_scanned = any(place.found and search_paths.lock_file_of(place.path) for place in found.places)
-    return is_base_scanned or any(search_paths.BASE_NAME in skill.real_folder for skill in found.skills)
+    linked = (skill.real_folder for skill in found.skills if skill.is_linked)
+    return is_base_scanned or any(search_paths.BASE_NAME in folder for folder in linked)
 
 
 class ScanResult(NamedTuple):
