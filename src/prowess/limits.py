@@ -160,7 +160,7 @@ class Limits:
 
     max_protected_entries: int = 1_000
     """Files and folders of a working folder that are protected from a script. With so many, a script starts
-    a second later."""
+    seconds later."""
 
     max_fork_seconds: float = 600.0
     """Time for a sub-agent that runs as a process."""

@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -446,6 +447,20 @@ def test_a_script_cannot_change_the_grants_that_let_it_run(jail: Kind, acting: A
     assert (result.stdout, Path(before.path).read_text()) == ("ran\n", grants)
 
 
+def test_odd_names_and_loops_of_links_are_no_obstacle(jail: Kind, work: Path) -> None:
+    put(work / "two\nlines/.git/config")
+    put(work / "-x/.claude/a")
+    (work / ".git").symlink_to(".git")
+    (work / ".codex").symlink_to("..")
+    result = run(
+        jail, work, "echo evil > 'two\nlines/.git/config'; echo evil > ./-x/.claude/a; rm .git .codex; echo ran"
+    )
+    assert result.stdout == "ran\n"
+    assert read_tree(work / "two\nlines/.git/config") == read_tree(work / "-x/.claude/a") == {"": b"as it was\n".hex()}
+    assert [(work / name).is_symlink() for name in (".git", ".codex")] == [True, True]
+    assert all("\n" not in gap for gap in result.sandbox_gaps)
+
+
 # -- what does not exist yet -------------------------------------------------------------------------------------------
 
 
@@ -510,7 +525,8 @@ def test_with_landlock_the_top_of_a_repository_takes_nothing_new(work: Path) -> 
 
 def test_a_folder_with_nothing_protected_is_as_open_as_before(jail: Kind, work: Path) -> None:
     result = run(jail, work, "echo new > a.txt; mkdir -p b/c; mv a.txt b/c; rm -r b; echo done > d.txt")
-    assert (result.ok, result.sandbox_gaps) == (True, ())
+    assert result.ok
+    assert [gap for gap in result.sandbox_gaps if gap.startswith("nothing can be made")] == []
     assert [path.name for path in work.iterdir()] == ["d.txt"]
 
 
@@ -552,6 +568,20 @@ def test_a_folder_of_prowess_is_no_working_folder(jail: Kind, tmp_path: Path, na
     (tmp_path / name).mkdir(parents=True)
     error = refuse(jail, tmp_path / name)
     assert (error.code, "Prowess's" in error.message) == ("unsafe-folder", True)
+
+
+def test_a_command_cannot_reach_around_the_protection_from_a_second_sandbox(bwrap: Kind, work: Path) -> None:
+    """Both commands run at one time; the second one starts when the first has a repository of its own."""
+    in_repository(work)
+    swap = (
+        "mkdir -p sub/.git; i=0; while [ $i -lt 300 ]; do mv sub s; ln -s /etc sub; rm sub; mv s sub; i=$((i+1)); done"
+    )
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(run, bwrap, work, swap)
+        results = [run(bwrap, work, "cat sub/passwd; echo evil >> .git/config") for _ in range(5)]
+        first.result()
+    assert "evil" not in (work / ".git/config").read_text()
+    assert all("root:" not in result.stdout for result in results)
 
 
 def test_folders_with_code_are_no_working_folders(jail: Kind, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:

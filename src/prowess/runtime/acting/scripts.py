@@ -17,6 +17,7 @@ from prowess.arguments import (
     raise_bad_argument,
 )
 from prowess.errors import NotTrustedError, ResourceNotFoundError, SandboxError
+from prowess.escapes import escape_line
 from prowess.files.contained_open import open_folder_beneath
 from prowess.files.read import OpenFile
 from prowess.files.syscalls import delete_file
@@ -115,7 +116,7 @@ class Scripts:
         return find_protected(os.path.realpath(self.folder), self.limits, (*self.protect, *also))
 
     def protects(self, path: str) -> bool:
-        """Return whether a path in ``folder`` is, by its name or its place, what scripts in a sandbox may not change."""
+        """Return whether a path in ``folder`` is, by its name or place, what scripts in a sandbox may not change."""
         from prowess.runtime.acting.sandbox.protection import is_protected_path  # noqa: PLC0415 - see find_protected
 
         if self.folder is None:
@@ -294,7 +295,7 @@ def _delete_unwelcome(work: str, protected: Protected) -> Iterator[str]:
                 delete_file(name, folder=handle)
             finally:
                 os.close(handle)
-            yield f"{path} was deleted: it would lead git to another configuration"
+            yield f"{escape_line(path)} was deleted: it would lead git to another configuration"
 
 
 def _make_result(finished: ProcessResult, kind: Sandbox, notes: tuple[str, ...]) -> ScriptResult:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, get_args
 
 from prowess.errors import SandboxError
+from prowess.escapes import escape_line
 from prowess.runtime.acting.sandbox.bwrap import bwrap_command, places_in_bwrap, probe_bwrap
 from prowess.runtime.acting.sandbox.landlock import closed_folders, landlock_command, probe_landlock
 from prowess.runtime.acting.sandbox.layout import Confined, Jail, Places, Protected, Sandbox
@@ -79,6 +80,6 @@ def describe_closed(kind: str, protected: Protected) -> tuple[str, ...]:
     folders = closed_folders(protected) if kind == "landlock" else protected.closed if kind == "bwrap" else ()
     if not folders:
         return ()
-    shown = ", ".join(folder or "the working folder" for folder in folders[:_MAX_SHOWN])
+    shown = ", ".join(escape_line(folder) or "the working folder" for folder in folders[:_MAX_SHOWN])
     more = f" and {len(folders) - _MAX_SHOWN} more folders" if len(folders) > _MAX_SHOWN else ""
     return (f"nothing can be made, renamed or deleted directly in {shown}{more}, because of protected entries there",)

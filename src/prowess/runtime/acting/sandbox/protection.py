@@ -23,7 +23,7 @@ from prowess.errors import ResourceError, SandboxError
 from prowess.files import syscalls
 from prowess.files.cache_folder import default_cache_dir
 from prowess.files.contained_open import open_folder_beneath
-from prowess.files.paths import is_inside, path_inside, resolve_path
+from prowess.files.paths import is_inside, is_link, path_inside, resolve_path
 from prowess.files.projects import config_home, user_config_file, user_state_file
 from prowess.files.read import OpenFile
 from prowess.runtime.acting.sandbox.bwrap import find_programs
@@ -110,6 +110,7 @@ def check_folder(work: str) -> None:
             raise _refuse_folder(work, f"is in {path}, with {what}")
     others = {
         **dict.fromkeys((sys.prefix, sys.exec_prefix, sys.base_prefix), "the Python that runs Prowess"),
+        config_home(os.path.expanduser("~"), os.environ): "the configuration of your programs",
         tempfile.gettempdir(): "private copies of skills while they run",
         **dict.fromkeys(_search_path(), "programs on the search path (PATH)"),
     }
@@ -217,6 +218,9 @@ class _Search:
         inside = path_inside(resolved.end, self._work)
         if not inside:
             return
+        if is_link(resolved.end):  # a loop of links, which nothing can be mounted over
+            self._close_parent(inside)
+            return
         if os.path.lexists(resolved.end):
             self._entries.add(inside)
             return
@@ -294,7 +298,9 @@ class _Search:
         others: list[os.DirEntry[str]] = []
         for child in children:
             name = child.name.lower()
-            if name in _GIT_FILES or name.startswith(_GIT_BEGINNINGS):
+            if name.endswith(".lock"):  # git has it for a moment, and reads none
+                others.append(child)
+            elif name in _GIT_FILES or name.startswith(_GIT_BEGINNINGS):
                 self._protect_entry(folder, child)
                 if name.startswith("config"):
                     self._protect_configured_files(folder, child.name)
