@@ -121,6 +121,8 @@ HINTS: dict[str, str] = {
     "command-failed": "see the marker in the text for its exit status and what it said",
     "too-many-commands": "put them into one script, or raise Limits.max_commands",
     "no-sandbox": "install bubblewrap, or Prowess with the extra 'sandbox', or ask for sandbox='none' by name",
+    "unsafe-folder": "work in another folder: a project of its own, with Prowess and its settings elsewhere",
+    "folder-too-large": "work in a smaller folder, or raise Limits.max_searched_entries or max_protected_entries",
     "cannot-start": "check that the program exists and may be executed",
     "no-answer": "the program ended its watcher, or the machine is overloaded: try again, or do not trust it",
     "unknown-interpreter": "use a script of a known kind, with a matching first line",

@@ -154,6 +154,14 @@ class Limits:
     max_script_files: int = 10_000
     """Files and folders that a script may create."""
 
+    max_searched_entries: int = 200_000
+    """Entries of a working folder that are searched for what a script must not change, which takes about a second
+    before each script. Nothing runs in a larger folder."""
+
+    max_protected_entries: int = 1_000
+    """Files and folders of a working folder that are protected from a script. With so many, a script starts
+    seconds later."""
+
     max_fork_seconds: float = 600.0
     """Time for a sub-agent that runs as a process."""
 

@@ -9,6 +9,7 @@ import pytest
 
 import prowess
 from prowess.agent.models import make_model
+from prowess.agent.transcript import Transcript
 from prowess.agent.work_folder import WorkFolder
 from tests.adapters.skill_library import PIXEL
 from tests.agent.runs import Answering, Scene, call, script
@@ -133,6 +134,101 @@ def test_command_has_no_secrets_of_the_environment(scene: Scene, monkeypatch: py
     monkeypatch.setenv("OPENAI_API_KEY", "very-secret")
     scene.run(script(call("Bash", command="env"), "Done."), person=Answering())
     assert "very-secret" not in scene.results["Bash"]
+
+
+# -- the edges of the sandbox in the working folder --------------------------------------------------------------------
+
+
+def test_run_says_at_its_start_what_commands_may_write(scene: Scene) -> None:
+    require_sandbox()
+    for path in (".git/config", ".git/HEAD", ".claude/settings.json", "src/a.py"):
+        (scene.work / path).parent.mkdir(parents=True, exist_ok=True)
+        (scene.work / path).write_text("x")
+    scene.run(script("Done."), person=Answering())
+    start = scene.told("start")[0]
+    assert start["sandbox"] in {"bwrap", "landlock"}
+    assert start["protected"] == [".claude", ".git/config", ".git/hooks", ".git/info"]
+    assert ("working folder" in start["closed"]) is (start["sandbox"] == "landlock")
+    scene.events.clear()
+    scene.run(script("Done."), person=Answering(), sandbox="none")
+    assert (scene.told("start")[0]["sandbox"], scene.told("start")[0]["protected"]) == ("none", [])
+
+
+def test_command_cannot_change_the_hooks_of_a_repository(scene: Scene) -> None:
+    require_sandbox()
+    (scene.work / ".git/hooks").mkdir(parents=True)
+    (scene.work / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    evil = "echo evil > .git/hooks/pre-commit; mv .git x; mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit"
+    scene.run(script(call("Bash", command=evil), "Done."), person=Answering())
+    assert list((scene.work / ".git/hooks").iterdir()) == []
+
+
+@pytest.mark.parametrize("where", ["folder", "home"])
+def test_run_in_a_folder_that_cannot_be_protected_ends_before_the_model_is_asked(
+    scene: Scene, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_sandbox()
+    (scene.work / "a.txt").write_text("a")
+    if where == "home":
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(scene.base))
+        scene.work = scene.base / "prowess"
+        scene.work.mkdir()
+        result = scene.run(script("Done."), person=Answering())
+    else:
+        result = scene.run(script("Done."), person=Answering(), limits=prowess.Limits(max_searched_entries=0))
+    assert result.error is not None
+    assert (result.status, result.turns) == ("failed", ())
+    assert result.error.code == {"folder": "folder-too-large", "home": "unsafe-folder"}[where]
+    assert [event.kind for event in scene.events] == ["start", "end"]
+
+
+def test_large_folder_is_no_obstacle_without_commands(scene: Scene) -> None:
+    (scene.work / "a.txt").write_text("a")
+    limits = prowess.Limits(max_searched_entries=0)
+    turns = (call("Read", path="a.txt"), "Done.")
+    assert scene.run(script(*turns), person=Answering(), limits=limits, tools=("Read",)).status == "done"
+
+
+def test_grants_and_transcript_in_the_working_folder_stay_as_they_are(scene: Scene) -> None:
+    require_sandbox()
+    (scene.work / "mine").mkdir()
+    grants = scene.work / "mine/trust.json"
+    grants.write_text('{"version": 1, "grants": []}')
+    grants.chmod(0o600)
+    evil = "echo evil > mine/trust.json; echo evil >> mine/run.jsonl; rm -rf mine; mv mine x"
+    with Transcript.create(str(scene.work / "mine/run.jsonl")) as transcript:
+        turns = script(call("Bash", command=evil), "Done.")
+        scene.run(turns, person=Answering(), transcript=transcript, grants=str(grants))
+    assert "evil" not in grants.read_text()
+    assert (scene.work / "mine/run.jsonl").read_text().splitlines()[0].startswith("{")
+    assert "\nevil\n" not in (scene.work / "mine/run.jsonl").read_text()
+
+
+def test_write_to_a_protected_file_is_asked_about_although_a_skill_approves(scene: Scene) -> None:
+    write_skill(scene, "tidy", "Write")
+    turns = (
+        call("load_skill", name="tidy"),
+        call("Write", path="mine/trust.json", content="{}"),
+        call("Write", path="opencode.json", content="{}"),
+        call("Write", path="mine/a.txt", content="x"),
+        "Done.",
+    )
+    person = Answering("no")
+    scene.run(script(*turns), person=person, grants=str(scene.work / "mine/trust.json"))
+    assert [request.subject for request in person.tools] == ["mine/trust.json", "opencode.json"]
+    assert [path.name for path in (scene.work / "mine").iterdir()] == ["a.txt"]
+
+
+def test_new_repository_and_agents_folder_are_named_at_the_end(scene: Scene) -> None:
+    require_sandbox()
+    (scene.work / ".claude").mkdir()
+    plant = "mkdir -p sub/.git sub/.codex; echo x > sub/.git/config; echo x > sub/.git/HEAD; echo x > sub/a.txt"
+    result = scene.run(script(call("Bash", command=f"mkdir sub; {plant}"), "Done."), person=Answering())
+    if scene.told("start")[0]["sandbox"] == "landlock":
+        assert result.made == ()  # nothing new can be made beside a protected entry
+    else:
+        assert result.made == ("sub/.codex", "sub/.git")
+    assert scene.told("end")[0]["made"] == list(result.made)
 
 
 # -- paths that lead out -----------------------------------------------------------------------------------------------

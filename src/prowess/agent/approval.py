@@ -32,11 +32,15 @@ class ToolRequest:
     """What would change, as a unified diff."""
     skill: str = ""
     """The skill that makes the call as a child agent; ``""``: the agent itself."""
+    is_protected: bool = False
+    """Whether a command in the sandbox could not write there."""
 
     @property
     def is_hidden(self) -> bool:
-        """Whether a path leads to a hidden file, such as a hook of git, which may run later without being asked."""
-        return self.tool != "Bash" and any(part.startswith(".") and part != "." for part in self.subject.split("/"))
+        """Whether a path leads to a hidden or protected file, such as a hook of git, which may run later unasked."""
+        if self.tool == "Bash":
+            return False
+        return self.is_protected or any(part.startswith(".") and part != "." for part in self.subject.split("/"))
 
 
 class Person(Protocol):

@@ -116,7 +116,8 @@ class OwnToolset(AbstractToolset[Any]):
         if not isinstance(content, str):
             raise BadArgumentsError("content must be a string")
         preview = await run_in_thread(lambda: self._work.diff(path, content))
-        await self._admit(ToolRequest("Write", path, preview))
+        is_protected = self._scripts.protects(path)
+        await self._admit(ToolRequest("Write", path, preview, is_protected=is_protected))
         return await run_in_thread(lambda: self._work.write(path, content, preview))
 
     async def _run_command(self, arguments: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
@@ -26,12 +27,15 @@ from prowess.agent.own_tools import OWN_TOOLS, OwnToolset
 from prowess.agent.run_report import RunReport
 from prowess.agent.task_result import TaskResult, TurnTokens
 from prowess.agent.work_folder import WorkFolder
-from prowess.errors import ModelError, SkillError, SourceError
+from prowess.errors import ModelError, SandboxError, SkillError, SourceError
 from prowess.limits import DEFAULT_LIMITS, Limits
+from prowess.runtime.acting.sandbox import Protected, choose_sandbox, describe_closed
+from prowess.runtime.acting.sandbox.protection import check_folder, name_repository
 from prowess.runtime.acting.scripts import Scripts
 from prowess.runtime.acting.trust import Trust
 from prowess.spec.quantities import format_count
 from prowess.spec.tool_rules import is_tool_pattern, parse_tool_pattern
+from prowess.thread_work import run_in_thread
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -100,10 +104,10 @@ async def run_task(
 ) -> TaskResult:
     """Carry out one task with a model and the skills of a catalogue; return what happened.
 
-    ``earlier``: the runs that this one goes on from; then ``task`` may be empty. A model that fails, and a limit that
-    is reached, are told in the result. When the call is cancelled, scripts and child agents are ended and the
-    transcript is completed, before the cancellation is passed on. Raises ``SourceError`` for an option that makes no
-    sense.
+    ``earlier``: the runs that this one goes on from; then ``task`` may be empty. A model that fails, a limit that is
+    reached, and a working folder that cannot be protected from commands, are in the result. When the call is cancelled,
+    scripts and child agents are ended and the transcript is completed, before the cancellation is passed on. Raises
+    ``SourceError`` for an option that makes no sense.
     """
     run = _TaskRun(catalog, model, options, earlier, RunReport(on_event, transcript))
     async with model:  # its connections are closed at the end
@@ -122,10 +126,14 @@ class _TaskRun:
         self._key = earlier.key if earlier else uuid4().hex
         self._report = report
         # The folder of the scripts is the working folder: what a script is for lies there.
-        self._scripts = Scripts(options.sandbox, options.folder, limits=options.limits)
+        trust = self._make_trust()
+        protect = (trust.path, *report.find_files())
+        self._scripts = Scripts(options.sandbox, options.folder, limits=options.limits, protect=protect)
+        self._protected: Protected | None = None
+        """What commands could not change when the run began; ``None``: there is no sandbox."""
         self._skills = Skills(
             catalog,
-            trust=self._make_trust(),
+            trust=trust,
             scripts=self._scripts if options.trust != "never" else None,
             tools=options.tools,
             filter=options.filter,
@@ -144,7 +152,12 @@ class _TaskRun:
 
     async def run(self, task: str) -> TaskResult:
         """Run the task to its end."""
-        self._report.begin(self._describe_start(task))
+        try:
+            sandbox = await run_in_thread(self._describe_sandbox)
+        except SandboxError as refused:
+            self._report.begin(self._describe_start(task, {"sandbox": "", "protected": [], "closed": ""}))
+            return self._finish("failed", None, refused)
+        self._report.begin(self._describe_start(task, sandbox))
         agent_run: AgentRun[Any, str] | None = None
         try:
             async with self._make_agent().iter(
@@ -234,8 +247,9 @@ class _TaskRun:
 
     # -- the beginning and the end -----------------------------------------------------------------------------------
 
-    def _describe_start(self, task: str) -> dict[str, Any]:
+    def _describe_start(self, task: str, sandbox: dict[str, Any]) -> dict[str, Any]:
         return {
+            **sandbox,
             "key": self._key,
             "task": task,
             "model": f"{self._model.system}:{self._model.model_name}",
@@ -246,6 +260,41 @@ class _TaskRun:
             "skills": len(self._skills.catalog),
             "resumed": self._earlier is not None,
         }
+
+    def _describe_sandbox(self) -> dict[str, Any]:
+        """Return in which sandbox commands run, and what they cannot change in the working folder.
+
+        Raises ``SandboxError`` for a working folder that cannot be protected from them.
+        """
+        options = self._options
+        check_folder(options.folder)
+        has_bash = any(parse_tool_pattern(written).tool == "Bash" for written in options.tools)
+        kind, protected = "", Protected()
+        if has_bash or options.trust != "never":
+            with suppress(SandboxError):  # each command then says what is missing
+                kind = choose_sandbox(options.sandbox).name
+        if kind not in {"", "none"}:
+            try:
+                protected = self._scripts.find_protected()
+            except SandboxError:
+                if has_bash:  # else there may be no script that runs, and one that does is refused
+                    raise
+                kind = ""
+            else:
+                self._protected = protected
+        closed = describe_closed(kind, protected)
+        return {"sandbox": kind, "protected": list(protected.entries), "closed": closed[0] if closed else ""}
+
+    def _find_made(self) -> tuple[str, ...]:
+        """Return what is protected now and was not there at the beginning."""
+        if self._protected is None:
+            return ()
+        try:
+            now = self._scripts.find_protected()
+        except SandboxError:
+            return ()
+        before = {name_repository(path) for path in self._protected.entries}
+        return tuple(sorted({name_repository(path) for path in now.entries} - before))
 
     def _finish(
         self,
@@ -269,6 +318,7 @@ class _TaskRun:
             tuple(record.calls.values()),
             tuple(record.turns),
             TurnTokens(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens) if usage else TurnTokens(0, 0),
+            self._find_made(),
             tuple(agent_run.all_messages()) if agent_run is not None else (),
             error,
         )
