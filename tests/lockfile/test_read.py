@@ -102,7 +102,7 @@ def test_an_entry_with_an_invalid_value_or_a_path_outward_is_refused(how: str) -
 
 
 @pytest.mark.parametrize(
-    "text", ["", "version = 2", "version = 1\nskill = 1", "version = 1\n[[skill", "a = " + "[" * 5000]
+    "text", ["", "version = 0", 'version = "2"', "version = 1\nskill = 1", "version = 1\n[[skill", "a = " + "[" * 5000]
 )
 def test_a_text_that_is_no_lock_file_is_refused(text: str) -> None:
     with pytest.raises(InstallError) as caught:
@@ -144,7 +144,7 @@ def test_the_fast_parser_accepts_nothing_that_toml_refuses_or_reads_otherwise(ro
         with pytest.raises(InstallError):
             parse_lock(odd)
     else:
-        assert parse_lock(odd) == parse_lock(text)
+        assert parse_lock(odd)["acme/pdf"].unknown == ('a = { b = "c" }',)
 
 
 WRITTEN = lock_text({"acme/pdf": entry()}) or ""

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from prowess.errors import InstallError, Issue
 from prowess.files.tree import digest_tree
 from prowess.lockfile.read import VERSION
+from prowess.lockfile.toml_values import toml_value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from prowess.limits import Limits
     from prowess.lockfile.read import LockEntries, LockEntry
 
 EMPTY_LOCK_TEXT = (
@@ -19,11 +24,15 @@ EMPTY_LOCK_TEXT = (
 _OPTIONAL_KEYS = ("ref", "commit", "subpath", "select", "declared", "mode")
 
 
-def lock_text(locked: LockEntries) -> str | None:
-    """The text of the lock file; ``None`` when there is nothing to record."""
-    if not locked:
+def lock_text(locked: LockEntries, unknown: Sequence[str] = ()) -> str | None:
+    """The text of the lock file; ``None`` when there is nothing to record.
+
+    ``unknown`` are rows of the file itself that this version of Prowess does not know.
+    """
+    if not locked and not unknown:
         return None
-    return EMPTY_LOCK_TEXT + "".join(f"\n{lock_entry_text(locked[name])}" for name in sorted(locked))
+    head = EMPTY_LOCK_TEXT + "".join(f"{row}\n" for row in unknown)
+    return head + "".join(f"\n{lock_entry_text(locked[name])}" for name in sorted(locked))
 
 
 def lock_entry_text(entry: LockEntry) -> str:
@@ -39,23 +48,56 @@ def lock_entry_text(entry: LockEntry) -> str:
     rows.append(f"digest = {toml_value(digest_tree(dict(entry.files)))}")
     rows += _list_rows("agents", sorted(entry.agents))
     rows += _list_rows("links", sorted(entry.links))
+    rows += _list_rows("extra_agents", sorted(entry.extra_agents))
     rows += _list_rows("copies", sorted(entry.copies))
+    rows += entry.unknown
     # By bytes, as everywhere where a tree is hashed: the order is then that of every platform.
     files = sorted(entry.files.items(), key=lambda item: item[0].encode())
     file_rows = (f"{file.sha256} {'x' if file.executable else '-'} {file.size} {path}" for path, file in files)
     rows += ["files = [", *(f"  {toml_value(row)}," for row in file_rows), "]"]
-    rows += [
-        "[skill.skills]",
-        *(f"{toml_value(name)} = {toml_value(entry.skills[name])}" for name in sorted(entry.skills)),
-    ]
+    # The install of one chosen skill is that skill: its name and its digest are above.
+    if entry.skills != {entry.select: ""}:
+        rows += ["[skill.skills]", *(_skill_row(entry, name) for name in sorted(entry.skills))]
     return "\n".join(rows) + "\n"
+
+
+def _skill_row(entry: LockEntry, name: str) -> str:
+    """A skill with its digest and its folder; both are left out for a skill that is the whole install."""
+    folder = entry.skills[name]
+    return f"{toml_value(name)} = {toml_value(f'{entry.skill_digest(name)} {folder}' if folder else '')}"
 
 
 def _list_rows(key: str, values: list[str]) -> list[str]:
     return [f"{key} = {toml_value(values)}"] if values else []
 
 
-def toml_value(value: object) -> str:
-    """A text, or a list of texts, as a value in TOML."""
-    # Every escape that JSON writes means the same in TOML. Only DEL must be escaped in TOML and is not in JSON.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+def with_line_ends(text: str, like: str) -> str:
+    """A text with the line ends of ``like``: git may have given a lock file those of Windows."""
+    return text.replace("\n", "\r\n") if "\r\n" in like else text
+
+
+def keep_unknown_fields(before: LockEntries, after: LockEntries) -> tuple[LockEntries, list[Issue]]:
+    """``after`` with the unknown fields of those entries whose digest is what it was, and a note for each other one.
+
+    What a newer Prowess says about an install, such as a signature, is about exactly these files.
+    """
+    kept: LockEntries = {}
+    issues: list[Issue] = []
+    for name in [name for name, entry in before.items() if entry.unknown and name in after]:
+        old, new = before[name], after[name]
+        rows = old.unknown if old.digest == new.digest else ()
+        if not rows:
+            fields = ", ".join(row.partition(" = ")[0] for row in old.unknown)
+            message = f"{name} has other files now, so these fields that Prowess does not know were dropped: {fields}"
+            issues.append(Issue("dropped-fields", name, message, "", 0, "info"))
+        if rows != new.unknown:
+            kept[name] = replace(new, unknown=rows)
+    return {**after, **kept} if kept else after, issues
+
+
+def refuse_oversized(text: str, path: str, limits: Limits) -> None:
+    """Raise ``InstallError`` (``lock-too-large``) for a lock file or a journal that no command could read again."""
+    size = len(text.encode())
+    if size > limits.max_lock_bytes:
+        message = f"it would have {size:,} bytes, and only {limits.max_lock_bytes:,} can be read (max_lock_bytes)"
+        raise InstallError(f"nothing was changed: {message}", path, "lock-too-large")

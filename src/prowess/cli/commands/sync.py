@@ -121,7 +121,8 @@ class _PlannedSync(NamedTuple):
         was, now = self.before.get(name), after.get(name)
         if was is None or now is None:
             return "Installed"
-        return "Restored" if was.digest == now.digest and was.declared == now.declared else "Updated"
+        is_same = (was.digest, was.declared, was.agents) == (now.digest, now.declared, now.agents)
+        return "Restored" if is_same else "Updated"
 
 
 def _find_surplus(installer: Installer) -> list[prowess.Issue]:
