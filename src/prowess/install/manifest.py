@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
 
 MANIFEST_FILE = "prowess.toml"
 _PYPROJECT = "pyproject.toml"
+MODE_PHRASES = {"": "links", COPY_MODE: "copies"}
+"""What an install consists of where agents look, by its mode."""
 _TOP_KEYS = tuple(sorted((*MANIFEST_KEYS, SETTINGS_TABLE)))
 _ENTRY_KEYS = ("agents", "mode", "ref", "skills", "source")
 
@@ -200,10 +201,10 @@ def _parse_declaration(entry: object, agents: tuple[str, ...], mode: str, folder
     # The names of skills are always the last part of a source.
     address = table["source"].rpartition("@")[0] if typed.skills else table["source"]
     mode = _read_mode(table, folder) or mode
-    title = f"{address} at {ref}" if ref and not typed.ref else address
-    parts = {"mode": mode, "ref": ref, "source": address}
-    named = {key: value for key, value in parts.items() if value}
-    text = address if named.keys() == {"source"} else json.dumps(named, ensure_ascii=False)
+    is_beside = bool(ref) and not typed.ref
+    text = f"{address.removesuffix('#')}#{ref}" if is_beside else address
+    text += f" as {MODE_PHRASES[mode]}" if mode else ""
+    title = f"{address} at {ref}" if is_beside else address
     all_agents = tuple(dict.fromkeys((*agents, *entry_agents)))
     return Declaration(spec, all_agents, text, table["source"], mode, title)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import InstallError, Issue, LockMismatchError
 from prowess.install.entry_source import is_from_source
-from prowess.install.manifest import declared_places, manifest_file_name, read_declarations
+from prowess.install.manifest import MODE_PHRASES, declared_places, manifest_file_name, read_declarations
 from prowess.lockfile.read import read_lock
 
 if TYPE_CHECKING:
@@ -196,16 +196,12 @@ def _describe_move(entry: LockEntry, declaration: Declaration, scope: InstallSco
         versions = f"{_describe_version(entry.ref)} → {_describe_version(declaration.spec.ref)}"
         return f"update {entry.name} {versions}, which the manifest declares"
     if entry.mode != declaration.mode:
-        return f"make {entry.name} {_describe_mode(declaration.mode)}, as the manifest declares"
+        return f"make {entry.name} {MODE_PHRASES[declaration.mode]}, as the manifest declares"
     return ""
 
 
 def _describe_version(ref: str) -> str:
     return ref or "(no version)"
-
-
-def _describe_mode(mode: str) -> str:
-    return "copies" if mode else "links"
 
 
 def refuse_manifest_diff(diff: ManifestDiff, locked: LockEntries, scope: InstallScope) -> None:
@@ -223,7 +219,7 @@ def refuse_manifest_diff(diff: ManifestDiff, locked: LockEntries, scope: Install
 def _describe_lock_state(entry: LockEntry, declaration: Declaration) -> str:
     """How an entry is locked otherwise than it is declared: in which mode, for which agents, or at which version."""
     if entry.mode != declaration.mode:
-        return f"as {_describe_mode(entry.mode)}"
+        return f"as {MODE_PHRASES[entry.mode]}"
     if entry.ref == declaration.spec.ref and not _has_declared_settings(entry, declaration):
         return f"for other agents ({', '.join(entry.agents) or 'none'})"
     return f"at {_describe_version(entry.ref)}"

@@ -95,6 +95,7 @@ class Store:
         recorded = LockFile({}, ()) if self._lock_text is None else parse_lock_file(self._lock_text, path)
         self.locked, self._unknown_fields = recorded
         self._moves: list[Move] = []
+        self._made_folders: list[str] = []
         self.copies: set[str] = set()
         """The staged links that became copies, as the lock file has them."""
         self.issues: tuple[Issue, ...] = ()
@@ -139,7 +140,10 @@ class Store:
 
     def stage_link(self, link: AgentLink) -> None:
         """Stage a link, or the copy that stands for it where the system cannot make links."""
-        self.link_folders.make_folder(os.path.dirname(link.path))
+        folder = os.path.dirname(link.path)
+        if not exists(folder):
+            self._made_folders.append(folder)
+        self.link_folders.make_folder(folder)
         move = Move(
             self.link_folders.to_lock_path(link.path),
             new_token(),
@@ -181,6 +185,7 @@ class Store:
             syscalls.sync_folder(folder)
         self.issues += (*dropped, *self._journal.run_moves(tuple(self._moves), self._lock_text, text))
         self._moves.clear()
+        self._made_folders.clear()
         self._lock_text, self.locked, self._taken_names = text, locked, None
 
     @property
@@ -196,6 +201,9 @@ class Store:
                 with suppress(OSError):
                     delete_tree(self._journal.paths_of(move).staged)
         del self._moves[since:]
+        # An empty folder of an agent would make the agent look present.
+        for folder in self._made_folders if not self._moves else ():
+            self.link_folders.delete_if_empty(folder)
 
     # -- beginning and end -------------------------------------------------------------------------------------------
 

@@ -302,15 +302,22 @@ def _parse_entry(data: dict[str, Any], taken: set[str], *, may_hold_nul: bool) -
     # The digest is what people compare in reviews: it must not say one thing and the list of files another.
     if digest_tree(files) != texts["digest"]:
         raise _BadEntryError(f"the lock file's digest of {texts['name']} does not fit its list of files", "digest")
-    # The install of one chosen skill is that skill, so its name is written once.
-    rows = _parse_skill_rows(data.get("skills", {texts["select"]: ""} if texts["select"] else {}))
-    skills = {name: folder for name, (_, folder) in rows.items()}
+    # The install of one chosen skill is that skill, so the name is written once.
+    if "skills" not in data:
+        texts["select"] = texts["select"] or name
+    rows = _parse_skill_rows(data.get("skills", {texts["select"]: ""}))
+    skills = {skill: folder for skill, (_, folder) in rows.items()}
     entry = LockEntry(**texts, **lists, skills=skills, files=files, unknown=_read_unknown(data, _ENTRY_KEYS))
+    _check_skill_digests(entry, rows)
+    return entry
+
+
+def _check_skill_digests(entry: LockEntry, rows: dict[str, tuple[str, str]]) -> None:
+    """Raise ``_BadEntryError`` for a skill whose digest is not that of its files."""
     for skill, (digest, folder) in rows.items():
         if folder and digest != entry.skill_digest(skill):
             message = f"the lock file's digest of the skill {skill[:80]!r} does not fit its list of files"
             raise _BadEntryError(message, json.dumps(skill))
-    return entry
 
 
 def _read_unknown(data: dict[str, Any], known: frozenset[str], path: str = "") -> tuple[str, ...]:

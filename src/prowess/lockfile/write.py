@@ -21,7 +21,7 @@ EMPTY_LOCK_TEXT = (
     f"version = {VERSION}\n"
 )
 """The text at the beginning of every lock file, before the first entry."""
-_OPTIONAL_KEYS = ("ref", "commit", "subpath", "select", "declared", "mode")
+_OPTIONAL_KEYS = ("ref", "commit", "subpath", "declared", "mode")
 
 
 def lock_text(locked: LockEntries, unknown: Sequence[str] = ()) -> str | None:
@@ -44,19 +44,23 @@ def lock_entry_text(entry: LockEntry) -> str:
         f"kind = {toml_value(entry.kind)}",
     ]
     rows += [f"{key} = {toml_value(getattr(entry, key))}" for key in _OPTIONAL_KEYS if getattr(entry, key)]
+    # Most entries are one chosen skill, whose name and digest are those of the entry: they are not repeated.
+    is_chosen_skill = bool(entry.select) and entry.skills == {entry.select: ""}
+    if entry.select and not (is_chosen_skill and entry.select == entry.name.partition("/")[2]):
+        rows.append(f"select = {toml_value(entry.select)}")
     # The digest is computed from the rows of files, so that the two can never disagree in a file that we write.
     rows.append(f"digest = {toml_value(digest_tree(dict(entry.files)))}")
-    rows += _list_rows("agents", sorted(entry.agents))
-    rows += _list_rows("links", sorted(entry.links))
-    rows += _list_rows("extra_agents", sorted(entry.extra_agents))
-    rows += _list_rows("copies", sorted(entry.copies))
+    rows += _list_rows("agents", entry.agents)
+    rows += _list_rows("extra_agents", entry.extra_agents)
+    # The links of a skill come and go with it, so those of several skills have lines of their own.
+    rows += _list_rows("links", entry.links, has_lines=len(entry.skills) > 1)
+    rows += _list_rows("copies", entry.copies, has_lines=len(entry.skills) > 1)
     rows += entry.unknown
     # By bytes, as everywhere where a tree is hashed: the order is then that of every platform.
     files = sorted(entry.files.items(), key=lambda item: item[0].encode())
     file_rows = (f"{file.sha256} {'x' if file.executable else '-'} {file.size} {path}" for path, file in files)
     rows += ["files = [", *(f"  {toml_value(row)}," for row in file_rows), "]"]
-    # The install of one chosen skill is that skill: its name and its digest are above.
-    if entry.skills != {entry.select: ""}:
+    if not is_chosen_skill:
         rows += ["[skill.skills]", *(_skill_row(entry, name) for name in sorted(entry.skills))]
     return "\n".join(rows) + "\n"
 
@@ -67,13 +71,16 @@ def _skill_row(entry: LockEntry, name: str) -> str:
     return f"{toml_value(name)} = {toml_value(f'{entry.skill_digest(name)} {folder}' if folder else '')}"
 
 
-def _list_rows(key: str, values: list[str]) -> list[str]:
-    return [f"{key} = {toml_value(values)}"] if values else []
+def _list_rows(key: str, values: Sequence[str], *, has_lines: bool = False) -> list[str]:
+    if has_lines and values:
+        return [f"{key} = [", *(f"  {toml_value(value)}," for value in sorted(values)), "]"]
+    return [f"{key} = {toml_value(sorted(values))}"] if values else []
 
 
 def with_line_ends(text: str, like: str) -> str:
     """A text with the line ends of ``like``: git may have given a lock file those of Windows."""
-    return text.replace("\n", "\r\n") if "\r\n" in like else text
+    plain = text.replace("\r\n", "\n")
+    return plain.replace("\n", "\r\n") if "\r\n" in like else plain
 
 
 def keep_unknown_fields(before: LockEntries, after: LockEntries) -> tuple[LockEntries, list[Issue]]:
