@@ -231,7 +231,7 @@ HINTS: dict[str, str] = {
     "version-mismatch": "update it to the version that you want",
     "bad-lock": "correct that line, or take an earlier version of the file: 'git log -p prowess.lock' shows them",
     "newer-lock": "upgrade Prowess, or ask whoever wrote the lock file to use the same version as you",
-    "lock-too-large": "install fewer skills here, or raise Limits.max_lock_bytes for everybody who reads the file",
+    "lock-too-large": "install or change fewer at once, or raise Limits.max_lock_bytes wherever the file is read",
     "dropped-fields": "upgrade Prowess and let it update this install, if the fields are needed",
     "lock-conflict": "run 'prowess lock --merge' (--user for your own): it asks only where both sides changed one",
     "torn-conflict": "save both versions ('git show COMMIT:prowess.lock'), then name them: --base --ours --theirs",

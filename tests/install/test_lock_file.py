@@ -154,6 +154,21 @@ def test_a_lock_file_that_nobody_could_read_again_is_refused_before_anything_cha
     assert (installer.verify(), installer.sync(locked=True)) == ((), ())
 
 
+def test_a_journal_that_nobody_could_read_again_is_refused_before_anything_changes(
+    world: World, installer: prowess.Installer, many: Repository, listing: Callable[[Path], Listing]
+) -> None:
+    agents = ["claude-code", "goose", "windsurf", "augment"]
+    installer.install(f"{many.address}#v1", project=True, select=["charts", "invoices"], agents=agents)
+    installer = prowess.Installer(limits=prowess.Limits(max_lock_bytes=world.lock.stat().st_size + 100))
+    before = listing(world.project)
+    with pytest.raises(prowess.InstallError, match="can be read") as caught:
+        installer.remove(["@local/charts", "@local/invoices"])
+    assert (caught.value.code, caught.value.path) == ("lock-too-large", str(world.project / ".prowess.journal"))
+    assert listing(world.project) == before
+    installer.remove("@local/charts")  # fewer at once
+    assert installer.verify() == ()
+
+
 def test_a_manifest_that_nobody_could_read_again_is_not_written(world: World, many: Repository) -> None:
     text = f"# {'x' * 1_900}\nskills = []\n"
     declare(world, text)

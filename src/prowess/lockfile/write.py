@@ -9,6 +9,7 @@ from prowess.errors import InstallError, Issue
 from prowess.files.tree import digest_tree
 from prowess.lockfile.read import VERSION
 from prowess.lockfile.toml_values import toml_value
+from prowess.spec.quantities import join_first
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +22,8 @@ EMPTY_LOCK_TEXT = (
     f"version = {VERSION}\n"
 )
 """The text at the beginning of every lock file, before the first entry."""
+_MAX_SHOWN, _MAX_SHOWN_CHARS = 5, 40
+"""How many fields a message names, and how much of each."""
 _OPTIONAL_KEYS = ("ref", "commit", "subpath", "declared", "mode")
 
 
@@ -94,7 +97,7 @@ def keep_unknown_fields(before: LockEntries, after: LockEntries) -> tuple[LockEn
         old, new = before[name], after[name]
         rows = old.unknown if old.digest == new.digest else ()
         if not rows:
-            fields = ", ".join(row.partition(" = ")[0] for row in old.unknown)
+            fields = join_first([row.partition(" = ")[0][:_MAX_SHOWN_CHARS] for row in old.unknown], _MAX_SHOWN)
             message = f"{name} has other files now, so these fields that Prowess does not know were dropped: {fields}"
             issues.append(Issue("dropped-fields", name, message, "", 0, "info"))
         if rows != new.unknown:
@@ -104,7 +107,7 @@ def keep_unknown_fields(before: LockEntries, after: LockEntries) -> tuple[LockEn
 
 def refuse_oversized(text: str, path: str, limits: Limits) -> None:
     """Raise ``InstallError`` (``lock-too-large``) for a lock file or a journal that no command could read again."""
-    size = len(text.encode())
-    if size > limits.max_lock_bytes:
-        message = f"it would have {size:,} bytes, and only {limits.max_lock_bytes:,} can be read (max_lock_bytes)"
-        raise InstallError(f"nothing was changed: {message}", path, "lock-too-large")
+    size, most = len(text.encode()), limits.max_lock_bytes
+    if size > most:
+        message = f"the file would have {size:,} bytes, and only {most:,} can be read (max_lock_bytes)"
+        raise InstallError(f"{message}; nothing was changed", path, "lock-too-large")
