@@ -46,6 +46,8 @@ MEANINGS = {
     "prowess list": "how long a listing takes in a project with installed skills",
     "prowess prompt": "how long it takes to write the prompt of such a project",
     "installer.install of that many, each chosen": "how long it takes to install many skills of one source",
+    "lock file, each chosen skill of ten files": "how much of the lock file people review for each skill",
+    "growth of the lock file": "1 means that a skill takes as many bytes in a large project as in a small one",
     # serving
     "server: start to first answer": "how much work a client's start of the server makes before it answers",
     "server: start to first answer, by the clock": "how long a client waits for that answer",

@@ -391,7 +391,7 @@ class Limits:
     """Lines, before and after together, that one update compares line by line. The cost grows with their square."""
 
     max_lock_bytes: int = 16 * MIB
-    """The largest lock file, manifest or journal that is read."""
+    """The largest lock file, manifest or journal that is read. What would become larger is not written."""
 
     def __post_init__(self) -> None:
         """Raise ``SourceError`` (code ``bad-argument``) for a value that is no number, or makes no sense as a bound."""

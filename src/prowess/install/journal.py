@@ -46,7 +46,7 @@ from prowess.lockfile.journal_format import (
 from prowess.lockfile.placed import digest_folder
 from prowess.lockfile.read import LOCK_FILE, read_text
 from prowess.lockfile.scopes import STORE_FOLDER
-from prowess.lockfile.write import EMPTY_LOCK_TEXT
+from prowess.lockfile.write import EMPTY_LOCK_TEXT, refuse_oversized
 from prowess.spec.skill_ref import is_safe_part
 
 if TYPE_CHECKING:
@@ -95,18 +95,22 @@ class ScopeJournal:
         """Make the moves and have the lock file say ``after``; returns an issue for each backup that was made.
 
         ``None`` stands for no lock file. When something fails, the change is taken back, and the error is raised. What
-        fails after the lock file was renamed is not taken back: the next command finishes it.
+        fails after the lock file was renamed is not taken back: the next command finishes it. A lock file or a journal
+        that would be too large to be read again is refused first.
         """
         final = EMPTY_LOCK_TEXT if after is None else after
         change = None if before == after else LockChange(secrets.token_hex(6), digest_text(before), digest_text(final))
         journal = Journal(moves, change)
+        refuse_oversized(final, os.path.join(self._scope.lock_folder, LOCK_FILE), self._limits)
         try:
+            make_folders(self._scope.lock_folder, durable=True)
+            journal_text = format_journal(journal, self._scope)
+            refuse_oversized(journal_text, self._path, self._limits)
             if change is not None:
                 # Beside the lock file, and not in the store: whoever can write there can write the lock file anyway.
-                make_folders(self._scope.lock_folder, durable=True)
                 staged = os.path.join(self._scope.lock_folder, change.staged)
                 write_new_file(staged, final.encode(), mode=0o644, durable=True)
-            write_atomic(self._path, format_journal(journal, self._scope).encode())
+            write_atomic(self._path, journal_text.encode())
             self._roll_forward(journal)
         except BaseException:
             with suppress(OSError, InstallError):  # the next command ends what cannot be taken back now

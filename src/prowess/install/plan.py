@@ -156,7 +156,7 @@ def _with_declaration(
     except InstallError as error:
         return options, {"issues": (Issue(error.code, "", error.message, error.path, 0, "warning"),)}
     if declared is not None:
-        options = options._replace(declared=declared.text, agents=declared.agents)
+        options = options._replace(declared=declared.text, agents=declared.agents, declared_agents=declared.agents)
     return options, {"manifest": manifest.file, "written": written, "declared_agents": options.agents}
 
 

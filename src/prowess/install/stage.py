@@ -71,6 +71,9 @@ def _make_entry(
 ) -> LockEntry:
     """The lock entry of a tree whose links are staged: only then is it known which of them became copies."""
     recorded = tuple(store.link_folders.to_lock_path(link.path) for link in links)
+    options = request.options
+    agents = options.agents_of(tree.name)
+    extra = tuple(agent for agent in agents if agent not in options.declared_agents) if options.declared else ()
     return LockEntry(
         tree.name,
         source,
@@ -84,9 +87,10 @@ def _make_entry(
         tree.hashes,
         recorded,
         tuple(link for link in recorded if link in store.copies),
-        request.options.agents_of(tree.name),
-        request.options.declared,
-        COPY_MODE if request.options.copy else "",
+        agents,
+        options.declared,
+        COPY_MODE if options.copy else "",
+        extra,
     )
 
 

@@ -25,9 +25,9 @@ from prowess.install.entry_source import is_sourceless
 from prowess.install.journal import ScopeJournal, new_token
 from prowess.lockfile.journal_format import Move, find_interrupted_change, has_journal, journal_path
 from prowess.lockfile.placed import RECORD_FILE, PlacedTrees
-from prowess.lockfile.read import LOCK_FILE, parse_lock, read_text
+from prowess.lockfile.read import LOCK_FILE, LockFile, parse_lock_file, read_text
 from prowess.lockfile.scopes import STORE_FOLDER, list_install_names
-from prowess.lockfile.write import EMPTY_LOCK_TEXT, lock_text
+from prowess.lockfile.write import keep_unknown_fields, lock_text, with_line_ends
 from prowess.progress_steps import report_steps
 
 if TYPE_CHECKING:
@@ -113,12 +113,13 @@ class Store:
         self._journal = ScopeJournal(scope, self.link_folders, limits)
         self._folder = os.path.join(scope.base, STORE_FOLDER)
         self._lock_text = read_text(scope.lock_folder, LOCK_FILE, limits)
-        self.locked: LockEntries = (
-            {} if self._lock_text is None else parse_lock(self._lock_text, os.path.join(scope.lock_folder, LOCK_FILE))
-        )
+        path = os.path.join(scope.lock_folder, LOCK_FILE)
+        recorded = LockFile({}, ()) if self._lock_text is None else parse_lock_file(self._lock_text, path)
+        self.locked, self._unknown_fields = recorded
         self.placed = PlacedTrees(scope.base, limits)
         """What Prowess put on this disk."""
         self._moves: list[Move] = []
+        self._made_folders: list[str] = []
         self.copies: set[str] = set()
         """The staged links that became copies, as the lock file has them."""
         self.issues: tuple[Issue, ...] = ()
@@ -163,7 +164,10 @@ class Store:
 
     def stage_link(self, link: AgentLink) -> None:
         """Stage a link, or the copy that stands for it where the system cannot make links."""
-        self.link_folders.make_folder(os.path.dirname(link.path))
+        folder = os.path.dirname(link.path)
+        if not exists(folder):
+            self._made_folders.append(folder)
+        self.link_folders.make_folder(folder)
         move = Move(
             self.link_folders.to_lock_path(link.path),
             new_token(),
@@ -185,10 +189,15 @@ class Store:
             self._moves.append(Move(name, new_token(), old=read_inode(path), link=True, **disposal._asdict()))
 
     def commit(self, locked: LockEntries) -> None:
-        """Move everything that is staged into place, and have the lock file record ``locked``, all or nothing."""
-        text = lock_text(locked)
-        if text is None and self._lock_text == EMPTY_LOCK_TEXT:
-            text = EMPTY_LOCK_TEXT  # it records nothing already, and its owner wants the file to be there
+        """Move everything that is staged into place, and have the lock file record ``locked``, all or nothing.
+
+        A lock file that records just that already stays as it is, however it is written.
+        """
+        locked, dropped = keep_unknown_fields(self.locked, locked)
+        text = self._lock_text
+        if locked != self.locked:
+            text = lock_text(locked, self._unknown_fields)
+            text = with_line_ends(text, self._lock_text or "") if text is not None else None
         if not self._moves and text == self._lock_text:
             return
         make_folders(self._folder, durable=True)
@@ -197,9 +206,10 @@ class Store:
             {os.path.dirname(self._journal.paths_of(move).staged) for move in self._moves if move.new}
         ):
             syscalls.sync_folder(folder)
-        self.issues += self._journal.run_moves(tuple(self._moves), self._lock_text, text)
+        self.issues += (*dropped, *self._journal.run_moves(tuple(self._moves), self._lock_text, text))
         self._record_moves(locked)
         self._moves.clear()
+        self._made_folders.clear()
         self._lock_text, self.locked, self._taken_names = text, locked, None
 
     def _record_moves(self, locked: LockEntries) -> None:
@@ -227,6 +237,9 @@ class Store:
                 with suppress(OSError):
                     delete_tree(self._journal.paths_of(move).staged)
         del self._moves[since:]
+        # An empty folder of an agent would make the agent look present.
+        for folder in self._made_folders if not self._moves else ():
+            self.link_folders.delete_if_empty(folder)
 
     # -- beginning and end -------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from prowess.install.manifest import read_declarations
 from prowess.install.manifest_diff import (
     agents_linked_by_hand,
     compare_manifest,
+    find_claimed,
     list_manifest_changes,
     may_give_way,
     refuse_manifest_diff,
@@ -152,16 +153,17 @@ class _SyncRun(NamedTuple):
         spec, limits = declaration.spec, self.context.limits
         # Read anew: the declaration before this one may have changed the lock file.
         before = self.context.read_lock(self.scope)
-        texts = {item.text for item in self.declared}
+        claimed = find_claimed(self.declared, before)
         with wrap_os_errors(), self.access.open_source(spec) as source_files:
             trees = trees_for(source_files, spec, limits)
             replaceable = {
-                name for name, entry in before.items() if may_give_way(entry, declaration, texts, self.scope)
+                name for name, entry in before.items() if may_give_way(entry, declaration, claimed, self.scope)
             }
             replaceable |= {tree.name for tree in trees if tree.name not in before and self._may_fill_place(tree)}
             options = InstallOptions(
                 declaration.agents,
                 declared=declaration.text,
+                declared_agents=declaration.agents,
                 replaceable=frozenset(replaceable),
                 copy=declaration.mode == COPY_MODE,
                 extra_agents={

@@ -314,7 +314,9 @@ class _CurrentInstall:
             raise LocalEditsError(f"{self._entry.name} was changed by hand: {edits}", self._place)
         # The diff is made first: it compares with the files that staging is about to replace.
         update = self._make_update("updated", tree, request)
-        install_options = request.options._replace(declared=self._entry.declared)
+        entry = self._entry
+        declared_agents = tuple(agent for agent in entry.agents if agent not in entry.extra_agents)
+        install_options = request.options._replace(declared=entry.declared, declared_agents=declared_agents)
         issues = stage_install(self._store, locked, tree, request._replace(options=install_options))
         return update, (*tree.issues, *issues)
 

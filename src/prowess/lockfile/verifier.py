@@ -156,7 +156,8 @@ class LockVerifier:
             code, difference = NOT_SYNCED, f"{place[0]} is another version than the lock file has"
         error = records.read_error
         if error is not None and not difference:
-            code, difference = error.code if error.code == "lock-conflict" else code, error.message
+            is_about_file = error.code in {"lock-conflict", "newer-lock"}
+            code, difference = error.code if is_about_file else code, error.message
         return Issue(code, "", difference or "is in no lock file", skill.location)
 
 

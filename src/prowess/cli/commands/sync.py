@@ -138,7 +138,8 @@ class _PlannedSync(NamedTuple):
         here = self.placed.digest_of(name)
         if not here:
             return "Installed"
-        return "Restored" if here == now.digest and was.declared == now.declared else "Updated"
+        is_same = (here, was.declared, was.agents) == (now.digest, now.declared, now.agents)
+        return "Restored" if is_same else "Updated"
 
 
 def _find_surplus(installer: Installer) -> list[prowess.Issue]:
