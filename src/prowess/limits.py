@@ -184,6 +184,9 @@ class Limits:
     max_agent_tokens: int = 2_000_000
     """Tokens, sent and received, that one run of the agent may use, those of its child agents included."""
 
+    max_remembered_runs: int = 1_000
+    """Runs of the agent of which Prowess remembers that the user typed ``--tools``. A forgotten run asks again."""
+
     max_empty_answers: int = 3
     """Answers of a model one after the other, with neither text nor calls, before a run of the agent ends."""
 

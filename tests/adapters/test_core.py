@@ -474,6 +474,22 @@ def test_enforce_allows_what_the_active_skills_name(library: Path) -> None:
     assert conversation.explain_refusal("delete_all") == ""  # greet names no tools, so nothing bounds it
 
 
+def test_enforce_alone_approves_nothing(library: Path) -> None:
+    conversation = SkillsAdapter(library, enforce=True).conversations.begin()
+    conversation.call("load_skill", {"name": "careful"})
+    assert conversation.explain_refusal("look_up") == ""
+    assert (conversation.session.allows("look_up"), conversation.session.grants_tools) == ("not-mentioned", False)
+    task = open_task(SkillsAdapter(library, enforce=True))
+    assert (task.may_use("look_up"), task.prepared.allows("look_up")) == (True, "not-mentioned")
+
+
+def test_defaults_let_no_skill_approve_a_tool(library: Path) -> None:
+    for skills in (SkillsAdapter(library), SkillsAdapter(library, scripts=True, trust="granted")):
+        conversation = skills.conversations.begin()
+        conversation.call("load_skill", {"name": "careful"})
+        assert (conversation.session.allows("look_up"), conversation.session.active_tools) == ("not-mentioned", ())
+
+
 def test_enforce_is_off_by_default(skills: SkillsAdapter) -> None:
     conversation = skills.conversations.begin()
     conversation.call("load_skill", {"name": "careful"})

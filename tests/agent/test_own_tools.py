@@ -216,7 +216,7 @@ def test_active_skill_approves_its_tools_and_no_others(scene: Scene) -> None:
         "Done.",
     )
     person = Answering("no")
-    scene.run(script(*turns), person=person, sandbox="none")
+    scene.run(script(*turns), person=person, sandbox="none", skills_approve=True)
     assert [request.subject for request in person.tools] == ["echo early", "echo hello; true", "in/a.txt"]
     assert (scene.work / "out/a.txt").exists()
 
@@ -230,7 +230,7 @@ def test_hidden_files_are_asked_about_although_a_skill_approves(scene: Scene) ->
         "Done.",
     )
     person = Answering("no")
-    scene.run(script(*turns), person=person)
+    scene.run(script(*turns), person=person, skills_approve=True)
     assert [request.subject for request in person.tools] == [".git/hooks/pre-commit"]
     assert not (scene.work / ".git").exists()
 
@@ -259,5 +259,5 @@ def test_tool_beyond_the_ceiling_is_not_offered_and_not_run(scene: Scene) -> Non
 def test_pre_approval_is_within_the_ceiling(scene: Scene) -> None:
     write_skill(scene, "tidy", "Bash")
     turns = (call("load_skill", name="tidy"), call("Bash", command="echo x"), call("Bash", command="date"), "Done.")
-    result = scene.run(script(*turns), tools=("Bash(echo:*)",), sandbox="none")
+    result = scene.run(script(*turns), tools=("Bash(echo:*)",), sandbox="none", skills_approve=True)
     assert [record.is_error for record in result.calls] == [False, False, True]

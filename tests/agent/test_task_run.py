@@ -157,7 +157,7 @@ def test_child_agent_uses_the_tools_that_its_skill_approves_without_a_question(s
     )
     (scene.work / "a.txt").write_text("the content\n")
     turns = (call("run_skill", name="inspect"), call("Read", path="a.txt"), "It is there.", "Inspected.")
-    result = scene.run(script(*turns))
+    result = scene.run(script(*turns), skills_approve=True)
     assert result.text == "Inspected."
     assert [(detail["tool"], detail["skill"]) for detail in scene.told("call")] == [
         ("run_skill", ""),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from prowess.errors import NotTrustedError, SkillError, SourceError
 from prowess.runtime.acting.trust_request import TrustRequest
 from prowess.runtime.fork import fork_system_message, fork_user_message
+from prowess.spec.tool_rules import judge_call
 from prowess.tools.arguments import BadArgumentsError, parse_arguments
 from prowess.tools.dialects import DIALECTS
 from prowess.tools.media import find_media
@@ -243,7 +244,8 @@ class Conversation:
         """
         if not self.enforce or not self._has_bounded_skills():
             return ""
-        if self.session.allows(tool, find_command(arguments)) == "allowed":
+        # What the skills list, not what they approve: a host that only enforces has not let them approve anything.
+        if judge_call(tool, find_command(arguments), self.session.listed_tools) == "allowed":
             return ""
         names = ", ".join(self.session.active_skills)
         return f"This call of {tool} is not in the allowed-tools of the active skills ({names})."

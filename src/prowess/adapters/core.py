@@ -242,9 +242,10 @@ class SkillsAdapter:
     ``source``: a path, a ``Catalog``, a ``Live``, sources, or nothing, which discovers the skills of this project and
     user. ``trust``: a ``Trust``, or the name of a policy; when ``scripts`` are on and nothing is given, a person is
     asked in the framework's own way (``defer``). ``scripts``: how scripts run (``True``: in the best sandbox there is);
-    ``None``: they do not. ``tools``: the host's tools that skills may approve. ``allowed``: the only skills that the
-    model may have. ``filter``, ``selector``, ``limits``, ``on_event``: as for ``Session``. ``budget``: tokens for the
-    prompt. ``enforce``: the host's own tools are refused where the active skills' ``allowed-tools`` do not name them.
+    ``None``: they do not. ``tools``: the host's tools that skills may approve (``None``: none). ``allowed``: the only
+    skills that the model may have. ``filter``, ``selector``, ``limits``, ``on_event``: as for ``Session``. ``budget``:
+    tokens for the prompt. ``enforce``: the host's own tools are refused where the active skills' ``allowed-tools`` do
+    not name them; it approves nothing.
     ``fork``: whether skills with ``context: fork`` run as child agents.
     """
 
@@ -283,9 +284,7 @@ class SkillsAdapter:
             trust = Trust(policy="defer")
         if tools is not None and not isinstance(tools, str):
             tools = tuple(tools)
-        # Without a ceiling no skill mentions any tool, and there would be nothing to enforce.
-        bounds = "any" if enforce and tools is None else tools
-        session: dict[str, Any] = {"tools": bounds, "selector": selector, "filter": filter, "trust": trust}
+        session: dict[str, Any] = {"tools": tools, "selector": selector, "filter": filter, "trust": trust}
         session |= {"limits": limits, "on_event": on_event}
         toolset: dict[str, Any] = {
             "allowed": allowed if allowed is None else check_texts(allowed, "allowed"),

@@ -60,9 +60,12 @@ _GO_ON = "The run was interrupted. Go on with the task where you stopped."
 class TaskOptions:
     """How a run is bounded, and who decides in it.
 
-    ``folder``: the working folder. ``tools``: the ceiling, such as ``("Read", "Bash(git:*)")``. ``person``: whoever is
-    asked; without one, nothing is asked and what would need an answer is refused. ``trust``: ``ask`` asks about scripts
-    and commands of skills that are not granted, ``granted`` runs only what is granted, ``never`` runs nothing.
+    ``folder``: the working folder. ``tools``: the ceiling, such as ``("Read", "Bash(git:*)")``. ``skills_approve``:
+    whether an active skill approves the calls within the ceiling that its ``allowed-tools`` list. Set it only where the
+    user named the ceiling: otherwise one line in a downloaded skill decides what runs. ``person``: whoever is asked;
+    without one, nothing is asked and what would need an answer is refused. ``trust``: ``ask`` asks about scripts and
+    commands of skills that are not granted, ``granted`` runs only what is granted, ``never`` runs nothing. A grant
+    approves no call of a tool.
     """
 
     folder: str
@@ -80,6 +83,7 @@ class TaskOptions:
     """The file with the grants; by default the user's own."""
     places: tuple[str, ...] = ()
     """The folders that the skills are from, for a run that goes on from the transcript; empty: the standard places."""
+    skills_approve: bool = False
 
     def __post_init__(self) -> None:
         """Raise ``SourceError`` for a tool that the agent does not have."""
@@ -127,7 +131,6 @@ class _TaskRun:
             catalog,
             trust=self._make_trust(),
             scripts=self._scripts if options.trust != "never" else None,
-            tools=options.tools,
             filter=options.filter,
             budget=options.budget,
             selector=options.selector,
@@ -177,7 +180,13 @@ class _TaskRun:
 
     def _make_agent(self) -> Agent[None, str]:
         options, report = self._options, self._report
-        gate = ToolGate(lambda: self._skills.session(self._key), options.tools, options.person, report.tell_decision)
+        gate = ToolGate(
+            lambda: self._skills.session(self._key),
+            options.tools,
+            options.person,
+            report.tell_decision,
+            skills_approve=options.skills_approve,
+        )
         work = WorkFolder(options.folder, options.limits)
         own = OwnToolset(options.tools, work, self._scripts, gate, report.tell_child_call)
         return Agent(
@@ -241,6 +250,7 @@ class _TaskRun:
             "model": f"{self._model.system}:{self._model.model_name}",
             "folder": self._options.folder,
             "tools": list(self._options.tools),
+            "skills_approve": self._options.skills_approve,
             "trust": self._options.trust,
             "places": list(self._options.places),
             "skills": len(self._skills.catalog),
