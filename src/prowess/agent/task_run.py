@@ -16,6 +16,7 @@ from pydantic_ai.exceptions import (
     UserError,
 )
 from pydantic_ai.messages import ModelResponse
+from pydantic_ai.models import infer_model
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
 
@@ -200,14 +201,22 @@ class _TaskRun:
             retries=options.max_turns,
         )
 
-    def _resolve_model(self, _: object, name: str) -> Model | None:
+    def _resolve_model(self, _: object, name: str) -> Model:
         """Return the model that runs a skill which asks for the model ``name``.
 
-        ``None`` lets the framework make that model, when its provider is the one that this run uses already. A name of
-        any other provider gets the model of the run: the person who starts a run decides which provider receives the
-        conversation, and the author of a skill does not.
+        Another model of the run's provider is made with that same provider, so that address and key stay as they are.
+        Any other name gets the model of the run: the person who starts a run decides which provider receives the
+        conversation, and the author of a skill does not. A server at an address has no other models here: its host may
+        be called as a provider is.
         """
-        return None if name.partition(":")[0] == self._model.system else self._model
+        provider = self._model.provider
+        if provider is None or name.partition(":")[0] != self._model.system:
+            return self._model
+        from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415 - half a second
+
+        if isinstance(provider, OpenAICompatibleProvider):
+            return self._model
+        return infer_model(name, provider_factory=lambda _: provider)
 
     async def _drive(self, agent_run: AgentRun[Any, str]) -> None:
         """Take the steps of the run one after the other; tell what happens in each."""
