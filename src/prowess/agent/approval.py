@@ -29,7 +29,7 @@ class ToolRequest:
     subject: str
     """The path or the command."""
     preview: str = ""
-    """What would change, as a unified diff."""
+    """What would change, as a unified diff whose invisible characters are written out."""
     skill: str = ""
     """The skill that makes the call as a child agent; ``""``: the agent itself."""
 
