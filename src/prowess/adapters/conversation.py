@@ -103,6 +103,10 @@ class ChildTask(NamedTuple):
         """Return whether the child gets one of the host's tools, whole or in part; ``explain_refusal`` judges calls."""
         return bool(self.prepared.child_tools([tool]))
 
+    def is_approved(self, tool: str, arguments: Arguments = None) -> bool:
+        """Return whether the host lets the skill approve a call of one of the host's tools, and the skill lists it."""
+        return self.prepared.allows(tool, find_command(arguments)) == "allowed"
+
     def explain_refusal(self, tool: str, arguments: Arguments = None) -> str:
         """Return why the child may not make a call of one of the host's tools; ``""`` when it may.
 
