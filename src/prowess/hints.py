@@ -154,6 +154,7 @@ HINTS: dict[str, str] = {
     "bad-script": "see docs/how-to/agent.md for what a script of a model may hold",
     "script-ended": "add a turn to the script, or one with 'repeat: true'",
     "bad-results": "name a file that --results wrote, and that belongs to you alone, or a new one",
+    "run-store": "check the file and who owns it, or remove it: resumed runs then ask until you name --tools again",
     "bad-transcript": "--transcript takes a new file, --resume one that --transcript wrote and that only you can read",
     "outside-folder": "name a file in the working folder, relative to it; links are not followed",
     "tool-refused": "do without it, or ask the person what to do instead",

@@ -192,6 +192,9 @@ class Limits:
     max_agent_tokens: int = 2_000_000
     """Tokens, sent and received, that one run of the agent may use, those of its child agents included."""
 
+    max_remembered_runs: int = 1_000
+    """Runs of the agent of which Prowess remembers that the user typed ``--tools``. A forgotten run asks again."""
+
     max_empty_answers: int = 3
     """Answers of a model one after the other, with neither text nor calls, before a run of the agent ends."""
 
@@ -206,7 +209,11 @@ class Limits:
     """What a model that judges a task sees of the files in the working folder, about 16,000 tokens."""
 
     max_shown_diff_lines: int = 200
-    """Lines of a difference that a person is shown before the agent writes a file. A person reads no more."""
+    """Lines of a difference that a person is shown before the agent writes a file: its beginning and its end. A person
+    reads no more."""
+
+    max_shown_line_chars: int = 2_000
+    """Characters of one such line that a person is shown: its beginning and its end. A screen has about as many."""
 
     max_parallel_reads: int = 16
     """Calls of models that this process answers at one time, in all conversations together (``acall``)."""

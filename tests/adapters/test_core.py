@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -459,6 +460,51 @@ def test_fork_false_offers_no_child_agents(library: Path) -> None:
     assert "run_skill" in [tool.name for tool in SkillsAdapter(library).list_definitions()]
 
 
+# -- the only skills that the model may have ---------------------------------------------------------------------------
+
+
+def remove_skill(library: Path, watched: prowess.Live, name: str) -> None:
+    """Remove a skill from the disk, and wait until the live catalogue knows it."""
+    seen = watched.catalog
+    shutil.rmtree(library / name)
+    while name in watched.catalog:
+        seen = watched.wait_for_change(seen, 20)
+
+
+def test_allowed_skill_that_disappears_is_an_event_and_no_error(library: Path) -> None:
+    events: list[prowess.Event] = []
+    with live(library, notice="stat") as watched:
+        skills = SkillsAdapter(watched, allowed=["greet", "careful"], scripts=PLAIN, fork=False, on_event=events.append)
+        earlier = skills.conversations.open("earlier")
+        saved = earlier.save()
+        remove_skill(library, watched, "greet")
+        events.clear()
+        conversation = skills.conversations.open("later")
+        assert [(event.kind, event.skill, event.session) for event in events] == [("missing", "greet", "later")]
+        assert "careful" in turn(conversation).prompt
+        assert not conversation.call("load_skill", {"name": "careful"}).is_error
+        assert conversation.call("load_skill", {"name": "greet"}).is_error
+        assert skills.conversations.restore("again", saved).call("load_skill", {"name": "greet"}).is_error
+        assert skills.conversations.find_request("load_skill", {"name": "careful"}) is None
+        assert [skill.name for skill in skills.list_skills()] == ["careful"]
+        # Nothing else becomes reachable, and a skill that comes back is allowed again, also in that conversation.
+        assert conversation.call("load_skill", {"name": "picture"}).is_error
+        seen = watched.catalog
+        write_library(library / "more")
+        while "greet" not in watched.catalog:
+            seen = watched.wait_for_change(seen, 20)
+        assert not conversation.call("load_skill", {"name": "greet"}).is_error
+
+
+def test_allowed_name_that_never_existed_is_an_error_at_once(library: Path) -> None:
+    with live(library, notice="stat") as watched:
+        with pytest.raises(prowess.UnknownSkillError, match="'allowed' names it"):
+            SkillsAdapter(watched, allowed=["greet", "no-such"])
+        remove_skill(library, watched, "greet")
+        with pytest.raises(prowess.UnknownSkillError):
+            SkillsAdapter(watched, allowed=["greet"])
+
+
 # -- the host's own tools ----------------------------------------------------------------------------------------------
 
 
@@ -472,6 +518,22 @@ def test_enforce_allows_what_the_active_skills_name(library: Path) -> None:
     )
     conversation.call("load_skill", {"name": "greet"})
     assert conversation.explain_refusal("delete_all") == ""  # greet names no tools, so nothing bounds it
+
+
+def test_enforce_alone_approves_nothing(library: Path) -> None:
+    conversation = SkillsAdapter(library, enforce=True).conversations.begin()
+    conversation.call("load_skill", {"name": "careful"})
+    assert conversation.explain_refusal("look_up") == ""
+    assert (conversation.session.allows("look_up"), conversation.session.grants_tools) == ("not-mentioned", False)
+    task = open_task(SkillsAdapter(library, enforce=True))
+    assert (task.may_use("look_up"), task.prepared.allows("look_up")) == (True, "not-mentioned")
+
+
+def test_defaults_let_no_skill_approve_a_tool(library: Path) -> None:
+    for skills in (SkillsAdapter(library), SkillsAdapter(library, scripts=True, trust="granted")):
+        conversation = skills.conversations.begin()
+        conversation.call("load_skill", {"name": "careful"})
+        assert (conversation.session.allows("look_up"), conversation.session.active_tools) == ("not-mentioned", ())
 
 
 def test_enforce_is_off_by_default(skills: SkillsAdapter) -> None:

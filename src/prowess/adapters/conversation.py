@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from prowess.errors import NotTrustedError, SkillError, SourceError
 from prowess.runtime.acting.trust_request import TrustRequest
 from prowess.runtime.fork import fork_system_message, fork_user_message
+from prowess.spec.tool_rules import judge_call
 from prowess.tools.arguments import BadArgumentsError, parse_arguments
 from prowess.tools.dialects import DIALECTS
 from prowess.tools.media import find_media
@@ -101,6 +102,10 @@ class ChildTask(NamedTuple):
     def may_use(self, tool: str) -> bool:
         """Return whether the child gets one of the host's tools, whole or in part; ``explain_refusal`` judges calls."""
         return bool(self.prepared.child_tools([tool]))
+
+    def is_approved(self, tool: str, arguments: Arguments = None) -> bool:
+        """Return whether the host lets the skill approve a call of one of the host's tools, and the skill lists it."""
+        return self.prepared.allows(tool, find_command(arguments)) == "allowed"
 
     def explain_refusal(self, tool: str, arguments: Arguments = None) -> str:
         """Return why the child may not make a call of one of the host's tools; ``""`` when it may.
@@ -243,7 +248,8 @@ class Conversation:
         """
         if not self.enforce or not self._has_bounded_skills():
             return ""
-        if self.session.allows(tool, find_command(arguments)) == "allowed":
+        # What the skills list, not what they approve: a host that only enforces has not let them approve anything.
+        if judge_call(tool, find_command(arguments), self.session.listed_tools) == "allowed":
             return ""
         names = ", ".join(self.session.active_skills)
         return f"This call of {tool} is not in the allowed-tools of the active skills ({names})."

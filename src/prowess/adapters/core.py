@@ -27,9 +27,11 @@ from prowess.discovery.scan import discover, scan
 from prowess.errors import MissingPackageError, SourceError
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.runtime.acting.trust import Trust
+from prowess.runtime.events import Event
 from prowess.runtime.session import Session
 from prowess.runtime.work_pools import get_pools
 from prowess.skills.catalog import Catalog
+from prowess.tools.options import KnownNames
 from prowess.tools.toolset import Toolset
 
 if TYPE_CHECKING:
@@ -195,14 +197,29 @@ class Conversations:
     def begin(self, key: str = "") -> Conversation:
         """Return a new conversation that is not kept here."""
         session = Session(self.catalog, **self._session, id=key or None)
-        return Conversation(key, Toolset(session, **self._toolset), self._enforce)
+        return Conversation(key, self._make_toolset(session), self._enforce)
 
     def restore(self, key: str, saved: str) -> Conversation:
         """Return a conversation as it was saved, within the bounds of this agent; it is not kept here."""
         text, asked = parse_save(saved)
         # This agent's bounds are its own arguments, which the save must not widen: restore takes the narrower of both.
         session, _ = Session.restore(self.catalog, text, **self._session, id=key or None)
-        return Conversation(key, Toolset(session, **self._toolset), self._enforce, asked, saved)
+        return Conversation(key, self._make_toolset(session), self._enforce, asked, saved)
+
+    def check_names(self) -> None:
+        """Check the names of the skills that the model may have, once: a skill that disappears later is an event.
+
+        Raises ``UnknownSkillError`` for a name that no skill has.
+        """
+        names = self.begin().toolset.allowed
+        self._toolset["allowed"] = None if names is None else KnownNames(names)
+
+    def _make_toolset(self, session: Session) -> Toolset:
+        """Return the toolset of a conversation that begins or goes on; say which skills it should have and has not."""
+        toolset = Toolset(session, **self._toolset)
+        for name in toolset.missing:
+            session.tell(Event("missing", name, {"argument": "allowed"}))
+        return toolset
 
     def find_request(self, name: str, arguments: Arguments = None) -> TrustRequest | None:
         """Return what a person is asked before a call of a skill tool runs anything; ``None`` when nothing would run.
@@ -242,9 +259,10 @@ class SkillsAdapter:
     ``source``: a path, a ``Catalog``, a ``Live``, sources, or nothing, which discovers the skills of this project and
     user. ``trust``: a ``Trust``, or the name of a policy; when ``scripts`` are on and nothing is given, a person is
     asked in the framework's own way (``defer``). ``scripts``: how scripts run (``True``: in the best sandbox there is);
-    ``None``: they do not. ``tools``: the host's tools that skills may approve. ``allowed``: the only skills that the
-    model may have. ``filter``, ``selector``, ``limits``, ``on_event``: as for ``Session``. ``budget``: tokens for the
-    prompt. ``enforce``: the host's own tools are refused where the active skills' ``allowed-tools`` do not name them.
+    ``None``: they do not. ``tools``: the host's tools that skills may approve (``None``: none). ``allowed``: the only
+    skills that the model may have. ``filter``, ``selector``, ``limits``, ``on_event``: as for ``Session``. ``budget``:
+    tokens for the prompt. ``enforce``: the host's own tools are refused where the active skills' ``allowed-tools`` do
+    not name them; it approves nothing.
     ``fork``: whether skills with ``context: fork`` run as child agents.
     """
 
@@ -283,9 +301,7 @@ class SkillsAdapter:
             trust = Trust(policy="defer")
         if tools is not None and not isinstance(tools, str):
             tools = tuple(tools)
-        # Without a ceiling no skill mentions any tool, and there would be nothing to enforce.
-        bounds = "any" if enforce and tools is None else tools
-        session: dict[str, Any] = {"tools": bounds, "selector": selector, "filter": filter, "trust": trust}
+        session: dict[str, Any] = {"tools": tools, "selector": selector, "filter": filter, "trust": trust}
         session |= {"limits": limits, "on_event": on_event}
         toolset: dict[str, Any] = {
             "allowed": allowed if allowed is None else check_texts(allowed, "allowed"),
@@ -298,7 +314,7 @@ class SkillsAdapter:
             load_skills(source), session, toolset, enforce=enforce, limits=limits or DEFAULT_LIMITS
         )
         # Mistakes in the arguments are told here, and not when the first user comes.
-        self.conversations.begin()
+        self.conversations.check_names()
         self._init_framework()
 
     def _init_framework(self) -> None:

@@ -29,7 +29,7 @@ from prowess.adapters.langchain_child import ChildRunner, refuse_call
 from prowess.adapters.langchain_question import Question, get_field, is_alone
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from langchain.agents.middleware.types import ModelRequest, ModelResponse, ToolCallRequest
     from langchain_core.language_models import BaseChatModel
@@ -76,12 +76,15 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
 
     The listing joins the system message of each request, and the skill tools join the agent's tools. A conversation is
     a thread (``thread_id``); without one, each run is a conversation of its own. ``model``: the chat model of child
-    agents where the adapter has not seen the agent's own, as in a graph that is made by hand.
+    agents where the adapter has not seen the agent's own, as in a graph that is made by hand. ``child_middleware``: the
+    middleware of child agents, such as the ``HumanInTheLoopMiddleware`` of their parent. While it is ``None``, a child
+    makes no calls of the host's tools but those that ``tools`` lets its skill approve.
     """
 
     state_schema = SkillsState
     tools: NativeTools[BaseTool]
     model: BaseChatModel | str | None = None
+    child_middleware: Sequence[AgentMiddleware[Any, Any, Any]] | None = None
 
     def _init_framework(self) -> None:
         self.tools = NativeTools(self.make_tool(each) for each in self.list_definitions())

@@ -12,13 +12,14 @@ from weakref import WeakKeyDictionary
 
 from prowess.adapters.core import NativeTools, SkillsAdapter, aturn, get_media, require_package
 from prowess.adapters.message_text import find_query
+from prowess.errors import SkillError
 
 require_package("strands", "strands-agents>=1.62")
 
 from strands import Agent
 from strands.hooks import BeforeInvocationEvent, BeforeToolCallEvent
 from strands.plugins import Plugin, hook
-from strands.types.tools import AgentTool, ToolContext
+from strands.types.tools import AgentTool, ToolContext, ToolUse
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -167,4 +168,13 @@ async def _run_child(skills: Skills, parent: Agent, task: ChildTask) -> str:
         callback_handler=None,
     )
     child.add_hook(check_tool, BeforeToolCallEvent)
-    return str(await child.invoke_async(task.message, cancel_signal=parent.cancel_signal))
+    nothing = ToolUse(toolUseId="", name="", input={})
+    before = BeforeToolCallEvent(agent=parent, selected_tool=None, tool_use=nothing, invocation_state={})
+    for callback in parent.hooks.get_callbacks_for(before):
+        # What the host has put before its tools holds in the child too. Our own check is about the parent's skills.
+        if getattr(callback, "__self__", None) is not skills:
+            child.add_hook(callback, BeforeToolCallEvent)
+    result = await child.invoke_async(task.message, cancel_signal=parent.cancel_signal)
+    if result.stop_reason == "interrupt":
+        raise SkillError("a call of it needs a person's approval, and nobody can be asked in a child agent")
+    return str(result)

@@ -17,6 +17,7 @@ from pydantic_ai.exceptions import (
     UserError,
 )
 from pydantic_ai.messages import ModelResponse
+from pydantic_ai.models import infer_model
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
 
@@ -64,9 +65,12 @@ _GO_ON = "The run was interrupted. Go on with the task where you stopped."
 class TaskOptions:
     """How a run is bounded, and who decides in it.
 
-    ``folder``: the working folder. ``tools``: the ceiling, such as ``("Read", "Bash(git:*)")``. ``person``: whoever is
-    asked; without one, nothing is asked and what would need an answer is refused. ``trust``: ``ask`` asks about scripts
-    and commands of skills that are not granted, ``granted`` runs only what is granted, ``never`` runs nothing.
+    ``folder``: the working folder. ``tools``: the ceiling, such as ``("Read", "Bash(git:*)")``. ``skills_approve``:
+    whether an active skill approves the calls within the ceiling that its ``allowed-tools`` list. Set it only where the
+    user named the ceiling: otherwise one line in a downloaded skill decides what runs. ``person``: whoever is asked;
+    without one, nothing is asked and what would need an answer is refused. ``trust``: ``ask`` asks about scripts and
+    commands of skills that are not granted, ``granted`` runs only what is granted, ``never`` runs nothing. A grant
+    approves no call of a tool.
     """
 
     folder: str
@@ -84,6 +88,7 @@ class TaskOptions:
     """The file with the grants; by default the user's own."""
     places: tuple[str, ...] = ()
     """The folders that the skills are from, for a run that goes on from the transcript; empty: the standard places."""
+    skills_approve: bool = False
 
     def __post_init__(self) -> None:
         """Raise ``SourceError`` for a tool that the agent does not have."""
@@ -135,7 +140,6 @@ class _TaskRun:
             catalog,
             trust=trust,
             scripts=self._scripts if options.trust != "never" else None,
-            tools=options.tools,
             filter=options.filter,
             budget=options.budget,
             selector=options.selector,
@@ -190,7 +194,13 @@ class _TaskRun:
 
     def _make_agent(self) -> Agent[None, str]:
         options, report = self._options, self._report
-        gate = ToolGate(lambda: self._skills.session(self._key), options.tools, options.person, report.tell_decision)
+        gate = ToolGate(
+            lambda: self._skills.session(self._key),
+            options.tools,
+            options.person,
+            report.tell_decision,
+            skills_approve=options.skills_approve,
+        )
         work = WorkFolder(options.folder, options.limits)
         own = OwnToolset(options.tools, work, self._scripts, gate, report.tell_child_call)
         return Agent(
@@ -204,14 +214,22 @@ class _TaskRun:
             retries=options.max_turns,
         )
 
-    def _resolve_model(self, _: object, name: str) -> Model | None:
+    def _resolve_model(self, _: object, name: str) -> Model:
         """Return the model that runs a skill which asks for the model ``name``.
 
-        ``None`` lets the framework make that model, when its provider is the one that this run uses already. A name of
-        any other provider gets the model of the run: the person who starts a run decides which provider receives the
-        conversation, and the author of a skill does not.
+        Another model of the run's provider is made with that same provider, so that address and key stay as they are.
+        Any other name gets the model of the run: the person who starts a run decides which provider receives the
+        conversation, and the author of a skill does not. A server at an address has no other models here: its host may
+        be called as a provider is.
         """
-        return None if name.partition(":")[0] == self._model.system else self._model
+        provider = self._model.provider
+        if provider is None or name.partition(":")[0] != self._model.system:
+            return self._model
+        from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415 - half a second
+
+        if isinstance(provider, OpenAICompatibleProvider):
+            return self._model
+        return infer_model(name, provider_factory=lambda _: provider)
 
     async def _drive(self, agent_run: AgentRun[Any, str]) -> None:
         """Take the steps of the run one after the other; tell what happens in each."""
@@ -255,6 +273,7 @@ class _TaskRun:
             "model": f"{self._model.system}:{self._model.model_name}",
             "folder": self._options.folder,
             "tools": list(self._options.tools),
+            "skills_approve": self._options.skills_approve,
             "trust": self._options.trust,
             "places": list(self._options.places),
             "skills": len(self._skills.catalog),
