@@ -364,7 +364,7 @@ def test_changed_files_are_asked_about_again(library: Path) -> None:
         return again, await talk(runner, decide(find_confirmation(again), confirmed=True))
 
     again, after = asyncio.run(change_and_confirm())
-    assert "Nothing was done" in answers(again)[0]["error"]
+    assert "nothing was done" in answers(again)[0]["error"]
     assert "other" not in str(answers(again))
     digest = find_confirmation(again).args["toolConfirmation"]["payload"]["digest"]
     assert digest == prowess.scan(library)["count-words"].digest()

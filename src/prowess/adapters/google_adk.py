@@ -35,10 +35,6 @@ __all__ = ["Skills", "registry"]
 
 _ANSWER_TOOLS = frozenset(("set_model_response", "finish_task"))
 """Tools of ADK itself by which a model gives its answer; no skill has to allow them."""
-_ASK_AGAIN = (
-    "Nothing was done: the files or the arguments are no longer those that the person was asked about. "
-    "Make the same call again, so that the person is asked about what would run now."
-)
 
 
 class Skills(SkillsAdapter, BaseToolset):
@@ -144,10 +140,8 @@ class SkillTool(BaseTool):
             may_ask=confirmation is None,
         )
         tool_context.state.update(make_state(conversation, tool_context))
-        if result.pending is None:
+        if result.pending is None or confirmation is not None:
             return make_response(result)
-        if confirmation is not None:
-            return {"error": _ASK_AGAIN}
         tool_context.request_confirmation(hint=str(result.pending), payload=result.pending.to_dict())
         tool_context.actions.skip_summarization = True  # the run ends here, until the person has decided
         return make_response(result)
