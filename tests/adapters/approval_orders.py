@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -59,6 +59,7 @@ class Door:
         self.knocks = 0
         self.is_closed = False
         self.knocked = asyncio.Event()
+        self._visits: set[asyncio.Task[Any] | None] = set()
 
     @asynccontextmanager
     async def put_into(self, library: Path) -> AsyncIterator[None]:
@@ -71,14 +72,17 @@ class Door:
             yield
         finally:
             server.close()
+            await asyncio.gather(*filter(None, self._visits))
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._visits.add(asyncio.current_task())
         self.knocks += 1
         self.knocked.set()
-        if self.is_closed:
-            with suppress(ConnectionError):
-                await reader.read()  # until the script is ended
-        writer.close()
+        with suppress(ConnectionError):
+            if self.is_closed:
+                await asyncio.wait_for(reader.read(), 30)  # until the script is ended
+            writer.close()
+            await writer.wait_closed()
 
     async def cancel_behind(self, run: asyncio.Future[bool]) -> None:
         """Cancel a run whose script stands before the closed door."""

@@ -132,6 +132,17 @@ def test_checkpoint_of_another_state_wins_and_the_last_one_changes_nothing(skill
     assert back.session.active_skills == ()
 
 
+def test_conversation_without_a_record_begins_anew_once_in_each_step(skills: SkillsAdapter) -> None:
+    first = skills.conversations.open("a", step="1", is_new=True)
+    first.call("load_skill", {"name": "greet"})
+    assert skills.session("a") is first.session  # the host looks at it
+    assert skills.conversations.open("a", step="1", is_new=True) is first
+    second = skills.conversations.open("a", step="2", is_new=True)
+    assert second.session.active_skills == ()
+    assert skills.conversations.open("a") is second
+    assert skills.conversations.open("a", is_new=True) is not second
+
+
 def test_threads_that_open_one_key_at_once_get_one_conversation(skills: SkillsAdapter) -> None:
     start, opened = threading.Barrier(8, timeout=60), []
 

@@ -77,7 +77,8 @@ class Skills(SkillsAdapter, BaseToolset):
         saved = context.state.get(f"prowess:{context.agent_name}") or {}
         # Whoever begins a session may give it any state; what is no save is refused where saves are read.
         text = saved.get("conversation", "") if isinstance(saved, dict) else str(saved)
-        return await self.conversations.aopen(make_key(context), text)
+        # A session without our state has just begun, although a deleted one may have had its id.
+        return await self.conversations.aopen(make_key(context), text, context.invocation_id, is_new=not text)
 
     async def check_tool(
         self, tool: BaseTool, args: dict[str, Any], tool_context: ToolContext

@@ -83,24 +83,21 @@ class ApprovalLog:
     """
 
     def __init__(self) -> None:
-        self._is_new = False
+        self._written: list[Note] = []
 
         def write(note: Note) -> Note:
-            self._is_new = True
+            self._written.append(note)
             return note
 
         self._write = graph_task(write, name="prowess_approval")
-
-    def _has_written(self) -> bool:
-        return self._is_new
 
     def add(self, note: Note) -> Note | None:
         """Write a note after all others; return the last one of the former runs."""
         last: Note | None = None
         while True:
-            self._is_new = False
+            self._written.clear()
             found: Note = self._write(note).result()
-            if self._has_written():
+            if self._written:
                 return last
             last = found
 
@@ -108,9 +105,9 @@ class ApprovalLog:
         """Do what ``add`` does, in asynchronous code."""
         last: Note | None = None
         while True:
-            self._is_new = False
+            self._written.clear()
             found: Note = await self._write(note)
-            if self._has_written():
+            if self._written:
                 return last
             last = found
 
