@@ -109,6 +109,7 @@ HINTS: dict[str, str] = {
     "needs-approval": "let a person look at the request, then session.approve, session.refuse or trust.grant it",
     "refused-by-person": "do without it, or ask the person what to do instead",
     "ask-needs-acall": "use 'await toolset.acall(…)', or a plain function for ask",
+    "no-question": "make the call again without a decision, and ask the person about what it returns in pending",
     "bad-request": "keep what to_dict() gave as it is, on the side of the host, and give it to from_dict()",
     "changed-since-asked": "ask again: the files are not those that a person was asked about",
     "host-failed": "do without it; the log of prowess has the traceback",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import prowess
+from tests.adapters.approval_orders import UNBOXED, Door
 from tests.adapters.skill_library import LISTED, PIXEL, RUN_COUNT, add_fresh_skill
 from tests.page_snippets import ROOT
 
@@ -248,6 +249,21 @@ def check_second_question(framework: ServerFramework, library: Path, mode: str) 
     framework.call_all(server, RUN_COUNT, mode=mode, person=person)
     framework.call_all(server, RUN_COUNT, mode=mode, person=person)
     assert len(person.questions) == 2
+
+
+def check_cancelled_approval(framework: ServerFramework, library: Path, mode: str) -> None:
+    """A yes whose call was cancelled: the next equal call is asked about, and a no to that counts."""
+    door, person = Door(), Person("yes", "no")
+
+    async def work(client: Any) -> Any:
+        async with door.put_into(library):
+            await door.cancel_behind(asyncio.ensure_future(framework.call(client, *RUN_COUNT)))
+            return [await framework.call(client, *RUN_COUNT) for _ in range(2 if mode == "legacy" else 1)]
+
+    for result in framework.talk(framework.mount(library, scripts=UNBOXED), work, mode, person):
+        assert result.is_error
+        assert "2 words" not in get_text(result)
+    assert (door.knocks, len(person.questions)) == (1, 2)
 
 
 def check_nobody_to_ask(framework: ServerFramework, library: Path, mode: str) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import shutil
 import threading
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,10 +15,11 @@ import prowess
 from prowess import Catalog, Limits, MissingPackageError, Scripts, Source, SourceError, Trust, live, scan
 from prowess.adapters import core
 from prowess.adapters.core import NativeTools, SkillsAdapter, aturn, get_media, load_skills, require_package, turn
+from tests.adapters.approval_orders import RUN_COUNT, UNBOXED, check_orders
 from tests.adapters.skill_library import PIXEL, write_library
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from prowess.adapters.core import ChildTask, Conversation
@@ -128,6 +130,17 @@ def test_checkpoint_of_another_state_wins_and_the_last_one_changes_nothing(skill
     back = skills.conversations.open("a", early)
     assert back is not conversation
     assert back.session.active_skills == ()
+
+
+def test_conversation_without_a_record_begins_anew_once_in_each_step(skills: SkillsAdapter) -> None:
+    first = skills.conversations.open("a", step="1", is_new=True)
+    first.call("load_skill", {"name": "greet"})
+    assert skills.session("a") is first.session  # the host looks at it
+    assert skills.conversations.open("a", step="1", is_new=True) is first
+    second = skills.conversations.open("a", step="2", is_new=True)
+    assert second.session.active_skills == ()
+    assert skills.conversations.open("a") is second
+    assert skills.conversations.open("a", is_new=True) is not second
 
 
 def test_threads_that_open_one_key_at_once_get_one_conversation(skills: SkillsAdapter) -> None:
@@ -259,19 +272,90 @@ def test_approval_is_no_part_of_a_save(acting: Conversation, library: Path) -> N
     assert again.call("run_skill_script", COUNT, call_id="2").pending is not None
 
 
-@pytest.mark.parametrize("change", ["files", "arguments", "call", "nothing was asked"])
+@pytest.mark.parametrize("change", ["files", "arguments"])
 def test_decision_that_no_longer_fits_is_asked_again(acting: Conversation, library: Path, change: str) -> None:
-    if change != "nothing was asked":
-        acting.call("run_skill_script", COUNT, call_id="1")
+    acting.call("run_skill_script", COUNT, call_id="1")
     if change == "files":
         (library / "count-words/scripts/count.py").write_text("print('other')\n")
     arguments = {**COUNT, "args": ["more"]} if change == "arguments" else COUNT
-    call_id = "2" if change == "call" else "1"
-    again = acting.call("run_skill_script", arguments, call_id=call_id, decision=True)
+    again = acting.call("run_skill_script", arguments, call_id="1", decision=True)
     assert again.pending is not None
-    done = acting.call("run_skill_script", arguments, call_id=call_id, decision=True)
+    done = acting.call("run_skill_script", arguments, call_id="1", decision=True)
     assert done.pending is None
     assert not done.is_error
+
+
+@pytest.mark.parametrize("decision", [True, False])
+@pytest.mark.parametrize("asked", ["", "1", "done"])
+def test_decision_about_no_question_raises(acting: Conversation, asked: str, decision: bool) -> None:
+    if asked:
+        acting.call("run_skill_script", COUNT, call_id=asked)
+    if asked == "done":
+        acting.call("run_skill_script", COUNT, call_id=asked, decision=True)
+    call_id = asked if asked == "done" else "2"
+    for call in (acting.call, lambda *args, **more: asyncio.run(acting.acall(*args, **more))):
+        with pytest.raises(prowess.NotTrustedError) as told:
+            call("run_skill_script", COUNT, call_id=call_id, decision=decision)
+        assert told.value.code == "no-question"
+    assert acting.session.consent.refused_ids == ()
+
+
+class Stop(BaseException):
+    """What ends a call that has begun, as Ctrl-C does."""
+
+
+@pytest.mark.parametrize("ending", [Stop, GeneratorExit, KeyboardInterrupt])
+def test_yes_ends_with_its_call_however_that_ends(library: Path, ending: type[BaseException]) -> None:
+    def stop(event: prowess.Event) -> None:
+        if event.kind == "ran":
+            raise ending
+
+    acting = SkillsAdapter(library, scripts=PLAIN, on_event=stop).conversations.open("c")
+    acting.call("run_skill_script", COUNT, call_id="1")
+    with pytest.raises(ending):
+        acting.call("run_skill_script", COUNT, call_id="1", decision=True)
+    with pytest.raises(prowess.NotTrustedError, match="nobody waits"):
+        acting.call("run_skill_script", COUNT, call_id="1", decision=True)
+    assert acting.call("run_skill_script", COUNT, call_id="2").pending is not None
+    former = acting.name_question("1")
+    assert acting.call("run_skill_script", COUNT, call_id="1").pending is not None
+    assert acting.name_question("1") not in ("", former)
+    assert "said no" in acting.call("run_skill_script", COUNT, call_id="1", decision=False).content
+
+
+class BareHost:
+    """A host that has no framework: it keeps the saved conversation, and makes the calls itself."""
+
+    def __init__(self, library: Path) -> None:
+        self._library, self._calls, self._saved = library, 0, ""
+        self.restart()
+
+    def restart(self) -> None:
+        self._skills = SkillsAdapter(self._library, scripts=UNBOXED)
+
+    async def ask(self) -> bool:
+        self._calls += 1
+        return await self._call()
+
+    async def decide(self, *, yes: bool) -> bool:
+        return await self._call(decision=yes)
+
+    async def retry(self) -> bool:
+        return await self._call()
+
+    async def _call(self, **more: Any) -> bool:
+        conversation = self._skills.conversations.open("c", self._saved)
+        result = await conversation.acall(*RUN_COUNT, call_id=f"call-{self._calls}", **more)
+        self._saved = conversation.save()
+        return result.pending is not None
+
+
+def test_approvals_count_for_one_call_in_any_order(library: Path) -> None:
+    @asynccontextmanager
+    async def open_host() -> AsyncIterator[BareHost]:
+        yield BareHost(library)
+
+    check_orders(library, open_host)
 
 
 def test_no_runs_nothing_and_is_not_asked_again(acting: Conversation) -> None:
@@ -283,16 +367,15 @@ def test_no_runs_nothing_and_is_not_asked_again(acting: Conversation) -> None:
     assert (again.pending, again.is_error) == (None, True)
 
 
-@pytest.mark.parametrize("was_asked", [True, False])
-def test_no_counts_although_somebody_granted_it_meanwhile(library: Path, tmp_path: Path, was_asked: bool) -> None:
+def test_no_counts_although_somebody_granted_it_meanwhile(library: Path, tmp_path: Path) -> None:
     mark = tmp_path / "ran"
     (library / "count-words/scripts/count.py").write_text(f"open({str(mark)!r}, 'w')\n")
     trust = Trust(tmp_path / "trust.json", policy="defer")
     conversation = SkillsAdapter(library, scripts=PLAIN, trust=trust).conversations.open("c")
-    if was_asked:
-        conversation.call("run_skill_script", COUNT, call_id="1")
+    conversation.call("run_skill_script", COUNT, call_id="1")
     trust.grant(scan(library)["count-words"])
     assert conversation.call("run_skill_script", COUNT, call_id="1", decision=False).is_error
+    assert "said no" in conversation.call("run_skill_script", COUNT, call_id="2").content
     assert not mark.exists()
 
 
@@ -302,12 +385,15 @@ def test_no_about_a_skill_that_is_gone_is_a_refusal(library: Path, acting: Conve
     (library / "count-words/SKILL.md").unlink()
     again = SkillsAdapter(library, scripts=PLAIN).conversations.open("c", saved)
     assert again.call("run_skill_script", COUNT, call_id="1", decision=False).is_error
+    write_library(library.parent / "other")
+    shutil.copy(library.parent / "other/count-words/SKILL.md", library / "count-words/SKILL.md")  # it is back
+    later = SkillsAdapter(library, scripts=PLAIN).conversations.open("c", again.save())
+    assert "said no" in later.call("run_skill_script", COUNT, call_id="2").content
 
 
 def test_decisions_count_in_asynchronous_code(acting: Conversation) -> None:
     async def main() -> None:
         for call_id, decision, said in (("1", True, "0 words"), ("2", False, "said no")):
-            acting.session.refresh(acting.session.catalog)
             await acting.acall("run_skill_script", COUNT, call_id=call_id)
             result = await acting.acall("run_skill_script", COUNT, call_id=call_id, decision=decision)
             assert said in result.content
@@ -322,10 +408,8 @@ def test_request_that_nobody_was_shown_is_an_error_and_never_approved(acting: Co
     assert unseen.pending is not None
     assert unseen.is_error
     # The model makes its call again, and gives it the id of the call that the person said yes to.
-    again = acting.call("run_skill_script", other, call_id="1", decision=True, may_ask=False)
-    awaited = asyncio.run(acting.acall("run_skill_script", other, call_id="1", decision=True, may_ask=False))
-    assert again.pending is not None
-    assert awaited.pending is not None
+    with pytest.raises(prowess.NotTrustedError, match="nobody waits"):
+        acting.call("run_skill_script", other, call_id="1", decision=True, may_ask=False)
     assert acting.asked == {}
 
 

@@ -31,11 +31,12 @@ from pydantic import ConfigDict, Field, ValidationError
 import prowess
 from prowess import otel
 from prowess.adapters.langchain import STATE_FIELD, Skills, SkillsState
+from tests.adapters.approval_orders import RUN_COUNT, UNBOXED, check_orders
 from tests.adapters.skill_library import PIXEL, add_fresh_skill
 from tests.page_snippets import run_framework_page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
 SCRIPT = {"name": "count-words", "script": "scripts/count.py", "args": ["one", "two"]}
@@ -466,7 +467,8 @@ def test_answer_that_is_no_decision_is_an_error_and_can_be_given_again(library: 
 @pytest.mark.parametrize("is_new_process", [False, True])
 def test_changed_files_are_asked_about_again(library: Path, *, is_new_process: bool) -> None:
     saver = InMemorySaver()
-    model = script(load("count-words"), calls(("run_skill_script", SCRIPT)), "Two.")
+    again = calls(("run_skill_script", SCRIPT))
+    model = script(load("count-words"), calls(("run_skill_script", SCRIPT)), again, "Two.")
 
     def resume(command: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         state = make().invoke(command, thread())
@@ -481,11 +483,36 @@ def test_changed_files_are_asked_about_again(library: Path, *, is_new_process: b
     _, (first,) = resume(say())
     count_script(library, "print('other words')\n")
     state, (second,) = resume(Command(resume=True))
-    assert len(results(state)) == 1
+    assert "no longer those that the person was asked about" in results(state)[1].text
     assert first["request"]["digest"] != second["request"]["digest"]
+    state, (third,) = resume(None)  # a run without an answer does not take the former one
+    assert third == second
     state, more = resume(Command(resume=True))
     assert not more
-    assert "other words" in results(state)[1].text
+    assert "other words" in results(state)[2].text
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_model_learns_that_a_call_was_cut_off_after_its_approval(library: Path, *, is_async: bool) -> None:
+    class Crash(BaseException):
+        pass
+
+    def crash(event: prowess.Event) -> None:
+        if event.kind == "ran":
+            raise Crash
+
+    def run(agent: Any, command: Any) -> Any:
+        return asyncio.run(agent.ainvoke(command, thread())) if is_async else agent.invoke(command, thread())
+
+    saver, model = InMemorySaver(), script(load("count-words"), calls(("run_skill_script", SCRIPT)), "I look.")
+    agent = create_agent(model, middleware=[Skills(library, scripts=True, on_event=crash)], checkpointer=saver)
+    run(agent, say())
+    with pytest.raises(Crash):
+        run(agent, Command(resume=True))
+    later = create_agent(model, middleware=[Skills(library, scripts=True)], checkpointer=saver)
+    state = run(later, Command(resume=True))
+    assert "may have done its work" in results(state)[1].text
+    assert state["messages"][-1].text == "I look."
 
 
 def test_approval_is_no_grant(library: Path) -> None:
@@ -515,6 +542,41 @@ def test_parallel_calls_are_asked_about_one_by_one(library: Path) -> None:
     assert "said no" in refused.text
     assert "1 words" in ran.text
     assert skills.session("one").active_skills == ("count-words", "greet")
+
+
+class OrdersHost:
+    """A host whose threads are in a checkpointer, which all of its workers share."""
+
+    def __init__(self, library: Path) -> None:
+        self._library, self._saver = library, InMemorySaver()
+        self.restart()
+
+    def restart(self) -> None:
+        def answer(messages: list[BaseMessage]) -> AIMessage:
+            return calls(RUN_COUNT) if isinstance(messages[-1], HumanMessage) else AIMessage("Done.")
+
+        skills = Skills(self._library, scripts=UNBOXED)
+        self._agent = create_agent(FakeModel(answer=answer), middleware=[skills], checkpointer=self._saver)
+
+    async def ask(self) -> bool:
+        return await self._run(say())
+
+    async def decide(self, *, yes: bool) -> bool:
+        return await self._run(Command(resume=yes))
+
+    async def retry(self) -> bool:
+        return await self._run(None)
+
+    async def _run(self, given: Any) -> bool:
+        return bool((await self._agent.ainvoke(given, thread())).get("__interrupt__"))
+
+
+def test_approvals_count_for_one_call_in_any_order(library: Path) -> None:
+    @contextlib.asynccontextmanager
+    async def open_host() -> AsyncIterator[OrdersHost]:
+        yield OrdersHost(library)
+
+    check_orders(library, open_host)
 
 
 # -- child agents ----------------------------------------------------------------------------------------------------
@@ -646,7 +708,8 @@ def test_commands_of_a_fork_and_scripts_of_its_child_are_asked_about_in_turn(
 
     assert run(say())["__interrupt__"][0].value["request"]["commands"] == ["echo seven"]
     assert not child.seen
-    assert run(Command(resume=True))["__interrupt__"][0].value["request"]["script"] == "scripts/count.py"
+    for command in (Command(resume=True), None):  # the answer to the first question is not one to the second
+        assert run(command)["__interrupt__"][0].value["request"]["script"] == "scripts/count.py"
     assert results(run(Command(resume=True)))[0].text == "Two words."
     assert "There are seven rules." in child.seen[0][1].text
     assert len(child.seen) == 3

@@ -136,7 +136,7 @@ class Conversations:
         self._session = session
         self._toolset = toolset
         self._enforce = enforce
-        self._limits = limits
+        self.limits = limits
         self._held: OrderedDict[str, Conversation] = OrderedDict()
         self._alive: WeakValueDictionary[str, Conversation] = WeakValueDictionary()
         self._saved: OrderedDict[str, str] = OrderedDict()
@@ -146,13 +146,15 @@ class Conversations:
         """Return how many conversations are held with their sessions."""
         return len(self._held)
 
-    def open(self, key: str | None, saved: str = "", step: str = "") -> Conversation:
+    def open(self, key: str | None, saved: str = "", step: str = "", *, is_new: bool = False) -> Conversation:
         """Return the conversation of that key, which begins when it is not known; ``None``: one that is not kept here.
 
         ``saved``: what the framework's checkpoint holds of it. It wins when it is another state than the last save, as
         after a restart or when the framework went back to an earlier checkpoint. ``step``: the framework's id of the
         step that is under way, where several calls of one step begin with the same checkpoint; what the conversation
-        did in this step is not undone. Raises ``SourceError`` for an empty key, and for text that is no save.
+        did in this step is not undone. ``is_new``: the framework's own record has nothing of this conversation, as when
+        it was deleted and its key is used again; unless it began in this step, it begins anew. Raises ``SourceError``
+        for an empty key, and for text that is no save.
         """
         if key is None:
             return self.restore("", saved) if saved else self.begin()
@@ -161,6 +163,9 @@ class Conversations:
             raise SourceError("the key of a conversation is empty: pass a key, or None for a conversation of its own")
         with self._lock:
             held = self._find(key, saved, step)
+            if is_new and (held is None or not step or held.step != step):
+                self._drop(key)
+                held = None
             if held is not None:
                 return self._keep(held, step)
             text = saved or self._saved.get(key, "")
@@ -180,19 +185,19 @@ class Conversations:
 
     def _keep(self, conversation: Conversation, step: str) -> Conversation:
         """Hold a conversation as the one that was used last."""
-        conversation.step = step
+        conversation.step = step or conversation.step  # a host that looks at the session is no step
         self._alive[conversation.key] = self._held[conversation.key] = conversation
         self._held.move_to_end(conversation.key)
         self._saved.pop(conversation.key, None)
         self._save_oldest()
         return conversation
 
-    async def aopen(self, key: str | None, saved: str = "", step: str = "") -> Conversation:
+    async def aopen(self, key: str | None, saved: str = "", step: str = "", *, is_new: bool = False) -> Conversation:
         """Return what ``open`` returns, from asynchronous code: a conversation that begins is made in a thread.
 
         Raises ``SkillError`` (code ``busy``) when more calls wait than ``Limits`` allows.
         """
-        return await get_pools(self._limits).reads.run(partial(self.open, key, saved, step))
+        return await get_pools(self.limits).reads.run(partial(self.open, key, saved, step, is_new=is_new))
 
     def begin(self, key: str = "") -> Conversation:
         """Return a new conversation that is not kept here."""
@@ -237,8 +242,11 @@ class Conversations:
     def forget(self, key: str) -> None:
         """Drop a conversation; the next use of its key begins a new one."""
         with self._lock:
-            for kept in (self._held, self._alive, self._saved):
-                kept.pop(key, None)
+            self._drop(key)
+
+    def _drop(self, key: str) -> None:
+        for kept in (self._held, self._alive, self._saved):
+            kept.pop(key, None)
 
     def list_skills(self) -> tuple[Skill, ...]:
         """Return each skill that a model may have in a new conversation, by name."""
@@ -246,10 +254,10 @@ class Conversations:
         return tuple(eligible if allowed is None else eligible.keep_names(allowed))
 
     def _save_oldest(self) -> None:
-        while len(self._held) > self._limits.max_conversations:
+        while len(self._held) > self.limits.max_conversations:
             key, oldest = self._held.popitem(last=False)
             self._saved[key] = oldest.save()
-        while len(self._saved) > self._limits.max_saved_conversations:
+        while len(self._saved) > self.limits.max_saved_conversations:
             self._saved.popitem(last=False)
 
 

@@ -51,6 +51,11 @@ class ChildRunner:
             self._interrupt = error
             return ""
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a child has asked a person, so that the call goes on when the person has decided."""
+        return self._interrupt is not None
+
     def check(self, result: ToolResult) -> ToolResult:
         """Return the result of the call, or raise the interrupt of its child."""
         if self._interrupt is not None:

@@ -183,15 +183,16 @@ class Session:
         return self._consent
 
     def approve(self, request: TrustRequest) -> None:
-        """Allow what a pending call would run: exactly that, in this conversation, while the files stay as they are.
+        """Allow what a pending call would run: exactly that, once, while the files stay as they are.
 
         The host makes the call again. It runs if it would still run what the request says, and if the policy is
-        ``defer`` or ``ask``. Raises ``NotTrustedError`` for a session without trust.
+        ``defer`` or ``ask``. A further call needs an approval of its own. Raises ``NotTrustedError`` for a session
+        without trust, and (code ``refused-by-person``) for what a person refused in this conversation.
         """
         self._consent.approve(request)
 
     def refuse(self, request: TrustRequest) -> None:
-        """Refuse what a pending call would run: nobody is asked again.
+        """Refuse what a pending call would run: nobody is asked again, and no approval or grant lifts it.
 
         For a script, the model is told that a person said no; commands stay in the text as they are written.
         Raises ``NotTrustedError`` for a session without trust.
