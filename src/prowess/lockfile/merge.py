@@ -32,9 +32,10 @@ class LockConflict:
     name: str
     """``org/name``, as the lock file has it."""
     ours: str
-    """The version that our side has, for people; ``""`` where our side removed the entry."""
+    """The version that our side has, for people; ``""`` where our side removed the entry. Where our side never had it,
+    but changed the declaration that it belongs to, this says so."""
     theirs: str
-    """The version that the other side has, for people; ``""`` where that side removed the entry."""
+    """The same of the other side."""
 
 
 @dataclass(frozen=True, slots=True)
