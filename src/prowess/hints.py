@@ -227,6 +227,7 @@ HINTS: dict[str, str] = {
     "changed-since-locked": "run 'prowess sync' to restore it, or install it again",
     "not-in-lock": "install or adopt it, so that the lock file has it; sync with remove=True moves it to the backups",
     "declared-no-more": "declare it again in the manifest, or take it away: sync with remove=True",
+    "agents-chosen": 'write agents = ["…"] into the manifest, so that it does not depend on who installs first',
     "backed-up": "look at it there: copy it elsewhere if you need it, delete it if nobody does",
     "version-mismatch": "update it to the version that you want",
     "bad-lock": "correct that line, or take an earlier version of the file: 'git log -p prowess.lock' shows them",

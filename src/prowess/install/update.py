@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from prowess.install.store import Store
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntries, LockEntry
-    from prowess.lockfile.scopes import InstallScope
+    from prowess.lockfile.scopes import InstallScope, Location
 
 UpdateStatus = Literal["updated", "current", "edited", "failed", "available"]
 
@@ -63,6 +63,7 @@ class UpdateOptions(NamedTuple):
     dry_run: bool
     allow_rollback: bool
     save: bool
+    location: Location
 
 
 UpdateOutcome = tuple[Update, tuple["Issue", ...]]
@@ -75,17 +76,18 @@ def update_skills(context: InstallContext, refs: Refs | None, options: UpdateOpt
     What keeps one skill from being updated is raised when it is the only one named; else it is its status.
     """
     begin = context.begin_read if options.dry_run else context.begin_change
-    begin(context.user, context.project)
+    scopes = context.scopes_at(options.location)
+    begin(*scopes)
     access = context.access._replace(allow_rollback=options.allow_rollback)
     if refs is None:
-        entries = context.list_entries()
-        outcomes = _update_all(entries, access.for_entries(entry for _, entry in entries), options)
+        entries = context.list_entries(scopes)
+        outcomes = _update_all(entries, access.for_entries(entries), options)
         context.issues += tuple(issue for _, issues in outcomes for issue in issues)
         return tuple(update for update, _ in outcomes)
     if not isinstance(refs, str | SkillRef):
         return _update_several(context, parse_refs(refs), access, options)
     ref = parse_refs(refs)[0]
-    scope, _ = context.find_known_install(ref)
+    scope, _ = context.find_known_install(ref, scopes)
     entry = require_entry(context.read_lock(scope), scope, ref.full_name)
     outcome = _update_one(scope, _with_version(entry, ref.version), access, options)
     _report_outcome(context, scope, entry, ref.version, outcome, save=options.save)
@@ -97,17 +99,18 @@ def _update_several(
 ) -> tuple[Update, ...]:
     """Update the named skills; one that is not installed has the status ``"failed"``."""
     # Each lock file is read once: to read it for each of thousands of skills would be quadratic.
-    recorded = {scope: context.read_lock(scope) for scope in context.scopes}
+    scopes = context.scopes_at(options.location)
+    recorded = {scope: context.read_lock(scope) for scope in scopes}
     known: dict[int, tuple[InstallScope, LockEntry]] = {}
     updates: dict[int, Update] = {}
     for index, ref in enumerate(refs):
         try:
-            scope, _ = context.find_known_install(ref)
+            scope, _ = context.find_known_install(ref, scopes)
             known[index] = scope, require_entry(recorded[scope], scope, ref.full_name)
         except SkillError as error:
             updates[index] = Update(ref.full_name, "failed", "", why=error.message)
     moved = [(scope, _with_version(entry, refs[index].version)) for index, (scope, entry) in known.items()]
-    outcomes = _update_all(moved, access.for_entries(entry for _, entry in moved), options)
+    outcomes = _update_all(moved, access.for_entries(moved), options)
     for (index, (scope, entry)), outcome in zip(known.items(), outcomes, strict=True):
         updates[index] = outcome[0]
         _report_outcome(context, scope, entry, refs[index].version, outcome, save=options.save)
