@@ -263,9 +263,12 @@ def _apply_updates(
     with wrap_os_errors(), (open_store_read_only if options.dry_run else open_store)(scope, limits) as store:
         locked = dict(store.locked)
         for pending in updates:
-            before, staged_count = dict(locked), store.staged_count
+            before, staged_count = locked, store.staged_count
             try:
-                update, issues = _CurrentInstall(store, pending.entry.name).stage_update(pending, locked, options)
+                current = _CurrentInstall(store, pending)
+                # Of thousands of installs, most are current: a copy of the entries for each of them would be quadratic.
+                locked = dict(locked) if current.is_due else locked
+                update, issues = current.stage_update(locked, options)
                 # The tree of a whole source repeats the issues of the source.
                 outcomes.append((update, tuple(dict.fromkeys((*pending.issues, *issues)))))
             except SkillError as error:
@@ -283,32 +286,36 @@ def _apply_updates(
 
 
 class _CurrentInstall:
-    """An install as it is now, with what somebody changed by hand."""
+    """An install as it is now, with what somebody changed by hand, and the update that waits for it."""
 
-    def __init__(self, store: Store, name: str) -> None:
+    def __init__(self, store: Store, pending: _PendingUpdate) -> None:
         """Raises ``NotInstalledError`` when the lock file has no such install, or its files are missing."""
+        name = pending.entry.name
         entry = store.locked.get(name)
         if entry is None:
             raise NotInstalledError(f"skill {name} is not installed")
-        self._store, self._entry = store, entry
+        self._store, self._entry, self._pending = store, entry, pending
         self._place = locate_install(entry, store.scope, name)
         if not (find_copies(entry, store.scope) if entry.is_copied else exists(self._place)):
             raise missing_install_error(name, self._place)
         self._edits = find_edits(entry, store.link_folders, store.limits)
+        is_same = pending.tree.digest == entry.digest and pending.request.spec.ref == entry.ref
+        self.is_due = bool(self._edits) or not is_same
+        """True when the update would change files, or the version that is recorded."""
 
-    def stage_update(self, pending: _PendingUpdate, locked: LockEntries, options: UpdateOptions) -> UpdateOutcome:
-        """Stage an update, and change its entry in ``locked``; a dry run only says what would be done.
+    def stage_update(self, locked: LockEntries, options: UpdateOptions) -> UpdateOutcome:
+        """Stage the update, and change its entry in ``locked``; a dry run only says what would be done.
 
         Raises ``LocalEditsError`` for an edited install, unless ``options.force``.
         """
-        request, tree = pending.request, self._without_taken_skills(pending.tree)
-        is_same = tree.digest == self._entry.digest and request.spec.ref == self._entry.ref
+        request = self._pending.request
+        if not self.is_due:
+            if not options.dry_run:  # a newer commit of equal files
+                locked[self._entry.name] = replace(self._entry, commit=request.commit)
+            return Update(self._entry.name, "current", self._entry.commit, request.commit, path=Path(self._place)), ()
+        tree = self._without_taken_skills(self._pending.tree)
         if options.dry_run:
-            status: UpdateStatus = "edited" if self._edits else "current" if is_same else "available"
-            return self._make_update(status, tree, request), ()
-        if is_same and not self._edits:
-            locked[self._entry.name] = replace(self._entry, commit=request.commit)  # a newer commit of equal files
-            return self._make_update("current", tree, request), ()
+            return self._make_update("edited" if self._edits else "available", tree, request), ()
         if self._edits and not options.force:
             edits = describe_differences(self._edits)
             raise LocalEditsError(f"{self._entry.name} was changed by hand: {edits}", self._place)
