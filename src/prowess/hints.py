@@ -233,6 +233,7 @@ HINTS: dict[str, str] = {
     "not-synced": "run 'prowess sync --locked', which makes the disk equal to the lock file",
     "removed-by-sync": "nothing is to be done; to have it again, install it",
     "declared-no-more": "declare it again in the manifest, or take it away: sync with remove=True",
+    "agents-chosen": 'write agents = ["…"] into the manifest, so that it does not depend on who installs first',
     "backed-up": "look at it there: copy it elsewhere if you need it, delete it if nobody does",
     "version-mismatch": "update it to the version that you want",
     "bad-lock": "correct that line, or take an earlier version of the file: 'git log -p prowess.lock' shows them",

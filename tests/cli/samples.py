@@ -106,6 +106,7 @@ def kept() -> None:
 SAMPLES: dict[str, Sample] = {
     "list": Sample(()),
     "list (agents)": Sample(("--agents", "--agent", "codex")),
+    "list (installed)": Sample(("--installed",), before=(installed,)),
     "show": Sample(("csv-report",)),
     "read": Sample(("csv-report", "references/columns.md")),
     "search": Sample(("profile", "a", "csv", "--why")),

@@ -59,6 +59,7 @@ USED: dict[str, set[str]] = {
     "install": {*_INSTALLING, "authoring", "select", "subprocess"},  # git is asked what it ignores
     "install (list)": {"authoring", "fetch", "install", "select"},
     "list (agents)": _INSTALLING,
+    "list (installed)": _INSTALLING,
     "update": {*_INSTALLING, "ctypes", "difflib"},
     "lock": {*_INSTALLING, "subprocess", "tomllib"},
     "diff": {*_INSTALLING, "difflib"},

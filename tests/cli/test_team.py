@@ -355,8 +355,7 @@ def test_a_missing_lock_file_is_reported(
     monkeypatch.chdir(project / "docs")
     ran = command(*words)
     assert (ran.status, "no prowess.lock here: the project is ~/project" in ran.err) == (0, True)
-    monkeypatch.chdir(project.parent)
-    (project.parent / ".git").mkdir()
+    monkeypatch.chdir(project)
     assert "no prowess.lock here: the project is .\n" in command(*words).err
 
 

@@ -81,6 +81,8 @@ class Setting(NamedTuple):
 
 TASKS: dict[str, Callable[[Setting], object]] = {
     "install over them": lambda setting: setting.install(replace=True),
+    "outdated": lambda _: prowess.Installer().outdated(),
+    "update, nothing new": lambda _: prowess.Installer().update(),
     "verify": lambda _: prowess.Installer().verify(),
     "sync, locked": lambda _: prowess.Installer().sync(locked=True),
     "sync, locked, in a fresh clone": lambda setting: setting.restore(),

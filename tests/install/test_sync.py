@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import pytest
 
 import prowess
 from prowess.lockfile.read import read_lock
+from tests.repositories import ENV, Repository
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -425,3 +427,126 @@ def test_a_pyproject_without_a_table_declares_nothing(world: World, installer: p
     declare(world, "[project]\nname = 'x'\n", "pyproject.toml")
     assert installer.sync() == ()
     assert installer.sync(locked=True) == ()
+
+
+# -- a manifest without a lock file, and one without agents ------------------------------------------------------------
+
+
+def test_declared_skills_without_a_lock_file_are_not_verified(world: World, installer: prowess.Installer) -> None:
+    declare(world, "skills = []\n")
+    assert (installer.verify(), installer.sync(locked=True)) == ((), ())
+    declare(world, f'skills = ["{world.repository("pdf").address}"]\n')
+    (issue,) = installer.verify()
+    assert (issue.code, issue.severity) == ("lock-outdated", "error")
+    assert issue.message == "prowess.toml declares 1 source, and there is no prowess.lock that records what to install"
+    with pytest.raises(prowess.LockMismatchError) as caught:
+        installer.sync(locked=True)
+    assert caught.value.code == "lock-outdated"
+    installer.sync()
+    assert (installer.verify(), installer.sync(locked=True)) == ((), ())
+
+
+class Machine:
+    """Somebody's home folder with the folders of some agents, and their clone of one project."""
+
+    def __init__(self, base: Path, shared: Repository, *agents: str) -> None:
+        self.home = base / "home"
+        self.project = self.home / "project"
+        for agent in agents:
+            (self.home / agent).mkdir(parents=True)
+        self.home.mkdir(parents=True, exist_ok=True)
+        self._git(self.home, "clone", "-q", str(shared.path), "project")
+
+    def enter(self, monkeypatch: pytest.MonkeyPatch) -> prowess.Installer:
+        monkeypatch.setenv("HOME", str(self.home))
+        monkeypatch.chdir(self.project)
+        return prowess.Installer()
+
+    def commit(self, name: str = "prowess.lock") -> str:
+        """Commit a file and push it, and return its text."""
+        self._git(self.project, "add", name)
+        self._git(self.project, "commit", "-qm", "sync")
+        self._git(self.project, "push", "-q")
+        return (self.project / name).read_text(encoding="utf-8")
+
+    def pull(self) -> None:
+        self._git(self.project, "pull", "-q")
+
+    def _git(self, folder: Path, *args: str) -> None:
+        subprocess.run(["git", *args], cwd=folder, env={**os.environ, **ENV}, check=True)
+
+    @property
+    def links(self) -> list[str]:
+        """The folders of agents in which the project's skills are linked."""
+        found = self.project.glob(".*/skills/*")
+        return sorted({path.parent.parent.name for path in found if path.is_symlink()})
+
+
+def test_a_manifest_without_agents_is_synced_as_an_install_would_link(
+    world: World, installer: prowess.Installer
+) -> None:
+    (world.home / ".claude").mkdir()
+    repo = world.repository("pdf")
+    declare(world, f'skills = ["{repo.address}"]\n')
+    assert installer.difference() == (f"install {repo.address}, which the manifest declares",)
+    (planned,) = installer.issues
+    installer.sync()
+    assert (planned.code, planned.severity, installer.issues) == ("agents-chosen", "info", (planned,))
+    assert "linked for those on this machine: claude-code" in planned.message
+    assert (world.project / ".claude/skills/pdf").is_symlink()
+    assert read_lock(str(world.project))["local/pdf"].agents == ("claude-code",)
+    assert (installer.sync(), installer.issues, installer.sync(locked=True)) == ((), (), ())
+
+
+def test_agents_that_the_manifest_names_are_the_only_ones(world: World, installer: prowess.Installer) -> None:
+    (world.home / ".claude").mkdir()
+    address = world.repository("pdf").address
+    for text in (
+        f'agents = ["windsurf"]\nskills = ["{address}"]\n',
+        f'skills = [{{ source = "{address}", agents = ["windsurf"] }}]\n',
+    ):
+        declare(world, text)
+        installer.sync()
+        assert installer.issues == ()
+        assert read_lock(str(world.project))["local/pdf"].agents == ("windsurf",)
+        installer.remove("@local/pdf")
+
+
+def test_machines_with_other_agents_get_the_links_that_the_lock_file_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skills = Repository(tmp_path / "skills")
+    for name in ("pdf", "csv"):
+        skills.skill(name)
+    skills.commit()
+    shared = Repository(tmp_path / "shared")
+    shared.write("prowess.toml", f'skills = [{{ source = "{skills.address}", skills = ["pdf"] }}]\n')
+    shared.write(".gitignore", ".prowess/\n.agents/\n.claude/\n.windsurf/\n")
+    shared.commit()
+    shared.git("config", "receive.denyCurrentBranch", "updateInstead")
+    first = Machine(tmp_path / "first", shared, ".claude")
+    second = Machine(tmp_path / "second", shared, ".codeium/windsurf")
+    runner = Machine(tmp_path / "runner", shared)
+    first.enter(monkeypatch).sync()
+    text = first.commit()
+    for machine in (second, runner, first):
+        machine.pull()
+        installer = machine.enter(monkeypatch)
+        installer.sync(locked=True)
+        assert (installer.sync(), installer.difference(), installer.verify()) == ((), (), ())
+        assert machine.links == [".agents", ".claude"]
+        assert (machine.project / "prowess.lock").read_text(encoding="utf-8") == text
+    # A skill that is declared later is linked for the agents of the project and of whoever syncs first.
+    more = f'skills = [{{ source = "{skills.address}", skills = ["csv", "pdf"] }}]\n'
+    (second.project / "prowess.toml").write_text(more, encoding="utf-8")
+    second.enter(monkeypatch).sync()
+    agents = {name: entry.agents for name, entry in read_lock(str(second.project)).items()}
+    assert agents == {"local/csv": ("claude-code", "windsurf"), "local/pdf": ("claude-code",)}
+    second.commit("prowess.toml")
+    text = second.commit()
+    for machine in (first, runner, second):
+        machine.pull()
+        installer = machine.enter(monkeypatch)
+        installer.sync(locked=True)
+        assert (installer.sync(), installer.difference(), installer.verify()) == ((), (), ())
+        assert (machine.project / "prowess.lock").read_text(encoding="utf-8") == text

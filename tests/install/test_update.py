@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import prowess
+from prowess.fetch.git.process import GitProgram
 from prowess.lockfile.npm import compute_npm_hash, read_npm_lock
 from prowess.lockfile.read import read_lock
+from tests.install.test_scale import count_calls, count_calls_of
 from tests.repositories import skill_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from tests.install.conftest import World
@@ -399,3 +402,68 @@ def test_a_skill_pinned_by_the_first_digits_of_a_commit_never_gets_old(
     assert (entry.ref, entry.commit) == (old[:9], old)
     assert installer.outdated() == ()
     assert installer.issues == ()
+
+
+# -- each source is asked once -----------------------------------------------------------------------------------------
+
+
+class CountedGit:
+    """Git, and how often it reached a repository."""
+
+    def __init__(self) -> None:
+        self.requests: list[str] = []
+
+    def __call__(self, args: Sequence[str], cwd: str, env: Mapping[str, str]) -> bytes:
+        if args[0] in {"fetch", "ls-remote"}:
+            self.requests.append(args[0])
+        return GitProgram(prowess.Limits())(args, cwd, env)
+
+
+def test_a_repository_is_asked_once_for_all_of_its_skills(world: World) -> None:
+    """Also for its tags, for several versions, and for skills that were installed at different commits."""
+    names = [f"skill-{number}" for number in range(5)]
+    repo = world.repository("many", *names)
+    git = CountedGit()
+    installer = prowess.Installer(git=git)
+    for number, name in enumerate(names):
+        repo.write(f"{name}/more.md", f"{number}")
+        repo.commit(tag=f"v1.{number}.0")
+        ref = f"#v1.{number}.0" if number % 2 else ""
+        installer.install(f"{repo.address}{ref}", project=True, select=name)
+    repo.skill(names[0], body="Newer.\n")
+    repo.commit(tag="v1.9.0")
+    git.requests.clear()
+    found = {one.name: (one.status, one.newer) for one in installer.outdated()}
+    assert found == {f"local/{name}": ("outdated", "v1.9.0" if number % 2 else "") for number, name in enumerate(names)}
+    # The versions, the history that has the installed commits, and the tags.
+    assert git.requests == ["ls-remote", "fetch", "ls-remote"]
+    git.requests.clear()
+    statuses = [one.status for one in installer.update([f"@local/{name}" for name in names[::2]])]
+    assert statuses == ["updated", "current", "current"]
+    assert git.requests == ["fetch", "fetch"], "the commit with its files, and the history"
+
+
+def test_a_repository_named_by_a_relative_path_is_asked_once(world: World) -> None:
+    names = ["csv", "notes", "pdf"]
+    repo = world.repository("many", *names)
+    (world.project / "many").symlink_to(repo.path)
+    git = CountedGit()
+    installer = prowess.Installer(git=git)
+    installer.install("./many#main", project=True, select=names)
+    repo.skill("csv", body="Newer.\n")
+    repo.commit()
+    git.requests.clear()
+    assert [one.status for one in installer.update()] == ["updated", "current", "current"]
+    assert git.requests == ["fetch", "fetch"], "the commit with its files, and the history"
+
+
+def test_a_folder_is_read_once_for_all_of_its_skills(world: World, installer: prowess.Installer) -> None:
+    source = world.base / "source"
+    for name in ("csv", "notes", "pdf"):
+        (source / name).mkdir(parents=True)
+        (source / name / "SKILL.md").write_text(skill_text(name), encoding="utf-8")
+    installer.install(str(source), project=True, select=["csv", "notes", "pdf"])
+    (source / "csv" / "SKILL.md").write_text(skill_text("csv", "Newer.\n"), encoding="utf-8")
+    counts = count_calls(installer.outdated)
+    assert count_calls_of("_read_folder", counts) == 1
+    assert [one.name for one in installer.outdated()] == ["local/csv"]

@@ -226,6 +226,26 @@ def test_an_edited_install_is_kept_until_somebody_overwrites_it(
     assert opened.installer.backups()
 
 
+def test_a_form_means_the_installs_that_the_command_line_would_mean(
+    world: World, outdated: tuple[Console, Repository]
+) -> None:
+    opened, repository = outdated
+    own = opened.installer.install(f"{repository.address}#v1")
+    opened.installer.update("@local/pdf@main", location="user", save=False)
+    (own / "SKILL.md").write_text("mine", encoding="utf-8")
+    form = opened.browser.get("/changes").page
+    chosen = [box.attributes["value"] for box in form.find("input", name="scope") if "checked" in box.attributes]
+    assert chosen == ["project"] * 4, "the forms for an install, an update, a sync and a verification"
+    assert "all as the lock files say" in opened.plan(kind="verify").text
+    assert "SKILL.md" in opened.plan(kind="verify", scope="user").text
+    assert opened.plan(kind="update", scope="user").steps == []
+    plan = opened.plan(kind="update")
+    assert len(plan.steps) == 1
+    assert plan.confirm().state == "done"
+    assert "Newer." in (world.agents / "pdf" / "SKILL.md").read_text(encoding="utf-8")
+    assert (own / "SKILL.md").read_text(encoding="utf-8") == "mine"
+
+
 def test_nothing_newer_is_nothing_to_do(world: World, console: Open) -> None:
     opened = console()
     install(opened, world.repository())

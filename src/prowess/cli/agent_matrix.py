@@ -26,7 +26,9 @@ def show_matrix(agents: Sequence[str], *, project: bool, as_data: bool) -> None:
     """Print which agent has which skill; ``agents`` are shown besides those that are found here."""
     coverage = Installer().coverage(agents, project=project)
     printer.print_answer(
-        lambda: _to_dict(coverage), lambda: _to_blocks(coverage, suggest_sync(project=project)), as_data=as_data
+        lambda: _to_dict(coverage),
+        lambda: _to_blocks(coverage, suggest_sync(location="all" if project else "user")),
+        as_data=as_data,
     )
 
 

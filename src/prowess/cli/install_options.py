@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from prowess.cli.completions import is_shell_safe
-from prowess.cli.options import group_options, make_agents_option
+from prowess.cli.options import AskedLocation, group_options, make_agents_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, line
 from prowess.errors import NotInstalledError, did_you_mean, sort_by_similarity
 from prowess.files.directory import exists
 from prowess.files.paths import shorten_path
 from prowess.install.installer import Installer
-from prowess.lockfile.read import LOCK_FILE, LockEntries, read_lock
+from prowess.lockfile.read import LOCK_FILE, read_lock
+from prowess.lockfile.scopes import select_scopes
 from prowess.spec.address_check import DEFAULT_SCHEMES
 from prowess.spec.quantities import join_first
 from prowess.spec.redaction import hide_secrets, show_address
 from prowess.spec.skill_ref import SkillRef
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     import prowess
+    from prowess.lockfile.read import LockEntry
+    from prowess.lockfile.scopes import InstallScope, Location
 
 _MAX_LISTED = 5
 """How many installs a message names."""
@@ -48,12 +51,64 @@ network_options = group_options(
 """``--allow-http`` and ``--allow-private``; the command gets an ``installer`` that may do so."""
 
 
-def complete_install(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+def find_location(installer: Installer, asked: AskedLocation) -> Location:
+    """Return which installs a command means: those that the command line names, or else those of this folder."""
+    return asked or installer.default_location
+
+
+def list_scopes(installer: Installer, location: Location) -> tuple[InstallScope, ...]:
+    """Return the scopes that a location means, the project's first."""
+    return select_scopes((installer.project, installer.user), location)
+
+
+def describe_owner(installer: Installer, location: Location) -> str:
+    """Return whose installs a location means, as the end of a sentence: ``for the project …``, ``for you``."""
+    project = f"for the project {shorten_path(installer.project.lock_folder)}"
+    outside = "" if installer.default_location == "project" else ", and this folder is in no project"
+    return {"project": project, "user": f"for you{outside}", "all": f"{project} or for you"}[location]
+
+
+def suggest_other_location(installer: Installer, location: Location) -> str:
+    """Return the option with which a command looks elsewhere; ``""`` if there is nothing else to look at."""
+    if location == "project":
+        return "--user means your own installs, --all both"
+    is_inside = installer.default_location == "project"
+    return "without --user the project's are meant, --all means both" if location == "user" and is_inside else ""
+
+
+def note_empty(installer: Installer, location: Location, what: str = "nothing is installed") -> None:
+    """Print a note that a location has nothing of a kind, and by which option a command looks elsewhere."""
+    printer.note(f"{what} {describe_owner(installer, location)}")
+    _note_other_location(installer, location)
+
+
+def _note_other_location(installer: Installer, location: Location) -> None:
+    elsewhere = suggest_other_location(installer, location)
+    if elsewhere:
+        printer.note(f"  hint: {elsewhere}")
+
+
+def note_nothing_recorded(installer: Installer, location: Location) -> None:
+    """Print a note if no lock file of a location records anything: other installs may have been meant."""
+    root = installer.project.lock_folder
+    if any(read_lock(scope.lock_folder) for scope in list_scopes(installer, location)):
+        return
+    if location == "user" or exists(os.path.join(root, LOCK_FILE)):
+        note_empty(installer, location)
+    else:
+        printer.note(f"no {LOCK_FILE} here: the project is {shorten_path(root)}")
+        _note_other_location(installer, location)
+
+
+def complete_install(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Return the names of installs that begin so: ``org/name``, the name alone, and the names of skills in them."""
     try:
-        known = _InstallNames(Installer())
-        names = (name for name in {*known.full_names, *known.short_names} if is_shell_safe(name))
-        return sorted(name for name in names if name.startswith(incomplete))
+        installer = Installer()
+        asked: AskedLocation = "user" if ctx.params.get("user") else "all" if ctx.params.get("everything") else None
+        scopes = list_scopes(installer, find_location(installer, asked))
+        known = [_InstallNames(installer, scope) for scope in scopes]
+        names = {name for one in known for name in (*one.entries, *one.full_names, *one.short_names)}
+        return sorted(name for name in names if name.startswith(incomplete) and is_shell_safe(name))
     except Exception:  # noqa: BLE001 - the edge to a shell: completion says nothing rather than something wrong
         return []
 
@@ -63,18 +118,36 @@ installed_arguments = click.argument(
 )
 
 
-def find_install_refs(installer: Installer, names: Iterable[str]) -> list[str]:
-    """Return the references of the installs that a person means, each once, in the order of ``names``.
+class InstallRefs(NamedTuple):
+    """The installs of one scope that a command line means."""
 
-    A name is ``@org/name[@version]``, ``org/name``, the name alone, or the name of a skill in the install. Raise
-    ``NotInstalledError`` with every name that is not installed or could mean several installs.
+    scope: InstallScope
+    refs: list[str]
+    """``@org/name[@version]`` of each, once, in the order of the command line."""
+    entries: dict[str, LockEntry]
+    """The lock file of the scope."""
+
+
+def find_installs(installer: Installer, names: Sequence[str], location: Location) -> list[InstallRefs]:
+    """Return the installs that a person means, for each scope that has some of them; without names, all installs.
+
+    A name is ``@org/name[@version]``, ``org/name``, the name alone, or the name of a skill in the install. With the
+    location ``"all"``, a name means every install that has it. Raise ``NotInstalledError`` with every name that is not
+    installed or could mean several installs.
     """
-    known = _InstallNames(installer)
-    refs: dict[str, None] = {}
+    known = [_InstallNames(installer, scope) for scope in list_scopes(installer, location)]
+    if not names:
+        found = [InstallRefs(one.scope, [f"@{name}" for name in one.full_names], one.entries) for one in known]
+        return [one for one in found if one.refs]
+    refs: dict[InstallScope, dict[str, None]] = {}
     errors: list[NotInstalledError] = []
     for name in names:
         try:
-            refs[known.find_ref(name)] = None
+            found_refs = {one.scope: ref for one in known if (ref := one.find_ref(name))}
+            if not found_refs:
+                raise _not_installed_error(installer, name, location, known)
+            for scope, ref in found_refs.items():
+                refs.setdefault(scope, {})[ref] = None
         except NotInstalledError as error:
             # Collected, so that every wrong name is reported at once.
             errors.append(error)
@@ -82,20 +155,23 @@ def find_install_refs(installer: Installer, names: Iterable[str]) -> list[str]:
         raise NotInstalledError("; ".join(error.message for error in errors))
     if errors:
         raise errors[0]
-    return list(refs)
+    return [InstallRefs(one.scope, [*refs[one.scope]], one.entries) for one in known if one.scope in refs]
 
 
 class _InstallNames:
-    """The names of every install that is on the disk or in a lock file, read once for a command line."""
+    """The names of every install of a scope that is on the disk or in its lock file, read once for a command line."""
 
-    def __init__(self, installer: Installer) -> None:
-        entries = read_lock_entries(installer)
-        self.full_names = dict.fromkeys((*(install.full_name for install in installer.list()), *entries))
+    def __init__(self, installer: Installer, scope: InstallScope) -> None:
+        self.scope = scope
+        self.entries = read_lock(scope.lock_folder)
+        self.full_names = [install.full_name for install in installer.list(location=scope.location)]
+        """The installs on the disk."""
+        self._known = dict.fromkeys((*self.full_names, *self.entries))
         self._by_name: dict[str, list[str]] = {}
-        for name in self.full_names:
+        for name in self._known:
             self._by_name.setdefault(name.partition("/")[2], []).append(name)
         self._by_skill: dict[str, list[str]] = {}
-        for name, entry in entries.items():
+        for name, entry in self.entries.items():
             for skill in entry.skills:
                 self._by_skill.setdefault(skill, []).append(name)
 
@@ -105,39 +181,49 @@ class _InstallNames:
         return list(self._by_name | self._by_skill)
 
     def find_ref(self, written: str) -> str:
-        """Return the reference of the install that ``written`` means, or raise ``NotInstalledError``."""
-        if hide_secrets(written) != written:  # an address with a password: the error must not print it
-            raise NotInstalledError(f"{show_address(written)} is no name of an install")
-        if written.startswith("@"):
-            ref = SkillRef.parse(written)
-            bare, version = ref.full_name, ref.version or ""
-        else:
-            bare, _, version = written.partition("@")
+        """Return the reference of the install that ``written`` means; ``""`` if there is none.
+
+        Raise ``NotInstalledError`` if it could mean several.
+        """
+        bare, version = _split_version(written)
         # The whole name wins over a short name, and that over the name of a skill inside another install.
-        matches = [bare] if bare in self.full_names else self._by_name.get(bare) or self._by_skill.get(bare) or []
+        matches = [bare] if bare in self._known else self._by_name.get(bare) or self._by_skill.get(bare) or []
         if len(matches) > 1:
             raise NotInstalledError(f"{bare!r} could be {' or '.join(sorted(matches))}: write the whole name")
-        if not matches:
-            raise NotInstalledError(f"{bare!r} is not installed{self._suggest_names(bare)}")
-        return f"@{matches[0]}{f'@{version}' if version else ''}"
+        return f"@{matches[0]}{f'@{version}' if version else ''}" if matches else ""
 
-    def _suggest_names(self, bare: str) -> str:
+    def suggest_names(self, bare: str) -> str:
         """Return the end of a sentence: similar names, or else some that are installed."""
-        suggestion = did_you_mean(bare, self.full_names if "/" in bare else self.short_names)
-        near = join_first(sort_by_similarity(bare, list(self.full_names)), _MAX_LISTED)
-        return f"; {suggestion}" if suggestion else f"; installed: {near}" if near else ""
+        suggestion = did_you_mean(bare, self._known if "/" in bare else self.short_names)
+        near = join_first(sort_by_similarity(bare, list(self._known)), _MAX_LISTED)
+        return suggestion or (f"installed: {near}" if near else "")
 
 
-def read_lock_entries(installer: Installer) -> LockEntries:
-    """Return the lock entries of all installs. For a name in both files it is the project's."""
-    return read_lock(installer.user.lock_folder) | read_lock(installer.project.lock_folder)
+def _split_version(written: str) -> tuple[str, str]:
+    """Return a name as a person wrote it, and the version in it."""
+    if hide_secrets(written) != written:  # an address with a password: the error must not print it
+        raise NotInstalledError(f"{show_address(written)} is not the name of an install")
+    if written.startswith("@"):
+        ref = SkillRef.parse(written)
+        return ref.full_name, ref.version or ""
+    bare, _, version = written.partition("@")
+    return bare, version
 
 
-def note_missing_lock(installer: Installer) -> None:
-    """Print a note if the project has no lock file: the command may have run in the wrong folder."""
-    root = installer.project.lock_folder
-    if not exists(os.path.join(root, LOCK_FILE)):
-        printer.note(f"no {LOCK_FILE} here: the project is {shorten_path(root)}")
+def _not_installed_error(
+    installer: Installer, written: str, location: Location, known: Sequence[_InstallNames]
+) -> NotInstalledError:
+    """Return the error for a name that no install of a location has; it says where there is one, if there is."""
+    bare, _ = _split_version(written)
+    elsewhere = suggest_other_location(installer, location)
+    others = [installer.user if location == "project" else installer.project] if elsewhere else []
+    if any(_InstallNames(installer, scope).find_ref(written) for scope in others):
+        hint = "you have it: say --user" if location == "project" else "the project has it: leave --user out"
+    else:
+        hint = next(filter(None, (one.suggest_names(bare) for one in known)), elsewhere)
+    return NotInstalledError(
+        f"{bare!r} is not installed {describe_owner(installer, location)}{f'; {hint}' if hint else ''}"
+    )
 
 
 def install_to_dict(install: prowess.InstalledSkill) -> dict[str, object]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import prowess
     from prowess.errors import InstallError, Issue
     from prowess.lockfile import states
+    from prowess.lockfile.scopes import Location
 
 # Names that lockfile/ has as well: 'prowess list' without a lock file must not load that package to look for one.
 LOCK_FILE = "prowess.lock"
@@ -95,15 +96,16 @@ def warn_lock_problems(lock_states: LazyLockStates) -> None:
 
 def warn_other_state(skill: prowess.Skill, state: str) -> None:
     """Warn of a skill that is in another state than its lock file says. It is used; ``--verify`` refuses it."""
+    user = " --user" if skill.scope is not None and skill.scope.value == "user" else ""
     if state == CHANGED:
         printer.warn(
-            f"[changed-since-locked] {skill.name} is not what {LOCK_FILE} says ('prowess verify' names the files, "
-            "'prowess sync' restores them, --verify refuses it)"
+            f"[changed-since-locked] {skill.name} is not what {LOCK_FILE} says ('prowess verify{user}' names the "
+            f"files, 'prowess sync{user}' restores them, --verify refuses it)"
         )
     elif state == BEHIND:
         printer.warn(
-            f"[not-synced] {skill.name} is another version than {LOCK_FILE} has ('prowess sync --locked' brings that "
-            "version, --verify refuses this one)"
+            f"[not-synced] {skill.name} is another version than {LOCK_FILE} has ('prowess sync --locked{user}' brings "
+            "that version, --verify refuses this one)"
         )
 
 
@@ -118,15 +120,15 @@ def warn_unrecorded_skills(catalog: prowess.Catalog) -> None:
         )
 
 
-def suggest_sync(name: str = "", *, project: bool = True, lock_states: LazyLockStates | None = None) -> str:
+def suggest_sync(name: str = "", *, location: Location = "all", lock_states: LazyLockStates | None = None) -> str:
     """Return the command that brings skills which a lock file records and which are not here, or ``""``.
 
-    With ``name``, only that skill counts. Without ``project``, only the user's lock file does.
+    With ``name``, only that skill counts. ``location`` says whose lock files count.
     """
     lock_states = lock_states or LazyLockStates()
     # The project comes first: after a clone it is the project's skills that are missing.
-    for location, command in (("project", "prowess sync --locked"), ("user", "prowess sync --locked --user")):
-        names = lock_states.find_missing(location) if project or location == "user" else []
+    for owner, command in (("project", "prowess sync --locked"), ("user", "prowess sync --locked --user")):
+        names = lock_states.find_missing(owner) if location in {owner, "all"} else []
         if names and (not name or name in names):
             what = "1 skill that is" if len(names) == 1 else f"{len(names)} skills that are"
             return f"{LOCK_FILE} records {what} not here: {command}"

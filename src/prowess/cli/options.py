@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
 import click
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 T = TypeVar("T")
+AskedLocation = Literal["user", "all"] | None
+"""Which installs the command line names; ``None`` where it names none, so that it depends on the working folder."""
 
 
 def group_options(
@@ -74,6 +76,20 @@ def check_codes(ctx: click.Context, param: click.Parameter, codes: tuple[str, ..
             )
     return codes
 
+
+def _make_location(*, user: bool, everything: bool) -> AskedLocation:
+    if user and everything:
+        raise click.UsageError("--all includes what --user means: leave one of them out")
+    return "user" if user else "all" if everything else None
+
+
+location_options = group_options(
+    "asked",
+    _make_location,
+    user=click.option("--user", is_flag=True, help="Your own installs, not those of the project around this folder."),
+    everything=click.option("--all", "everything", is_flag=True, help="The installs of the project and your own."),
+)
+"""``--user`` and ``--all``; the command gets them as ``asked``, for ``install_options.find_location``."""
 
 json_option = click.option("--json", "as_data", is_flag=True, help="Print JSON (docs/reference/cli-json.md).")
 skill_argument = click.argument("skill", metavar="NAME", shell_complete=complete_skill)

@@ -70,7 +70,7 @@ def suggest_sync_for(settings: Settings, lock_states: LazyLockStates | None = No
     if lock_states is None:
         lock_states = LazyLockStates()
         warn_lock_problems(lock_states)
-    return suggest_sync(project=bool(settings["project"]), lock_states=lock_states)
+    return suggest_sync(location="all" if settings["project"] else "user", lock_states=lock_states)
 
 
 def load_named_catalog(settings: Settings, names: tuple[str, ...]) -> prowess.Catalog:

@@ -63,8 +63,19 @@ def project_root(cwd: str, home: str) -> str:
     """
     if _is_same_place(cwd, home):
         return cwd
-    marks = (*_MARKS, ".git")
-    return next((up for up in _walk_up(cwd, home) if any(exists(os.path.join(up, mark)) for mark in marks)), cwd)
+    return next((folder for folder in _walk_up(cwd, home) if _has_mark(folder)), cwd)
+
+
+def is_project(folder: str, home: str) -> bool:
+    """Return whether a folder has a lock file, a manifest, installed skills or ``.git``; the home folder never counts.
+
+    ``project_root`` of a path outside of every project is a folder for which this is False.
+    """
+    return not _is_same_place(folder, home) and _has_mark(folder)
+
+
+def _has_mark(folder: str) -> bool:
+    return any(exists(os.path.join(folder, mark)) for mark in (*_MARKS, ".git"))
 
 
 def git_root(path: str, home: str) -> str | None:

@@ -10,13 +10,16 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from prowess.arguments import raise_bad_argument
 from prowess.errors import InstallError, NotInstalledError, SkillError
+from prowess.files.projects import is_project
 from prowess.install.fetch_source import LastOpenSource
+from prowess.install.manifest import load_manifest
 from prowess.install.store import check_scope_folders, recover_scope
 from prowess.install.system_errors import wrap_os_errors
 from prowess.lockfile.journal_format import find_interrupted_change
 from prowess.lockfile.read import read_lock
-from prowess.lockfile.scopes import find_install, locate_install
+from prowess.lockfile.scopes import find_install, locate_install, select_scopes
 from prowess.spec.skill_ref import SkillRef
 
 if TYPE_CHECKING:
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     from prowess.install.source_survey import SourceFiles
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntries, LockEntry
-    from prowess.lockfile.scopes import InstallScope
+    from prowess.lockfile.scopes import InstallScope, Location, ScopeName
     from prowess.spec.source_spec import SourceSpec
 
     Refs = str | SkillRef | Sequence[str | SkillRef]
@@ -58,6 +61,25 @@ class InstallContext:
         """The project's scope, or the user's."""
         return self.project if project else self.user
 
+    def scopes_at(self, location: Location) -> tuple[InstallScope, ...]:
+        """The scopes that a location means, the project's first; raises ``SourceError`` for another word."""
+        if location not in {"project", "user", "all"}:
+            raise_bad_argument("location", "is 'project', 'user' or 'all'", location)
+        return select_scopes(self.scopes, location)
+
+    @property
+    def default_location(self) -> ScopeName:
+        """``"project"`` inside a project, else ``"user"``. The one place that decides this."""
+        if self.project.lock_folder == self.user.lock_folder:  # the working folder is that of the user's installs
+            return "user"
+        if is_project(self.project.root, self.user.root):
+            return "project"
+        try:
+            has_manifest = load_manifest(self.project.lock_folder, self.limits) is not None
+        except InstallError:  # whoever reads it next reports what is wrong with it
+            has_manifest = True
+        return "project" if has_manifest else "user"
+
     # -- how a command begins ----------------------------------------------------------------------------------------
 
     def begin_change(self, *scopes: InstallScope, keep_lock: bool = False) -> None:
@@ -83,20 +105,20 @@ class InstallContext:
         """The entries of a scope's lock file, by name; raises ``InstallError`` for a lock file that makes no sense."""
         return read_lock(scope.lock_folder, limits=self.limits)
 
-    def list_entries(self) -> list[tuple[InstallScope, LockEntry]]:
-        """Every entry of both lock files with its scope, the project's first."""
-        return [(scope, entry) for scope in self.scopes for entry in self.read_lock(scope).values()]
+    def list_entries(self, scopes: Sequence[InstallScope]) -> list[tuple[InstallScope, LockEntry]]:
+        """Every entry of the lock files of some scopes, each with its scope."""
+        return [(scope, entry) for scope in scopes for entry in self.read_lock(scope).values()]
 
-    def find_known_install(self, ref: SkillRef) -> tuple[InstallScope, str]:
-        """The scope that has an install, or at least records it in its lock file, and the folder of the install.
+    def find_known_install(self, ref: SkillRef, scopes: Sequence[InstallScope]) -> tuple[InstallScope, str]:
+        """The first scope that has an install, or at least records it in its lock file, and the folder of the install.
 
         Raises ``NotInstalledError`` when no scope does.
         """
         try:
-            return find_install(ref, self.scopes)
+            return find_install(ref, scopes)
         except NotInstalledError:
             # In a fresh clone the folder is missing, and the lock file records the install nevertheless.
-            for scope in self.scopes:
+            for scope in scopes:
                 entry = self.read_lock(scope).get(ref.full_name)
                 if entry is not None:
                     return scope, locate_install(entry, scope, entry.name)
@@ -136,7 +158,7 @@ class InstallContext:
         """Ask each repository once until the block ends, so that all commands in it see one state of it."""
         # The entries tell which folders of each repository are needed, so that one fetch can get them all.
         before = self.access
-        self.access = before.for_entries(entry for _, entry in self.list_entries())
+        self.access = before.for_entries(self.list_entries(self.scopes))
         try:
             yield
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import (
@@ -12,6 +12,7 @@ from prowess.errors import (
     FetchError,
     InstallError,
     ResourceError,
+    SkillError,
     SkillValidationError,
     UnsafeTreeError,
 )
@@ -22,7 +23,8 @@ from prowess.files.read import OpenFile
 from prowess.files.tree import read_tree
 from prowess.files.write import NewFile
 from prowess.install.credentials import token_headers, token_variable
-from prowess.install.entry_source import local_path
+from prowess.install.entry_source import local_path, spec_of_entry
+from prowess.install.source_survey import FileListing
 from prowess.names import SKILL_FILE
 from prowess.progress_steps import report_steps
 
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from prowess.install.source_survey import SourceFiles
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntry
+    from prowess.lockfile.scopes import InstallScope
     from prowess.skills.catalog import Catalog
     from prowess.spec.source_spec import SourceSpec
 
@@ -70,21 +73,26 @@ class SourceAccess(NamedTuple):
     shared_fetches: SharedFetches | None = None
     """The fetches that one command over many entries shares; ``None`` when it fetches for each."""
 
-    def for_entries(self, entries: Iterable[LockEntry]) -> SourceAccess:
+    def for_entries(self, entries: Iterable[tuple[InstallScope, LockEntry]]) -> SourceAccess:
         """An access like this one for one command over many entries, which asks each repository once for all."""
         # Inside of ``asking_once`` the fetches are shared already: all commands must see one state of a repository.
         if self.shared_fetches is not None:
             return self
-        folders: dict[str, list[str]] = {}
-        for entry in entries:
-            if entry.kind == "git":
+        shared = SharedFetches()
+        for scope, entry in entries:
+            if entry.kind != "git":
+                continue
+            with suppress(SkillError):  # an address that may not be asked is reported where it is asked
+                needs = shared.needs_of(_repository_address(spec_of_entry(entry, scope)))
                 inside = (posixpath.join(entry.subpath, folder) for folder in entry.skills.values())
-                folders.setdefault(entry.source, []).extend(path.rstrip("/") for path in inside)
-        return self._replace(shared_fetches=SharedFetches(folders))
+                needs.folders.update(path.rstrip("/") for path in inside)
+                needs.versions.add(entry.ref)
+                needs.commits.add(entry.commit)
+        return self._replace(shared_fetches=shared)
 
     def remote_for(self, spec: SourceSpec) -> GitRemote:
         """The git repository that a source names."""
-        address = local_path(spec) if spec.local else spec.address
+        address = _repository_address(spec)
         # A repository on this machine is not cached: to ask it costs as much as to read the cache.
         cache = None if spec.local else Cache()
         return GitRemote(address, spec.local, self.schemes, self.git, self.limits, cache, self.shared_fetches)
@@ -108,6 +116,11 @@ class SourceAccess(NamedTuple):
             yield source_files
 
 
+def _repository_address(spec: SourceSpec) -> str:
+    """The address of a repository, or its path on this machine."""
+    return local_path(spec) if spec.local else spec.address
+
+
 @contextmanager
 def _name_token_variable(address: str) -> Iterator[None]:
     """Add the name of the variable for the token to the error of a server that wants a login."""
@@ -120,14 +133,13 @@ def _name_token_variable(address: str) -> Iterator[None]:
         raise FetchError(f"{error.message}; the token for it goes into {variable}", error.path, error.code) from None
 
 
-class _CommitFiles:
+class _CommitFiles(FileListing):
     """The files of a commit, of which each is fetched when it is read."""
 
     def __init__(self, commit: GitCommit, limits: Limits) -> None:
+        super().__init__([entry.path for entry in commit.files], commit.unsupported)
         self._commit, self._limits = commit, limits
         self._entries = {entry.path: entry for entry in commit.files}
-        self.paths = tuple(entry.path for entry in commit.files)
-        self.irregular = commit.unsupported
         self.commit = commit.id
         self.date = commit.date
         self.issues: tuple[Issue, ...] = ()
@@ -145,15 +157,14 @@ class _CommitFiles:
         return path in self._entries
 
 
-class InMemoryFiles:
+class InMemoryFiles(FileListing):
     """The files of a source that are in memory already."""
 
     def __init__(
         self, files: Sequence[NewFile], irregular: Sequence[tuple[str, str]] = (), issues: Sequence[Issue] = ()
     ) -> None:
+        super().__init__([file.path for file in files], irregular)
         self._files = {file.path: file for file in files}
-        self.paths = tuple(file.path for file in files)
-        self.irregular = tuple(irregular)
         self.commit = ""
         self.date: datetime | None = None
         self.issues = tuple(issues)

@@ -131,9 +131,26 @@ def tree_for_entry(entry: LockEntry, source_files: SourceFiles, spec: SourceSpec
 
     A chosen skill that is no longer in its folder is looked for by its name. Raises what ``trees_for`` raises.
     """
+    source_files.refuse_incomplete()
+    if entry.select:
+        same = _unchanged_tree(entry, source_files, limits)
+        if same is not None:
+            return same
     # Repositories move skills between folders; an update follows the name that the person chose.
-    if entry.select and entry.subpath and not any(path.startswith(f"{entry.subpath}/") for path in source_files.paths):
+    if entry.select and entry.subpath and not source_files.paths_below(entry.subpath):
         spec = with_skills(replace(spec, subpath=""), (entry.select,))
     tree = trees_for(source_files, spec, limits)[0]
     tree = with_skill_files_only(tree) if entry.is_copied else tree
     return tree._replace(name=entry.name, select=entry.select)
+
+
+def _unchanged_tree(entry: LockEntry, source_files: SourceFiles, limits: Limits) -> InstallTree | None:
+    """The tree of a chosen skill whose folder has exactly the files that are recorded; ``None`` when it has others."""
+    # Of thousands of chosen skills, an update changes a few: only these have to be parsed.
+    prefix = f"{entry.subpath}/" if entry.subpath else ""
+    paths = source_files.paths_below(entry.subpath)
+    is_listed = len(paths) == len(entry.files) and all(path.removeprefix(prefix) in entry.files for path in paths)
+    if not is_listed or source_files.irregular_below(entry.subpath):
+        return None
+    tree = read_recorded_tree(source_files, entry, limits)
+    return tree if tree.digest == entry.digest else None

@@ -30,13 +30,12 @@ from prowess.install.plan import Plan, PlanArguments, make_plan
 from prowess.install.present_agents import choose_preset_agents, find_present_agents
 from prowess.install.relink import add_links, change_links, remove_links
 from prowess.install.remove import remove_skills
-from prowess.install.store import open_store_read_only
 from prowess.install.sync import list_changes, sync_scope
 from prowess.install.system_errors import wrap_os_errors
 from prowess.install.typed_source import to_local_spec, to_spec
 from prowess.install.update import Update, UpdateOptions, update_skills
+from prowess.install.verify import verify_installs
 from prowess.limits import DEFAULT_LIMITS
-from prowess.lockfile.compare import verify_scope
 from prowess.lockfile.scopes import (
     InstalledSkill,
     InstallScope,
@@ -58,6 +57,7 @@ if TYPE_CHECKING:
     from prowess.install.offer import Offer
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntries
+    from prowess.lockfile.scopes import Location, ScopeName
     from prowess.spec.source_spec import SourceSpec
 
 
@@ -102,13 +102,22 @@ class Installer:
         """What the last command noticed and did not stop for."""
         return self._context.issues
 
-    def recover(self) -> None:
+    def recover(self, *, location: Location = "all") -> None:
         """Finish what an interrupted command began, for the user and for the project, or take it back.
 
         Every command that changes something does this first. A command that only reads leaves an interrupted change
         alone, and says in ``issues`` that there is one.
         """
-        self._context.begin_change(self.user, self.project)
+        self._context.begin_change(*self._context.scopes_at(location))
+
+    @property
+    def default_location(self) -> ScopeName:
+        """Which installs the commands of the command line mean when nobody says ``--user`` or ``--all``.
+
+        Inside a project they are the project's, and outside of every project the user's. A folder is a project when it
+        has a manifest, ``prowess.lock``, ``.prowess/skills`` or ``.git``; the home folder is none.
+        """
+        return self._context.default_location
 
     # -- installing --------------------------------------------------------------------------------------------------
 
@@ -270,9 +279,11 @@ class Installer:
         with wrap_os_errors():
             return find_coverage(scopes, (*present, *named), self._context.limits)
 
-    def list(self) -> tuple[InstalledSkill, ...]:
+    # In the methods below, ``location`` says which installs are meant: the "project"'s, the "user"'s, or "all".
+
+    def list(self, *, location: Location = "all") -> tuple[InstalledSkill, ...]:
         """Everything that is installed: the project's, then the user's, by ``org/name``."""
-        return (*self._list_scope(self.project), *self._list_scope(self.user))
+        return tuple(skill for scope in self._context.scopes_at(location) for skill in self._list_scope(scope))
 
     def _list_scope(self, scope: InstallScope) -> Sequence[InstalledSkill]:
         locked: LockEntries = {}
@@ -281,34 +292,28 @@ class Installer:
         installs = {skill.full_name: skill for skill in (*list_copied_installs(scope, locked), *list_installs(scope))}
         return [installs[name] for name in sorted(installs)]
 
-    def resolve(self, ref: str | SkillRef) -> Path:
+    def resolve(self, ref: str | SkillRef, *, location: Location = "all") -> Path:
         """Where a skill is installed, the project's first; the version does not matter."""
-        return Path(find_install(ref, self._context.scopes)[1])
+        return Path(find_install(ref, self._context.scopes_at(location))[1])
 
-    def backups(self) -> tuple[Backup, ...]:
+    def backups(self, *, location: Location = "all") -> tuple[Backup, ...]:
         """Everything that commands kept because no source could give it back: the project's, then the user's."""
-        return (*list_backups(self.project), *list_backups(self.user))
+        return tuple(backup for scope in self._context.scopes_at(location) for backup in list_backups(scope))
 
-    def verify(self) -> tuple[Issue, ...]:
+    def verify(self, *, location: Location = "all") -> tuple[Issue, ...]:
         """Every file and link that is not what the lock files say; nothing when all is well.
 
-        Nothing is changed: a change that was interrupted is one of the issues.
+        A manifest that declares skills where there is no lock file is one of the issues (``lock-outdated``). Nothing is
+        changed: a change that was interrupted is an issue too.
         """
-        limits = self._context.limits
-        issues: list[Issue] = []
-        for scope in (self.user, self.project):
-            # Under the lock, so that a change of another process is not taken for an edit.
-            with wrap_os_errors(), open_store_read_only(scope, limits) as store:
-                issues += store.issues
-                issues += verify_scope(scope, store.locked, store.link_folders.path_of_link, limits)
-        return tuple(issues)
+        return verify_installs(self._context.scopes_at(location), self._context.limits)
 
-    def outdated(self) -> tuple[Outdated, ...]:
+    def outdated(self, *, location: Location = "all") -> tuple[Outdated, ...]:
         """The installs whose source has something newer than what is installed, by name; nothing is changed.
 
         An install whose source could not be asked is included with the status ``"failed"``, and is in ``issues``.
         """
-        return find_newer_versions(self._context)
+        return find_newer_versions(self._context, self._context.scopes_at(location))
 
     def find(self, query: str, indexes: Sequence[str], limit: int = 10) -> IndexSearch:
         """The skills that fit the words of ``query``, best first, among all that some indexes have.
@@ -320,31 +325,38 @@ class Installer:
         check_text(query, "query")
         return search_indexes(query, check_texts(indexes, "indexes"), self._context.access, limit)
 
-    def diff(self, ref: str | SkillRef) -> SkillDiff:
+    def diff(self, ref: str | SkillRef, *, location: Location = "all") -> SkillDiff:
         """How one install differs from what the lock file says: on this disk, and at its source now.
 
         Nothing is changed. When the source cannot be asked, ``why_unasked`` says why, and the disk is compared
         anyway. Raises ``NotInstalledError``.
         """
-        self._context.begin_read(self.user, self.project)
+        scopes = self._context.scopes_at(location)
+        self._context.begin_read(*scopes)
         wanted = parse_refs(ref)[0]
-        scope, _ = self._context.find_known_install(wanted)
+        scope, _ = self._context.find_known_install(wanted, scopes)
         entry = require_entry(self._context.read_lock(scope), scope, wanted.full_name)
         return compare_sides(scope, entry, self._context.access)
 
     # -- changing ----------------------------------------------------------------------------------------------------
 
     @overload
-    def remove(self, ref: str | SkillRef, *, save: bool = True) -> Path: ...  # type: ignore[overload-overlap]  # a text
+    def remove(  # type: ignore[overload-overlap]  # a text is a sequence of texts
+        self, ref: str | SkillRef, *, save: bool = True, location: Location = "all"
+    ) -> Path: ...
     @overload
-    def remove(self, ref: Sequence[str | SkillRef], *, save: bool = True) -> tuple[Path, ...]: ...
-    def remove(self, ref: str | SkillRef | Sequence[str | SkillRef], *, save: bool = True) -> Path | tuple[Path, ...]:
+    def remove(
+        self, ref: Sequence[str | SkillRef], *, save: bool = True, location: Location = "all"
+    ) -> tuple[Path, ...]: ...
+    def remove(
+        self, ref: str | SkillRef | Sequence[str | SkillRef], *, save: bool = True, location: Location = "all"
+    ) -> Path | tuple[Path, ...]:
         """Remove a skill, its links and its lock entry, the project's first; returns where it was.
 
         Of several skills, those of the project go together or not at all, and so do the user's. An entry whose folder
         is missing is removed as well. With ``save``, a manifest does not declare the skill any more.
         """
-        places = remove_skills(self._context, ref, save=save)
+        places = remove_skills(self._context, ref, save=save, location=location)
         return places[0] if isinstance(ref, str | SkillRef) else places
 
     def update(
@@ -355,6 +367,7 @@ class Installer:
         dry_run: bool = False,
         allow_rollback: bool = False,
         save: bool = True,
+        location: Location = "all",
     ) -> tuple[Update, ...]:
         """Bring one skill, several, or all, to what their sources have now; each with a diff.
 
@@ -365,25 +378,29 @@ class Installer:
         ``dry_run`` only says what would change. A source that went back behind what is installed is not followed,
         which is an issue (``rolled-back``), unless ``allow_rollback``.
         """
-        return update_skills(self._context, ref, UpdateOptions(force, dry_run, allow_rollback, save))
+        return update_skills(self._context, ref, UpdateOptions(force, dry_run, allow_rollback, save, location))
 
     def asking_once(self) -> AbstractContextManager[None]:
         """A block in which updates ask each repository once, so that all of them see one state of it."""
         return self._context.share_fetches()
 
-    def link(self, ref: str | SkillRef | Sequence[str | SkillRef], agents: Sequence[str]) -> tuple[str, ...]:
+    def link(
+        self, ref: str | SkillRef | Sequence[str | SkillRef], agents: Sequence[str], *, location: Location = "all"
+    ) -> tuple[str, ...]:
         """Link one installed skill, or several, for further agents; returns the new links as the lock file has them.
 
         Of several in one scope, all are linked or none. Every one has to be installed before anything happens.
         """
-        return change_links(self._context, ref, agents, add_links)
+        return change_links(self._context, ref, agents, location, add_links)
 
-    def unlink(self, ref: str | SkillRef | Sequence[str | SkillRef], agents: Sequence[str]) -> tuple[str, ...]:
+    def unlink(
+        self, ref: str | SkillRef | Sequence[str | SkillRef], agents: Sequence[str], *, location: Location = "all"
+    ) -> tuple[str, ...]:
         """Remove the links of one installed skill, or several, for some agents; returns the links that are gone.
 
         The links in the shared folder stay.
         """
-        return change_links(self._context, ref, agents, remove_links)
+        return change_links(self._context, ref, agents, location, remove_links)
 
     def difference(self, *, project: bool = True, locked: bool = False, remove: bool = False) -> tuple[str, ...]:
         """What ``sync`` would change, a line each; nothing is fetched or changed.

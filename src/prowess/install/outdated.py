@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from prowess.errors import Issue, SkillError
 from prowess.install.entry_source import spec_of_entry
-from prowess.install.fetch_source import select_stale_issues
+from prowess.install.fetch_source import LastOpenSource, select_stale_issues
 from prowess.install.install_tree import tree_for_entry
 from prowess.install.rollback import find_rollback
 from prowess.install.system_errors import wrap_os_errors
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from prowess.install.context import InstallContext
     from prowess.install.fetch_source import SourceAccess
     from prowess.lockfile.read import LockEntry
-    from prowess.lockfile.scopes import InstallScope
+    from prowess.lockfile.scopes import InstallScope, ScopeName
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,34 +41,40 @@ class Outdated:
     """``"failed"``: the source could not be asked, so nobody knows of anything newer, and ``newest`` is empty."""
     why: str = ""
     """Why the source could not be asked."""
+    location: ScopeName = "project"
+    """Whose install it is: the ``"project"``'s or the ``"user"``'s."""
 
 
-def find_newer_versions(context: InstallContext) -> tuple[Outdated, ...]:
-    """The installs of both scopes whose source has something newer, or could not be asked."""
-    context.begin_read(context.user, context.project)
-    outdated: list[Outdated] = []
-    entries = context.list_entries()
-    access = context.access.for_entries(entry for _, entry in entries)
-    for scope, entry in report_steps(entries, lambda pair: pair[1].name):
-        try:
-            for finding in _find_newer(entry, scope, access):
-                if isinstance(finding, Issue):
-                    context.issues += (finding,)
-                else:
-                    outdated.append(finding)
-        except SkillError as error:
-            # One source that does not answer must not hide what the others have.
-            why = f"the source of {entry.name} could not be asked: {error.message}"
-            context.issues += (Issue(error.code, entry.name, why, error.path, 0, "warning"),)
-            outdated.append(_failed_check(entry, why))
-    return tuple(outdated)
+def find_newer_versions(context: InstallContext, scopes: Sequence[InstallScope]) -> tuple[Outdated, ...]:
+    """The installs of some scopes whose source has something newer, or could not be asked."""
+    context.begin_read(*scopes)
+    entries = context.list_entries(scopes)
+    access = context.access.for_entries(entries)
+    findings: dict[int, list[Outdated | Issue]] = {}
+    # Entries of one source follow each other, so that each source is opened once.
+    ordered = sorted(enumerate(entries), key=lambda row: (row[1][1].source, row[1][1].ref))
+    with LastOpenSource(access) as source:
+        for index, (scope, entry) in report_steps(ordered, lambda row: row[1][1].name):
+            try:
+                findings[index] = [*_find_newer(entry, scope, source, access)]
+            except SkillError as error:
+                # One source that does not answer must not hide what the others have.
+                why = f"the source of {entry.name} could not be asked: {error.message}"
+                issue = Issue(error.code, entry.name, why, error.path, 0, "warning")
+                findings[index] = [issue, _failed_check(entry, scope, why)]
+    found = [finding for index in range(len(entries)) for finding in findings[index]]
+    context.issues += tuple(finding for finding in found if isinstance(finding, Issue))
+    return tuple(finding for finding in found if isinstance(finding, Outdated))
 
 
-def _failed_check(entry: LockEntry, why: str) -> Outdated:
-    return Outdated(entry.name, entry.ref, entry.commit or entry.digest, "", status="failed", why=why)
+def _failed_check(entry: LockEntry, scope: InstallScope, why: str) -> Outdated:
+    current = entry.commit or entry.digest
+    return Outdated(entry.name, entry.ref, current, "", status="failed", why=why, location=scope.location)
 
 
-def _find_newer(entry: LockEntry, scope: InstallScope, access: SourceAccess) -> Iterator[Outdated | Issue]:
+def _find_newer(
+    entry: LockEntry, scope: InstallScope, source: LastOpenSource, access: SourceAccess
+) -> Iterator[Outdated | Issue]:
     """What the source of an entry has that is not installed; nothing when all of it is.
 
     A warning says that the source went back behind what is installed, which is nothing newer, or that a site does not
@@ -93,15 +99,16 @@ def _find_newer(entry: LockEntry, scope: InstallScope, access: SourceAccess) -> 
             newest, issues = current, [rollback]
     else:
         # Only a repository tells its newest version without giving its files.
-        with wrap_os_errors(), access.open_source(spec) as source_files:
+        with wrap_os_errors():
+            source_files = source.open_source(spec)
             newest, current = tree_for_entry(entry, source_files, spec, access.limits).digest, entry.digest
             issues = select_stale_issues(source_files.issues)
     yield from issues
     why = describe_unreachable(entry, issues)
     if why:
-        yield _failed_check(entry, why)
+        yield _failed_check(entry, scope, why)
     elif newest != current or tag:
-        yield Outdated(entry.name, entry.ref, current, newest, tag)
+        yield Outdated(entry.name, entry.ref, current, newest, tag, location=scope.location)
 
 
 def describe_unreachable(entry: LockEntry, issues: Sequence[Issue]) -> str:

@@ -27,21 +27,24 @@ if TYPE_CHECKING:
     from prowess.install.context import InstallContext, Refs
     from prowess.install.store import Store
     from prowess.lockfile.read import LockEntry
-    from prowess.lockfile.scopes import InstallScope
+    from prowess.lockfile.scopes import InstallScope, Location
 
     ChangeLinks = Callable[[Store, Sequence[str], Sequence[str]], tuple[str, ...]]
 
 
-def change_links(context: InstallContext, refs: Refs, agents: Sequence[str], change: ChangeLinks) -> tuple[str, ...]:
-    """Call ``add_links`` or ``remove_links`` for installs of both scopes; returns the links that were changed.
+def change_links(
+    context: InstallContext, refs: Refs, agents: Sequence[str], location: Location, change: ChangeLinks
+) -> tuple[str, ...]:
+    """Call ``add_links`` or ``remove_links`` for installs; returns the links that were changed.
 
     Raises ``NotInstalledError`` before anything is changed when one of the installs is missing.
     """
-    context.begin_change(context.user, context.project)
+    scopes = context.scopes_at(location)
+    context.begin_change(*scopes)
     names_by_scope: dict[InstallScope, list[str]] = {}
     # All are found before the first is changed: one that is missing changes nothing.
     for ref in parse_refs(refs):
-        scope, _ = find_install(ref, context.scopes)
+        scope, _ = find_install(ref, scopes)
         names_by_scope.setdefault(scope, []).append(ref.full_name)
     links: list[str] = []
     for scope, names in names_by_scope.items():

@@ -20,19 +20,20 @@ if TYPE_CHECKING:
 
     from prowess.install.context import InstallContext, Refs
     from prowess.install.store import Store
-    from prowess.lockfile.scopes import InstallScope
+    from prowess.lockfile.scopes import InstallScope, Location
 
 
-def remove_skills(context: InstallContext, refs: Refs, *, save: bool) -> tuple[Path, ...]:
+def remove_skills(context: InstallContext, refs: Refs, *, save: bool, location: Location) -> tuple[Path, ...]:
     """Remove installs, and with ``save`` their entries in the manifest; returns where each of them was.
 
     The installs of one scope go together or not at all. Raises ``NotInstalledError`` for one that no scope has.
     """
-    context.begin_change(context.user, context.project)
+    scopes = context.scopes_at(location)
+    context.begin_change(*scopes)
     places: list[str] = []
     by_scope: dict[InstallScope, dict[str, str]] = {}
     for ref in parse_refs(refs):
-        scope, place = context.find_known_install(ref)
+        scope, place = context.find_known_install(ref, scopes)
         by_scope.setdefault(scope, {})[ref.full_name] = place
         places.append(place)
     for scope, installs in by_scope.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from prowess.errors import InstallError, Issue, did_you_mean, sort_by_similarity
@@ -59,6 +60,48 @@ class SourceFiles(Protocol):
         """True when a file of that path is among ``paths``."""
         ...
 
+    def paths_below(self, folder: str) -> Sequence[str]:
+        """Those of ``paths`` that are below a folder; all of them below ``""``."""
+        ...
+
+    def irregular_below(self, folder: str) -> Sequence[tuple[str, str]]:
+        """Those of ``irregular`` that are below a folder; all of them below ``""``."""
+        ...
+
+    def refuse_incomplete(self) -> None:
+        """Raise ``UnsafeTreeError`` when the source could not be listed whole."""
+        ...
+
+
+class FileListing:
+    """The paths of a source, sorted once: what is below a folder is found without a look at every path.
+
+    An update looks at the folder of each of thousands of chosen skills.
+    """
+
+    def __init__(self, paths: Sequence[str], irregular: Sequence[tuple[str, str]]) -> None:
+        self.paths, self.irregular = tuple(paths), tuple(irregular)
+        self._sorted_paths = sorted(paths)
+        self._sorted_irregular = sorted((path, code) for code, path in irregular)
+        self._incomplete = tuple(row for row in irregular if row[0] in _INCOMPLETE_CODES)
+
+    def paths_below(self, folder: str) -> Sequence[str]:
+        if not folder:
+            return self.paths
+        # "0" is the character after "/", so that the end is the first path after everything in the folder.
+        begin, end = bisect_left(self._sorted_paths, f"{folder}/"), bisect_left(self._sorted_paths, f"{folder}0")
+        return self._sorted_paths[begin:end]
+
+    def irregular_below(self, folder: str) -> Sequence[tuple[str, str]]:
+        if not folder:
+            return self.irregular
+        rows = self._sorted_irregular
+        begin, end = bisect_left(rows, (f"{folder}/",)), bisect_left(rows, (f"{folder}0",))
+        return [(code, path) for path, code in rows[begin:end]]
+
+    def refuse_incomplete(self) -> None:
+        refuse_irregular(self._incomplete)
+
 
 class SourceSurvey(NamedTuple):
     """The part of a source that somebody wants: its files, how they are read, and the skills among them."""
@@ -97,7 +140,7 @@ def survey_source(source_files: SourceFiles, spec: SourceSpec, limits: Limits) -
     whole.
     """
     # First of all: in a listing that is not whole, even the choice of skills could be wrong.
-    refuse_irregular((code, path) for code, path in source_files.irregular if code in _INCOMPLETE_CODES)
+    source_files.refuse_incomplete()
     paths, irregular = _paths_below(source_files, spec.subpath)
     reader = SubpathReader(source_files, spec.subpath)
     skills, issues = find_skills(paths, reader.read_file, name=spec.name, limits=limits, prefetch=reader.prefetch)
@@ -144,11 +187,10 @@ class SubpathReader:
 def _paths_below(source_files: SourceFiles, subpath: str) -> tuple[list[str], list[tuple[str, str]]]:
     """The safe paths below a folder of a source, and the irregular entries there with their codes."""
     prefix = f"{subpath}/" if subpath else ""
-    paths = [path.removeprefix(prefix) for path in source_files.paths if path.startswith(prefix)]
+    paths = [path.removeprefix(prefix) for path in source_files.paths_below(subpath)]
     if not paths and subpath:  # an empty source is refused later, for it has no SKILL.md
         raise InstallError(f"there is no folder {subpath!r} with files", code="unknown-subpath")
-    entries = source_files.irregular
-    irregular = [(code, path.removeprefix(prefix)) for code, path in entries if path.startswith(prefix)]
+    irregular = [(code, path.removeprefix(prefix)) for code, path in source_files.irregular_below(subpath)]
     # An unsafe name is refused like a link: only when the folder of a wanted skill holds it.
     irregular += [("unsafe-name", path) for path in paths if not is_safe_path(path)]
     return [path for path in paths if is_safe_path(path)], irregular

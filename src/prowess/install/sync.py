@@ -12,7 +12,7 @@ from prowess.install.entry_source import is_sourceless
 from prowess.install.install_request import InstallOptions, InstallRequest
 from prowess.install.install_tree import trees_for
 from prowess.install.leftovers import describe_leftovers, find_leftovers, stage_leftovers
-from prowess.install.manifest import read_declarations
+from prowess.install.manifest import declared_places, read_declarations
 from prowess.install.manifest_diff import (
     agents_linked_by_hand,
     compare_manifest,
@@ -22,6 +22,7 @@ from prowess.install.manifest_diff import (
     refuse_manifest_diff,
     with_declarations,
 )
+from prowess.install.present_agents import choose_preset_agents
 from prowess.install.remove import remove_installs
 from prowess.install.restore import (
     Restoration,
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from prowess.install.install_tree import InstallTree
     from prowess.install.manifest import Declaration
     from prowess.limits import Limits
-    from prowess.lockfile.read import LockEntries
+    from prowess.lockfile.read import LockEntries, LockEntry
     from prowess.lockfile.scopes import InstalledSkill, InstallScope
 
 SURPLUS_CODES = frozenset(("declared-no-more", "not-in-lock"))
@@ -68,8 +69,10 @@ def sync_scope(
     if locked and diff:
         refuse_manifest_diff(diff, recorded, scope)
     # One state of each repository for the whole sync: declarations and entries often share repositories.
-    access = context.access.for_entries(recorded.values())
-    run = _SyncRun(context, scope, access, declared or (), removes, [], [])
+    access = context.access.for_entries((scope, entry) for entry in recorded.values())
+    agents, chosen = _choose_agents(context, scope, diff.missing, recorded)
+    context.issues += chosen
+    run = _SyncRun(context, scope, access, declared or (), agents, removes, [], [])
     installed = run.install_declarations(diff.missing)
     restoration = Restoration(scope, access, locked=locked)
     with wrap_os_errors():
@@ -120,6 +123,22 @@ def _record_equal_installs(scope: InstallScope, locked: LockEntries, unequal: se
         store.placed.save(placed)
 
 
+def _choose_agents(
+    context: InstallContext, scope: InstallScope, missing: Iterable[Declaration], recorded: LockEntries
+) -> tuple[tuple[str, ...], tuple[Issue, ...]]:
+    """The agents that new installs are linked for when the manifest names none, and an issue that names them.
+
+    They are those that an install by hand would choose, and the lock file records them. So they are chosen once, on
+    the machine that installs first, and every other machine gets the same links.
+    """
+    is_open = any(not item.agents and not recorded.keys() >= {*declared_places(item.spec)} for item in missing)
+    agents = choose_preset_agents(context, project=scope.location == "project") if is_open else ()
+    if not agents:
+        return (), ()
+    message = f"the manifest names no agents, so new skills are linked for those on this machine: {', '.join(agents)}"
+    return agents, (Issue("agents-chosen", "agents", message, scope.lock_folder, 0, "info"),)
+
+
 def _summarize_errors(errors: Sequence[SkillError], installed: Sequence[InstalledSkill]) -> SkillError:
     """The first error, whose message also says how many more there are, and what was installed in spite of them."""
     more = f"; {len(errors) - 1} more could not be synced" if len(errors) > 1 else ""
@@ -134,6 +153,8 @@ class _SyncRun(NamedTuple):
     scope: InstallScope
     access: SourceAccess
     declared: Sequence[Declaration]
+    agents: tuple[str, ...]
+    """The agents that a new install is linked for when the manifest names none for it."""
     removes: bool
     errors: list[SkillError]
     issues: list[Issue]
@@ -166,14 +187,21 @@ class _SyncRun(NamedTuple):
                 declared_agents=declaration.agents,
                 replaceable=frozenset(replaceable),
                 copy=declaration.mode == COPY_MODE,
-                extra_agents={
-                    tree.name: agents_linked_by_hand(before[tree.name]) for tree in trees if tree.name in before
-                },
+                extra_agents={tree.name: self._agents_besides(declaration, before.get(tree.name)) for tree in trees},
             )
             request = InstallRequest(spec, source_files.commit, options)
             installed, issues = install_trees(self.context, self.scope, trees, request)
         self.issues.extend(issues)
         return installed
+
+    def _agents_besides(self, declaration: Declaration, before: LockEntry | None) -> tuple[str, ...]:
+        """The agents that an install is linked for besides those that its declaration names.
+
+        What was chosen when it was first installed stays, whatever agents are on the machine of the next sync.
+        """
+        if before is not None:
+            return agents_linked_by_hand(before)
+        return () if declaration.agents else self.agents
 
     def _may_fill_place(self, tree: InstallTree) -> bool:
         """Whether a tree may take a place that no entry records.
@@ -240,6 +268,7 @@ def list_changes(context: InstallContext, scope: InstallScope, *, locked: bool, 
         if diff:
             refuse_manifest_diff(diff, recorded, scope)
         return tuple(list_restores(scope, context.limits, recorded))
+    context.issues += _choose_agents(context, scope, diff.missing, recorded)[1]
     unrestorable = find_unrestorable(scope, context.limits, recorded)
     surplus = tuple(_find_surplus(diff.undeclared, recorded, scope, context.limits))
     context.issues += (*unrestorable, *(() if removes else surplus))

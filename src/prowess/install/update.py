@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from prowess.install.store import Store
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntries, LockEntry
-    from prowess.lockfile.scopes import InstallScope
+    from prowess.lockfile.scopes import InstallScope, Location
 
 UpdateStatus = Literal["updated", "current", "edited", "failed", "available"]
 
@@ -63,6 +63,7 @@ class UpdateOptions(NamedTuple):
     dry_run: bool
     allow_rollback: bool
     save: bool
+    location: Location
 
 
 UpdateOutcome = tuple[Update, tuple["Issue", ...]]
@@ -75,17 +76,18 @@ def update_skills(context: InstallContext, refs: Refs | None, options: UpdateOpt
     What keeps one skill from being updated is raised when it is the only one named; else it is its status.
     """
     begin = context.begin_read if options.dry_run else context.begin_change
-    begin(context.user, context.project)
+    scopes = context.scopes_at(options.location)
+    begin(*scopes)
     access = context.access._replace(allow_rollback=options.allow_rollback)
     if refs is None:
-        entries = context.list_entries()
-        outcomes = _update_all(entries, access.for_entries(entry for _, entry in entries), options)
+        entries = context.list_entries(scopes)
+        outcomes = _update_all(entries, access.for_entries(entries), options)
         context.issues += tuple(issue for _, issues in outcomes for issue in issues)
         return tuple(update for update, _ in outcomes)
     if not isinstance(refs, str | SkillRef):
         return _update_several(context, parse_refs(refs), access, options)
     ref = parse_refs(refs)[0]
-    scope, _ = context.find_known_install(ref)
+    scope, _ = context.find_known_install(ref, scopes)
     entry = require_entry(context.read_lock(scope), scope, ref.full_name)
     outcome = _update_one(scope, _with_version(entry, ref.version), access, options)
     _report_outcome(context, scope, entry, ref.version, outcome, save=options.save)
@@ -97,17 +99,18 @@ def _update_several(
 ) -> tuple[Update, ...]:
     """Update the named skills; one that is not installed has the status ``"failed"``."""
     # Each lock file is read once: to read it for each of thousands of skills would be quadratic.
-    recorded = {scope: context.read_lock(scope) for scope in context.scopes}
+    scopes = context.scopes_at(options.location)
+    recorded = {scope: context.read_lock(scope) for scope in scopes}
     known: dict[int, tuple[InstallScope, LockEntry]] = {}
     updates: dict[int, Update] = {}
     for index, ref in enumerate(refs):
         try:
-            scope, _ = context.find_known_install(ref)
+            scope, _ = context.find_known_install(ref, scopes)
             known[index] = scope, require_entry(recorded[scope], scope, ref.full_name)
         except SkillError as error:
             updates[index] = Update(ref.full_name, "failed", "", why=error.message)
     moved = [(scope, _with_version(entry, refs[index].version)) for index, (scope, entry) in known.items()]
-    outcomes = _update_all(moved, access.for_entries(entry for _, entry in moved), options)
+    outcomes = _update_all(moved, access.for_entries(moved), options)
     for (index, (scope, entry)), outcome in zip(known.items(), outcomes, strict=True):
         updates[index] = outcome[0]
         _report_outcome(context, scope, entry, refs[index].version, outcome, save=options.save)
@@ -260,9 +263,12 @@ def _apply_updates(
     with wrap_os_errors(), (open_store_read_only if options.dry_run else open_store)(scope, limits) as store:
         locked = dict(store.locked)
         for pending in updates:
-            before, staged_count = dict(locked), store.staged_count
+            before, staged_count = locked, store.staged_count
             try:
-                update, issues = _CurrentInstall(store, pending.entry.name).stage_update(pending, locked, options)
+                current = _CurrentInstall(store, pending)
+                # Of thousands of installs, most are current: a copy of the entries for each of them would be quadratic.
+                locked = dict(locked) if current.is_due else locked
+                update, issues = current.stage_update(locked, options)
                 # The tree of a whole source repeats the issues of the source.
                 outcomes.append((update, tuple(dict.fromkeys((*pending.issues, *issues)))))
             except SkillError as error:
@@ -280,35 +286,37 @@ def _apply_updates(
 
 
 class _CurrentInstall:
-    """An install as it is now, with what somebody changed by hand."""
+    """An install as it is now, with what somebody changed by hand, and the update that waits for it."""
 
-    def __init__(self, store: Store, name: str) -> None:
+    def __init__(self, store: Store, pending: _PendingUpdate) -> None:
         """Raises ``NotInstalledError`` when the lock file has no such install, or its files are missing."""
+        name = pending.entry.name
         entry = store.locked.get(name)
         if entry is None:
             raise NotInstalledError(f"skill {name} is not installed")
-        self._store, self._entry = store, entry
+        self._store, self._entry, self._pending = store, entry, pending
         self._place = locate_install(entry, store.scope, name)
         if not (find_copies(entry, store.scope) if entry.is_copied else exists(self._place)):
             raise missing_install_error(name, self._place)
         differences = compare_files(entry, store.link_folders, store.limits, store.placed)
         self._edits = [difference for difference in differences if difference.is_edit]
-        self._is_as_locked = not differences
+        is_same = pending.tree.digest == entry.digest and pending.request.spec.ref == entry.ref
+        self.is_due = bool(differences) or not is_same
+        """True when the update would change files, or the version that is recorded."""
 
-    def stage_update(self, pending: _PendingUpdate, locked: LockEntries, options: UpdateOptions) -> UpdateOutcome:
-        """Stage an update, and change its entry in ``locked``; a dry run only says what would be done.
+    def stage_update(self, locked: LockEntries, options: UpdateOptions) -> UpdateOutcome:
+        """Stage the update, and change its entry in ``locked``; a dry run only says what would be done.
 
         Raises ``LocalEditsError`` for an edited install, unless ``options.force``.
         """
-        request, tree = pending.request, self._without_taken_skills(pending.tree)
-        is_same = tree.digest == self._entry.digest and request.spec.ref == self._entry.ref
+        request = self._pending.request
+        if not self.is_due:
+            if not options.dry_run:  # a newer commit of equal files
+                locked[self._entry.name] = replace(self._entry, commit=request.commit)
+            return Update(self._entry.name, "current", self._entry.commit, request.commit, path=Path(self._place)), ()
+        tree = self._without_taken_skills(self._pending.tree)
         if options.dry_run:
-            is_current = is_same and self._is_as_locked
-            status: UpdateStatus = "edited" if self._edits else "current" if is_current else "available"
-            return self._make_update(status, tree, request), ()
-        if is_same and self._is_as_locked:
-            locked[self._entry.name] = replace(self._entry, commit=request.commit)  # a newer commit of equal files
-            return self._make_update("current", tree, request), ()
+            return self._make_update("edited" if self._edits else "available", tree, request), ()
         if self._edits and not options.force:
             edits = describe_differences(self._edits)
             raise LocalEditsError(f"{self._entry.name} was changed by hand: {edits}", self._place)

@@ -23,11 +23,13 @@ from prowess.lockfile.read import read_lock
 from prowess.spec.skill_ref import SkillRef, is_safe_part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from prowess.lockfile.read import LockEntry
 
 ScopeName = Literal["project", "user"]
+Location = Literal["project", "user", "all"]
+"""Which installs a command means: the project's, the user's, or both."""
 STORE_FOLDER = ".store"
 """The folder in a base where trees wait for their place, and where replaced ones go."""
 _USER_SUBFOLDERS = ("prowess", "skills")
@@ -111,7 +113,12 @@ def standard_scopes(cwd: str, home: str, env: Mapping[str, str], *, project: boo
     return (*(project_scope(os.path.join(folder, *NATIVE_PROJECT.split("/"))) for folder in folders), user)
 
 
-def find_install(ref: SkillRef | str, scopes: tuple[InstallScope, ...]) -> tuple[InstallScope, str]:
+def select_scopes(scopes: Sequence[InstallScope], location: Location) -> tuple[InstallScope, ...]:
+    """Those of some scopes that a location means, in their order."""
+    return tuple(scope for scope in scopes if location in {scope.location, "all"})
+
+
+def find_install(ref: SkillRef | str, scopes: Sequence[InstallScope]) -> tuple[InstallScope, str]:
     """The first scope that has the skill, and its folder there; the version of the reference is ignored.
 
     Raises ``NotInstalledError`` where no scope has it.

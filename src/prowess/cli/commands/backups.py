@@ -6,7 +6,8 @@ import shlex
 from typing import TYPE_CHECKING
 
 from prowess.cli.command_class import new_command
-from prowess.cli.options import json_option
+from prowess.cli.install_options import find_location, note_empty
+from prowess.cli.options import AskedLocation, json_option, location_options
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Table, line
 from prowess.cli.shown_paths import quote_path
@@ -22,17 +23,24 @@ _HEAD = ("skill", "since", "bytes", "where", "why")
 
 
 @new_command("backups", ("prowess backups", "what was kept, where, since when and why"))
+@location_options
 @json_option
-def command(*, as_data: bool) -> None:
+def command(*, asked: AskedLocation, as_data: bool) -> None:
     """List the backups: skills that a command replaced and that were edited, or not installed by Prowess.
 
-    A backup is an ordinary folder: look into it, copy it back, or delete it when nobody needs it. No command reads or
-    deletes one.
+    Inside a project its backups are meant, and elsewhere your own. A backup is an ordinary folder: look into it, copy
+    it back, or delete it when nobody needs it. No command reads or deletes one.
     """
-    backups = Installer().backups()
+    installer = Installer()
+    location = find_location(installer, asked)
+    backups = installer.backups(location=location)
     printer.print_answer(
-        lambda: {"backups": [_to_dict(backup) for backup in backups]}, lambda: _to_blocks(backups), as_data=as_data
+        lambda: {"backups": [_to_dict(backup) for backup in backups]},
+        lambda: _to_blocks(backups) if backups else [line("There are no backups.")],
+        as_data=as_data,
     )
+    if not backups:
+        note_empty(installer, location, "there are no backups")
 
 
 def _to_dict(backup: prowess.Backup) -> dict[str, object]:
@@ -46,9 +54,6 @@ def _to_dict(backup: prowess.Backup) -> dict[str, object]:
 
 
 def _to_blocks(backups: Sequence[prowess.Backup]) -> Iterator[Block]:
-    if not backups:
-        yield line("There are no backups.")
-        return
     rows = [
         (
             (backup.skill, "name"),

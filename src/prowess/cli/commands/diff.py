@@ -6,8 +6,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from prowess.cli.command_class import new_command
-from prowess.cli.install_options import find_install_refs, installed_arguments, network_options
-from prowess.cli.options import json_option
+from prowess.cli.install_options import find_installs, find_location, installed_arguments, network_options
+from prowess.cli.options import AskedLocation, json_option, location_options
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Title, diff_to_lines, line
 from prowess.progress_steps import report_steps
@@ -28,16 +28,20 @@ _SHORT_ID_LENGTH = 12
     ("prowess diff pdf csv --json", "two of them, as data"),
 )
 @installed_arguments
+@location_options
 @network_options
 @json_option
-def command(names: tuple[str, ...], *, installer: Installer, as_data: bool) -> int:
+def command(names: tuple[str, ...], *, asked: AskedLocation, installer: Installer, as_data: bool) -> int:
     """Show what you changed in installed skills, and what their sources changed since.
 
-    Both are compared with the lock file, and nothing is changed. Exit status 0: nothing differs. 1: something differs.
-    3: nothing differs here, and a source could not be asked.
+    Inside a project its installs are meant, and elsewhere your own. Both are compared with the lock file, and nothing
+    is changed. Exit status 0: nothing differs. 1: something differs. 3: nothing differs here, and a source could not be
+    asked.
     """
+    installs = find_installs(installer, names, find_location(installer, asked))
+    refs = [(ref, found.scope.location) for found in installs for ref in found.refs]
     with printer.show_progress("comparing"):
-        diffs = [installer.diff(ref) for ref in report_steps(find_install_refs(installer, names), str)]
+        diffs = [installer.diff(ref, location=location) for ref, location in report_steps(refs, lambda pair: pair[0])]
     printer.print_answer(
         lambda: {"diffs": [{**asdict(diff), "path": str(diff.path), "differs": diff.differs} for diff in diffs]},
         lambda: (block for diff in diffs for block in _to_blocks(diff)),

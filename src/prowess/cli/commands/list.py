@@ -11,7 +11,7 @@ from prowess.cli.command_class import new_command
 from prowess.cli.completions import list_agent_ids
 from prowess.cli.issues import issue_to_dict
 from prowess.cli.lock_states import CHANGED, LazyLockStates, warn_lock_problems, warn_other_state
-from prowess.cli.options import CatalogFlags, catalog_options, json_option
+from prowess.cli.options import AskedLocation, CatalogFlags, catalog_options, json_option, location_options
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Span, Table, Title, line
 from prowess.cli.skill_lookup import load_catalog, load_cli_settings, suggest_sync_for
@@ -40,18 +40,23 @@ class _SkillRow(NamedTuple):
     ("prowess list skills/", "below a folder"),
     ("prowess list --agent codex --json", "also where Codex looks, as data"),
     ("prowess list --agents", "which agent has which skill"),
+    ("prowess list --installed", "what is installed, from where"),
     choices=("Agents", list_agent_ids),
 )
 @click.argument("below", nargs=-1, type=click.Path(file_okay=False), metavar="[FOLDER]...")
 @click.option(
     "--agents", "matrix", is_flag=True, help="Show which agent has which skill, for the agents that are found."
 )
+@click.option("--installed", is_flag=True, help="Show what is installed: the source, the version and the skills.")
+@location_options
 @catalog_options
 @json_option
 def command(
     below: tuple[str, ...],
     *,
     matrix: bool,
+    installed: bool,
+    asked: AskedLocation,
     where: CatalogFlags,
     as_data: bool,
 ) -> None:
@@ -65,7 +70,19 @@ def command(
     --agents shows how each agent has each skill instead: linked, copied (files of its own), missing, shadowed (the
     agent loads another skill of that name), edited (it differs from what was installed). It shows the agents with a
     folder in the project or in the home folder, those that skills are installed for, and those of --agent.
+
+    --installed shows the installs instead: inside a project its installs, and elsewhere your own. --user and --all go
+    with it.
     """
+    if asked and not installed:
+        raise click.UsageError("--user and --all go with --installed")
+    if installed:
+        from prowess.cli.installed_list import show_installed  # noqa: PLC0415 - as below
+
+        if below or matrix or where["folders"] or where["agents"]:
+            raise click.UsageError("--installed goes with --user, --all and --json alone")
+        show_installed(asked, as_data=as_data)
+        return
     if matrix:
         from prowess.cli.agent_matrix import show_matrix  # noqa: PLC0415 - loads the installer; 'list' does without
 

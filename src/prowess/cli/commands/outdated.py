@@ -6,10 +6,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from prowess.cli.command_class import new_command
-from prowess.cli.install_options import network_options, note_missing_lock
+from prowess.cli.install_options import find_location, network_options, note_nothing_recorded
 from prowess.cli.issues import issue_to_dict
 from prowess.cli.main import FAILED
-from prowess.cli.options import json_option
+from prowess.cli.options import AskedLocation, json_option, location_options
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Table, line
 
@@ -20,18 +20,22 @@ if TYPE_CHECKING:
 
 
 @new_command("outdated", ("prowess outdated", "what 'prowess update' would change, and later versions"))
+@location_options
 @network_options
 @json_option
-def command(*, installer: Installer, as_data: bool) -> int:
+def command(*, asked: AskedLocation, installer: Installer, as_data: bool) -> int:
     """List the installed skills whose source has something newer, and those whose source could not be asked.
+
+    Inside a project its installs are meant, and elsewhere your own.
 
     Exit status 1: there is something newer, or a source went back. 3: at least one source could not be asked.
 
     The column "newer" has the latest tag that is written like the version asked for, such as v1.2.0 for v1.0.0.
     'prowess update' stays with the version asked for, and 'prowess update NAME@v1.2.0' moves to another.
     """
+    location = find_location(installer, asked)
     with printer.show_progress("asking the sources"):
-        entries = installer.outdated()
+        entries = installer.outdated(location=location)
     went_back = any(issue.code == "rolled-back" for issue in installer.issues)
     unknown = any(entry.status == "failed" for entry in entries)
     rows = [
@@ -58,6 +62,6 @@ def command(*, installer: Installer, as_data: bool) -> int:
         as_data=as_data,
     )
     printer.print_issues(installer.issues)
-    note_missing_lock(installer)
+    note_nothing_recorded(installer, location)
     # A source that was not asked may hide anything, so it outranks what the others said.
     return FAILED if unknown else 1 if entries or went_back else 0

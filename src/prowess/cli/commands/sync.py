@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
 from prowess.cli.change_flow import ChangeFlags, PlannedChange, ask_person, carry_out, change_options, plan_to_blocks
 from prowess.cli.command_class import new_command
-from prowess.cli.install_options import install_to_dict, install_to_line, network_options, note_missing_lock
+from prowess.cli.install_options import (
+    find_location,
+    install_to_dict,
+    install_to_line,
+    list_scopes,
+    network_options,
+    note_nothing_recorded,
+)
 from prowess.cli.issues import issue_to_dict
+from prowess.cli.options import AskedLocation, location_options
 from prowess.cli.remedies import find_remedy
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, line
@@ -18,13 +25,15 @@ from prowess.files.paths import shorten_path
 from prowess.install.sync import SURPLUS_CODES
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.placed import PlacedTrees
-from prowess.lockfile.read import LockEntries, read_lock
+from prowess.lockfile.read import read_lock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable
 
     import prowess
     from prowess.install.installer import Installer
+    from prowess.lockfile.read import LockEntry
+    from prowess.lockfile.scopes import InstallScope
 
 
 @new_command(
@@ -42,13 +51,16 @@ if TYPE_CHECKING:
 @click.option(
     "--remove", is_flag=True, help="Remove skills that nothing asks for any more; backups keep what only you have."
 )
-@click.option("--user", is_flag=True, help="Your own skills, not the project's.")
+@location_options
 @network_options
 @change_options
-def command(*, locked: bool, remove: bool, user: bool, installer: Installer, flags: ChangeFlags) -> int:
+def command(*, locked: bool, remove: bool, asked: AskedLocation, installer: Installer, flags: ChangeFlags) -> int:
     """Bring prowess.lock up to date with prowess.toml, and the installed skills up to date with prowess.lock.
 
     After a pull, installs that nobody changed are replaced or removed as the new prowess.lock says, without a backup.
+
+    Inside a project its installs are meant, and elsewhere your own. If the manifest names no agents, new skills are
+    linked for those that 'prowess install' would link them for, and the lock file records that.
 
     Some skills may be installed although nothing asks for them: prowess.toml no longer declares them, or no lock file
     records them. They are named, and removed with --remove or after a yes on the terminal. Those that no lock file
@@ -60,88 +72,106 @@ def command(*, locked: bool, remove: bool, user: bool, installer: Installer, fla
     """
     if locked and remove:
         raise click.UsageError("--locked removes nothing: leave one of --locked and --remove out")
-    steps: list[str] = []
+    location = find_location(installer, asked)
+    run = _PlannedSync(installer, list_scopes(installer, location), locked=locked)
     if flags.dry_run or not locked:  # a locked sync asks nobody, so it needs no plan
         with printer.show_progress("looking"):
-            steps += installer.difference(project=not user, locked=locked, remove=remove)
-    surplus = _find_surplus(installer)
+            run.look(remove=remove)
+    surplus = run.list_surplus()
     if surplus and flags.may_ask:
         # Asked apart from the plan: a person may want the rest of the sync without a removal.
         removals = [f"remove {shorten_path(issue.path)}: {issue.message}" for issue in surplus]
         remove = ask_person("Remove what nothing asks for any more?", plan_to_blocks(removals)) is True
-    scope = installer.user if user else installer.project
-    folder = scope.lock_folder
-    sync = partial(installer.sync, locked=locked, project=not user, remove=remove)
-    placed = PlacedTrees(scope.base, DEFAULT_LIMITS)
-    run = _PlannedSync(installer, steps, surplus, remove, folder, read_lock(folder), placed, sync)
-    status = carry_out(run.plan_change(), flags)
+    status = carry_out(run.plan_change(remove=remove), flags)
     if surplus and not remove:
         printer.note(f"  hint: {find_remedy(surplus[0].code)}")
-    if not user:
-        note_missing_lock(installer)
+    note_nothing_recorded(installer, location)
     return status
 
 
-class _PlannedSync(NamedTuple):
-    """One sync: what it is going to do, and the lock file as it was before."""
+class _PlannedSync:
+    """The sync of one scope or of both: what it is going to do, and the lock files as they were before."""
 
-    installer: Installer
-    steps: list[str]
-    surplus: list[prowess.Issue]
-    """The skills that nothing asks for."""
-    remove: bool
-    """Whether these are removed."""
-    lock_folder: str
-    before: LockEntries
-    """The lock file before the sync: the report says what is new in it."""
-    placed: PlacedTrees
-    """What Prowess had put on this disk before the sync."""
-    sync: Callable[[], tuple[prowess.InstalledSkill, ...]]
+    def __init__(self, installer: Installer, scopes: Iterable[InstallScope], *, locked: bool) -> None:
+        self._installer = installer
+        self._locked = locked
+        self._before = {scope: read_lock(scope.lock_folder) for scope in scopes}
+        """The lock files before the sync: the report says what is new in them."""
+        self._placed = {scope: PlacedTrees(scope.base, DEFAULT_LIMITS) for scope in self._before}
+        """What Prowess had put on this disk before the sync."""
+        self._steps: list[str] = []
+        self._issues: list[prowess.Issue] = []
+        """The issues of the last look or sync of each scope."""
 
-    def plan_change(self) -> PlannedChange[tuple[prowess.InstalledSkill, ...]]:
-        """Return the change that makes the disk equal the lock file."""
+    def look(self, *, remove: bool) -> None:
+        """Find out what is going to be done; nothing is changed."""
+        for scope in self._before:
+            self._steps += self._installer.difference(
+                project=scope.location == "project", locked=self._locked, remove=remove
+            )
+            self._issues += self._installer.issues
+
+    def list_surplus(self) -> list[prowess.Issue]:
+        """Return the issues about installed skills that nothing asks for, as they were last met."""
+        return [issue for issue in self._issues if issue.code in SURPLUS_CODES]
+
+    def plan_change(self, *, remove: bool) -> PlannedChange[list[prowess.InstalledSkill]]:
+        """Return the change that makes the disk equal the lock files; with ``remove``, what nothing asks for goes."""
+        stays = bool(self.list_surplus()) and not remove
         return PlannedChange(
-            plan=plan_to_blocks(self.steps),
-            needs_consent=bool(self.steps),
+            plan=plan_to_blocks(self._steps),
+            needs_consent=bool(self._steps),
             progress_text="syncing",
-            apply=self.sync,
+            apply=lambda: self._sync(remove=remove),
             to_dict=lambda installs: {
-                "plan": self.steps,
+                "plan": self._steps,
                 "installed": [install_to_dict(install) for install in installs or ()],
-                "issues": [issue_to_dict(issue) for issue in self.installer.issues],
+                "issues": [issue_to_dict(issue) for issue in self._issues],
             },
             report=self._report_to_blocks,
             declined_text="Nothing was synced.",
-            idle_text="Nothing was changed." if self.surplus and not self.remove else "Nothing to do.",
-            issues=lambda: [issue for issue in self.installer.issues if self._is_news(issue)],
-            status=lambda _: 1 if _find_surplus(self.installer) else 0,
-            dry_status=1 if self.steps or self.surplus else 0,
+            idle_text="Nothing was changed." if stays else "Nothing to do.",
+            # What is removed now is in the report.
+            issues=lambda: [
+                issue
+                for issue in self._issues
+                if issue.code != "removed-by-sync" and not (remove and issue.code in SURPLUS_CODES)
+            ],
+            status=lambda _: 1 if self.list_surplus() else 0,
+            dry_status=1 if self._steps or self.list_surplus() else 0,
         )
 
-    def _is_news(self, issue: prowess.Issue) -> bool:
-        """Return False for an issue about what is removed now, which the report says already."""
-        return issue.code != "removed-by-sync" and not (self.remove and issue.code in SURPLUS_CODES)
+    def _sync(self, *, remove: bool) -> list[prowess.InstalledSkill]:
+        installs: list[prowess.InstalledSkill] = []
+        self._issues = []
+        for scope in self._before:
+            try:
+                installs += self._installer.sync(
+                    locked=self._locked, project=scope.location == "project", remove=remove
+                )
+            finally:
+                self._issues += self._installer.issues
+        return installs
 
-    def _report_to_blocks(self, installs: tuple[prowess.InstalledSkill, ...]) -> list[Block]:
+    def _report_to_blocks(self, installs: list[prowess.InstalledSkill]) -> list[Block]:
         """Return what was installed and removed. "Done." stands for a change of records or links alone."""
-        after = read_lock(self.lock_folder)
-        removed = [issue.field for issue in self.installer.issues if issue.code == "removed-by-sync"]
-        names = dict.fromkeys([*(name for name in self.before if name not in after), *removed])
-        gone = [line("Removed ", (name, "name"), ".") for name in names]
-        changes = [install_to_line(self._choose_verb(install.full_name, after), install) for install in installs]
-        return [*changes, *gone] or ([line("Done.")] if self.steps else [])
-
-    def _choose_verb(self, name: str, after: LockEntries) -> str:
-        was, now = self.before.get(name), after.get(name)
-        if was is None or now is None:
-            return "Installed"
-        here = self.placed.digest_of(name)
-        if not here:
-            return "Installed"
-        is_same = (here, was.declared, was.agents) == (now.digest, now.declared, now.agents)
-        return "Restored" if is_same else "Updated"
+        blocks: list[Block] = []
+        for scope, before in self._before.items():
+            after, placed = read_lock(scope.lock_folder), self._placed[scope]
+            for install in installs:
+                if install.location == scope.location:
+                    name = install.full_name
+                    blocks.append(install_to_line(_choose_verb(before.get(name), after.get(name), placed), install))
+            blocks += [line("Removed ", (name, "name"), ".") for name in before if name not in after]
+        gone = [issue.field for issue in self._issues if issue.code == "removed-by-sync"]
+        blocks += [line("Removed ", (name, "name"), ".") for name in gone]
+        return blocks or ([line("Done.")] if self._steps else [])
 
 
-def _find_surplus(installer: Installer) -> list[prowess.Issue]:
-    """Return the issues about skills that are installed and that nothing asks for, as the installer last met them."""
-    return [issue for issue in installer.issues if issue.code in SURPLUS_CODES]
+def _choose_verb(was: LockEntry | None, now: LockEntry | None, placed: PlacedTrees) -> str:
+    """Return what happened to an install: ``was`` and ``now`` are its entries in the lock file."""
+    here = placed.digest_of(now.name) if was is not None and now is not None else ""
+    if not here or was is None or now is None:
+        return "Installed"
+    is_same = (here, was.declared, was.agents) == (now.digest, now.declared, now.agents)
+    return "Restored" if is_same else "Updated"

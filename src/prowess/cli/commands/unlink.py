@@ -9,7 +9,7 @@ from prowess.cli.change_links import change_links
 from prowess.cli.command_class import new_command
 from prowess.cli.completions import complete_agent
 from prowess.cli.install_options import installed_arguments
-from prowess.install.installer import Installer
+from prowess.cli.options import AskedLocation, location_options
 
 
 @new_command(
@@ -21,7 +21,11 @@ from prowess.install.installer import Installer
 @click.option(
     "--agent", "agents", multiple=True, required=True, metavar="ID", shell_complete=complete_agent, help="The agent."
 )
+@location_options
 @change_options
-def command(names: tuple[str, ...], *, agents: tuple[str, ...], flags: ChangeFlags) -> int:
-    """Remove links of installed skills for agents. Links in .agents/skills stay. Exit status 1: you said no."""
-    return change_links("unlink", Installer.unlink, names, agents, flags)
+def command(names: tuple[str, ...], *, agents: tuple[str, ...], asked: AskedLocation, flags: ChangeFlags) -> int:
+    """Remove links of installed skills for agents. Links in .agents/skills stay. Exit status 1: you said no.
+
+    Inside a project its installs are meant, and elsewhere your own.
+    """
+    return change_links("unlink", names, agents, asked, flags)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from prowess.cli.change_flow import ChangeFlags, PlannedChange, carry_out, change_options
 from prowess.cli.command_class import new_command
-from prowess.cli.install_options import complete_install, find_install_refs, network_options
+from prowess.cli.install_options import (
+    InstallRefs,
+    complete_install,
+    find_installs,
+    find_location,
+    list_scopes,
+    network_options,
+    note_nothing_recorded,
+)
 from prowess.cli.issues import issue_to_dict
 from prowess.cli.lock_states import suggest_sync
+from prowess.cli.options import AskedLocation, location_options
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Style, diff_to_lines, line
 from prowess.lockfile.read import read_lock
@@ -36,35 +45,60 @@ _STYLES: dict[str, Style] = {
     ("prowess update pdf csv", "only these"),
     ("prowess update pdf@v2.0.0", "one, to another version"),
     ("prowess update --dry-run", "only the differences"),
+    ("prowess update --user", "your own, although this folder is in a project"),
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_install)
 @click.option("--force", is_flag=True, help="Overwrite what was changed by hand, and keep a backup.")
 @click.option("--allow-rollback", is_flag=True, help="Follow sources that went back to an older state.")
+@location_options
 @network_options
 @change_options
 def command(
-    names: tuple[str, ...], *, force: bool, allow_rollback: bool, installer: Installer, flags: ChangeFlags
+    names: tuple[str, ...],
+    *,
+    force: bool,
+    allow_rollback: bool,
+    asked: AskedLocation,
+    installer: Installer,
+    flags: ChangeFlags,
 ) -> int:
     """Update installed skills, all of them or those that you name: show what changes, ask, and do it.
 
-    A skill that somebody changed by hand is kept unless --force. A source that went back is not followed unless
-    --allow-rollback: its branch lacks the commit that is installed, or its site offers an older state. Exit status 1: a
-    skill could not be updated, a source could not be asked or went back, or you said no.
+    Inside a project its installs are meant, and elsewhere your own. A skill that somebody changed by hand is kept
+    unless --force. A source that went back is not followed unless --allow-rollback: its branch lacks the commit that is
+    installed, or its site offers an older state. Exit status 1: a skill could not be updated, a source could not be
+    asked or went back, or you said no.
     """
-    for scope in (installer.project, installer.user):
+    location = find_location(installer, asked)
+    for scope in list_scopes(installer, location):
         read_lock(scope.lock_folder)  # raises for a lock file that cannot be read, which must not look like none
     if not flags.dry_run:
-        installer.recover()  # before anything is compared with what an interrupted change left
+        installer.recover(location=location)  # before anything is compared with what an interrupted change left
         printer.print_issues(installer.issues)
-    if not names and (absent := suggest_sync()):
+    if not names and (absent := suggest_sync(location=location)):
         printer.warn(absent)
-    refs = find_install_refs(installer, names or (f"@{install.full_name}" for install in installer.list()))
+    installs = find_installs(installer, names, location)
     # The plan and the update see the same commits: each source is asked once.
     click.get_current_context().with_resource(installer.asking_once())
     run = _UpdateRun(installer, force=force, allow_rollback=allow_rollback)
     with printer.show_progress("looking"):
-        planned = run.update(refs, dry_run=True)
-    return carry_out(_plan_change(run, refs, planned), flags)
+        planned = [
+            _PlannedUpdate(found, ref, update)
+            for found in installs
+            for ref, update in zip(found.refs, run.update(found, found.refs, dry_run=True), strict=True)
+        ]
+    status = carry_out(_plan_change(run, planned), flags)
+    note_nothing_recorded(installer, location)
+    return status
+
+
+class _PlannedUpdate(NamedTuple):
+    """What would come of one update."""
+
+    found: InstallRefs
+    """The installs of the same scope."""
+    ref: str
+    update: prowess.Update
 
 
 class _UpdateRun:
@@ -77,12 +111,26 @@ class _UpdateRun:
         self.issues: dict[prowess.Issue, None] = {}
         """A set that keeps the order in which the issues were met."""
 
-    def update(self, refs: Sequence[str], *, dry_run: bool) -> list[prowess.Update]:
-        """Return the update of each install. An install that cannot be updated has a status that says so."""
-        options = {"force": self.force, "dry_run": dry_run, "allow_rollback": self._allow_rollback}
-        updates = [*self._installer.update(refs, **options)] if refs else []
-        self.issues |= dict.fromkeys(self._installer.issues if refs else ())
+    def update(self, found: InstallRefs, refs: Sequence[str], *, dry_run: bool) -> list[prowess.Update]:
+        """Return the update of each install of a scope. One that cannot be updated has a status that says so."""
+        updates = [
+            *self._installer.update(
+                refs,
+                force=self.force,
+                dry_run=dry_run,
+                allow_rollback=self._allow_rollback,
+                location=found.scope.location,
+            )
+        ]
+        self.issues |= dict.fromkeys(self._installer.issues)
         return updates
+
+    def apply(self, planned: Sequence[_PlannedUpdate]) -> list[prowess.Update]:
+        """Make the planned updates, those of one scope together, and return what came of each."""
+        refs: dict[int, tuple[InstallRefs, list[str]]] = {}
+        for one in planned:
+            refs.setdefault(id(one.found), (one.found, []))[1].append(one.ref)
+        return [update for found, its in refs.values() for update in self.update(found, its, dry_run=False)]
 
     def is_due(self, update: prowess.Update) -> bool:
         """Return True when an update changes files, so that a person is asked."""
@@ -112,21 +160,20 @@ class _UpdateRun:
         }
 
 
-def _plan_change(
-    run: _UpdateRun, refs: list[str], planned: list[prowess.Update]
-) -> PlannedChange[list[prowess.Update]]:
-    """Return the change that makes the planned updates; ``refs`` names the install of each."""
-    due = [ref for ref, update in zip(refs, planned, strict=True) if run.is_due(update)]
+def _plan_change(run: _UpdateRun, planned: list[_PlannedUpdate]) -> PlannedChange[list[prowess.Update]]:
+    """Return the change that makes the planned updates."""
+    updates = [one.update for one in planned]
+    due = [one for one in planned if run.is_due(one.update)]
     # A later commit with identical files is recorded without asking: otherwise 'outdated' would name it for ever.
-    moved = [one for one in planned if one.status == "current" and one.after not in {"", one.before} and not one.why]
-    unchanged = [update for update in planned if not run.is_due(update) and update not in moved]
-    stuck_status = 1 if run.is_stuck(planned) else 0
+    moved = [one for one in planned if _is_moved(one.update)]
+    unchanged = [update for update in updates if not run.is_due(update) and not _is_moved(update)]
+    stuck_status = 1 if run.is_stuck(updates) else 0
     return PlannedChange(
-        plan=[*_to_blocks(planned, force=run.force), *([Line()] if due else [])],
+        plan=[*_to_blocks(updates, force=run.force), *([Line()] if due else [])],
         needs_consent=bool(due),
         progress_text="updating",
-        apply=lambda: run.update([*due, *(f"@{update.name}" for update in moved)], dry_run=False),
-        to_dict=lambda done: run.to_dict(planned if done is None else [*unchanged, *done]),
+        apply=lambda: run.apply([*due, *moved]),
+        to_dict=lambda done: run.to_dict(updates if done is None else [*unchanged, *done]),
         report=lambda done: map(_update_to_line, done),
         declined_text="Nothing was updated.",
         idle_text="",
@@ -135,6 +182,11 @@ def _plan_change(
         status=lambda done: 1 if any(update.status in {"failed", "edited"} for update in done) else stuck_status,
         dry_status=stuck_status,
     )
+
+
+def _is_moved(update: prowess.Update) -> bool:
+    """Return True for a source with a newer commit whose files are those that are installed."""
+    return update.status == "current" and update.after not in {"", update.before} and not update.why
 
 
 def _update_to_line(update: prowess.Update, *, force: bool = False) -> Block:

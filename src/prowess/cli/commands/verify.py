@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from prowess.cli.command_class import new_command
-from prowess.cli.install_options import note_missing_lock
+from prowess.cli.install_options import find_location, list_scopes, note_nothing_recorded
 from prowess.cli.issues import issue_to_dict
-from prowess.cli.options import json_option
+from prowess.cli.options import AskedLocation, json_option, location_options
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Table, line
 from prowess.files.paths import shorten_path
@@ -13,35 +15,44 @@ from prowess.install.installer import Installer
 from prowess.lockfile.read import read_lock
 from prowess.spec.quantities import format_count
 
+if TYPE_CHECKING:
+    from prowess.lockfile.scopes import Location
 
-@new_command("verify", ("prowess verify", "every file hashed and compared"), ("prowess verify --json", "as data"))
+
+@new_command(
+    "verify",
+    ("prowess verify", "every file hashed and compared"),
+    ("prowess verify --all --json", "those of the project and your own, as data"),
+)
+@location_options
 @json_option
-def command(*, as_data: bool) -> int:
-    """Hash every installed file, compare it with the lock files, and name each changed, missing or extra file.
+def command(*, asked: AskedLocation, as_data: bool) -> int:
+    """Hash every installed file, compare it with the lock file, and name each changed, missing or extra file.
 
-    Exit status 1: something differs.
+    Inside a project its installs are meant, and elsewhere your own. Exit status 1: something differs, or the manifest
+    declares skills and there is no lock file.
     """
     installer = Installer()
+    location = find_location(installer, asked)
     with printer.show_progress("hashing"):
-        issues = installer.verify()
-    count = len(installer.list())
+        issues = installer.verify(location=location)
+    count = len(installer.list(location=location))
     rows = [((i.code, "bad"), (shorten_path(i.path), "name"), i.message, (i.hint, "dim")) for i in issues]
     printer.print_answer(
         lambda: {"installed": count, "issues": [issue_to_dict(issue) for issue in issues]},
         lambda: (
             [Table(rows)]
             if rows
-            else [line((f"{_describe_count(installer)} installed, all as the lock files say.", "good"))]
+            else [line((f"{_describe_count(installer, location)} installed, all as the lock files say.", "good"))]
         ),
         as_data=as_data,
     )
-    note_missing_lock(installer)
+    if not issues:
+        note_nothing_recorded(installer, location)
     return 1 if issues else 0
 
 
-def _describe_count(installer: Installer) -> str:
+def _describe_count(installer: Installer, location: Location) -> str:
     """Return how many skills the lock files record. An install may hold several, and ``list`` counts each."""
-    scopes = (installer.project, installer.user)
-    return format_count(
-        sum(len(entry.skills) for scope in scopes for entry in read_lock(scope.lock_folder).values()), "skill"
-    )
+    locks = [read_lock(scope.lock_folder) for scope in list_scopes(installer, location)]
+    return format_count(sum(len(entry.skills) for entries in locks for entry in entries.values()), "skill")

@@ -9,12 +9,12 @@ next time only the version is asked for (``ls-remote``), and what is missing is 
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
-from prowess.errors import GitError, UnsafeTreeError
+from prowess.errors import BadReferenceError, GitError, UnsafeTreeError
 from prowess.fetch.git.objects import GitObjects, dump_objects, load_objects
 from prowess.fetch.git.temporary_repository import HISTORY_DEPTHS, WITHOUT_BLOBS, TemporaryRepository
 from prowess.files.directory import stat_folder
@@ -83,18 +83,36 @@ class GitCommit(NamedTuple):
 
 
 @dataclass(slots=True)
+class RepositoryNeeds:
+    """What a command needs of one repository, for all of its skills."""
+
+    folders: set[str] = field(default_factory=set)
+    """The folders whose files are fetched together with any file of the repository."""
+    versions: set[str] = field(default_factory=set)
+    """The versions that are looked up together with any of them; ``""`` is the default branch."""
+    commits: set[str] = field(default_factory=set)
+    """The commits that are looked for in a history together with any of them."""
+
+
+@dataclass(slots=True)
 class SharedFetches:
-    """What a command over many skills shares: the answers of repositories, and which of their folders are needed.
+    """What a command over many skills shares: what it needs of each repository, and what repositories answered.
 
     Each repository is asked once, so that all skills of a branch come from one commit.
     """
 
-    folders: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """By address: the folders whose files are fetched together with any file of that repository."""
+    needs: dict[str, RepositoryNeeds] = field(default_factory=dict)
+    """By address."""
     commits: dict[tuple[str, str], str] = field(default_factory=dict)
     """By address and version: the id of the commit."""
     ancestors: dict[tuple[str, str, str], bool] = field(default_factory=dict)
     """By address and two commits: whether the second one is in the history of the first."""
+    tags: dict[str, list[str]] = field(default_factory=dict)
+    """By address: the tags."""
+
+    def needs_of(self, address: str) -> RepositoryNeeds:
+        """Return what is needed of a repository."""
+        return self.needs.setdefault(address, RepositoryNeeds())
 
 
 class GitRemote(NamedTuple):
@@ -150,24 +168,28 @@ class GitRemote(NamedTuple):
             return version
         if self.shared is None:
             return self._query_commit(version)
-        key = (self.address, version)
-        if key not in self.shared.commits:
-            self.shared.commits[key] = self._query_commit(version)
-        return self.shared.commits[key]
+        known = self.shared.commits
+        if (self.address, version) not in known:
+            known[self.address, version] = self._query_commit(version)
+        return known[self.address, version]
 
     def _query_commit(self, version: str) -> str:
+        """Return the commit of a version; what else this command needs is asked for by the same request."""
+        needed = self.shared.needs_of(self.address).versions if self.shared is not None else ()
+        versions = dict.fromkeys((version, *filter(None, map(_ref_to_ask, sorted(needed)))))
+        names = [name for one in versions for name in (one, f"{one}^{{}}")]
         with TemporaryRepository(self) as repository:
-            names = (version, f"{version}^{{}}")
             printed = repository.run_online("ls-remote", "--quiet", "--", repository.address, *names).decode(
                 "utf-8", "replace"
             )
         lines = (line.partition("\t") for line in printed.splitlines())
         refs = {name: commit for commit, tab, name in lines if tab}
-        # The order in which git itself looks a name up. "^{}" is the commit behind an annotated tag.
-        for pattern in ("{}", "refs/{}", "refs/tags/{}^{{}}", "refs/tags/{}", "refs/heads/{}"):
-            name = pattern.format(version)
-            if name in refs:
-                return refs[name]
+        commits = {one: commit for one in versions if (commit := _find_ref(refs, one))}
+        if self.shared is not None:
+            for one, commit in commits.items():
+                self.shared.commits.setdefault((self.address, one), commit)
+        if version in commits:
+            return commits[version]
         if is_short_commit(version):
             return self.expand_commit_id(version)
         raise self._make_version_error(version)
@@ -207,25 +229,38 @@ class GitRemote(NamedTuple):
         it cannot be fetched within the limits.
         """
         if self.shared is None:
-            return self._query_ancestor(commit, ancestor)
-        key = (self.address, commit, ancestor)
-        if key not in self.shared.ancestors:
-            self.shared.ancestors[key] = self._query_ancestor(commit, ancestor)
-        return self.shared.ancestors[key]
+            return self._query_ancestors(commit, [ancestor])[ancestor]
+        known = self.shared.ancestors
+        if (self.address, commit, ancestor) not in known:
+            # An id of the other kind of repository would be taken for the first digits of one.
+            needed = sorted(one for one in self.shared.needs_of(self.address).commits if len(one) == len(commit))
+            for one, is_ancestor in self._query_ancestors(commit, [ancestor, *needed]).items():
+                known[self.address, commit, one] = is_ancestor
+        return known[self.address, commit, ancestor]
 
-    def _query_ancestor(self, commit: str, ancestor: str) -> bool:
+    def _query_ancestors(self, commit: str, ancestors: Sequence[str]) -> dict[str, bool]:
+        """Return whether the first of ``ancestors`` is in the history of a commit, and of the others what is known."""
+        found: set[str] = set()
         with TemporaryRepository(self, sha256=len(commit) == _SHA256_CHARS) as repository:
             # Most updates are a few commits apart, so a short history is fetched first.
             for depth in HISTORY_DEPTHS:
                 repository.fetch_history(commit, depth)
-                if repository.has_commit(ancestor):
-                    return True
+                found = repository.find_commits(ancestors)
                 if not repository.is_shallow():
-                    return False
-        return False
+                    break
+                if ancestors[0] in found:
+                    return dict.fromkeys(found, True)
+        return {one: one in found for one in ancestors}
 
     def list_tags(self) -> list[str]:
         """Return the tags that are there now; no object is fetched."""
+        if self.shared is None:
+            return self._query_tags()
+        if self.address not in self.shared.tags:
+            self.shared.tags[self.address] = self._query_tags()
+        return self.shared.tags[self.address]
+
+    def _query_tags(self) -> list[str]:
         with TemporaryRepository(self) as repository:
             printed = repository.run_online(
                 "ls-remote", "--quiet", "--tags", "--refs", "--", repository.address
@@ -291,7 +326,7 @@ class _CommitFetch:
     def _find_missing(self) -> Iterator[str]:
         """Yield the ids of files that other skills of this command need, and that are not here yet."""
         shared = self._remote.shared
-        folders = frozenset(shared.folders.get(self._remote.address, ()) if shared is not None else ())
+        folders = shared.needs_of(self._remote.address).folders if shared is not None else set[str]()
         for entry in self._files if folders else ():
             if is_below(entry.path, folders) and self._objects.file_size(entry.object_id) is None:
                 yield entry.object_id
@@ -320,6 +355,21 @@ class _CommitFetch:
         limits = self._remote.limits
         if sum(len(data) for _, data in objects.values()) <= limits.max_install_bytes:
             cache.write_objects(self._remote.address, commit.id, dump_objects(objects), limits.max_kept_commits)
+
+
+def _ref_to_ask(ref: str) -> str:
+    """Return a version as git is asked for it; ``""`` for a commit, and for what may not be asked."""
+    with suppress(BadReferenceError):  # whoever needs that version reports what is wrong with it
+        version = check_version(ref) if ref else "HEAD"
+        return "" if is_commit(version) else version
+    return ""
+
+
+def _find_ref(refs: Mapping[str, str], version: str) -> str:
+    """Return the commit of a version among the refs that a server listed; ``""`` when none has that name."""
+    # The order in which git itself looks a name up. "^{}" is the commit behind an annotated tag.
+    patterns = ("{}", "refs/{}", "refs/tags/{}^{{}}", "refs/tags/{}", "refs/heads/{}")
+    return next((refs[name] for name in (pattern.format(version) for pattern in patterns) if name in refs), "")
 
 
 def select_skill_files(files: Iterable[GitFile]) -> list[GitFile]:

@@ -6,7 +6,6 @@ import os
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Self
 
-from prowess.errors import GitError
 from prowess.fetch.git.process import GitProgram, make_environment, read_connection_settings
 from prowess.files.directory import exists
 from prowess.files.read import OpenFile
@@ -96,15 +95,13 @@ class TemporaryRepository:
             "fetch", *_FETCH_OPTIONS, f"--depth={HISTORY_DEPTHS[-1]}", "--filter=tree:0", "--", self.address, *refs
         )
 
-    def has_commit(self, commit: str) -> bool:
-        """True when a commit is here; after ``fetch_history``, that is true for the commits of that history alone."""
-        try:
-            self.run_offline("cat-file", "-e", f"{commit}^{{commit}}")
-        except GitError as error:
-            if error.code != GitError.code:  # a timeout or a missing program says nothing about the commit
-                raise
-            return False
-        return True
+    def find_commits(self, commits: Sequence[str]) -> set[str]:
+        """Return those of some commits that are here; after ``fetch_history``, those of that history alone."""
+        found: set[str] = set()
+        for begin in range(0, len(commits), _IDS_AT_ONCE):
+            part = commits[begin : begin + _IDS_AT_ONCE]
+            found.update(self.run_offline("rev-list", "--no-walk", "--ignore-missing", *part).decode("ascii").split())
+        return found
 
     def is_shallow(self) -> bool:
         """True when only a part of the history was fetched."""

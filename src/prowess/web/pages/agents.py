@@ -157,20 +157,23 @@ def _choose_action(
         fields = urlencode({"kind": "adopt", "skill": row.name, "scope": row.location})
         return CellAction("Take over", "install", fields)
     if state == "edited":
-        return CellAction("Compare", "update", urlencode({"kind": "update", "install": row.install}))
+        return CellAction(
+            "Compare", "update", urlencode({"kind": "update", "install": row.install, "scope": row.location})
+        )
     return _choose_link_action(row, agent, library.find_links(row, agent), is_missing=state == "missing")
 
 
 def _choose_link_action(row: SkillCoverage, agent: str, links: tuple[bool, bool], *, is_missing: bool) -> CellAction:
     is_recorded, is_own = links
+    scope = ("scope", row.location)
     if is_missing and is_recorded:
         return CellAction("Put back", "sync", urlencode({"kind": "sync", "scope": row.location}))
     if is_missing:
-        return CellAction("Link", "link", _write_fields("link", [("install", row.install)], agent))
+        return CellAction("Link", "link", _write_fields("link", [("install", row.install), scope], agent))
     if not is_own:
         return CellAction("Open")
-    return CellAction("Unlink", "link", _write_fields("unlink", [("install", row.install)], agent))
+    return CellAction("Unlink", "link", _write_fields("unlink", [("install", row.install), scope], agent))
 
 
-def _write_fields(kind: str, installs: Sequence[tuple[str, str]], agent: str) -> str:
-    return urlencode([("kind", kind), *installs, ("agent", agent)])
+def _write_fields(kind: str, fields: Sequence[tuple[str, str]], agent: str) -> str:
+    return urlencode([("kind", kind), *fields, ("agent", agent)])

@@ -55,6 +55,8 @@ class ChangesView:
     plans: Sequence[ChangePlan]
     has_installer: bool
     scopes: Sequence[ScopeChoice] = ()
+    default_scope: str = "project"
+    """The scope that the command line would mean where the console runs."""
     agents: Sequence[tuple[str, str]] = ()
     """The agents on this machine, by id and title."""
     installs: Sequence[str] = ()
@@ -96,6 +98,7 @@ def make_changes_view(
             ScopeChoice(scope.location, scope.lock_folder, scope.lock_folder in torn)
             for scope in (installer.project, installer.user)
         ],
+        default_scope=installer.default_location,
         agents=[(agent, AGENTS[agent].title) for agent in state.agents],
         installs=[install.full_name for install in installer.list()[:_MAX_INSTALLS]],
         outdated=None if found is None else [one for one in found if one.status == "outdated"],

@@ -10,13 +10,13 @@ from prowess.errors import NotInstalledError, SkillError
 from prowess.files.paths import shorten_path
 from prowess.install.agent_links import LinkFolders
 from prowess.lockfile.read import LOCK_FILE, read_lock
-from prowess.lockfile.scopes import find_install
+from prowess.lockfile.scopes import find_install, select_scopes
 from prowess.spec.skill_ref import SkillRef, link_name
 from prowess.web.planning.file_states import list_scope_files, read_file_states
-from prowess.web.planning.prepared import Fields, PreparedChange, require_installer
+from prowess.web.planning.prepared import Fields, PreparedChange, find_location, require_installer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from prowess.install.installer import Installer
     from prowess.limits import Limits
@@ -55,10 +55,12 @@ class _LinkChange(NamedTuple):
 
     def carry_out(self, installer: Installer) -> list[str]:
         """Make or remove the links, and return what was done, a sentence each."""
-        refs = [install.ref for install in self.installs]
-        if self.adds:
-            return [f"Made {path}" for path in installer.link(refs, self.agents)]
-        return [f"Removed {path}" for path in installer.unlink(refs, self.agents)]
+        change, done = (installer.link, "Made") if self.adds else (installer.unlink, "Removed")
+        lines: list[str] = []
+        for scope in self.scopes:
+            refs = [install.ref for install in self.installs if install.scope == scope]
+            lines += [f"{done} {path}" for path in change(refs, self.agents, location=scope.location)]
+        return lines
 
     def describe_idle(self) -> str:
         """Return what is said where there is no link to make or to remove."""
@@ -87,8 +89,11 @@ def _prepare_links(library: Library, fields: Fields, *, adds: bool) -> PreparedC
     if not agents or not names:
         raise SkillError("name an install and an agent", code="bad-argument")
     # Before the lock files are read, so that no change between the two goes unnoticed.
-    before = read_file_states(_list_files((installer.project, installer.user)), library.limits)
-    installs = [_find_install(installer, name, library.limits) for name in names]
+    scopes = (installer.project, installer.user)
+    before = read_file_states(_list_files(scopes), library.limits)
+    # A form with installs of both scopes names none.
+    meant = select_scopes(scopes, find_location(installer, fields)) if fields.get("scope") else scopes
+    installs = [_find_install(meant, name, library.limits) for name in names]
     links = [path for install in installs for path in _find_links(install, agents, adds=adds)]
     change = _LinkChange(installs, agents, links, adds)
     states = {path: before[path] for path in _list_files(change.scopes)}
@@ -107,9 +112,9 @@ def _list_files(scopes: Iterable[InstallScope]) -> list[str]:
     return [path for scope in scopes for path in list_scope_files(scope)]
 
 
-def _find_install(installer: Installer, name: str, limits: Limits) -> _Install:
+def _find_install(scopes: Sequence[InstallScope], name: str, limits: Limits) -> _Install:
     ref = SkillRef.parse(f"@{name.removeprefix('@')}")
-    scope, _ = find_install(ref, (installer.project, installer.user))
+    scope, _ = find_install(ref, scopes)
     entry = read_lock(scope.lock_folder, limits=limits).get(ref.full_name)
     if entry is None:
         raise NotInstalledError(f"{ref.full_name} is in no lock file, so its links are not known")

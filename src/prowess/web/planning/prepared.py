@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from prowess.errors import Issue
     from prowess.install.installer import Installer
-    from prowess.lockfile.scopes import InstallScope
+    from prowess.lockfile.scopes import InstallScope, ScopeName
     from prowess.runtime.acting.trust import Trust
     from prowess.web.library import Library
 
@@ -89,6 +89,13 @@ def is_project(fields: Fields) -> bool:
     if scope not in {"project", "user"}:
         raise SkillError(f"the scope is 'project' or 'user', not {scope[:40]!r}", code="bad-argument")
     return scope == "project"
+
+
+def find_location(installer: Installer, fields: Fields) -> ScopeName:
+    """Return whose installs a form means: those that it names, or else those that the command line would mean."""
+    if not fields.get("scope"):
+        return installer.default_location
+    return "project" if is_project(fields) else "user"
 
 
 def choose_scope(installer: Installer, fields: Fields) -> InstallScope:

@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING
 from prowess.install.agent_links import LinkFolders
 from prowess.install.sync import SURPLUS_CODES
 from prowess.lockfile.read import read_lock
+from prowess.lockfile.scopes import select_scopes
 from prowess.spec.quantities import format_count
 from prowess.web.planning.file_states import list_scope_files, read_file_states
 from prowess.web.planning.install import describe_installs
-from prowess.web.planning.prepared import Fields, PreparedChange, choose_scope, is_project, require_installer
+from prowess.web.planning.prepared import (
+    Fields,
+    PreparedChange,
+    choose_scope,
+    find_location,
+    is_project,
+    require_installer,
+)
 
 if TYPE_CHECKING:
     from prowess.web.library import Library
@@ -55,11 +63,12 @@ def prepare_sync(library: Library, fields: Fields) -> PreparedChange:
     )
 
 
-def prepare_verification(library: Library, fields: Fields) -> PreparedChange:  # noqa: ARG001 - as every kind is called
+def prepare_verification(library: Library, fields: Fields) -> PreparedChange:
     """Return what differs from the lock files as issues. There is nothing to confirm: nothing is changed."""
     installer = require_installer(library)
-    issues = installer.verify()
-    scopes = (installer.project, installer.user)
+    location = find_location(installer, fields)
+    issues = installer.verify(location=location)
+    scopes = select_scopes((installer.project, installer.user), location)
     count = sum(
         len(entry.skills) for scope in scopes for entry in read_lock(scope.lock_folder, limits=library.limits).values()
     )

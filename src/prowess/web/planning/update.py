@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from prowess.errors import SkillError
-from prowess.lockfile.scopes import find_install
+from prowess.lockfile.scopes import find_install, select_scopes
 from prowess.web.planning.file_states import list_scope_files, read_file_states
-from prowess.web.planning.prepared import Fields, PreparedChange, require_installer
+from prowess.web.planning.prepared import Fields, PreparedChange, find_location, require_installer
 from prowess.web.side_by_side import FileSides, make_sides
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from prowess.errors import Issue
     from prowess.install.installer import Installer
     from prowess.install.update import Update
+    from prowess.lockfile.scopes import ScopeName
     from prowess.web.library import Library
 
 _SHORT_ID_LENGTH = 12
@@ -41,9 +42,12 @@ class UpdateDetails:
 def prepare_update(library: Library, fields: Fields) -> PreparedChange:
     """Ask the sources of some installs, or of all, for something newer, and return the update to it."""
     installer = require_installer(library)
-    names = fields.get_all("install") or tuple(install.full_name for install in installer.list())
+    location = find_location(installer, fields)
+    names = fields.get_all("install") or tuple(install.full_name for install in installer.list(location=location))
     force = fields.is_set("force")
-    run = _UpdatePreparation(library, installer, [f"@{name}" for name in names], force, fields.is_set("rollback"))
+    refs = [f"@{name}" for name in names]
+    rollback = fields.is_set("rollback")
+    run = _UpdatePreparation(library, installer, refs, location=location, force=force, rollback=rollback)
     with installer.asking_once():
         states, planned = run.look()
         details = [run.compare(update) for update in planned if update.status != "current" or update.why]
@@ -72,16 +76,18 @@ class _UpdatePreparation:
         library: Library,
         installer: Installer,
         refs: Sequence[str],
-        force: bool,  # noqa: FBT001 - as the form has it
-        rollback: bool,  # noqa: FBT001 - as the form has it
+        *,
+        location: ScopeName,
+        force: bool,
+        rollback: bool,
     ) -> None:
-        self._library, self._installer, self._refs = library, installer, refs
+        self._library, self._installer, self._refs, self._location = library, installer, refs, location
         self._force, self._rollback = force, rollback
         self.issues: dict[Issue, None] = {}
 
     def look(self) -> tuple[dict[str, str], list[Update]]:
         """Return the state of every file and source that the update goes by, and what would be updated."""
-        scopes = (self._installer.project, self._installer.user)
+        scopes = select_scopes((self._installer.project, self._installer.user), self._location)
         paths = [path for scope in scopes for path in list_scope_files(scope)]
         for ref in self._refs:
             try:
@@ -95,8 +101,9 @@ class _UpdatePreparation:
     def _update(self, refs: Sequence[str], *, dry_run: bool) -> list[Update]:
         if not refs:
             return []
-        options: Mapping[str, bool] = {"force": self._force, "allow_rollback": self._rollback, "dry_run": dry_run}
-        updates = self._installer.update(refs, **options)
+        updates = self._installer.update(
+            refs, force=self._force, allow_rollback=self._rollback, dry_run=dry_run, location=self._location
+        )
         self.issues |= dict.fromkeys(self._installer.issues)
         return [*updates]
 
@@ -109,7 +116,7 @@ class _UpdatePreparation:
         if update.status == "failed":
             return UpdateDetails(update, why_unknown=update.why)
         try:
-            diff = self._installer.diff(f"@{update.name}")
+            diff = self._installer.diff(f"@{update.name}", location=self._location)
         except SkillError as error:
             return UpdateDetails(update, why_unknown=error.message)
         return UpdateDetails(update, make_sides(diff), diff.why_unasked)
@@ -120,7 +127,9 @@ class _UpdatePreparation:
         updated = {update.name for update in done if update.status in {"updated", "current"}}
         known = self._library.outdated
         if known is not None:  # what was updated is outdated no more, and nothing has to be asked again for that
-            self._library.outdated = tuple(one for one in known if one.name not in updated)
+            self._library.outdated = tuple(
+                one for one in known if one.location != self._location or one.name not in updated
+            )
         return [_describe_result(update) for update in done]
 
 
