@@ -211,6 +211,7 @@ def forge(saved: str, **changes: Any) -> str:
         lambda saved: forge(saved, asked=[]),
         lambda saved: forge(saved, asked={"call": "an id"}),
         lambda saved: forge(saved, asked={"call": {}}),
+        lambda saved: forge(saved, asked={"call": {"id": "x", "round": "1"}}),
         lambda saved: json.dumps(json.loads(saved) | {"session": 7}),
         lambda saved: json.dumps(json.loads(saved) | {"session": "no JSON"}),
         lambda saved: forge(saved, session={"version": 99}),

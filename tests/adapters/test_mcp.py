@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import gc
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.adapters import mounting_checks as checks
-from tests.adapters.approval_orders import UNBOXED, check_orders
 from tests.adapters.mounting_checks import MODES
 from tests.adapters.skill_library import RUN_COUNT
 from tests.page_snippets import run_framework_page
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
 mcp = pytest.importorskip("mcp_types", reason="NOT TESTED: mcp is not installed; make test-adapters installs it")
@@ -118,51 +115,12 @@ def test_answer_to_a_question_that_nobody_was_asked_runs_nothing(library: Path) 
     assert isinstance(result, mcp.InputRequiredResult)
 
 
-class OrdersHost:
-    """A client that keeps the question and the state which the server gave it."""
-
-    def __init__(self, client: Client) -> None:
-        self._client, self._state = client, None
-
-    def restart(self) -> None:
-        """Do nothing: the conversations of users are in the memory of the server."""
-
-    async def ask(self) -> bool:
-        return await self._call()
-
-    async def decide(self, *, yes: bool) -> bool:
-        answers = {"run": mcp.ElicitResult(action="accept", content={"run": yes})}
-        return await self._call(input_responses=answers, request_state=self._state)
-
-    async def retry(self) -> bool:
-        return await self._call()
-
-    async def _call(self, **more: Any) -> bool:
-        result = await self._client.session.call_tool(*RUN_COUNT, allow_input_required=True, **more)
-        is_asked = isinstance(result, mcp.InputRequiredResult)
-        self._state = result.request_state if is_asked else self._state
-        return is_asked
-
-
 def test_approvals_count_for_one_call_in_any_order(library: Path) -> None:
-    @asynccontextmanager
-    async def open_host() -> AsyncIterator[OrdersHost]:
-        server = MCP.mount(library, scripts=UNBOXED, find_key=lambda _: "ann")
-        async with open_client(server, "auto", checks.Person()) as client:
-            yield OrdersHost(client)
-
-    check_orders(library, open_host)
+    checks.check_approval_orders(MCP, library)
 
 
 def test_yes_that_a_client_sends_again_is_asked_about_again(library: Path) -> None:
-    """Without sessions and keys the client has the state: it may send it, and the answer, more than once."""
-
-    async def work(client: Client) -> list[bool]:
-        host = OrdersHost(client)
-        assert await host.ask()
-        return [await host.decide(yes=True), await host.ask(), await host.decide(yes=True), await host.decide(yes=True)]
-
-    assert MCP.talk(MCP.mount(library, scripts=True), work, person=checks.Person()) == [False, True, False, True]
+    checks.check_repeated_answer(MCP, library)
 
 
 @MODES

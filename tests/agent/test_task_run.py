@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from pydantic_ai.models import Model
 
+    from prowess.runtime.acting.trust import AskAnswer
     from tests.fake_models import Provider
 
 
@@ -92,6 +93,18 @@ def test_script_runs_after_a_yes_and_the_person_sees_its_digest(scene: Scene) ->
     assert (request.script, request.arguments) == ("scripts/count.py", ("a", "b"))
     assert request.digest == prowess.scan(scene.skills)["count-words"].digest()
     assert prowess.Trust().grants() == ()
+
+
+def test_person_is_asked_about_each_of_two_equal_scripts_and_a_no_counts(scene: Scene) -> None:
+    class Changing(Answering):
+        async def ask_trust(self, request: prowess.TrustRequest) -> AskAnswer:
+            self.trust = not self.requests
+            return await super().ask_trust(request)
+
+    run, person = call("run_skill_script", name="count-words", script="scripts/count.py"), Changing()
+    result = scene.run(script(run, run, "Well."), person=person, sandbox="none")
+    assert (len(person.requests), len(result.scripts_run)) == (2, 1)
+    assert "said no" in scene.results["run_skill_script"]
 
 
 def test_answer_always_is_a_grant_and_no_runs_nothing(scene: Scene) -> None:

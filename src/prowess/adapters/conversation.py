@@ -336,7 +336,9 @@ class Conversation:
 
     def write(self) -> str:
         """Return what ``save`` returns; it does not become the last save."""
-        return json.dumps({"version": 1, "session": self.session.save(), "asked": self.asked})
+        with self._lock:
+            asked = dict(self.asked)
+        return json.dumps({"version": 1, "session": self.session.save(), "asked": asked})
 
 
 def parse_save(saved: str) -> tuple[str, dict[str, dict[str, Any]]]:
@@ -347,9 +349,13 @@ def parse_save(saved: str) -> tuple[str, dict[str, dict[str, Any]]]:
         is_ours = data["version"] == 1 and isinstance(session, str) and isinstance(asked, dict)
     except (ValueError, TypeError, KeyError, RecursionError):
         is_ours = False
-    if not is_ours or not all(isinstance(shown, dict) and "id" in shown for shown in asked.values()):
+    if not is_ours or not all(map(_is_question, asked.values())):
         raise SourceError("this is no conversation that an adapter saved", code="bad-save")
     return session, asked
+
+
+def _is_question(shown: object) -> bool:
+    return isinstance(shown, dict) and "id" in shown and isinstance(shown.get(_ROUND, 0), int)
 
 
 def turn(conversation: Conversation, query: str = "") -> Turn:
