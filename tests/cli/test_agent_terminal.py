@@ -216,10 +216,6 @@ def _until_running(person: Person, _provider: Provider) -> None:
     wait_for_begin()
 
 
-def _until_running_unasked(_person: Person, _provider: Provider) -> None:
-    wait_for_begin()
-
-
 _FORK = ToolCall("run_skill", {"name": "helper"})
 _SCRIPT = ToolCall("run_skill_script", {"name": "slow", "script": "scripts/wait.sh"})
 _COMMAND = ToolCall("Bash", {"command": WAITING})
@@ -232,7 +228,7 @@ STAGES: dict[str, tuple[tuple[Reply, ...], Callable[[Person, Provider], None]]] 
     "while a script runs": ((_SCRIPT,), _until_running),
     "while a command runs": ((_COMMAND,), _until_running),
     "while a child waits for its model": ((_FORK, Slow(Text("one"))), _until_asked),
-    "while a command of a child runs": ((_FORK, _COMMAND), _until_running_unasked),
+    "while a command of a child runs": ((_FORK, _COMMAND), _until_running),
     "at a question of a child": ((_FORK, ToolCall("run_skill_script", _SCRIPT.arguments)), _until_question),
 }
 
