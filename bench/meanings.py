@@ -46,6 +46,9 @@ MEANINGS = {
     "prowess list": "how long a listing takes in a project with installed skills",
     "prowess prompt": "how long it takes to write the prompt of such a project",
     "installer.install of that many, each chosen": "how long it takes to install many skills of one source",
+    "installer.outdated, each chosen (by the clock)": "how long you wait for news of many skills of one repository",
+    "installer.update of 50 among 5,000, each chosen (by the clock)": "how long you wait for an update of a few skills",
+    "installer.update of 50 among 5,000 of one install (by the clock)": "the same where one install has all of them",
     # serving
     "server: start to first answer": "how much work a client's start of the server makes before it answers",
     "server: start to first answer, by the clock": "how long a client waits for that answer",

@@ -110,12 +110,15 @@ class Store:
 
     # -- what a change does ------------------------------------------------------------------------------------------
 
-    def stage_tree(self, name: str, files: Sequence[NewFile], *, keep: str = "") -> None:
-        """Stage a tree for the place ``name``; ``keep`` is why the tree that is there goes to the backups, if so."""
+    def stage_tree(self, name: str, files: Sequence[NewFile], *, keep: str = "", inside: str = "") -> None:
+        """Stage a tree for the place ``name``; ``keep`` is why the tree that is there goes to the backups, if so.
+
+        With ``inside``, it is staged for that folder of the install, and the rest of the install stays.
+        """
         make_folders(self._folder)
-        place = self._check_place(name)
+        place = self._check_place(name, inside)
         make_folders(os.path.dirname(place), durable=True)
-        move = Move(name, new_token(), keep=keep, old=read_inode(place))
+        move = Move(f"{name}/{inside}" if inside else name, new_token(), keep=keep, old=read_inode(place))
         staged = self._journal.paths_of(move).staged
         try:
             syscalls.make_folder(staged, 0o755)
@@ -125,17 +128,20 @@ class Store:
             # Also when writing failed: a move that is noted is deleted with everything else that was staged.
             self._moves.append(_with_new_inode(move, read_inode(staged)))
 
-    def stage_removal(self, name: str, *, keep: str = "") -> None:
-        """Stage the removal of a place; ``keep`` is why the tree that is there goes to the backups, if it does."""
-        place = self._check_place(name)
-        make_folders(self._folder)
-        self._moves.append(Move(name, new_token(), old=read_inode(place), keep=keep))
+    def stage_removal(self, name: str, *, keep: str = "", inside: str = "") -> None:
+        """Stage the removal of a place, or of a folder inside it.
 
-    def _check_place(self, name: str) -> str:
-        """The folder of an install; raises ``InstallError`` when the folder around it is not ours."""
+        ``keep`` is why the tree that is there goes to the backups, if it does.
+        """
+        place = self._check_place(name, inside)
+        make_folders(self._folder)
+        self._moves.append(Move(f"{name}/{inside}" if inside else name, new_token(), old=read_inode(place), keep=keep))
+
+    def _check_place(self, name: str, inside: str = "") -> str:
+        """The folder of an install, or one in it; raises ``InstallError`` when the folder around it is not ours."""
         place = self.scope.install_folder(name)
         _refuse_foreign_folder(os.path.dirname(place), self.scope)
-        return place
+        return os.path.join(place, *inside.split("/")) if inside else place
 
     def stage_link(self, link: AgentLink) -> None:
         """Stage a link, or the copy that stands for it where the system cannot make links."""
