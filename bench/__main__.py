@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING
 from bench import measure, servers, table
 from bench.corpus import CORPUS, make_real_library
 from bench.generate import EVEN, PLAIN, VARIED, make_library
-from bench.installing import UPDATED, make_installed, make_repository, make_skill_repository, make_source
+from bench.installing import (
+    UPDATED,
+    make_declared_source,
+    make_installed,
+    make_repository,
+    make_skill_repository,
+    make_source,
+)
 from bench.meanings import explain_rows
 from bench.report import HEAD, TIMES, Row
 
@@ -55,6 +62,8 @@ DEMO_BOUND = 60
 INSTALL_BOUND = 3.0
 VERIFY_BOUND = 1.5
 INSTALLED = 1_000
+LOCK_BOUND = 1_500
+LOCK_SIZES = (100, 1_000)
 
 IMPORTS = {
     "an empty process": "pass",
@@ -452,7 +461,7 @@ def _scale(temporary: Path, rounds: int) -> list[Row]:
     for name, what in _SCALED.items():
         few, many = found[f"{name} {small}"], found[f"{name} {large}"]
         rows.append(Row(what, f"{large:,}", _each(many), many.each / few.each, f"{TIMES} of {small:,}", GROWTH_BOUND))
-    return [*rows, *_one_source(temporary, large, rounds)]
+    return [*rows, *_lock_size(temporary), *_one_source(temporary, large, rounds)]
 
 
 CHOSEN = 400
@@ -477,6 +486,23 @@ def _one_source(temporary: Path, size: int, rounds: int) -> list[Row]:
     return [
         Row(name, f"{found[task].count:,}", _each(found[task]), found[task].ratio, f"{TIMES} {unit}", bound)
         for task, (name, unit, bound) in what.items()
+    ]
+
+
+def _lock_size(temporary: Path) -> list[Row]:
+    """How many bytes of the lock file a chosen skill of ten files takes, among few and among many."""
+    commands: dict[str, measure.Command] = {}
+    for size in LOCK_SIZES:
+        root = temporary / f"declared-{size}"
+        make_declared_source(root, size)
+        commands[str(size)] = (sys.executable, "-m", "bench.installing", "lock_bytes", str(root))
+    found = measure.take_turns(commands, rounds=1)  # a size is the same every time
+    few, many = (found[str(size)] for size in LOCK_SIZES)
+    small, large = LOCK_SIZES
+    growth = many.each / few.each
+    return [
+        Row("lock file, each chosen skill of ten files", f"{large:,}", "", many.each, "bytes each", LOCK_BOUND),
+        Row("growth of the lock file", f"{small:,} → {large:,}", "", growth, TIMES, GROWTH_BOUND),
     ]
 
 

@@ -33,7 +33,7 @@ from prowess.install.manifest import MANIFEST_FILE, read_declarations
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.fast_parser import parse_plain_toml
 from prowess.lockfile.npm import parse_npm_lock
-from prowess.lockfile.read import LockEntry, parse_lock
+from prowess.lockfile.read import LockEntry, parse_lock_file
 from prowess.lockfile.write import lock_text
 from prowess.sources.mcp.entry import parse_entry
 from prowess.sources.site_index import read_index
@@ -168,7 +168,10 @@ def write_lock() -> bytes:
         "acme/pdf", "acme/skills#v1", ref="v1", skills={"pdf": "pdf"}, digest=digest_tree(files), files=files
     )
     two = LockEntry("local/x", "./x", kind="folder", digest=digest_tree({}), links=(".claude/skills/x",))
-    return (lock_text({one.name: one, two.name: two}) or "").encode()
+    three = LockEntry(
+        "acme/b", "./b", select="b", skills={"b": ""}, digest=digest_tree({}), unknown=("seal = { at = 2026-01-02 }",)
+    )
+    return (lock_text({entry.name: entry for entry in (one, two, three)}, ["head = 1.5"]) or "").encode()
 
 
 def pack_archives() -> list[bytes]:
@@ -235,7 +238,7 @@ def parse_typed(data: bytes) -> None:
         raise Disagreement("what is typed is no reading of what is written")
 
 
-def parse_lock_file(data: bytes) -> None:
+def check_lock_file(data: bytes) -> None:
     """The fast reader equals the reader of TOML wherever it answers."""
     import tomllib  # noqa: PLC0415 - one target needs it
 
@@ -248,9 +251,9 @@ def parse_lock_file(data: bytes) -> None:
             slow = error
         if quick != slow:
             raise Disagreement(f"the fast reader of lock files says {quick!r}, TOML says {slow!r}")
-    locked = parse_lock(text)
-    again = lock_text(locked)
-    if again is not None and parse_lock(again) != locked:
+    locked = parse_lock_file(text)
+    again = lock_text(*locked)
+    if again is not None and parse_lock_file(again) != locked:
         raise Disagreement("a lock file that is written again says something else")
 
 
@@ -321,7 +324,7 @@ def list_targets(folder: Path, rng: random.Random) -> dict[str, Target]:
         "address": Target(parse_address, [text.encode() for text in ADDRESSES]),
         "head": Target(check_head, heads),
         "typed": Target(parse_typed, heads),
-        "lock": Target(parse_lock_file, [write_lock()]),
+        "lock": Target(check_lock_file, [write_lock()]),
         "npm-lock": Target(lambda data: parse_npm_lock(data.decode("utf-8", "replace")), to_json(NPM_LOCK)),
         "manifest": Target(on_disk["manifest"], [MANIFEST.encode()]),
         "settings": Target(on_disk["settings"], [MANIFEST.encode()]),

@@ -231,6 +231,32 @@ def _change(root: str, names: list[str]) -> None:
     _commit(Path(root))
 
 
+def make_declared_source(root: Path, count: int) -> None:
+    """A repository with so many skills of ten files each."""
+    for number in range(count):
+        folder = root / "skills" / f"handle-request-{number:04}"
+        (folder / "references").mkdir(parents=True)
+        text = f"---\nname: {folder.name}\ndescription: Does task {number}, when asked to.\n---\nDo it.\n"
+        (folder / "SKILL.md").write_text(text, encoding="utf-8")
+        for chapter in range(9):
+            (folder / "references" / f"chapter-{chapter}.md").write_text(f"{number}\n" * 500, encoding="utf-8")
+    for args in (("init", "-q", "."), ("add", "."), ("commit", "-qm", "skills"), ("tag", "v1.0.0")):
+        _git(root, *args)
+
+
+def lock_bytes(root: str) -> Measured:
+    """The size of the lock file of a project whose manifest chooses every skill of a repository by its name."""
+    names = sorted(folder.name for folder in (Path(root) / "skills").iterdir())
+    with tempfile.TemporaryDirectory(prefix="prowess-bench-") as folder:
+        project = Path(folder) / "project"
+        project.mkdir()
+        entry = f"{{ source = {json.dumps(f'file://{root}')}, ref = 'v1.0.0', skills = {json.dumps(names)} }}"
+        manifest = f"agents = ['claude-code']\nskills = [{entry}]\n"
+        (project / "prowess.toml").write_text(manifest, encoding="utf-8")
+        Installer(Path(folder) / "user", project / ".prowess" / "skills").sync()
+        return {"value": (project / "prowess.lock").stat().st_size, "count": len(names)}
+
+
 def _hash_all(base: str) -> list[str]:
     found: list[str] = []
     for where, _, names in os.walk(base):
@@ -244,7 +270,7 @@ def _hash_all(base: str) -> list[str]:
 TASKS: dict[str, Callable[[str], Measured]] = {
     task.__name__: task
     for task in (
-        *(clone, install, verify, verify_floor, sync_locked, prompt, list_all, install_many),
+        *(clone, install, verify, verify_floor, sync_locked, prompt, list_all, install_many, lock_bytes),
         *(outdated_chosen, update_chosen, update_whole),
     )
 }

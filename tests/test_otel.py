@@ -82,9 +82,13 @@ def test_a_decision_of_a_person_is_a_span_that_says_how_long_it_counts(
 ) -> None:
     trust = prowess.Trust(tmp_path / "trust.json", policy="defer")
     session = prowess.Session(prowess.scan(folder.parent), trust=trust, on_event=otel.trace_events(provider))
-    session.approve(prowess.TrustRequest(session.skill("pdf"), "digest", ("ls",)))
-    attributes = spans()["skill approved"].attributes or {}
-    assert (attributes["prowess.decision"], attributes["prowess.scope"]) == ("approved", "conversation")
+    for command, decide, kind, scope in (
+        ("ls", session.approve, "approved", "once"),
+        ("rm", session.refuse, "refused", "conversation"),
+    ):
+        decide(prowess.TrustRequest(session.skill("pdf"), "digest", (command,)))
+        attributes = spans()[f"skill {kind}"].attributes or {}
+        assert (attributes["prowess.decision"], attributes["prowess.scope"]) == (kind, scope)
 
 
 def test_a_call_is_a_span_as_the_conventions_have_it(

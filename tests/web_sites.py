@@ -214,7 +214,7 @@ class Names:
 
     def getaddrinfo(self, host: Any, port: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - the system's
         """Return the next answer for a known name, or what the system says. The last answer is given for ever."""
-        found = self._answers.get(host)
+        found = self._answers.get(host.decode() if isinstance(host, bytes) else host)  # anyio asks with bytes
         if found is None:
             return self._system(host, port, *args, **options)
         self.asked.append(host)

@@ -154,6 +154,14 @@ class Limits:
     max_script_files: int = 10_000
     """Files and folders that a script may create."""
 
+    max_searched_entries: int = 200_000
+    """Entries of a working folder that are searched for what a script must not change, which takes about a second
+    before each script. Nothing runs in a larger folder."""
+
+    max_protected_entries: int = 1_000
+    """Files and folders of a working folder that are protected from a script. With so many, a script starts
+    seconds later."""
+
     max_fork_seconds: float = 600.0
     """Time for a sub-agent that runs as a process."""
 
@@ -184,6 +192,9 @@ class Limits:
     max_agent_tokens: int = 2_000_000
     """Tokens, sent and received, that one run of the agent may use, those of its child agents included."""
 
+    max_remembered_runs: int = 1_000
+    """Runs of the agent of which Prowess remembers that the user typed ``--tools``. A forgotten run asks again."""
+
     max_empty_answers: int = 3
     """Answers of a model one after the other, with neither text nor calls, before a run of the agent ends."""
 
@@ -198,7 +209,11 @@ class Limits:
     """What a model that judges a task sees of the files in the working folder, about 16,000 tokens."""
 
     max_shown_diff_lines: int = 200
-    """Lines of a difference that a person is shown before the agent writes a file. A person reads no more."""
+    """Lines of a difference that a person is shown before the agent writes a file: its beginning and its end. A person
+    reads no more."""
+
+    max_shown_line_chars: int = 2_000
+    """Characters of one such line that a person is shown: its beginning and its end. A screen has about as many."""
 
     max_parallel_reads: int = 16
     """Calls of models that this process answers at one time, in all conversations together (``acall``)."""
@@ -383,7 +398,7 @@ class Limits:
     """Lines, before and after together, that one update compares line by line. The cost grows with their square."""
 
     max_lock_bytes: int = 16 * MIB
-    """The largest lock file, manifest or journal that is read."""
+    """The largest lock file, manifest or journal that is read. What would become larger is not written."""
 
     def __post_init__(self) -> None:
         """Raise ``SourceError`` (code ``bad-argument``) for a value that is no number, or makes no sense as a bound."""

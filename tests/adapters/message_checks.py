@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,10 +17,11 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from prowess import AutoSelector, FetchError, Scripts, SourceError, ToolResult, Trust, live
-from prowess.adapters.message_types import CallEvent, HostTool, ResultEvent, RunResult, TextEvent
+from prowess import AutoSelector, FetchError, NotTrustedError, Scripts, SourceError, ToolResult, Trust, live
+from prowess.adapters.message_types import CallEvent, HostTool, PartialRun, ResultEvent, RunResult, TextEvent
 from prowess.otel import trace_events
-from tests.adapters.skill_library import add_fresh_skill
+from tests.adapters.approval_orders import RUN_COUNT, UNBOXED, check_orders
+from tests.adapters.skill_library import add_fresh_skill, wait_until
 from tests.fake_models import (
     CACHED_TOKENS,
     INPUT_TOKENS,
@@ -37,7 +38,7 @@ from tests.fake_models import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
     from pathlib import Path
 
     from tests.fake_models import ModelRequest, Provider, Reply
@@ -281,7 +282,9 @@ def check_stream(api: Api, library: Path) -> None:
     with api.talk(*moves) as (_, client):
         whole = api.run(api.skills(library), client, "hello")
     kinds = [type(event) for event in events]
-    assert kinds == [TextEvent, TextEvent, CallEvent, ResultEvent, TextEvent, TextEvent, RunResult]
+    assert kinds == [TextEvent, TextEvent, CallEvent, ResultEvent, PartialRun, TextEvent, TextEvent, RunResult]
+    assert events[4].messages == events[-1].messages[:-1]
+    assert events[4].usage == events[-1].usage[:1]
     assert "".join(event.text for event in events if isinstance(event, TextEvent)) == "I look.Good morning!"
     assert (events[2].call.name, events[2].call.arguments) == ("load_skill", {"name": "greet"})
     assert "Say hello" in events[3].result.content
@@ -369,9 +372,8 @@ def check_approval_elsewhere(api: Api, library: Path) -> None:
         stored = json.loads(json.dumps(asked.messages))
         decisions = {asked.pending[0].id: True}
         other = api.skills(library, scripts=PLAIN)
-        assert (
-            api.run(other, client, stored, decisions=decisions).stop == "pending"
-        )  # without the save nobody was asked
+        with pytest.raises(NotTrustedError, match="nobody waits for a decision"):  # without the save nobody was asked
+            api.run(other, client, stored, decisions=decisions)
         assert api.run(other, client, stored, decisions=decisions, saved=asked.saved).text == "Counted."
     assert "0 words" in provider.requests[1].results[0]
 
@@ -388,21 +390,36 @@ def check_refusal_of_a_call(api: Api, library: Path) -> None:
     assert not list(library.rglob("ran"))
 
 
-def check_decisions_about_later_calls(api: Api, library: Path) -> None:
-    """A decision is about a call that waited. A call that the model makes later may have the id of any other."""
+def check_decisions_about_nothing(api: Api, library: Path) -> None:
+    """A decision that is about no call which waits: nothing is done, not even what other decisions are about."""
+    (library / "count-words/scripts/count.py").write_text("open('ran', 'w')\n")
     skills = api.skills(library, scripts=PLAIN)
-    later = ToolCall("run_skill_script", {"name": "count-words", "script": "scripts/count.py", "args": ["more"]})
-    for decision in (True, False):
-        seen: list[str] = []
-        for key in ("c", "d"):  # the first round learns the id of the second question, the other knows it too early
-            with api.talk(COUNT, later) as (_, client):
-                asked = api.run(skills, client, "count", conversation=f"{key} {decision}")
-                decisions = {asked.pending[0].id: True, **dict.fromkeys(seen, decision)}
-                kept = asked.messages
-                result = api.run(skills, client, kept, conversation=f"{key} {decision}", decisions=decisions)
-            assert [call.request.arguments for call in result.pending] == [("more",)]
-            seen.append(result.pending[0].id)
-        assert seen[0] == seen[1]
+    with api.talk(COUNT, Text("Counted.")) as (provider, client):
+        asked = api.run(skills, client, "count", conversation="c")
+        question = asked.pending[0].id
+        for wrong in ("", "call", f"{question}:1", question.partition(":")[0]):
+            for decision in (True, False):
+                decisions = {question: True, wrong: decision}
+                with pytest.raises(NotTrustedError) as told:
+                    api.run(skills, client, asked.messages, conversation="c", decisions=decisions)
+                assert told.value.code == "no-question"
+        with pytest.raises(NotTrustedError):  # these messages have no call that waits
+            api.run(skills, client, "count", conversation="c", decisions={question: False})
+        assert (len(provider.requests), list(library.rglob("ran"))) == (1, [])
+        assert api.run(skills, client, asked.messages, conversation="c", decisions={question: True}).text == "Counted."
+        with pytest.raises(NotTrustedError):  # its call has ended
+            api.run(skills, client, asked.messages, conversation="c", decisions={question: True})
+
+
+def check_no_before_yes(api: Api, library: Path) -> None:
+    """Of two equal calls of one reply one is allowed and one refused: neither runs, whichever comes first."""
+    for decisions in ((True, False), (False, True)):
+        skills = api.skills(library, scripts=PLAIN)
+        with api.talk(Calls((COUNT, COUNT)), Text("Well.")) as (provider, client):
+            asked = api.run(skills, client, "count")
+            chosen = {call.id: decision for call, decision in zip(asked.pending, decisions, strict=True)}
+            api.run(skills, client, asked.messages, saved=asked.saved, decisions=chosen)
+        assert ["said no" in text for text in provider.requests[1].results] == [True, True]
 
 
 def check_changed_files(api: Api, library: Path) -> None:
@@ -415,10 +432,10 @@ def check_changed_files(api: Api, library: Path) -> None:
         assert again.pending[0].request.digest != asked.pending[0].request.digest
         assert len(provider.requests) == 1
         # The same answer once more, as of a client that repeats its request, is no answer to the new question.
-        third = api.run(skills, client, again.messages, conversation="c", decisions=decisions)
-        assert (third.stop, third.pending[0].id) == ("pending", again.pending[0].id)
-        decisions = {third.pending[0].id: True}
-        assert api.run(skills, client, third.messages, conversation="c", decisions=decisions).text == "Counted."
+        with pytest.raises(NotTrustedError, match="nobody waits for a decision"):
+            api.run(skills, client, again.messages, conversation="c", decisions=decisions)
+        decisions = {again.pending[0].id: True}
+        assert api.run(skills, client, again.messages, conversation="c", decisions=decisions).text == "Counted."
     assert "other" in provider.requests[1].results[0]
 
 
@@ -430,6 +447,51 @@ def check_no_grant(api: Api, library: Path, folder: Path) -> None:
         api.run(skills, client, asked.messages, conversation="c", decisions={asked.pending[0].id: True})
         assert trust.grants() == ()
         assert api.run(skills, client, "count", conversation="other").stop == "pending"
+
+
+class OrdersHost:
+    """A host that keeps the last result, as a web server does, and nothing else from one worker to the next."""
+
+    def __init__(self, api: Api, library: Path, client: Any) -> None:
+        self._api, self._library, self._client = api, library, client
+        self._said, self._saved, self._question = 0, "", ""
+        self._messages: list[Any] = []
+        self.restart()
+
+    def restart(self) -> None:
+        self._skills = self._api.skills(self._library, scripts=UNBOXED)
+
+    async def ask(self) -> bool:
+        self._messages = [*self._messages, {"role": "user", "content": "count"}]
+        return await self.retry()
+
+    async def decide(self, *, yes: bool) -> bool:
+        return await self._run(decisions={self._question: yes})
+
+    async def retry(self) -> bool:
+        return await self._run()
+
+    async def _run(self, **more: Any) -> bool:
+        where = {"conversation": "c", "saved": self._saved}
+        result = await self._api.arun(self._skills, self._client, self._messages, **where, **more)
+        self._messages, self._saved = json.loads(json.dumps(result.messages)), result.saved
+        self._question = result.pending[0].id if result.pending else ""
+        return bool(result.pending)
+
+
+def check_approval_orders(api: Api, library: Path) -> None:
+    def answer(request: ModelRequest) -> Reply:
+        last = (request.body.get("messages") or request.body["input"])[-1]
+        return ToolCall(*RUN_COUNT) if last.get("content") == "count" else Text("Done.")
+
+    with provide(answer) as provider:
+
+        @asynccontextmanager
+        async def open_host() -> AsyncIterator[OrdersHost]:
+            async with api.open_async_client(provider.url) as client:
+                yield OrdersHost(api, library, client)
+
+        check_orders(library, open_host)
 
 
 # -- child agents ------------------------------------------------------------------------------------------------------
@@ -677,6 +739,79 @@ def check_client_errors(api: Api, library: Path, reply: Reply, error: type[Excep
             api.finish(skills, client, "hello", is_stream=is_stream, conversation="c")
         assert api.run(skills, client, "hello", conversation="c").text == "Done."
     assert skills.session("c").active_skills == ("greet", "picture")
+
+
+def find_partial(error: BaseException) -> PartialRun:
+    partial: PartialRun = error.partial  # type: ignore[attr-defined]
+    return partial
+
+
+def check_partial_run(api: Api, library: Path, reply: Reply, *, is_stream: bool) -> None:
+    """An error of the provider keeps what was done, so that the run goes on where it was and sends no mail twice."""
+    sent: list[str] = []
+
+    def send_mail(to: str) -> str:
+        sent.append(to)
+        return f"sent to {to}"
+
+    send = make_tool("send_mail", send_mail, "to")
+    calls = Calls((load("greet"), ToolCall("send_mail", {"to": "ann"})))
+    with api.talk(calls, reply, Text("Done.")) as (provider, client):
+        with pytest.raises(Exception) as told:  # noqa: PT011 - each client has errors of its own
+            api.finish(api.skills(library), client, "hello", is_stream=is_stream, tools=[send])
+        partial = find_partial(told.value)
+        assert len(partial.usage) == 1
+        skills, messages = api.skills(library), json.loads(json.dumps(partial.messages))
+        result = api.run(skills, client, messages, saved=partial.saved, conversation="c", tools=[send])
+    assert (result.text, sent) == ("Done.", ["ann"])
+    assert provider.requests[-1].results[1] == "sent to ann"
+    assert skills.session("c").active_skills == ("greet",)
+    with api.talk(reply) as (_, client):
+        with pytest.raises(Exception) as told:  # noqa: PT011
+            api.finish(api.skills(library), client, "hello", is_stream=is_stream)
+        partial = find_partial(told.value)
+        assert (partial.messages, partial.usage) == (api.arguments("hello")["messages"], ())
+
+
+def check_interrupted_calls(api: Api, library: Path) -> None:
+    """A call that was under way when its run was cancelled has a result that says so, and is not made again."""
+    made: list[str] = []
+
+    async def main(provider: Provider, client: Any) -> None:
+        began = asyncio.Event()
+
+        async def wait(word: str) -> str:
+            made.append(word)
+            if word == "slow":
+                began.set()
+                await asyncio.Event().wait()
+            return f"did {word}"
+
+        alone = replace(make_tool("work", wait, "word"), parallel=False)
+        run = asyncio.ensure_future(api.arun(api.skills(library), client, "hello", tools=[alone]))
+        await wait_until(began, run)
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError) as told:
+            await run
+        messages = find_partial(told.value).messages
+        assert (await api.arun(api.skills(library), client, messages, tools=[alone])).text == "Done."
+        first, second, third = provider.requests[-1].results
+        assert first == "did quick"
+        assert "may have done its work" in second
+        assert "was not made" in third
+
+    words = (ToolCall("work", {"word": word}) for word in ("quick", "slow", "later"))
+    api.talk_async(play(Calls(tuple(words)), Text("Done.")), main)
+    assert made == ["quick", "slow"]
+
+
+def check_interrupt_from_the_keyboard(api: Api, library: Path) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with api.talk(ToolCall("stop", {})) as (_, client), pytest.raises(KeyboardInterrupt) as told:
+        api.run(api.skills(library), client, "hello", tools=[make_tool("stop", interrupt)])
+    assert "may have done its work" in json.dumps(find_partial(told.value).messages)
 
 
 def check_retries(api: Api, library: Path) -> None:

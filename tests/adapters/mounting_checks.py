@@ -8,17 +8,20 @@ from __future__ import annotations
 import asyncio
 import base64
 import runpy
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import prowess
+from tests.adapters.approval_orders import UNBOXED, Door, check_orders
 from tests.adapters.skill_library import LISTED, PIXEL, RUN_COUNT, add_fresh_skill
 from tests.page_snippets import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -248,6 +251,70 @@ def check_second_question(framework: ServerFramework, library: Path, mode: str) 
     framework.call_all(server, RUN_COUNT, mode=mode, person=person)
     framework.call_all(server, RUN_COUNT, mode=mode, person=person)
     assert len(person.questions) == 2
+
+
+def check_cancelled_approval(framework: ServerFramework, library: Path, mode: str) -> None:
+    """A yes whose call was cancelled: the next equal call is asked about, and a no to that counts."""
+    door, person = Door(), Person("yes", "no")
+
+    async def work(client: Any) -> Any:
+        async with door.put_into(library):
+            await door.cancel_behind(asyncio.ensure_future(framework.call(client, *RUN_COUNT)))
+            return [await framework.call(client, *RUN_COUNT) for _ in range(2 if mode == "legacy" else 1)]
+
+    for result in framework.talk(framework.mount(library, scripts=UNBOXED), work, mode, person):
+        assert result.is_error
+        assert "2 words" not in get_text(result)
+    assert (door.knocks, len(person.questions)) == (1, 2)
+
+
+class OrdersHost:
+    """A client that keeps the question and the state which the server gave it."""
+
+    def __init__(self, client: Any) -> None:
+        self._client, self._state = client, None
+        self._types = import_module("mcp_types")
+
+    def restart(self) -> None:
+        """Do nothing: the conversations of users are in the memory of the server."""
+
+    async def ask(self) -> bool:
+        return await self._call()
+
+    async def decide(self, *, yes: bool) -> bool:
+        answers = {"run": self._types.ElicitResult(action="accept", content={"run": yes})}
+        return await self._call(input_responses=answers, request_state=self._state)
+
+    async def retry(self) -> bool:
+        return await self._call()
+
+    async def _call(self, **more: Any) -> bool:
+        result = await self._client.session.call_tool(*RUN_COUNT, allow_input_required=True, **more)
+        is_asked = isinstance(result, self._types.InputRequiredResult)
+        self._state = result.request_state if is_asked else self._state
+        return is_asked
+
+
+def check_approval_orders(framework: ServerFramework, library: Path) -> None:
+    @asynccontextmanager
+    async def open_host() -> AsyncIterator[OrdersHost]:
+        server = framework.mount(library, scripts=UNBOXED, find_key=lambda _: "ann")
+        async with framework.open_client(server, "auto", Person()) as client:
+            yield OrdersHost(client)
+
+    check_orders(library, open_host)
+
+
+def check_repeated_answer(framework: ServerFramework, library: Path) -> None:
+    """Without sessions and keys the client has the state: it may send it, and the answer, more than once."""
+
+    async def work(client: Any) -> list[bool]:
+        host = OrdersHost(client)
+        assert await host.ask()
+        return [await host.decide(yes=True), await host.ask(), await host.decide(yes=True), await host.decide(yes=True)]
+
+    server = framework.mount(library, scripts=True)
+    assert framework.talk(server, work, person=Person()) == [False, True, False, True]
 
 
 def check_nobody_to_ask(framework: ServerFramework, library: Path, mode: str) -> None:

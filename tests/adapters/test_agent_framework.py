@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -37,11 +38,12 @@ from examples.frameworks.agent_framework import main
 from prowess.adapters import agent_framework
 from prowess.adapters.agent_framework import Skills
 from prowess.otel import trace_events
+from tests.adapters.approval_orders import UNBOXED, check_orders
 from tests.adapters.skill_library import LISTED, PIXEL, RUN_COUNT, add_fresh_skill, wait_until
 from tests.page_snippets import run_framework_page
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
     from pathlib import Path
 
 
@@ -298,6 +300,20 @@ def test_approval_beside_other_calls_of_one_turn(library: Path) -> None:
     assert "2 words" in "".join(answered)
 
 
+def test_new_session_with_the_id_of_a_former_one_begins_anew(library: Path) -> None:
+    skills = Skills(library, scripts=True)
+    client = ScriptedClient([load("greet"), call(*RUN_COUNT, "call_2")], "Fine.", call(*RUN_COUNT))
+    agent, former = make_agent(skills, client), AgentSession(session_id="one")
+
+    async def begin_again() -> AgentResponse:
+        response = await agent.run("how long is: a b", session=former)
+        await agent.run(decide(find_request(response), approved=False), session=former)
+        return await agent.run("how long is: a b", session=AgentSession(session_id="one"))
+
+    assert find_request(asyncio.run(begin_again()))  # the no was said in another conversation
+    assert skills.session("one").active_skills == ()
+
+
 def test_refused_call_does_not_run(library: Path) -> None:
     client = ScriptedClient(call(*RUN_COUNT), call(*RUN_COUNT), "As you wish.")
     agent, session = make_agent(Skills(library, scripts=True), client), AgentSession(session_id="one")
@@ -348,6 +364,70 @@ def test_repeated_answer_to_an_old_request_does_not_count(library: Path) -> None
     response = asyncio.run(approve_twice())
     assert results(response) == []
     assert all("other" not in str(request.results) for request in client.requests)
+
+
+class OrdersHost:
+    """A host that stores the session after each run; ``is_lost``: a run that is cancelled stores nothing."""
+
+    def __init__(self, library: Path, *, is_lost: bool) -> None:
+        self._library, self._is_lost = library, is_lost
+        self._stored, self._request = AgentSession(session_id="one").to_dict(), None
+        self.restart()
+
+    def restart(self) -> None:
+        def answer(request: Request) -> object:
+            last = request.messages[-1].contents[-1]
+            return call(*RUN_COUNT) if last.type == "text" else "Done."
+
+        self._agent = make_agent(Skills(self._library, scripts=UNBOXED), ScriptedClient(*[answer] * 100))
+
+    async def ask(self) -> bool:
+        return await self._run("count")
+
+    async def decide(self, *, yes: bool) -> bool:
+        return await self._run(decide(self._request, approved=yes))
+
+    async def retry(self) -> bool:
+        return await self._run([])
+
+    async def _run(self, message: Any) -> bool:
+        session = AgentSession.from_dict(json.loads(json.dumps(self._stored)))
+        try:
+            response = await self._agent.run(message, session=session)
+        finally:
+            if not (self._is_lost and asyncio.current_task().cancelling()):  # type: ignore[union-attr]
+                self._stored = session.to_dict()
+        requests = response.user_input_requests
+        self._request = requests[0] if requests else self._request
+        return bool(requests)
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_approvals_count_for_one_call_in_any_order(library: Path, *, is_lost: bool) -> None:
+    @asynccontextmanager
+    async def open_host() -> AsyncIterator[OrdersHost]:
+        yield OrdersHost(library, is_lost=is_lost)
+
+    check_orders(library, open_host)
+
+
+def test_refused_call_of_a_tool_of_the_host_is_no_matter_of_ours(library: Path) -> None:
+    sent: list[str] = []
+
+    @tool(approval_mode="always_require")
+    def pay(to: str) -> str:
+        """Pay somebody."""
+        sent.append(to)
+        return "paid"
+
+    client = ScriptedClient(call("pay", {"to": "ann"}), "As you wish.")
+    agent, session = make_agent(Skills(library), client, tools=[pay]), AgentSession(session_id="one")
+
+    async def refuse() -> AgentResponse:
+        response = await agent.run("pay ann", session=session)
+        return await agent.run(decide(find_request(response), approved=False), session=session)
+
+    assert (asyncio.run(refuse()).text, sent) == ("As you wish.", [])
 
 
 def test_approval_is_no_grant(library: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.adapters import message_checks as checks
 from tests.adapters.skill_library import PIXEL, require_framework
-from tests.fake_models import Failure, Text, play, provide
+from tests.fake_models import Cut, Failure, Text, play, provide
 from tests.page_snippets import run_framework_page
 
 require_framework("anthropic")
@@ -19,6 +19,8 @@ from prowess.adapters.anthropic import Skills
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.fake_models import Reply
 
 
 def load_framework() -> Any:
@@ -106,8 +108,16 @@ def test_refused_call_does_not_run(library: Path) -> None:
     checks.check_refusal_of_a_call(API, library)
 
 
-def test_decision_is_about_a_call_that_waited(library: Path) -> None:
-    checks.check_decisions_about_later_calls(API, library)
+def test_decision_that_is_about_no_call_raises(library: Path) -> None:
+    checks.check_decisions_about_nothing(API, library)
+
+
+def test_no_wins_over_a_yes_to_an_equal_call(library: Path) -> None:
+    checks.check_no_before_yes(API, library)
+
+
+def test_approvals_count_for_one_call_in_any_order(library: Path) -> None:
+    checks.check_approval_orders(API, library)
 
 
 def test_changed_files_are_asked_about_again(library: Path) -> None:
@@ -193,6 +203,20 @@ def test_errors_of_the_client_are_raised_as_they_are(
     library: Path, reply: Failure, error: str, *, is_stream: bool
 ) -> None:
     checks.check_client_errors(API, library, reply, getattr(load_framework(), error), is_stream=is_stream)
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+@pytest.mark.parametrize("reply", [Failure(500), Cut(Text("Good morning"), events=1)], ids=["refused", "cut"])
+def test_error_keeps_the_run_so_that_no_mail_is_sent_twice(library: Path, reply: Reply, *, is_stream: bool) -> None:
+    checks.check_partial_run(API, library, reply, is_stream=is_stream)
+
+
+def test_call_of_a_cancelled_run_is_not_made_again(library: Path) -> None:
+    checks.check_interrupted_calls(API, library)
+
+
+def test_interrupt_from_the_keyboard_keeps_the_run(library: Path) -> None:
+    checks.check_interrupt_from_the_keyboard(API, library)
 
 
 def test_client_tries_again_as_its_settings_say(library: Path) -> None:

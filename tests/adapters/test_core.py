@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import threading
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,10 +15,11 @@ import prowess
 from prowess import Catalog, Limits, MissingPackageError, Scripts, Source, SourceError, Trust, live, scan
 from prowess.adapters import core
 from prowess.adapters.core import NativeTools, SkillsAdapter, aturn, get_media, load_skills, require_package, turn
+from tests.adapters.approval_orders import RUN_COUNT, UNBOXED, check_orders
 from tests.adapters.skill_library import PIXEL, write_library
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from prowess.adapters.core import ChildTask, Conversation
@@ -129,6 +132,17 @@ def test_checkpoint_of_another_state_wins_and_the_last_one_changes_nothing(skill
     assert back.session.active_skills == ()
 
 
+def test_conversation_without_a_record_begins_anew_once_in_each_step(skills: SkillsAdapter) -> None:
+    first = skills.conversations.open("a", step="1", is_new=True)
+    first.call("load_skill", {"name": "greet"})
+    assert skills.session("a") is first.session  # the host looks at it
+    assert skills.conversations.open("a", step="1", is_new=True) is first
+    second = skills.conversations.open("a", step="2", is_new=True)
+    assert second.session.active_skills == ()
+    assert skills.conversations.open("a") is second
+    assert skills.conversations.open("a", is_new=True) is not second
+
+
 def test_threads_that_open_one_key_at_once_get_one_conversation(skills: SkillsAdapter) -> None:
     start, opened = threading.Barrier(8, timeout=60), []
 
@@ -197,6 +211,7 @@ def forge(saved: str, **changes: Any) -> str:
         lambda saved: forge(saved, asked=[]),
         lambda saved: forge(saved, asked={"call": "an id"}),
         lambda saved: forge(saved, asked={"call": {}}),
+        lambda saved: forge(saved, asked={"call": {"id": "x", "round": "1"}}),
         lambda saved: json.dumps(json.loads(saved) | {"session": 7}),
         lambda saved: json.dumps(json.loads(saved) | {"session": "no JSON"}),
         lambda saved: forge(saved, session={"version": 99}),
@@ -258,19 +273,90 @@ def test_approval_is_no_part_of_a_save(acting: Conversation, library: Path) -> N
     assert again.call("run_skill_script", COUNT, call_id="2").pending is not None
 
 
-@pytest.mark.parametrize("change", ["files", "arguments", "call", "nothing was asked"])
+@pytest.mark.parametrize("change", ["files", "arguments"])
 def test_decision_that_no_longer_fits_is_asked_again(acting: Conversation, library: Path, change: str) -> None:
-    if change != "nothing was asked":
-        acting.call("run_skill_script", COUNT, call_id="1")
+    acting.call("run_skill_script", COUNT, call_id="1")
     if change == "files":
         (library / "count-words/scripts/count.py").write_text("print('other')\n")
     arguments = {**COUNT, "args": ["more"]} if change == "arguments" else COUNT
-    call_id = "2" if change == "call" else "1"
-    again = acting.call("run_skill_script", arguments, call_id=call_id, decision=True)
+    again = acting.call("run_skill_script", arguments, call_id="1", decision=True)
     assert again.pending is not None
-    done = acting.call("run_skill_script", arguments, call_id=call_id, decision=True)
+    done = acting.call("run_skill_script", arguments, call_id="1", decision=True)
     assert done.pending is None
     assert not done.is_error
+
+
+@pytest.mark.parametrize("decision", [True, False])
+@pytest.mark.parametrize("asked", ["", "1", "done"])
+def test_decision_about_no_question_raises(acting: Conversation, asked: str, decision: bool) -> None:
+    if asked:
+        acting.call("run_skill_script", COUNT, call_id=asked)
+    if asked == "done":
+        acting.call("run_skill_script", COUNT, call_id=asked, decision=True)
+    call_id = asked if asked == "done" else "2"
+    for call in (acting.call, lambda *args, **more: asyncio.run(acting.acall(*args, **more))):
+        with pytest.raises(prowess.NotTrustedError) as told:
+            call("run_skill_script", COUNT, call_id=call_id, decision=decision)
+        assert told.value.code == "no-question"
+    assert acting.session.consent.refused_ids == ()
+
+
+class Stop(BaseException):
+    """What ends a call that has begun, as Ctrl-C does."""
+
+
+@pytest.mark.parametrize("ending", [Stop, GeneratorExit, KeyboardInterrupt])
+def test_yes_ends_with_its_call_however_that_ends(library: Path, ending: type[BaseException]) -> None:
+    def stop(event: prowess.Event) -> None:
+        if event.kind == "ran":
+            raise ending
+
+    acting = SkillsAdapter(library, scripts=PLAIN, on_event=stop).conversations.open("c")
+    acting.call("run_skill_script", COUNT, call_id="1")
+    with pytest.raises(ending):
+        acting.call("run_skill_script", COUNT, call_id="1", decision=True)
+    with pytest.raises(prowess.NotTrustedError, match="nobody waits"):
+        acting.call("run_skill_script", COUNT, call_id="1", decision=True)
+    assert acting.call("run_skill_script", COUNT, call_id="2").pending is not None
+    former = acting.name_question("1")
+    assert acting.call("run_skill_script", COUNT, call_id="1").pending is not None
+    assert acting.name_question("1") not in ("", former)
+    assert "said no" in acting.call("run_skill_script", COUNT, call_id="1", decision=False).content
+
+
+class BareHost:
+    """A host that has no framework: it keeps the saved conversation, and makes the calls itself."""
+
+    def __init__(self, library: Path) -> None:
+        self._library, self._calls, self._saved = library, 0, ""
+        self.restart()
+
+    def restart(self) -> None:
+        self._skills = SkillsAdapter(self._library, scripts=UNBOXED)
+
+    async def ask(self) -> bool:
+        self._calls += 1
+        return await self._call()
+
+    async def decide(self, *, yes: bool) -> bool:
+        return await self._call(decision=yes)
+
+    async def retry(self) -> bool:
+        return await self._call()
+
+    async def _call(self, **more: Any) -> bool:
+        conversation = self._skills.conversations.open("c", self._saved)
+        result = await conversation.acall(*RUN_COUNT, call_id=f"call-{self._calls}", **more)
+        self._saved = conversation.save()
+        return result.pending is not None
+
+
+def test_approvals_count_for_one_call_in_any_order(library: Path) -> None:
+    @asynccontextmanager
+    async def open_host() -> AsyncIterator[BareHost]:
+        yield BareHost(library)
+
+    check_orders(library, open_host)
 
 
 def test_no_runs_nothing_and_is_not_asked_again(acting: Conversation) -> None:
@@ -282,16 +368,15 @@ def test_no_runs_nothing_and_is_not_asked_again(acting: Conversation) -> None:
     assert (again.pending, again.is_error) == (None, True)
 
 
-@pytest.mark.parametrize("was_asked", [True, False])
-def test_no_counts_although_somebody_granted_it_meanwhile(library: Path, tmp_path: Path, was_asked: bool) -> None:
+def test_no_counts_although_somebody_granted_it_meanwhile(library: Path, tmp_path: Path) -> None:
     mark = tmp_path / "ran"
     (library / "count-words/scripts/count.py").write_text(f"open({str(mark)!r}, 'w')\n")
     trust = Trust(tmp_path / "trust.json", policy="defer")
     conversation = SkillsAdapter(library, scripts=PLAIN, trust=trust).conversations.open("c")
-    if was_asked:
-        conversation.call("run_skill_script", COUNT, call_id="1")
+    conversation.call("run_skill_script", COUNT, call_id="1")
     trust.grant(scan(library)["count-words"])
     assert conversation.call("run_skill_script", COUNT, call_id="1", decision=False).is_error
+    assert "said no" in conversation.call("run_skill_script", COUNT, call_id="2").content
     assert not mark.exists()
 
 
@@ -301,12 +386,15 @@ def test_no_about_a_skill_that_is_gone_is_a_refusal(library: Path, acting: Conve
     (library / "count-words/SKILL.md").unlink()
     again = SkillsAdapter(library, scripts=PLAIN).conversations.open("c", saved)
     assert again.call("run_skill_script", COUNT, call_id="1", decision=False).is_error
+    write_library(library.parent / "other")
+    shutil.copy(library.parent / "other/count-words/SKILL.md", library / "count-words/SKILL.md")  # it is back
+    later = SkillsAdapter(library, scripts=PLAIN).conversations.open("c", again.save())
+    assert "said no" in later.call("run_skill_script", COUNT, call_id="2").content
 
 
 def test_decisions_count_in_asynchronous_code(acting: Conversation) -> None:
     async def main() -> None:
         for call_id, decision, said in (("1", True, "0 words"), ("2", False, "said no")):
-            acting.session.refresh(acting.session.catalog)
             await acting.acall("run_skill_script", COUNT, call_id=call_id)
             result = await acting.acall("run_skill_script", COUNT, call_id=call_id, decision=decision)
             assert said in result.content
@@ -321,10 +409,8 @@ def test_request_that_nobody_was_shown_is_an_error_and_never_approved(acting: Co
     assert unseen.pending is not None
     assert unseen.is_error
     # The model makes its call again, and gives it the id of the call that the person said yes to.
-    again = acting.call("run_skill_script", other, call_id="1", decision=True, may_ask=False)
-    awaited = asyncio.run(acting.acall("run_skill_script", other, call_id="1", decision=True, may_ask=False))
-    assert again.pending is not None
-    assert awaited.pending is not None
+    with pytest.raises(prowess.NotTrustedError, match="nobody waits"):
+        acting.call("run_skill_script", other, call_id="1", decision=True, may_ask=False)
     assert acting.asked == {}
 
 
@@ -459,6 +545,51 @@ def test_fork_false_offers_no_child_agents(library: Path) -> None:
     assert "run_skill" in [tool.name for tool in SkillsAdapter(library).list_definitions()]
 
 
+# -- the only skills that the model may have ---------------------------------------------------------------------------
+
+
+def remove_skill(library: Path, watched: prowess.Live, name: str) -> None:
+    """Remove a skill from the disk, and wait until the live catalogue knows it."""
+    seen = watched.catalog
+    shutil.rmtree(library / name)
+    while name in watched.catalog:
+        seen = watched.wait_for_change(seen, 20)
+
+
+def test_allowed_skill_that_disappears_is_an_event_and_no_error(library: Path) -> None:
+    events: list[prowess.Event] = []
+    with live(library, notice="stat") as watched:
+        skills = SkillsAdapter(watched, allowed=["greet", "careful"], scripts=PLAIN, fork=False, on_event=events.append)
+        earlier = skills.conversations.open("earlier")
+        saved = earlier.save()
+        remove_skill(library, watched, "greet")
+        events.clear()
+        conversation = skills.conversations.open("later")
+        assert [(event.kind, event.skill, event.session) for event in events] == [("missing", "greet", "later")]
+        assert "careful" in turn(conversation).prompt
+        assert not conversation.call("load_skill", {"name": "careful"}).is_error
+        assert conversation.call("load_skill", {"name": "greet"}).is_error
+        assert skills.conversations.restore("again", saved).call("load_skill", {"name": "greet"}).is_error
+        assert skills.conversations.find_request("load_skill", {"name": "careful"}) is None
+        assert [skill.name for skill in skills.list_skills()] == ["careful"]
+        # Nothing else becomes reachable, and a skill that comes back is allowed again, also in that conversation.
+        assert conversation.call("load_skill", {"name": "picture"}).is_error
+        seen = watched.catalog
+        write_library(library / "more")
+        while "greet" not in watched.catalog:
+            seen = watched.wait_for_change(seen, 20)
+        assert not conversation.call("load_skill", {"name": "greet"}).is_error
+
+
+def test_allowed_name_that_never_existed_is_an_error_at_once(library: Path) -> None:
+    with live(library, notice="stat") as watched:
+        with pytest.raises(prowess.UnknownSkillError, match="'allowed' names it"):
+            SkillsAdapter(watched, allowed=["greet", "no-such"])
+        remove_skill(library, watched, "greet")
+        with pytest.raises(prowess.UnknownSkillError):
+            SkillsAdapter(watched, allowed=["greet"])
+
+
 # -- the host's own tools ----------------------------------------------------------------------------------------------
 
 
@@ -472,6 +603,22 @@ def test_enforce_allows_what_the_active_skills_name(library: Path) -> None:
     )
     conversation.call("load_skill", {"name": "greet"})
     assert conversation.explain_refusal("delete_all") == ""  # greet names no tools, so nothing bounds it
+
+
+def test_enforce_alone_approves_nothing(library: Path) -> None:
+    conversation = SkillsAdapter(library, enforce=True).conversations.begin()
+    conversation.call("load_skill", {"name": "careful"})
+    assert conversation.explain_refusal("look_up") == ""
+    assert (conversation.session.allows("look_up"), conversation.session.grants_tools) == ("not-mentioned", False)
+    task = open_task(SkillsAdapter(library, enforce=True))
+    assert (task.may_use("look_up"), task.prepared.allows("look_up")) == (True, "not-mentioned")
+
+
+def test_defaults_let_no_skill_approve_a_tool(library: Path) -> None:
+    for skills in (SkillsAdapter(library), SkillsAdapter(library, scripts=True, trust="granted")):
+        conversation = skills.conversations.begin()
+        conversation.call("load_skill", {"name": "careful"})
+        assert (conversation.session.allows("look_up"), conversation.session.active_tools) == ("not-mentioned", ())
 
 
 def test_enforce_is_off_by_default(skills: SkillsAdapter) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import runpy
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -130,6 +131,26 @@ def test_person_is_asked_by_the_trust_that_the_host_gives(library: Path, decisio
     agent.kickoff("how long?")
     assert "scripts/count.py a b" in asked[0]
     assert ("2 words" in find_results(model.requests[-1])[0]) is decision
+
+
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_yes_counts_for_one_call_however_that_ends(library: Path, is_stopped: bool) -> None:
+    answers = [True, False, True]
+
+    def stop(event: prowess.Event) -> None:
+        if event.kind == "ran" and is_stopped:
+            raise KeyboardInterrupt
+
+    trust = prowess.Trust(ask=lambda _: answers.pop(0))
+    (tool,) = [
+        tool
+        for tool in Skills(library, scripts=True, trust=trust, on_event=stop).tools("ann")
+        if tool.name == "run_skill_script"
+    ]
+    with pytest.raises(KeyboardInterrupt) if is_stopped else nullcontext():
+        assert "2 words" in tool.run(**RUN_COUNT[1])
+    assert "said no" in str(tool.run(**RUN_COUNT[1]))
+    assert answers == [True]
 
 
 def test_script_that_nobody_approved_does_not_run(library: Path) -> None:

@@ -87,6 +87,19 @@ def test_refused_call_does_not_run(library: Path, mode: str, answer: str) -> Non
 
 
 @MODES
+def test_yes_ends_with_its_call_although_that_was_cancelled(library: Path, mode: str) -> None:
+    checks.check_cancelled_approval(FASTMCP, library, mode)
+
+
+def test_approvals_count_for_one_call_in_any_order(library: Path) -> None:
+    checks.check_approval_orders(FASTMCP, library)
+
+
+def test_yes_that_a_client_sends_again_is_asked_about_again(library: Path) -> None:
+    checks.check_repeated_answer(FASTMCP, library)
+
+
+@MODES
 def test_changed_files_are_asked_about_again(library: Path, mode: str) -> None:
     checks.check_changed_files(FASTMCP, library, mode)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from contextlib import asynccontextmanager
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -31,11 +33,12 @@ from prowess.adapters import google_adk
 from prowess.adapters.core import Conversation
 from prowess.adapters.google_adk import Skills
 from prowess.otel import trace_events
+from tests.adapters.approval_orders import UNBOXED, check_orders
 from tests.adapters.skill_library import LISTED, PIXEL, RUN_COUNT, add_fresh_skill, wait_until
 from tests.page_snippets import run_framework_page
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, AsyncIterator
     from pathlib import Path
 
     from google.adk.events import Event
@@ -229,6 +232,23 @@ def test_two_users_at_once_share_nothing(library: Path) -> None:
     assert skills.session(key_of("bob")).active_skills == ("careful",)
 
 
+def test_session_that_was_deleted_does_not_come_back_with_its_id(library: Path) -> None:
+    where = {"app_name": "app", "user_id": "ann", "session_id": "one"}
+    skills = Skills(library, scripts=True)
+    steps = ([load("greet"), call(*RUN_COUNT)], "As you wish.", [load("careful"), call(*RUN_COUNT)])
+    runner = make_runner(make_agent(skills, ScriptedModel.play(*steps)))
+
+    async def delete_and_begin_again() -> list[Event]:
+        events = await talk(runner, "how long is: a b")
+        await talk(runner, decide(find_confirmation(events), confirmed=False))
+        await runner.session_service.delete_session(**where)
+        return await talk(runner, "how long is: a b")
+
+    again = asyncio.run(delete_and_begin_again())
+    assert find_confirmation(again)  # the no was said in the session that was deleted
+    assert skills.session(key_of()).active_skills == ("careful",)
+
+
 def test_session_comes_back_with_the_checkpoint(library: Path, tmp_path: Path) -> None:
     def make_stored_runner(model: ScriptedModel) -> tuple[Runner, Skills]:
         skills = Skills(library)
@@ -364,7 +384,7 @@ def test_changed_files_are_asked_about_again(library: Path) -> None:
         return again, await talk(runner, decide(find_confirmation(again), confirmed=True))
 
     again, after = asyncio.run(change_and_confirm())
-    assert "Nothing was done" in answers(again)[0]["error"]
+    assert "nothing was done" in answers(again)[0]["error"]
     assert "other" not in str(answers(again))
     digest = find_confirmation(again).args["toolConfirmation"]["payload"]["digest"]
     assert digest == prowess.scan(library)["count-words"].digest()
@@ -382,6 +402,51 @@ def test_repeated_answer_to_an_old_request_does_not_count(library: Path) -> None
         return await talk(runner, decide(first, confirmed=True))
 
     assert answers(asyncio.run(confirm_twice())) == []
+
+
+class OrdersHost:
+    """A host whose sessions are in a database, which all of its workers share."""
+
+    def __init__(self, library: Path, database: Path) -> None:
+        self._library, self._database = library, database
+        self._confirmation: Any = None
+        self.restart()
+
+    def restart(self) -> None:
+        def answer(request: LlmRequest) -> object:
+            said = [part.text for part in request.contents[-1].parts if part.text]
+            return call(*RUN_COUNT) if said == ["count"] else "Done."
+
+        agent = make_agent(Skills(self._library, scripts=UNBOXED), ScriptedModel.play(*[answer] * 100))
+        sessions = SqliteSessionService(str(self._database))
+        self._runner = Runner(app_name="app", agent=agent, session_service=sessions)
+
+    async def ask(self) -> bool:
+        return await self._run("count")
+
+    async def decide(self, *, yes: bool) -> bool:
+        return await self._run(decide(self._confirmation, confirmed=yes))
+
+    async def retry(self) -> bool:
+        await self._run("go on")
+        return True  # a person can still answer
+
+    async def _run(self, message: Any) -> bool:
+        events = await talk(self._runner, message)
+        calls = [each for event in events for each in event.get_function_calls()]
+        asked = [each for each in calls if each.name == "adk_request_confirmation"]
+        self._confirmation = asked[0] if asked else self._confirmation
+        return bool(asked)
+
+
+def test_approvals_count_for_one_call_in_any_order(library: Path, tmp_path: Path) -> None:
+    numbers = count()
+
+    @asynccontextmanager
+    async def open_host() -> AsyncIterator[OrdersHost]:
+        yield OrdersHost(library, tmp_path / f"{next(numbers)}.db")
+
+    check_orders(library, open_host)
 
 
 def test_approval_is_no_grant(library: Path, tmp_path: Path) -> None:

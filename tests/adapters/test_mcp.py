@@ -92,6 +92,11 @@ def test_refused_call_does_not_run(library: Path, mode: str, answer: str) -> Non
 
 
 @MODES
+def test_yes_ends_with_its_call_although_that_was_cancelled(library: Path, mode: str) -> None:
+    checks.check_cancelled_approval(MCP, library, mode)
+
+
+@MODES
 def test_changed_files_are_asked_about_again(library: Path, mode: str) -> None:
     checks.check_changed_files(MCP, library, mode)
 
@@ -108,6 +113,14 @@ def test_answer_to_a_question_that_nobody_was_asked_runs_nothing(library: Path) 
 
     result = MCP.talk(MCP.mount(library, scripts=True), work, person=checks.Person())
     assert isinstance(result, mcp.InputRequiredResult)
+
+
+def test_approvals_count_for_one_call_in_any_order(library: Path) -> None:
+    checks.check_approval_orders(MCP, library)
+
+
+def test_yes_that_a_client_sends_again_is_asked_about_again(library: Path) -> None:
+    checks.check_repeated_answer(MCP, library)
 
 
 @MODES

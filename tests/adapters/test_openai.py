@@ -13,7 +13,7 @@ from prowess.adapters.chat_format import ChatReader
 from prowess.adapters.responses_format import ResponsesFormat
 from tests.adapters import message_checks as checks
 from tests.adapters.skill_library import PIXEL, require_framework
-from tests.fake_models import Failure, Text, play, provide
+from tests.fake_models import Cut, Failure, Text, play, provide
 from tests.page_snippets import run_framework_page
 
 require_framework("openai")
@@ -22,6 +22,8 @@ from prowess.adapters.openai import Skills
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.fake_models import Reply
 
 
 def load_framework() -> Any:
@@ -116,8 +118,16 @@ def test_refused_call_does_not_run(api: checks.Api, library: Path) -> None:
     checks.check_refusal_of_a_call(api, library)
 
 
-def test_decision_is_about_a_call_that_waited(api: checks.Api, library: Path) -> None:
-    checks.check_decisions_about_later_calls(api, library)
+def test_decision_that_is_about_no_call_raises(api: checks.Api, library: Path) -> None:
+    checks.check_decisions_about_nothing(api, library)
+
+
+def test_no_wins_over_a_yes_to_an_equal_call(api: checks.Api, library: Path) -> None:
+    checks.check_no_before_yes(api, library)
+
+
+def test_approvals_count_for_one_call_in_any_order(api: checks.Api, library: Path) -> None:
+    checks.check_approval_orders(api, library)
 
 
 def test_changed_files_are_asked_about_again(api: checks.Api, library: Path) -> None:
@@ -209,6 +219,22 @@ def test_errors_of_the_client_are_raised_as_they_are(
     api: checks.Api, library: Path, reply: Failure, error: str, *, is_stream: bool
 ) -> None:
     checks.check_client_errors(api, library, reply, getattr(load_framework(), error), is_stream=is_stream)
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+@pytest.mark.parametrize("reply", [Failure(500), Cut(Text("Good morning"), events=1)], ids=["refused", "cut"])
+def test_error_keeps_the_run_so_that_no_mail_is_sent_twice(
+    api: checks.Api, library: Path, reply: Reply, *, is_stream: bool
+) -> None:
+    checks.check_partial_run(api, library, reply, is_stream=is_stream)
+
+
+def test_call_of_a_cancelled_run_is_not_made_again(api: checks.Api, library: Path) -> None:
+    checks.check_interrupted_calls(api, library)
+
+
+def test_interrupt_from_the_keyboard_keeps_the_run(api: checks.Api, library: Path) -> None:
+    checks.check_interrupt_from_the_keyboard(api, library)
 
 
 def test_client_tries_again_as_its_settings_say(api: checks.Api, library: Path) -> None:

@@ -7,6 +7,8 @@ import json
 import logging
 import subprocess
 import sys
+from contextlib import asynccontextmanager
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -17,6 +19,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 import prowess
 from prowess import otel
+from tests.adapters.approval_orders import RUN_COUNT, UNBOXED, check_orders
 from tests.adapters.skill_library import PIXEL
 from tests.page_snippets import run_framework_page
 from tests.sandbox_support import require_sandbox
@@ -27,7 +30,9 @@ framework = pytest.importorskip(
 
 from agents import (
     Agent,
+    Model,
     ModelProvider,
+    ModelResponse,
     OpenAIConversationsSession,
     RunConfig,
     RunContextWrapper,
@@ -54,7 +59,7 @@ from examples.frameworks import openai_agents as example
 from prowess.adapters.openai_agents import Skills, trace_events
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
 
     from agents import RunResult, Span, Trace
@@ -534,10 +539,9 @@ def test_approval_goes_on_with_a_bound_session(open_store: OpenStore, library: P
     state.approve(state.get_interruptions()[0])
     result = run(agent, state, session=skills.bind_session(open_store("ann", store)))
     assert "2 words" in outputs(result)[-1]
-    # The same call of the same conversation has been allowed, so nobody is asked again.
+    # A yes is for one call: an equal one of the same conversation is asked about again.
     later = run(agent, "Again", session=skills.bind_session(open_store("ann", store)))
-    assert later.interruptions == []
-    assert "2 words" in outputs(later)[-1]
+    assert len(later.interruptions) == 1
 
 
 def test_refused_call_does_not_run(library: Path, tmp_path: Path) -> None:
@@ -549,6 +553,77 @@ def test_refused_call_does_not_run(library: Path, tmp_path: Path) -> None:
     result = run(agent, state)
     assert outputs(result) == ["Ann said no."]
     assert result.final_output == "As you wish."
+
+
+def test_refused_call_is_not_asked_about_again(open_store: OpenStore, library: Path, tmp_path: Path) -> None:
+    again = call("run_skill_script", "call-9", **COUNT)
+    model = script(call("run_skill_script", **COUNT), again, say(), call("run_skill_script", "call-10", **COUNT), say())
+    skills, agent, _ = make_counting(library, tmp_path, model)
+    session = skills.bind_session(open_store("ann"))
+    state = run(agent, session=session).to_state()
+    state.reject(state.get_interruptions()[0])
+    result = run(agent, state, session=session)
+    assert "said no" in outputs(result)[-1]
+    assert "said no" in outputs(run(agent, "Again", session=session))[-1]
+
+
+class Counter(Model):
+    """A model that makes the call whenever the user says so."""
+
+    async def get_response(self, *arguments: Any, **more: Any) -> Any:
+        given = more.get("input", arguments[1] if len(arguments) > 1 else "")
+        last = given if isinstance(given, str) else given[-1].get("content", "")
+        made = call(*RUN_COUNT[:1], f"call-{next(NUMBERS)}", **RUN_COUNT[1]) if last == "count" else say()
+        return ModelResponse(output=made, usage=Usage(), response_id=None)
+
+    def stream_response(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError
+
+
+NUMBERS = count()
+
+
+class OrdersHost:
+    """A host that stores the state of a run that was interrupted, and a session.
+
+    The SDK does not go on with the state object of a run that was cancelled in a call.
+    """
+
+    def __init__(self, library: Path, session: SQLiteSession) -> None:
+        self._library, self._session, self._stored = library, session, ""
+        self.restart()
+
+    def restart(self) -> None:
+        self._skills = Skills(self._library, scripts=UNBOXED)
+        self._agent = self._skills.attach(make_agent(Counter()))
+
+    async def ask(self) -> bool:
+        return await self._run("count")
+
+    async def decide(self, *, yes: bool) -> bool:
+        state = await self._load()
+        (state.approve if yes else state.reject)(state.get_interruptions()[0])
+        return await self._run(state)
+
+    async def retry(self) -> bool:
+        return await self._run(await self._load())
+
+    async def _load(self) -> Any:
+        return await RunState.from_string(self._agent, self._stored)
+
+    async def _run(self, given: Any) -> bool:
+        result = await Runner.run(self._agent, given, session=self._skills.bind_session(self._session))
+        if result.interruptions:
+            self._stored = result.to_state().to_string()
+        return bool(result.interruptions)
+
+
+def test_approvals_count_for_one_call_in_any_order(open_store: OpenStore, library: Path) -> None:
+    @asynccontextmanager
+    async def open_host() -> AsyncIterator[OrdersHost]:
+        yield OrdersHost(library, open_store(f"orders-{next(NUMBERS)}"))
+
+    check_orders(library, open_host)
 
 
 def test_changed_files_are_asked_about_again(library: Path, tmp_path: Path) -> None:

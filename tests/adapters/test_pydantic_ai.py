@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from prowess import AutoSelector, Scripts, SourceError, Trust, live
 from prowess.otel import trace_events
+from tests.adapters.approval_orders import RUN_COUNT, UNBOXED, check_orders
 from tests.adapters.skill_library import PIXEL, add_fresh_skill
 from tests.page_snippets import run_framework_page
 
@@ -20,7 +22,7 @@ framework = pytest.importorskip(
     "pydantic_ai", reason="NOT TESTED: Pydantic AI is not installed; make test-adapters installs it"
 )
 
-from pydantic_ai import Agent, DeferredToolRequests, RunContext
+from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.capabilities import HandleDeferredToolCalls, Hooks, Instrumentation, ResolveModelId
 from pydantic_ai.messages import (
     BinaryContent,
@@ -30,6 +32,7 @@ from pydantic_ai.messages import (
     TextPart,
     ToolCallPart,
     ToolReturnPart,
+    UserPromptPart,
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.instrumented import InstrumentationSettings
@@ -190,6 +193,25 @@ def test_session_comes_back_with_the_checkpoint(library: Path) -> None:
     assert model.system(2) == model.system(0)
 
 
+@pytest.mark.parametrize("is_given", [False, True])
+def test_run_without_a_history_begins_anew_although_its_id_was_used(library: Path, *, is_given: bool) -> None:
+    """The id of a conversation that its user deleted: neither skills nor decisions of it come back."""
+    (library / "count-words/scripts/count.py").write_text("open('ran', 'w')\n")
+    skills = Skills(library, scripts=PLAIN)
+    model = ScriptedModel([*load("greet"), COUNT], "Well.", [*load("picture"), COUNT])
+    output: Any = [str, DeferredToolRequests]
+    agent: Agent[None, Any] = Agent(
+        model.model,
+        output_type=output,
+        tools=skills.tools() if is_given else (),
+        capabilities=() if is_given else [skills],
+    )
+    resume(agent, agent.run_sync("count", conversation_id="c"), allow=False)
+    later = agent.run_sync("count", conversation_id="c", message_history=[])
+    assert isinstance(later.output, DeferredToolRequests)  # the no was said in the conversation that was deleted
+    assert skills.session("c").active_skills == ("picture",)
+
+
 def test_shortened_history_keeps_the_session(library: Path) -> None:
     model = ScriptedModel(load("greet"), "One.", "Two.", "Three.")
     agent = Agent(model.model, capabilities=[Skills(library)])
@@ -346,6 +368,50 @@ def test_changed_files_are_asked_about_again(library: Path) -> None:
     assert former != newer
     assert resume(agent, again, allow=True).output == "Counted."
     assert "other" in model.result()
+
+
+class OrdersHost:
+    """A host that stores the messages of each run that came to its end."""
+
+    def __init__(self, library: Path) -> None:
+        self._library, self._stored, self._call_id = library, b"[]", ""
+        self.restart()
+
+    def restart(self) -> None:
+        def answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+            is_asked = isinstance(messages[-1].parts[-1], UserPromptPart)
+            return ModelResponse([ToolCallPart(*RUN_COUNT) if is_asked else TextPart("Done.")])
+
+        skills = Skills(self._library, scripts=UNBOXED)
+        output = [str, DeferredToolRequests]
+        self._agent = Agent(FunctionModel(answer), output_type=output, capabilities=[skills])
+
+    async def ask(self) -> bool:
+        return await self._run("count")
+
+    async def decide(self, *, yes: bool) -> bool:
+        return await self._run(deferred_tool_results=DeferredToolResults(approvals={self._call_id: yes}))
+
+    async def retry(self) -> bool:
+        return await self._run()
+
+    async def _run(self, prompt: str | None = None, **more: Any) -> bool:
+        history = ModelMessagesTypeAdapter.validate_json(self._stored)
+        result = await self._agent.run(prompt, message_history=history, conversation_id="c", **more)
+        self._stored = result.all_messages_json()
+        if isinstance(result.output, str):
+            return False
+        (asked,) = result.output.approvals
+        self._call_id = asked.tool_call_id
+        return True
+
+
+def test_approvals_count_for_one_call_in_any_order(library: Path) -> None:
+    @asynccontextmanager
+    async def open_host() -> AsyncIterator[OrdersHost]:
+        yield OrdersHost(library)
+
+    check_orders(library, open_host)
 
 
 def test_approval_is_no_grant(library: Path, tmp_path: Path) -> None:
@@ -564,7 +630,7 @@ def test_cancelled_run_leaves_the_conversation_usable(library: Path) -> None:
         with pytest.raises(asyncio.CancelledError):
             await run
         assert (await agent.run("again", conversation_id="c")).output == "Done."
-        assert skills.session("c").active_skills == ("greet", "picture")
+        assert skills.session("c").active_skills == ("picture",)  # no message of the cancelled run was kept
 
     asyncio.run(main())
 

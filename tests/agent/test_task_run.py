@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from typing import TYPE_CHECKING
 
 import pytest
 from pydantic_ai.exceptions import ModelHTTPError
+from pydantic_ai.models.openai import OpenAIResponsesModel
+from pydantic_ai.providers.openai import OpenAIProvider
 
 import prowess
 from prowess.agent.model_failures import explain_failure
@@ -17,12 +20,14 @@ from prowess.agent.transcript import Transcript
 from tests.agent.runs import Answering, Scene, call, script
 from tests.fake_models import Calls, Cut, Failure, Slow, Text, ToolCall, play, provide
 from tests.sandbox_support import require_sandbox
+from tests.web_sites import Names
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pydantic_ai.models import Model
 
+    from prowess.runtime.acting.trust import AskAnswer
     from tests.fake_models import Provider
 
 
@@ -90,6 +95,18 @@ def test_script_runs_after_a_yes_and_the_person_sees_its_digest(scene: Scene) ->
     assert prowess.Trust().grants() == ()
 
 
+def test_person_is_asked_about_each_of_two_equal_scripts_and_a_no_counts(scene: Scene) -> None:
+    class Changing(Answering):
+        async def ask_trust(self, request: prowess.TrustRequest) -> AskAnswer:
+            self.trust = not self.requests
+            return await super().ask_trust(request)
+
+    run, person = call("run_skill_script", name="count-words", script="scripts/count.py"), Changing()
+    result = scene.run(script(run, run, "Well."), person=person, sandbox="none")
+    assert (len(person.requests), len(result.scripts_run)) == (2, 1)
+    assert "said no" in scene.results["run_skill_script"]
+
+
 def test_answer_always_is_a_grant_and_no_runs_nothing(scene: Scene) -> None:
     run = call("run_skill_script", name="count-words", script="scripts/count.py")
     refused = scene.run(script(run, "Well."), person=Answering(trust=False), sandbox="none")
@@ -132,11 +149,16 @@ def test_fork_is_a_child_agent_whose_answer_alone_comes_back(scene: Scene) -> No
     assert result.tokens.sent > sum(turn.sent for turn in result.turns)  # those of the child count
 
 
-def test_skill_cannot_send_the_task_to_another_provider(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "---\nname: kid\ndescription: Helps.\ncontext: fork\nmodel: openai:gpt-5.2\n---\nHelp.\n"
+def add_kid(scene: Scene, model: str) -> ToolCall:
+    """Write a skill that asks for a model; return the call that runs it as a child agent."""
     (scene.skills / "kid").mkdir()
-    (scene.skills / "kid/SKILL.md").write_text(text)
-    fork = ToolCall("run_skill", {"name": "kid"})
+    head = f"name: kid\ndescription: Helps.\ncontext: fork\nmodel: {model}"
+    (scene.skills / "kid/SKILL.md").write_text(f"---\n{head}\n---\nHelp.\n")
+    return ToolCall("run_skill", {"name": "kid"})
+
+
+def test_skill_cannot_send_the_task_to_another_provider(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    fork = add_kid(scene, "openai:gpt-5.2")
     with provide(play(Text("Sent elsewhere."))) as other, provide(play(fork, Text("Here."), Text("Done."))) as own:
         monkeypatch.setenv("OPENAI_API_KEY", "k")
         monkeypatch.setenv("OPENAI_BASE_URL", f"{other.url}/v1")
@@ -149,6 +171,34 @@ def test_skill_cannot_send_the_task_to_another_provider(scene: Scene, monkeypatc
         assert [request.body["model"] for request in own.requests] == ["gpt-5", "gpt-5.2", "gpt-5"]
 
 
+@pytest.mark.parametrize("host", ["openai", "anthropic"])
+def test_model_of_a_skill_never_leaves_the_base_url(scene: Scene, monkeypatch: pytest.MonkeyPatch, host: str) -> None:
+    """A gateway may be called as a provider is: its host must not pass for that provider."""
+    fork = add_kid(scene, f"{host}:gpt-5.2")
+    with provide(play(Text("Sent elsewhere."))) as other, provide(play(fork, Text("Here."), Text("Done."))) as own:
+        monkeypatch.setattr(socket, "getaddrinfo", Names({host: ["127.0.0.1"]}).getaddrinfo)
+        for name in ("OPENAI", "ANTHROPIC"):
+            monkeypatch.setenv(f"{name}_API_KEY", "secret-of-the-user")
+            monkeypatch.setenv(f"{name}_BASE_URL", f"{other.url}/v1")
+        port = own.url.rpartition(":")[2]
+        result = scene.run(make_model("tiny", f"http://{host}:{port}/v1"))
+        assert (result.text, len(own.requests), len(other.requests)) == ("Done.", 3, 0)
+        assert [request.body["model"] for request in own.requests] == ["tiny"] * 3
+
+
+def test_other_model_of_a_skill_keeps_the_address_and_the_key_of_the_run(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fork = add_kid(scene, "openai:gpt-5.2")
+    with provide(play(Text("Sent elsewhere."))) as other, provide(play(fork, Text("Here."), Text("Done."))) as own:
+        monkeypatch.setenv("OPENAI_API_KEY", "secret-of-the-user")
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{other.url}/v1")
+        model = OpenAIResponsesModel("gpt-5", provider=OpenAIProvider(base_url=f"{own.url}/v1", api_key="mine"))
+        assert scene.run(model).text == "Done."
+        assert [request.body["model"] for request in own.requests] == ["gpt-5", "gpt-5.2", "gpt-5"]
+        assert other.requests == []
+
+
 def test_child_agent_uses_the_tools_that_its_skill_approves_without_a_question(scene: Scene) -> None:
     place = scene.skills / "inspect"
     place.mkdir()
@@ -157,7 +207,7 @@ def test_child_agent_uses_the_tools_that_its_skill_approves_without_a_question(s
     )
     (scene.work / "a.txt").write_text("the content\n")
     turns = (call("run_skill", name="inspect"), call("Read", path="a.txt"), "It is there.", "Inspected.")
-    result = scene.run(script(*turns))
+    result = scene.run(script(*turns), skills_approve=True)
     assert result.text == "Inspected."
     assert [(detail["tool"], detail["skill"]) for detail in scene.told("call")] == [
         ("run_skill", ""),

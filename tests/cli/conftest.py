@@ -140,7 +140,15 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in list(os.environ):
         if name.startswith("PROWESS_") and name != "PROWESS_TEST_SEED":
             monkeypatch.delenv(name)
-    for name in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES"):
+    for name in (
+        "XDG_CONFIG_HOME",
+        "XDG_STATE_HOME",
+        "CLAUDE_CONFIG_DIR",
+        "NO_COLOR",
+        "FORCE_COLOR",
+        "COLUMNS",
+        "LINES",
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.chdir(made)

@@ -64,18 +64,85 @@ def test_without_a_terminal_nothing_waits_and_calls_are_refused(command: Command
     assert not (project / "a.txt").exists()
 
 
-def test_active_skill_lets_the_agent_work_without_a_terminal(command: Command, project: Path) -> None:
+@pytest.fixture
+def tidy(project: Path) -> str:
+    """The name of a skill that was downloaded into the project, whose head lists two tools."""
     prowess.create_skill("tidy", ".agents/skills", description="Tidies. Use when asked to tidy.")
     file = project / ".agents/skills/tidy/SKILL.md"
-    file.write_text(file.read_text().replace("name: tidy\n", "name: tidy\nallowed-tools: Write(out/*)\n"))
-    write_script(call("load_skill", name="tidy"), call("Write", path="out/a.txt", content="x"), "Done.")
+    file.write_text(file.read_text().replace("name: tidy\n", "name: tidy\nallowed-tools: Bash Write(out/*)\n"))
+    return "tidy"
+
+
+@pytest.mark.parametrize("how", ["run", "try"])
+def test_one_line_in_a_skill_runs_no_command_without_a_terminal(
+    command: Command, project: Path, tidy: str, how: str
+) -> None:
+    write_script(call("load_skill", name=tidy), call("Bash", command="echo x > owned.txt"), "Done.")
+    ran = command(how, *([tidy] if how == "try" else []), "tidy up", *SCRIPTED)
+    assert "needs a person's approval, and nobody can be asked here: nothing was done" in ran.err
+    assert not (project / "owned.txt").exists()
+
+
+def test_skill_approves_calls_of_tools_that_the_user_typed(command: Command, project: Path, tidy: str) -> None:
+    write_script(call("load_skill", name=tidy), call("Write", path="out/a.txt", content="x"), "Done.")
     ran = command("run", "tidy up", *SCRIPTED)
+    assert "Skills may approve calls of tools that --tools names." in ran.err
+    assert not (project / "out/a.txt").exists()
+    ran = command("run", "tidy up", *SCRIPTED, "--tools", "Read Write")
     assert "Write approved by an active skill" in ran.err
     assert (project / "out/a.txt").read_text() == "x"
-    # A smaller ceiling counts more than what the skill approves.
-    write_script(call("load_skill", name="tidy"), call("Write", path="out/b.txt", content="x"), "Done.")
+    # A smaller ceiling counts more than what the skill lists.
+    write_script(call("load_skill", name=tidy), call("Write", path="out/b.txt", content="x"), "Done.")
     command("run", "tidy up", *SCRIPTED, "--tools", "Read")
     assert not (project / "out/b.txt").exists()
+
+
+def resume_and_write(command: Command, *words: str) -> bool:
+    """Return whether a resumed run writes what an active skill lists, with nobody to ask."""
+    write_script(call("Write", path="out/a.txt", content="x"), "Done.")
+    assert command("run", "go on", "--resume", "t.jsonl", *SCRIPTED, *words).status == 0
+    written = Path("out/a.txt").exists()
+    Path("out/a.txt").unlink(missing_ok=True)
+    return written
+
+
+def test_resumed_run_remembers_whether_the_tools_were_typed(command: Command, tidy: str) -> None:
+    write_script(call("load_skill", name=tidy), "Ready.")
+    command("run", "tidy up", *SCRIPTED, "--transcript", "t.jsonl")
+    assert not resume_and_write(command)
+    assert resume_and_write(command, "--tools", "Read Write")
+    assert resume_and_write(command)  # typed in the run before
+    Path("elsewhere").mkdir()
+    assert not resume_and_write(command, "--folder", "elsewhere")
+    assert not Path("elsewhere/out").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"tools": ["Read", "Bash(true)"]', '"tools": ["Read", "Write"]'),
+        ('"skills_approve": false', '"skills_approve": true'),
+    ],
+)
+def test_edited_transcript_lets_no_skill_approve_more(command: Command, tidy: str, old: str, new: str) -> None:
+    write_script(call("load_skill", name=tidy), "Ready.")
+    typed = ["--tools", "Read Bash(true)"] if "tools" in old[:8] else []
+    command("run", "tidy up", *SCRIPTED, *typed, "--transcript", "t.jsonl")
+    file = Path("t.jsonl")
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
+    assert not resume_and_write(command)
+
+
+def test_memory_of_typed_tools_that_others_may_write_counts_for_nothing(
+    command: Command, project: Path, tidy: str
+) -> None:
+    write_script(call("load_skill", name=tidy), "Ready.")
+    command("run", "tidy up", *SCRIPTED, "--tools", "Read Write", "--transcript", "t.jsonl")
+    assert resume_and_write(command)
+    (memory,) = project.parent.rglob("typed-tools.json")
+    memory.chmod(0o666)
+    assert not resume_and_write(command)
 
 
 def test_skills_come_from_the_roots_that_are_named(command: Command) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ import pytest
 pytest.importorskip("pydantic_ai", reason="NOT TESTED: the agent on a terminal; pydantic-ai is not installed")
 
 import prowess
+from prowess.spec.hidden_characters import has_hidden
 from tests.adapters.skill_library import write_library
 from tests.cli.agent_processes import PROGRAM
 from tests.cli.persons import Person
@@ -125,6 +127,45 @@ def test_no_wrapped_part_of_a_question_can_look_like_a_line_of_ours(work: Path) 
             person.type("n\n")
         assert person.wait() == 0
     assert work.exists()
+
+
+UNSEEN = [
+    char for char in map(chr, range(0x20, sys.maxunicode + 1)) if has_hidden(char) and not "\ud800" <= char <= "\udfff"
+]
+"""Every character that a model reads and a person does not see."""
+
+
+def test_question_has_no_character_that_a_person_does_not_see(work: Path) -> None:
+    hidden = "".join(UNSEEN)
+    calls = (
+        ToolCall("Bash", {"command": f"rm a{hidden}"}),
+        ToolCall("Write", {"path": f"a{hidden}", "content": hidden}),
+    )
+    with provide(play(*calls, Text("Well."))) as provider, person_at(provider, "do it") as person:
+        for _ in calls:
+            person.read_until("[o/a/n]")
+            question = person.screen.rpartition("The agent wants")[2]
+            assert [char for char in UNSEEN if char in question] == []
+            assert "\\u200b" in question
+            person.type("n\n")
+        assert person.wait() == 0
+    assert work.exists()
+
+
+def test_long_difference_is_shown_with_its_beginning_and_its_end(work: Path) -> None:
+    content = "".join(f"row {number}\n" for number in range(5_000)) + f"begin{'x' * 9_000}end\n"
+    write = ToolCall("Write", {"path": "a.txt", "content": content})
+    with provide(play(write, Text("Well."))) as provider, person_at(provider, "write it", columns=4_000) as person:
+        person.read_until("[o/a/n]")
+        rows = [row.removeprefix("  |  ") for row in shown(person).replace("\r", "").split("\n")]
+        assert f"+++ b/a.txt ({len(content):,} bytes, 5,001 lines)" in rows
+        assert "+row 0" in rows
+        assert "+row 4999" in rows
+        assert "[4,804 lines between are not shown]" in rows
+        assert f"+begin{'x' * 994} [7,009 characters not shown] {'x' * 997}end" in rows
+        person.type("n\n")
+        assert person.wait() == 0
+    assert not (work / "a.txt").exists()
 
 
 def test_end_of_the_input_and_keys_typed_too_early_are_no_yes(work: Path) -> None:

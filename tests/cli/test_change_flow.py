@@ -142,6 +142,23 @@ def test_the_end_of_the_input_at_a_question_is_an_interruption_and_changes_nothi
     assert project.exists()
 
 
+@pytest.mark.parametrize("words", [("trust", "grant", "./sly"), ("install", "./sly", "--project")], ids=" ".join)
+def test_question_has_no_character_that_a_person_does_not_see(project: Path, words: tuple[str, ...]) -> None:
+    # Unlike joiners and the selectors of emoji, which ordinary text has, none of these is escaped in other output.
+    hidden = "\u00ad\u034f\u115f\u3164\ufe0f\ufeff\U000e0101\U000e0041"
+    (project / "sly/scripts").mkdir(parents=True)
+    text = f"---\nname: sly\ndescription: Is sly.\n---\nRun !`echo {hidden}`.\n"
+    (project / "sly/SKILL.md").write_text(text, encoding="utf-8")
+    (project / f"sly/scripts/a{hidden[0]}.py").touch()
+    with Person(*words, columns=200) as person:
+        person.read_until("[y/N]")
+        person.type("n\n")
+        assert person.wait() == 1
+        assert [char for char in hidden if char in person.screen] == []
+        assert "echo \\xad\\u034f\\u115f\\u3164\\ufe0f\\ufeff\\U000e0101\\U000e0041" in person.screen
+        assert "scripts/a\\xad.py" in person.screen
+
+
 def test_a_source_without_a_skill_that_loads_is_planned_for_nobody(project: Path, command: Command) -> None:
     (project / "broken/one").mkdir(parents=True)
     (project / "broken/one/SKILL.md").write_text("---\nname: one\n---\n", encoding="utf-8")

@@ -404,7 +404,7 @@ def test_sync_installs_what_the_manifest_declares(command: Command, project: Pat
     assert ran.report.startswith("Installed local/notes for the project: ")
     assert "notes" in command("list").out
     (project / "prowess.toml").write_text("skills = []\n", encoding="utf-8")
-    assert "declares local/notes no more" in command("sync", "--dry-run").err
+    assert "does not declare local/notes any more" in command("sync", "--dry-run").err
     assert command("sync", "--remove", "--yes").status == 0
     assert not (project / ".prowess/skills/local/notes").exists()
 
@@ -431,7 +431,7 @@ def test_a_clone_gets_the_same_bytes_from_what_the_pages_say_to_commit(
     git("clone", "--quiet", str(project), str(project.parent / "clone"))
     monkeypatch.chdir(project.parent / "clone")
     assert command("read", "notes").status == 3
-    assert command("sync", "--locked").out.startswith("Restored local/notes for the project")
+    assert command("sync", "--locked").out.startswith("Installed local/notes for the project")
     assert (command("verify").status, git("status", "--porcelain")) == (0, "")
     assert command("read", "notes").status == 0
 

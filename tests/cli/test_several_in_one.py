@@ -112,6 +112,6 @@ def test_removing_one_says_who_goes_with_it(command: Command, pack: Path) -> Non
 
 
 def test_an_update_takes_a_damaged_lock_file_for_no_empty_one(command: Command, project: Path) -> None:
-    (project / "prowess.lock").write_text("version = 99\n", encoding="utf-8")
+    (project / "prowess.lock").write_text("version = 0\n", encoding="utf-8")
     ran = command("update")
     assert (ran.status, "error[bad-lock]" in ran.err) == (3, True)

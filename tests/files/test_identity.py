@@ -13,10 +13,10 @@ from prowess import Limits
 from prowess.errors import ResourceTooLargeError
 from prowess.files.identity import (
     fingerprint_tree,
-    folder_identity,
     hash_with_identity,
     list_identities,
     read_with_identity,
+    watched_identity,
 )
 
 if TYPE_CHECKING:
@@ -102,5 +102,5 @@ def test_a_tree_that_is_not_there_has_a_mark(tree: Path) -> None:
     missing = fingerprint_tree(str(tree / "none"), LIMITS)
     (tree / "none").mkdir()
     assert fingerprint_tree(str(tree / "none"), LIMITS) != missing
-    assert folder_identity(str(tree / "skill")) is not None
-    assert folder_identity(str(tree / "nothing")) is None
+    assert watched_identity(str(tree / "skill")) is not None
+    assert watched_identity(str(tree / "nothing")) is None

@@ -34,7 +34,7 @@ strict = true
         ({0: None}, [], '  "acme/pdf#v1",  # do not update before May\n', ""),
         ({2: None}, [], "  './tools/notes'  # ours\n", ""),
         ({1: {"source": "acme/skills", "skills": ["b"]}}, [], '["a", "b"]', '["b"]'),
-        ({}, ["new/one"], "'  # ours\n", '\',  # ours\n  "new/one"\n'),
+        ({}, ["new/one"], "'  # ours\n", '\',  # ours\n  "new/one",\n'),
     ],
 )
 def test_one_entry_is_changed_and_every_other_character_stays(
@@ -50,15 +50,51 @@ def test_one_entry_is_changed_and_every_other_character_stays(
         ("", 'skills = [\n  "new/one",\n]\n'),
         ("# ours", '# ours\nskills = [\n  "new/one",\n]\n'),
         ("skills = []\n", 'skills = [\n  "new/one",\n]\n'),
-        ('skills = ["a/b"]', 'skills = ["a/b", "new/one"]'),
-        ('skills = [ "a/b", ] # ours\n', 'skills = [ "a/b", "new/one", ] # ours\n'),
+        ('skills = ["a/b"]', 'skills = [\n  "a/b",\n  "new/one",\n]'),
+        ('skills = [ "z/b", ] # ours\n', 'skills = [\n  "new/one",\n  "z/b",\n] # ours\n'),
+        ('skills = [\n  # b\n  "z/b",\n]\n', 'skills = [\n  "new/one",\n  # b\n  "z/b",\n]\n'),
+        ('skills = [\n "b", # b\n # z\n "z"]\n', 'skills = [\n "b", # b\n # z\n "z", "new/one"]\n'),
+        ('skills = [\n "b", # b\n # z\n "z",\n]\n', 'skills = [\n "b", # b\n "new/one",\n # z\n "z",\n]\n'),
+        ('skills = [\n  "z",\n  "b"\n]\n', 'skills = [\n  "z",\n  "b",\n  "new/one",\n]\n'),
         ("[settings]\nstrict = true\n", 'skills = [\n  "new/one",\n]\n\n[settings]\nstrict = true\n'),
         ('skills = [\r\n\t"a/b",\r\n]\r\n', 'skills = [\r\n\t"a/b",\r\n\t"new/one",\r\n]\r\n'),
         ("skills = [\n  # none yet\n]\n", 'skills = [\n  # none yet\n  "new/one",\n]\n'),
     ],
 )
-def test_an_entry_is_added_as_the_others_are_written(before: str, after: str) -> None:
+def test_an_entry_is_added_on_a_line_of_its_own_where_it_belongs(before: str, after: str) -> None:
     assert change_entries(before, (), {}, ["new/one"]) == after
+
+
+ONE_LINE = 'skills = [{ source = "x", skills = ["d", "b"] }, "y"]\n'
+ONE_NAME_A_LINE = """\
+skills = [
+  "a/b",
+  { source = "x", ref = "v1", skills = [
+    # The oldest.
+    "b",  # until May
+    "d"
+  ] },
+]
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "index", "edit", "old", "new"),
+    [
+        (ONE_NAME_A_LINE, 1, {"ref": "v1", "skills": ["b", "c", "d"]}, "May\n", 'May\n    "c",\n'),
+        (ONE_NAME_A_LINE, 1, {"ref": "v1", "skills": ["a", "b", "d"]}, "    # The", '    "a",\n    # The'),
+        (ONE_NAME_A_LINE, 1, {"ref": "v1", "skills": ["b", "d", "e", "f"]}, '"d"', '"d",\n    "e",\n    "f",'),
+        (ONE_NAME_A_LINE, 1, {"ref": "v1", "skills": ["b"]}, '    "d"\n', ""),
+        (ONE_NAME_A_LINE, 1, {"ref": "v2", "skills": ["b", "d"]}, "v1", "v2"),
+        (ONE_LINE, 0, {"skills": ["b", "c", "d"]}, '["d", "b"]', '[\n  "b",\n  "c",\n  "d",\n]'),
+        (ONE_LINE, 0, {"skills": ["d"]}, '["d", "b"]', '["d"]'),
+    ],
+)
+def test_a_name_that_comes_or_goes_leaves_the_lines_of_the_other_names(
+    before: str, index: int, edit: dict[str, object], old: str, new: str
+) -> None:
+    assert before.count(old) == 1
+    assert change_entries(before, (), {index: {"source": "x", **edit}}, []) == before.replace(old, new)
 
 
 def test_a_table_of_pyproject_is_changed_and_the_rest_of_it_is_not() -> None:
@@ -82,6 +118,12 @@ ENTRIES = SOURCES | st.fixed_dictionaries({"source": SOURCES}, optional={"skills
 GLUE = st.sampled_from(["", " ", "\n", "\n  ", ' # a ] comment, "\n', "\t", "\r\n  # b\r\n"])
 
 
+def meaning(entry: ManifestEntry) -> str:
+    """An entry without the order of its names, which means nothing."""
+    names = {"skills": sorted(entry["skills"])} if "skills" in entry and isinstance(entry, dict) else {}
+    return manifest_entry_text({**entry, **names} if isinstance(entry, dict) else entry)
+
+
 @given(st.lists(st.tuples(GLUE, ENTRIES, GLUE), max_size=4), GLUE, st.booleans(), st.data())
 def test_whatever_a_list_looks_like_the_result_says_what_was_meant_or_it_is_refused(
     rows: list[tuple[str, ManifestEntry, str]], end: str, comma: bool, data: st.DataObject
@@ -95,5 +137,7 @@ def test_whatever_a_list_looks_like_the_result_says_what_was_meant_or_it_is_refu
     changed = change_entries(text, (), edits, added)
     wanted = [edits.get(at, entry) for at, entry in enumerate(entries)]
     expected = [*(entry for entry in wanted if entry is not None), *added]
-    assert tomllib.loads(changed) == {"a": 1, "skills": expected, "b": {"c": "x]"}}
+    said = tomllib.loads(changed)
+    assert sorted(map(meaning, said.pop("skills"))) == sorted(map(meaning, expected))
+    assert said == {"a": 1, "b": {"c": "x]"}}
     assert (changed.count("# b\r\n") == text.count("# b\r\n")) or edits

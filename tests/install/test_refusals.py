@@ -146,7 +146,7 @@ def broken(world: World, old: str, new: str) -> tuple[str, int]:
         (" SKILL.md", " ../SKILL.md", "../SKILL.md"),
         ('"two" = ""', '"two" = "../x"', "../x"),
         ('kind = "git"', "kind = git", "not TOML"),
-        ("version = 1", "version = 9", "version 9"),
+        ("version = 1", "version = 0", "version 0"),
     ],
 )
 def test_an_error_in_a_lock_file_names_the_line_and_the_entry(

@@ -58,12 +58,12 @@ def test_an_install_in_a_project_with_a_manifest_is_declared_there(
     plan = installer.plan(f"{many.address}#v1", project=True, select=["charts"], agents=["claude-code"])
     assert str(plan).splitlines()[-1] == "declare it in prowess.toml"
     installer.apply(plan)
-    table = f'{{ source = "{many.address}#v1", skills = ["charts"], agents = ["claude-code"] }},'
-    assert rows(world) == ['"../../folders/notes",  # ours', table]
+    table = [f'{{ source = "{many.address}#v1", agents = ["claude-code"], skills = [', '"charts",', "] },"]
+    assert rows(world) == ['"../../folders/notes",  # ours', *table]
     assert (world.project / "prowess.toml").stat().st_mode & 0o777 == 0o640
     check_agreement(installer)
     installer.install(f"{many.address}#v1@invoices", project=True)
-    assert rows(world)[2:] == [f'"{many.address}#v1@invoices",']
+    assert rows(world)[4:] == [f'"{many.address}#v1@invoices",']
     check_agreement(installer)
 
 
@@ -102,8 +102,8 @@ def test_agents_that_were_found_are_linked_and_not_declared_and_those_of_the_ent
         installer.apply(plan)
         assert (world.project / ".claude/skills" / skill).is_symlink()
     assert rows(world) == [
-        f'{{ source = "{many.address}#v1", skills = ["invoices"], agents = ["goose"] }},',
-        f'{{ source = "{many.address}#v1", skills = ["charts"] }},',
+        *(f'{{ source = "{many.address}#v1", skills = [', '"charts",', "] },"),
+        *(f'{{ source = "{many.address}#v1", agents = ["goose"], skills = [', '"invoices",', "] },"),
     ]
     check_agreement(installer)
     assert (world.project / ".goose/skills/invoices").is_symlink()
@@ -210,7 +210,7 @@ def test_one_skill_of_several_that_moves_to_another_version_gets_an_entry_of_its
     installer.update("@local/charts@v2")
     assert rows(world) == [
         f'{{ source = "{many.address}", ref = "v1", skills = ["invoices"] }},',
-        f'{{ source = "{many.address}", ref = "v2", skills = ["charts"] }},',
+        *(f'{{ source = "{many.address}", ref = "v2", skills = [', '"charts",', "] },"),
     ]
     check_agreement(installer)
 

@@ -119,7 +119,7 @@ def test_what_a_further_skill_costs_does_not_depend_on_how_many_there_are(
         counts["install"].append(count_calls(setting.install))
         for name, task in TASKS.items():
             counts[name].append(count_calls(lambda: task(setting)))  # noqa: B023
-    parsed = {name: count_calls_of("parse_lock", counts[name][-1]) for name in PARSE_ONCE}
+    parsed = {name: count_calls_of("parse_lock_file", counts[name][-1]) for name in PARSE_ONCE}
     assert parsed == dict.fromkeys(PARSE_ONCE, 1)
     hashed = {name: count_calls_of("hash_tree", counts[name][-1]) for name in ("verify", "sync, locked")}
     assert hashed["verify"] == hashed["sync, locked"], "each install is compared once"

@@ -6,7 +6,7 @@ import hashlib
 import subprocess
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -18,7 +18,7 @@ from prowess.lockfile.read import LockEntry, parse_lock
 from prowess.lockfile.write import EMPTY_LOCK_TEXT, lock_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 NAMES = ("acme/alpha", "acme/beta", "acme/gamma", "local/delta")
 
@@ -67,19 +67,87 @@ def test_what_each_side_alone_added_updated_or_removed_is_taken() -> None:
     assert merged == prowess.merge_locks(base, theirs, ours)
 
 
-def test_how_the_manifest_declares_a_skill_is_no_conflict_with_an_update_or_a_removal() -> None:
-    alpha, beta = entry("acme/alpha", "v1"), entry("acme/beta", "v1")
-    both = [replace(one, declared="acme/x#v1@alpha,beta") for one in (alpha, beta)]
-    mine = [
-        replace(entry("acme/alpha", "v2"), declared="acme/x#v2@alpha", skills={"alpha": "", "new": "new"}),
-        replace(beta, declared="acme/x#v1@beta"),
-    ]
-    theirs = [replace(alpha, declared="acme/x#v1@alpha"), replace(entry("acme/beta", "v2"), declared="acme/x#v2@beta")]
-    texts = [lock_text({one.name: one for one in side}) or "" for side in (both, mine, theirs, [mine[0], theirs[1]])]
+def declared(name: str, version: str, **changes: object) -> LockEntry:
+    """An entry that the manifest declares, among others of its source, at the entry's version."""
+    values: dict[str, Any] = {"declared": f"acme/x#{version}", **changes}
+    return replace(entry(f"acme/{name}", version), **values)
+
+
+def texts_of(*sides: Iterable[LockEntry]) -> list[str]:
+    return [lock_text({one.name: one for one in side}) or "" for side in sides]
+
+
+def test_how_the_manifest_declares_a_skill_is_no_conflict_with_an_update() -> None:
+    base, ours = declared("alpha", "v1"), declared("alpha", "v1", declared="github:acme/x#v1")
+    theirs = declared("alpha", "v1", commit="f" * 40)
+    texts = texts_of([base], [ours], [theirs], [replace(theirs, declared=ours.declared)])
     assert prowess.merge_locks(*texts[:3]) == prowess.LockMerge(texts[3], ())
-    only_alpha, only_beta = (lock_text({one.name: one}) or "" for one in (mine[0], replace(both[1])))
-    assert prowess.merge_locks(texts[0], only_alpha, texts[2]).conflicts[0].name == "acme/beta"
-    assert prowess.merge_locks(texts[0], only_beta, texts[2]).conflicts == ()
+    assert prowess.merge_locks(texts[0], texts[2], texts[1]) == prowess.LockMerge(texts[3], ())
+
+
+def test_a_skill_that_one_side_declares_and_the_other_removes_is_a_conflict() -> None:
+    """Its name is in the merged manifest, so a lock file without it would be out of date."""
+    texts = texts_of([declared("alpha", "v1", declared="")], [declared("alpha", "v1")], [])
+    assert [one.name for one in prowess.merge_locks(*texts).conflicts] == ["acme/alpha"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"version": "v2"},
+        {"version": "v1", "declared": '{"mode": "copy", "source": "acme/x#v1"}', "mode": "copy"},
+        {"version": "v1", "agents": ("codex",), "links": (".codex/skills/alpha",)},
+    ],
+    ids=["version", "mode", "agents"],
+)
+def test_a_skill_added_to_what_the_other_side_declares_otherwise_now_is_a_conflict(changed: dict[str, Any]) -> None:
+    """Both changes of the manifest merge by lines, and ask for the new skill as the other side declares it."""
+    old, new = declared("alpha", "v1"), declared("beta", "v1")
+    texts = texts_of([old], [declared("alpha", **changed)], [old, new])
+    merged = prowess.merge_locks(*texts)
+    (conflict,) = merged.conflicts
+    assert (conflict.name, conflict.ours) == ("acme/beta", "another declaration of its source")
+    assert conflict.theirs.startswith("v1, commit ")
+    assert [one.name for one in prowess.merge_locks(texts[0], texts[2], texts[1]).conflicts] == ["acme/beta"]
+    for side, count in (("ours", 1), ("theirs", 2)):
+        choices: dict[str, Any] = {"acme/beta": side}
+        assert len(parse_lock(prowess.merge_locks(*texts, choices=choices).text)) == count
+
+
+def test_an_agent_that_a_person_linked_is_no_other_declaration() -> None:
+    old, new = declared("alpha", "v1"), declared("beta", "v1")
+    linked = declared("alpha", "v1", agents=("codex",), extra_agents=("codex",), links=(".codex/skills/alpha",))
+    texts = texts_of([old], [linked], [old, new], [linked, new])
+    assert prowess.merge_locks(*texts[:3]) == prowess.LockMerge(texts[3], ())
+
+
+def test_fields_that_this_version_does_not_know_are_merged_like_the_others() -> None:
+    base, seal = declared("alpha", "v1"), ('seal = "a"',)
+    linked = replace(base, agents=("codex",), links=(".codex/skills/alpha",))
+    texts = texts_of([base], [linked], [replace(base, unknown=seal)], [replace(linked, unknown=seal)])
+    assert prowess.merge_locks(*texts[:3]) == prowess.LockMerge(texts[3], ())
+    assert prowess.merge_locks(texts[0], texts[2], texts[1]) == prowess.LockMerge(texts[3], ())
+    # About other files a seal says nothing.
+    texts = texts_of([replace(base, unknown=seal)], [declared("alpha", "v2")], [replace(base, unknown=('seal = "b"',))])
+    assert prowess.merge_locks(*texts) == prowess.LockMerge(texts[1], ())
+    both = texts_of([base], [replace(base, unknown=seal)], [replace(base, unknown=('seal = "b"',))])
+    assert [one.name for one in prowess.merge_locks(*both).conflicts] == ["acme/alpha"]
+
+
+def test_fields_of_the_file_itself_are_merged_too() -> None:
+    texts = [lock_text({}, rows) or "" for rows in ([], ["a = 1", "b = 2"], ["b = 3", "c = 4"])]
+    assert prowess.merge_locks(texts[0], texts[1], "").text.endswith("\nversion = 1\na = 1\nb = 2\n")
+    assert (
+        "\na = 1\nc = 4\n"
+        in prowess.merge_locks("", lock_text({}, ["a = 1"]) or "", lock_text({}, ["c = 4"]) or "").text
+    )
+    assert "\na = 1\nb = 2\n" in prowess.merge_locks(*texts).text
+
+
+def test_a_merge_has_the_line_ends_of_our_side() -> None:
+    base, ours, theirs = lock(alpha="v1"), lock(alpha="v1", beta="v1"), lock(alpha="v1", gamma="v1")
+    merged = prowess.merge_locks(base, ours.replace("\n", "\r\n"), theirs).text
+    assert merged == lock(alpha="v1", beta="v1", gamma="v1").replace("\n", "\r\n")
 
 
 def test_two_first_lock_files_have_an_empty_base() -> None:
@@ -168,9 +236,9 @@ def test_a_conflict_describes_how_the_two_sides_differ() -> None:
         "https://github.com/acme/alpha at v1,",
         "https://example.com/alpha.git at v1,",
     )
-    declared = ours.replace("digest =", 'declared = "acme/alpha#v1"\ndigest =')
-    assert prowess.merge_locks("", ours, declared) == prowess.LockMerge(declared, ())
-    (conflict,) = prowess.merge_locks("", lock(alpha="v2"), declared).conflicts
+    written = ours.replace("digest =", 'declared = "acme/alpha#v1"\ndigest =')
+    assert prowess.merge_locks("", ours, written) == prowess.LockMerge(written, ())
+    (conflict,) = prowess.merge_locks("", lock(alpha="v2"), written).conflicts
     assert conflict.ours.endswith(", not in the manifest")
     assert conflict.theirs.endswith(", in the manifest as acme/alpha#v1")
 

@@ -60,6 +60,21 @@ def test_no_skill_approves_a_tool_for_a_host_that_said_nothing_about_tools() -> 
     assert (session.ceiling, session.grants_tools) == (None, False)
 
 
+@pytest.mark.parametrize(
+    ("ceiling", "listed"),
+    [
+        (None, ("Bash(git:*)", "Read")),
+        ("any", ("Bash(git:*)", "Read")),
+        (["Read"], ("Read",)),
+        (["Bash"], ("Bash(git:*)",)),
+        ([], ()),
+    ],
+)
+def test_listed_tools_are_within_the_ceiling_approved_or_not(ceiling: Ceiling, listed: tuple[str, ...]) -> None:
+    assert session_of("Read", "Bash(git:*)", ceiling=ceiling).listed_tools == listed
+    assert session_of("Read", ceiling=ceiling, active=False).listed_tools == ()
+
+
 def test_no_ceiling_is_asked_for_by_name() -> None:
     session = session_of("Bash", "Read", ceiling="any")
     assert (session.active_tools, session.allows("Bash", "rm -rf ~")) == (("Bash", "Read"), "allowed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import json
 import subprocess
 import sys
@@ -224,12 +225,73 @@ def test_what_was_refused_is_not_asked_again_and_of_a_script_the_model_hears_tha
             result = call()
             assert (result.pending, answer in result.content) == (None, True)
     assert not has_run(tmp_path)
-    session.approve(pending_again := request)
-    assert toolset.call("run_skill_script", CALL).data["stdout"] == "ran a\n", pending_again
-    # the instructions that were refused can be approved later, although the skill is active by now
-    commands = ("touch ran.txt; echo ran",)
-    session.approve(prowess.TrustRequest(session.skill("act"), request.digest, commands, files=request.files))
+
+
+@pytest.mark.usefixtures("act")
+@pytest.mark.parametrize("approved_first", [True, False])
+def test_a_refusal_wins_over_approvals_and_grants(
+    talk: Talk, defer: prowess.Trust, scripts: prowess.Scripts, tmp_path: Path, approved_first: bool
+) -> None:
+    session = talk(trust=defer)
+    toolset = prowess.Toolset(session, scripts=scripts)
+    request = pending(toolset.call("run_skill_script", CALL))
+    if approved_first:
+        session.approve(request)
+    session.refuse(request)
+    with pytest.raises(prowess.NotTrustedError) as caught:
+        session.approve(request)
+    assert caught.value.code == "refused-by-person"
+    assert "said no" in toolset.call("run_skill_script", CALL).content
+    defer.grant(request)
+    assert "said no" in toolset.call("run_skill_script", CALL).content
+    assert not has_run(tmp_path)
+    other = prowess.Toolset(talk(trust=defer), scripts=scripts)
+    assert other.call("run_skill_script", CALL).data["stdout"] == "ran a\n"
+
+
+@pytest.mark.usefixtures("act")
+def test_an_approval_is_used_up_by_one_call(
+    talk: Talk, load: Load, defer: prowess.Trust, scripts: prowess.Scripts, tmp_path: Path
+) -> None:
+    session = talk(trust=defer)
+    toolset = prowess.Toolset(session, scripts=scripts)
+    for _ in range(2):
+        session.approve(pending(toolset.call("run_skill_script", CALL)))
+        assert toolset.call("run_skill_script", CALL).data["stdout"] == "ran a\n"
+    session.approve(pending(load(toolset, "act")))
     assert "Now: ran" in load(toolset, "act").content
+    (tmp_path / "ran.txt").unlink()
+    assert "Now: ran" in load(toolset, "act").content, "it is active, and runs nothing again"
+    toolset.call("unload_skill", {"name": "act"})
+    assert load(toolset, "act").pending is not None
+    assert not has_run(tmp_path)
+
+
+@pytest.mark.usefixtures("act")
+def test_an_approval_of_a_call_is_of_no_use_to_another_at_the_same_time(
+    talk: Talk, defer: prowess.Trust, scripts: prowess.Scripts
+) -> None:
+    session = talk(trust=defer)
+    toolset = prowess.Toolset(session, scripts=scripts)
+    request = pending(toolset.call("run_skill_script", CALL))
+
+    async def main() -> None:
+        other = asyncio.get_running_loop().create_future()
+        context = contextvars.copy_context()  # that of a task which does not make the approved call
+
+        async def call_beside() -> None:
+            other.set_result(await toolset.acall("run_skill_script", CALL))
+
+        with session.consent.approve_call(request):
+            await asyncio.get_running_loop().create_task(call_beside(), context=context)
+            assert other.result().pending is not None
+            assert (await toolset.acall("run_skill_script", CALL)).data["stdout"] == "ran a\n"
+            assert (await toolset.acall("run_skill_script", CALL)).pending is not None
+
+    asyncio.run(main())
+    with session.consent.approve_call(request):
+        pass
+    assert toolset.call("run_skill_script", CALL).pending is not None
 
 
 @pytest.mark.usefixtures("act")
@@ -426,9 +488,9 @@ def test_an_event_says_how_long_a_decision_counts(
     session = talk(trust=defer)
     request = pending(load(prowess.Toolset(session), "act"))
     events.clear()
-    session.refuse(request)
     session.approve(request)
-    assert heard() == [("refused", "conversation"), ("approved", "conversation")]
+    session.refuse(request)
+    assert heard() == [("approved", "once"), ("refused", "conversation")]
 
 
 @pytest.mark.usefixtures("act")
@@ -548,14 +610,14 @@ def test_a_refusal_counts_for_sub_agents_and_they_cannot_lift_it(
     child = parent.child()
     grandchild = child.child()
     request = pending(grandchild.call("run_skill_script", CALL))
-    parent.session.refuse(request)
     grandchild.session.approve(request)
+    parent.session.refuse(request)
+    with pytest.raises(prowess.NotTrustedError):
+        grandchild.session.approve(request)
     for toolset in (parent, child, grandchild):
         assert "said no" in toolset.call("run_skill_script", CALL).content
     assert request.id in grandchild.session.save()
     assert not has_run(tmp_path)
-    parent.session.approve(request)
-    assert grandchild.call("run_skill_script", CALL).data["stdout"] == "ran a\n"
 
 
 @pytest.mark.usefixtures("act")

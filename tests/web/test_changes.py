@@ -304,6 +304,12 @@ def test_trust_shows_what_would_run_and_holds_for_exactly_that(world: World, con
     assert opened.trust.is_trusted(prowess.discover()["one"])
 
 
+def test_trust_shows_what_a_person_would_not_see(world: World, console: Open) -> None:
+    write_skill(world.agents, "one", "Run !`echo \u00ad\u3164\ufe0f` first.\n")
+    plan = console().plan(kind="trust", skill="one")
+    assert plan.page.text_of("pre", class_="runs") == ["echo \\xad\\u3164\\ufe0f"]
+
+
 def test_a_skill_that_changed_since_it_was_shown_is_not_trusted(world: World, console: Open) -> None:
     path = write_skill(world.agents, "one", "Run !`date` first.\n")
     opened = console()

@@ -71,19 +71,23 @@ class Skills(SkillsAdapter, ContextProvider):
 
         return SkillTool(definition, answer)
 
-    async def open(self, session: AgentSession | None) -> Conversation:
-        """Return the conversation of a session; without one, a conversation of its own."""
+    async def open(self, session: AgentSession | None, *, is_run: bool = False) -> Conversation:
+        """Return the conversation of a session; without one, a conversation of its own.
+
+        ``is_run``: a run begins, and saves the state. A session without it is new, although a former one may have had
+        its id.
+        """
         if session is None:
             return await self.conversations.aopen(None)
-        saved = session.state.get(self.source_id) or {}
-        return await self.conversations.aopen(session.session_id, saved.get("conversation", ""))
+        saved = (session.state.get(self.source_id) or {}).get("conversation", "")
+        return await self.conversations.aopen(session.session_id, saved, is_new=is_run and not saved)
 
     async def before_run(
         self, *, agent: Agent, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
         """Add the listing, the tools, and the middleware that asks people and judges calls of the host's tools."""
-        conversation = await self.open(session)
-        await refuse_calls(conversation, context.input_messages)
+        conversation = await self.open(session, is_run=True)
+        refuse_calls(conversation, context.input_messages)
         prompt, definitions = await aturn(conversation, find_query(context.input_messages))
         state["conversation"] = conversation.save()
         if prompt:
@@ -100,16 +104,17 @@ class Skills(SkillsAdapter, ContextProvider):
             async def run(task: ChildTask) -> str:
                 return await run_child(task, agent, task.make_model(self.clients.get), ctx.tools or ())
 
-            approval = ctx.metadata.get("approval_response")
-            result = await conversation.acall(
-                definition.name,
-                arguments,
-                call_id=get_call_id(ctx),
-                # The framework makes a call again only after a yes; a no is in the messages of the next run.
-                decision=True if approval is not None and approval.approved is True else None,
-                run_child=run,
-            )
-            state["conversation"] = conversation.save()
+            approval, call_id = ctx.metadata.get("approval_response"), get_call_id(ctx)
+            # The framework makes a call again only after a yes; a no is in the messages of the next run. A yes that was
+            # used up, or that is about nothing that this conversation has asked, brings a new question.
+            is_approved = approval is not None and approval.approved is True
+            decision = True if is_approved and conversation.has_question(call_id, decision=True) else None
+            try:
+                result = await conversation.acall(
+                    definition.name, arguments, call_id=call_id, decision=decision, run_child=run
+                )
+            finally:
+                state["conversation"] = conversation.save()
             ctx.metadata[_PENDING] = result.pending
             return make_contents(result)
 
@@ -184,12 +189,11 @@ def make_approval_request(context: FunctionInvocationContext, request: TrustRequ
     return Content.from_function_approval_request(id=request_id, function_call=call, additional_properties=shown)
 
 
-async def refuse_calls(conversation: Conversation, messages: Iterable[Message]) -> None:
-    """Tell a conversation which calls a person refused: the framework does not make them again."""
+def refuse_calls(conversation: Conversation, messages: Iterable[Message]) -> None:
+    """Note which skill calls a person refused: the framework does not make them again."""
     for content in (content for message in messages for content in message.contents):
         if content.type == "function_approval_response" and not content.approved and content.function_call is not None:
-            call = content.function_call
-            await conversation.acall(call.name or "", call_id=call.id or call.call_id or "", decision=False)
+            conversation.refuse(content.function_call.id or content.function_call.call_id or "")
 
 
 def find_query(messages: Iterable[Message]) -> str:

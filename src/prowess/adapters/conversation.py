@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import logging
 import re
-from contextlib import suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from prowess.errors import NotTrustedError, SkillError, SourceError
 from prowess.runtime.acting.trust_request import TrustRequest
 from prowess.runtime.fork import fork_system_message, fork_user_message
+from prowess.spec.tool_rules import judge_call
 from prowess.tools.arguments import BadArgumentsError, parse_arguments
 from prowess.tools.dialects import DIALECTS
 from prowess.tools.media import find_media
@@ -20,6 +22,7 @@ from prowess.tools.sub_agents import SubAgents
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
+    from contextlib import AbstractContextManager
 
     from prowess.runtime.fork import ForkRunner, PreparedFork
     from prowess.runtime.session import Session
@@ -34,6 +37,15 @@ M = TypeVar("M")
 
 _MAX_ASKED = 1_000
 """Calls of one conversation about which people were asked and have not decided; the oldest are forgotten."""
+_USED = "used"
+"""Marks a question whose yes was used up by a call that did not end by itself. A no still answers it."""
+_ROUND = "round"
+"""How often a yes about the same call was used up before this question."""
+
+_ASK_AGAIN = (
+    "The files or the arguments are no longer those that the person was asked about: nothing was done. Make the same "
+    "call again, so that the person is asked about what would run now."
+)
 
 _logger = logging.getLogger("prowess")
 
@@ -102,6 +114,10 @@ class ChildTask(NamedTuple):
         """Return whether the child gets one of the host's tools, whole or in part; ``explain_refusal`` judges calls."""
         return bool(self.prepared.child_tools([tool]))
 
+    def is_approved(self, tool: str, arguments: Arguments = None) -> bool:
+        """Return whether the host lets the skill approve a call of one of the host's tools, and the skill lists it."""
+        return self.prepared.allows(tool, find_command(arguments)) == "allowed"
+
     def explain_refusal(self, tool: str, arguments: Arguments = None) -> str:
         """Return why the child may not make a call of one of the host's tools; ``""`` when it may.
 
@@ -117,7 +133,8 @@ class Conversation:
     """One conversation of an agent: a toolset over its own session, and the calls that wait for a person.
 
     An adapter passes every call of a skill tool to ``call`` or ``acall``. A result with ``pending`` did nothing yet:
-    the adapter shows the request in the framework's own way, and makes the call again with ``decision``.
+    the adapter shows the request in the framework's own way, and makes the call again with ``decision``. A yes counts
+    for that one call and ends with it, even when the call is cancelled. A no counts for all equal calls that follow.
     """
 
     key: str
@@ -129,6 +146,7 @@ class Conversation:
     """What ``save`` returned last, or what the conversation was restored from."""
     step: str = ""
     """The framework's id of the step in which the conversation was used last; ``""`` where the adapter gives none."""
+    _lock: Lock = field(default_factory=Lock, repr=False)
 
     @property
     def session(self) -> Session:
@@ -147,21 +165,21 @@ class Conversation:
         run_child: RunChild | None = None,
         may_ask: bool = True,
     ) -> ToolResult:
-        """Answer a model's call of a skill tool; what goes wrong is a result, and nothing is raised.
+        """Answer a model's call of a skill tool; what goes wrong in it is a result.
 
         ``call_id``: the framework's id of the call. ``decision``: what a person decided about the request that a former
         call with this id returned in ``pending``. A yes counts only if the call would still run exactly that; otherwise
         the result is pending again. After a no nothing runs. ``run_child``: runs a skill as a child agent; without it
         the skill is refused. ``may_ask``: whether the adapter shows a pending result to a person. If not, it is an
-        error for the model, and no later decision is about it.
+        error for the model, and no later decision is about it. Raises ``NotTrustedError`` (code ``no-question``) for a
+        decision about a call of which nobody was asked, or whose yes was used already.
         """
+        shown = self._take_question(call_id, decision)
         if decision is False:
-            return self._refuse(name, call_id)
-        shown = self.asked.pop(call_id, None)
-        result = self.toolset.call(name, arguments)
-        if decision is True and self._approve(result, shown):
+            return self._refuse(name, shown)
+        with self._approve(shown):
             result = self.toolset.call(name, arguments)
-        result = self._note_question(result, call_id, may_ask=may_ask)
+        result = self._note_question(result, call_id, may_ask=may_ask, is_decided=decision is True)
         if result.fork is None or run_child is None:
             return result
         return self._sub_agents(lambda prepared: run_child(self._make_task(prepared))).run_fork(name, result.fork)
@@ -177,13 +195,12 @@ class Conversation:
         may_ask: bool = True,
     ) -> ToolResult:
         """Do what ``call`` does, from asynchronous code; cancelling it ends scripts and child agents as well."""
+        shown = self._take_question(call_id, decision)
         if decision is False:
-            return self._refuse(name, call_id)
-        shown = self.asked.pop(call_id, None)
-        result = await self.toolset.acall(name, arguments)
-        if decision is True and self._approve(result, shown):
+            return self._refuse(name, shown)
+        with self._approve(shown):
             result = await self.toolset.acall(name, arguments)
-        result = self._note_question(result, call_id, may_ask=may_ask)
+        result = self._note_question(result, call_id, may_ask=may_ask, is_decided=decision is True)
         return result if run_child is None else await self.arun_fork(name, result, run_child)
 
     async def arun_fork(self, name: str, result: ToolResult, run_child: RunChild) -> ToolResult:
@@ -197,35 +214,91 @@ class Conversation:
 
         return await self._sub_agents(run).arun_fork(name, result.fork)
 
-    def _approve(self, result: ToolResult, shown: Mapping[str, Any] | None) -> bool:
-        """Apply a person's yes to what was shown; return whether the call has to be made again."""
-        request = result.pending
-        # Only what the person was shown is approved: the files or the arguments may have changed meanwhile.
-        if request is None or shown is None or shown["id"] != request.id:
-            return False
-        self.session.approve(request)
-        return True
+    # -- decisions of people -----------------------------------------------------------------------------------------
 
-    def _note_question(self, result: ToolResult, call_id: str, *, may_ask: bool) -> ToolResult:
+    def name_question(self, call_id: str) -> str:
+        """Return an id of the question about a call; ``""`` when there is none.
+
+        It is another one when the call would run something else, and when a yes to the former question was used up.
+        """
+        shown = self.asked.get(call_id)
+        if shown is None:
+            return ""
+        number = shown.get(_ROUND, 0)
+        return f"{call_id}:{shown['id']}" + (f":{number}" if number else "")
+
+    def has_question(self, call_id: str, *, decision: bool) -> bool:
+        """Return whether ``call`` takes this decision about a call: somebody was asked, and no yes was used yet."""
+        shown = self.asked.get(call_id)
+        return shown is not None and not (decision and _USED in shown)
+
+    def refuse(self, call_id: str) -> bool:
+        """Note that a person refused a call which the framework does not make again; return whether we had asked."""
+        with self._lock:
+            shown = self.asked.pop(call_id, None)
+        if shown is not None:
+            self._note_refusal(shown)
+        return shown is not None
+
+    def _take_question(self, call_id: str, decision: bool | None) -> dict[str, Any]:  # noqa: FBT001 - as ``call`` has it
+        """Return the request that a decision is about, which no other yes can be about from now on."""
+        if decision is None:
+            return {}
+        with self._lock:
+            if not self.has_question(call_id, decision=decision):
+                message = f"nobody waits for a decision about the call {call_id!r}, so nothing was done"
+                raise NotTrustedError(message, code="no-question")
+            shown = self.asked.pop(call_id)
+            if decision:
+                self.asked[call_id] = {**shown, _USED: True}
+        return shown
+
+    def _approve(self, shown: Mapping[str, Any]) -> AbstractContextManager[None]:
+        """Apply a person's yes to the call that is made in the block, if it would run exactly what was shown."""
+        # Only what the person was shown is approved: the files or the arguments may have changed meanwhile.
+        request = self._read_request(shown) if shown else None
+        return nullcontext() if request is None else self.session.consent.approve_call(request)
+
+    def _note_question(self, result: ToolResult, call_id: str, *, may_ask: bool, is_decided: bool) -> ToolResult:
         """Remember what a person is going to be asked about a call; return the result that the adapter gets."""
-        if result.pending is None:
-            return result
-        # A request that nobody sees is not remembered: a provider may give the id of this call to another one, whose
-        # yes would then count for it.
-        if not may_ask:
-            return replace(result, is_error=True)
-        self.asked[call_id] = result.pending.to_dict()
-        while len(self.asked) > _MAX_ASKED:
-            del self.asked[next(iter(self.asked))]
+        with self._lock:
+            former = self.asked.pop(call_id, {})  # the call has ended, and the question about it with it
+            if result.pending is None:
+                return result
+            # A request that nobody sees is not remembered: a provider may give the id of this call to another one,
+            # whose yes would then count for it.
+            if not may_ask:
+                return replace(result, is_error=True, content=_ASK_AGAIN if is_decided else result.content)
+            number = former.get(_ROUND, 0) + (_USED in former)
+            self.asked[call_id] = {**result.pending.to_dict(), **({_ROUND: number} if number else {})}
+            while len(self.asked) > _MAX_ASKED:
+                del self.asked[next(iter(self.asked))]
         return result
 
-    def _refuse(self, name: str, call_id: str) -> ToolResult:
+    def _refuse(self, name: str, shown: Mapping[str, Any]) -> ToolResult:
         """Return the result of a call that a person refused; nobody is asked about an equal call later."""
         # The call is not made: under a grant that was given meanwhile it would run.
-        with suppress(KeyError, SkillError):  # nobody was asked about this call, or its skill is gone
-            self.session.refuse(TrustRequest.from_dict(self.asked.pop(call_id), self.session.catalog))
+        self._note_refusal(shown)
         refusal = NotTrustedError("a person was asked whether this may run, and said no", code="refused-by-person")
         return sanitize_error(DIALECTS[self.toolset.dialect].render_error(name, refusal))
+
+    def _note_refusal(self, shown: Mapping[str, Any]) -> None:
+        request = self._read_request(shown)
+        if request is None:
+            self.session.consent.refuse_id(str(shown["id"]))
+        else:
+            self.session.refuse(request)
+
+    def _read_request(self, shown: Mapping[str, Any]) -> TrustRequest | None:
+        """Return the request that a person was shown; ``None`` where its skill is gone, or nothing may run here."""
+        if self.session.trust is None:
+            return None
+        try:
+            return TrustRequest.from_dict(shown, self.session.catalog)
+        except SkillError:
+            return None
+
+    # -- child agents ------------------------------------------------------------------------------------------------
 
     def _sub_agents(self, run: ForkRunner) -> SubAgents:
         return SubAgents(self.session, DIALECTS[self.toolset.dialect], run)
@@ -243,7 +316,8 @@ class Conversation:
         """
         if not self.enforce or not self._has_bounded_skills():
             return ""
-        if self.session.allows(tool, find_command(arguments)) == "allowed":
+        # What the skills list, not what they approve: a host that only enforces has not let them approve anything.
+        if judge_call(tool, find_command(arguments), self.session.listed_tools) == "allowed":
             return ""
         names = ", ".join(self.session.active_skills)
         return f"This call of {tool} is not in the allowed-tools of the active skills ({names})."
@@ -257,9 +331,14 @@ class Conversation:
 
     def save(self) -> str:
         """Return the conversation as text for the framework's checkpoint: its session, and what waits for people."""
-        saved = {"version": 1, "session": self.session.save(), "asked": self.asked}
-        self.last_save = json.dumps(saved)
+        self.last_save = self.write()
         return self.last_save
+
+    def write(self) -> str:
+        """Return what ``save`` returns; it does not become the last save."""
+        with self._lock:
+            asked = dict(self.asked)
+        return json.dumps({"version": 1, "session": self.session.save(), "asked": asked})
 
 
 def parse_save(saved: str) -> tuple[str, dict[str, dict[str, Any]]]:
@@ -270,9 +349,13 @@ def parse_save(saved: str) -> tuple[str, dict[str, dict[str, Any]]]:
         is_ours = data["version"] == 1 and isinstance(session, str) and isinstance(asked, dict)
     except (ValueError, TypeError, KeyError, RecursionError):
         is_ours = False
-    if not is_ours or not all(isinstance(shown, dict) and "id" in shown for shown in asked.values()):
+    if not is_ours or not all(map(_is_question, asked.values())):
         raise SourceError("this is no conversation that an adapter saved", code="bad-save")
     return session, asked
+
+
+def _is_question(shown: object) -> bool:
+    return isinstance(shown, dict) and "id" in shown and isinstance(shown.get(_ROUND, 0), int)
 
 
 def turn(conversation: Conversation, query: str = "") -> Turn:

@@ -27,9 +27,11 @@ from prowess.discovery.scan import discover, scan
 from prowess.errors import MissingPackageError, SourceError
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.runtime.acting.trust import Trust
+from prowess.runtime.events import Event
 from prowess.runtime.session import Session
 from prowess.runtime.work_pools import get_pools
 from prowess.skills.catalog import Catalog
+from prowess.tools.options import KnownNames
 from prowess.tools.toolset import Toolset
 
 if TYPE_CHECKING:
@@ -134,7 +136,7 @@ class Conversations:
         self._session = session
         self._toolset = toolset
         self._enforce = enforce
-        self._limits = limits
+        self.limits = limits
         self._held: OrderedDict[str, Conversation] = OrderedDict()
         self._alive: WeakValueDictionary[str, Conversation] = WeakValueDictionary()
         self._saved: OrderedDict[str, str] = OrderedDict()
@@ -144,13 +146,15 @@ class Conversations:
         """Return how many conversations are held with their sessions."""
         return len(self._held)
 
-    def open(self, key: str | None, saved: str = "", step: str = "") -> Conversation:
+    def open(self, key: str | None, saved: str = "", step: str = "", *, is_new: bool = False) -> Conversation:
         """Return the conversation of that key, which begins when it is not known; ``None``: one that is not kept here.
 
         ``saved``: what the framework's checkpoint holds of it. It wins when it is another state than the last save, as
         after a restart or when the framework went back to an earlier checkpoint. ``step``: the framework's id of the
         step that is under way, where several calls of one step begin with the same checkpoint; what the conversation
-        did in this step is not undone. Raises ``SourceError`` for an empty key, and for text that is no save.
+        did in this step is not undone. ``is_new``: the framework's own record has nothing of this conversation, as when
+        it was deleted and its key is used again; unless it began in this step, it begins anew. Raises ``SourceError``
+        for an empty key, and for text that is no save.
         """
         if key is None:
             return self.restore("", saved) if saved else self.begin()
@@ -159,6 +163,9 @@ class Conversations:
             raise SourceError("the key of a conversation is empty: pass a key, or None for a conversation of its own")
         with self._lock:
             held = self._find(key, saved, step)
+            if is_new and (held is None or not step or held.step != step):
+                self._drop(key)
+                held = None
             if held is not None:
                 return self._keep(held, step)
             text = saved or self._saved.get(key, "")
@@ -178,31 +185,46 @@ class Conversations:
 
     def _keep(self, conversation: Conversation, step: str) -> Conversation:
         """Hold a conversation as the one that was used last."""
-        conversation.step = step
+        conversation.step = step or conversation.step  # a host that looks at the session is no step
         self._alive[conversation.key] = self._held[conversation.key] = conversation
         self._held.move_to_end(conversation.key)
         self._saved.pop(conversation.key, None)
         self._save_oldest()
         return conversation
 
-    async def aopen(self, key: str | None, saved: str = "", step: str = "") -> Conversation:
+    async def aopen(self, key: str | None, saved: str = "", step: str = "", *, is_new: bool = False) -> Conversation:
         """Return what ``open`` returns, from asynchronous code: a conversation that begins is made in a thread.
 
         Raises ``SkillError`` (code ``busy``) when more calls wait than ``Limits`` allows.
         """
-        return await get_pools(self._limits).reads.run(partial(self.open, key, saved, step))
+        return await get_pools(self.limits).reads.run(partial(self.open, key, saved, step, is_new=is_new))
 
     def begin(self, key: str = "") -> Conversation:
         """Return a new conversation that is not kept here."""
         session = Session(self.catalog, **self._session, id=key or None)
-        return Conversation(key, Toolset(session, **self._toolset), self._enforce)
+        return Conversation(key, self._make_toolset(session), self._enforce)
 
     def restore(self, key: str, saved: str) -> Conversation:
         """Return a conversation as it was saved, within the bounds of this agent; it is not kept here."""
         text, asked = parse_save(saved)
         # This agent's bounds are its own arguments, which the save must not widen: restore takes the narrower of both.
         session, _ = Session.restore(self.catalog, text, **self._session, id=key or None)
-        return Conversation(key, Toolset(session, **self._toolset), self._enforce, asked, saved)
+        return Conversation(key, self._make_toolset(session), self._enforce, asked, saved)
+
+    def check_names(self) -> None:
+        """Check the names of the skills that the model may have, once: a skill that disappears later is an event.
+
+        Raises ``UnknownSkillError`` for a name that no skill has.
+        """
+        names = self.begin().toolset.allowed
+        self._toolset["allowed"] = None if names is None else KnownNames(names)
+
+    def _make_toolset(self, session: Session) -> Toolset:
+        """Return the toolset of a conversation that begins or goes on; say which skills it should have and has not."""
+        toolset = Toolset(session, **self._toolset)
+        for name in toolset.missing:
+            session.tell(Event("missing", name, {"argument": "allowed"}))
+        return toolset
 
     def find_request(self, name: str, arguments: Arguments = None) -> TrustRequest | None:
         """Return what a person is asked before a call of a skill tool runs anything; ``None`` when nothing would run.
@@ -220,8 +242,11 @@ class Conversations:
     def forget(self, key: str) -> None:
         """Drop a conversation; the next use of its key begins a new one."""
         with self._lock:
-            for kept in (self._held, self._alive, self._saved):
-                kept.pop(key, None)
+            self._drop(key)
+
+    def _drop(self, key: str) -> None:
+        for kept in (self._held, self._alive, self._saved):
+            kept.pop(key, None)
 
     def list_skills(self) -> tuple[Skill, ...]:
         """Return each skill that a model may have in a new conversation, by name."""
@@ -229,10 +254,10 @@ class Conversations:
         return tuple(eligible if allowed is None else eligible.keep_names(allowed))
 
     def _save_oldest(self) -> None:
-        while len(self._held) > self._limits.max_conversations:
+        while len(self._held) > self.limits.max_conversations:
             key, oldest = self._held.popitem(last=False)
             self._saved[key] = oldest.save()
-        while len(self._saved) > self._limits.max_saved_conversations:
+        while len(self._saved) > self.limits.max_saved_conversations:
             self._saved.popitem(last=False)
 
 
@@ -242,9 +267,10 @@ class SkillsAdapter:
     ``source``: a path, a ``Catalog``, a ``Live``, sources, or nothing, which discovers the skills of this project and
     user. ``trust``: a ``Trust``, or the name of a policy; when ``scripts`` are on and nothing is given, a person is
     asked in the framework's own way (``defer``). ``scripts``: how scripts run (``True``: in the best sandbox there is);
-    ``None``: they do not. ``tools``: the host's tools that skills may approve. ``allowed``: the only skills that the
-    model may have. ``filter``, ``selector``, ``limits``, ``on_event``: as for ``Session``. ``budget``: tokens for the
-    prompt. ``enforce``: the host's own tools are refused where the active skills' ``allowed-tools`` do not name them.
+    ``None``: they do not. ``tools``: the host's tools that skills may approve (``None``: none). ``allowed``: the only
+    skills that the model may have. ``filter``, ``selector``, ``limits``, ``on_event``: as for ``Session``. ``budget``:
+    tokens for the prompt. ``enforce``: the host's own tools are refused where the active skills' ``allowed-tools`` do
+    not name them; it approves nothing.
     ``fork``: whether skills with ``context: fork`` run as child agents.
     """
 
@@ -283,9 +309,7 @@ class SkillsAdapter:
             trust = Trust(policy="defer")
         if tools is not None and not isinstance(tools, str):
             tools = tuple(tools)
-        # Without a ceiling no skill mentions any tool, and there would be nothing to enforce.
-        bounds = "any" if enforce and tools is None else tools
-        session: dict[str, Any] = {"tools": bounds, "selector": selector, "filter": filter, "trust": trust}
+        session: dict[str, Any] = {"tools": tools, "selector": selector, "filter": filter, "trust": trust}
         session |= {"limits": limits, "on_event": on_event}
         toolset: dict[str, Any] = {
             "allowed": allowed if allowed is None else check_texts(allowed, "allowed"),
@@ -298,7 +322,7 @@ class SkillsAdapter:
             load_skills(source), session, toolset, enforce=enforce, limits=limits or DEFAULT_LIMITS
         )
         # Mistakes in the arguments are told here, and not when the first user comes.
-        self.conversations.begin()
+        self.conversations.check_names()
         self._init_framework()
 
     def _init_framework(self) -> None:

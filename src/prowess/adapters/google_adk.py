@@ -35,10 +35,6 @@ __all__ = ["Skills", "registry"]
 
 _ANSWER_TOOLS = frozenset(("set_model_response", "finish_task"))
 """Tools of ADK itself by which a model gives its answer; no skill has to allow them."""
-_ASK_AGAIN = (
-    "Nothing was done: the files or the arguments are no longer those that the person was asked about. "
-    "Make the same call again, so that the person is asked about what would run now."
-)
 
 
 class Skills(SkillsAdapter, BaseToolset):
@@ -81,7 +77,8 @@ class Skills(SkillsAdapter, BaseToolset):
         saved = context.state.get(f"prowess:{context.agent_name}") or {}
         # Whoever begins a session may give it any state; what is no save is refused where saves are read.
         text = saved.get("conversation", "") if isinstance(saved, dict) else str(saved)
-        return await self.conversations.aopen(make_key(context), text)
+        # A session without our state has just begun, although a deleted one may have had its id.
+        return await self.conversations.aopen(make_key(context), text, context.invocation_id, is_new=not text)
 
     async def check_tool(
         self, tool: BaseTool, args: dict[str, Any], tool_context: ToolContext
@@ -144,10 +141,8 @@ class SkillTool(BaseTool):
             may_ask=confirmation is None,
         )
         tool_context.state.update(make_state(conversation, tool_context))
-        if result.pending is None:
+        if result.pending is None or confirmation is not None:
             return make_response(result)
-        if confirmation is not None:
-            return {"error": _ASK_AGAIN}
         tool_context.request_confirmation(hint=str(result.pending), payload=result.pending.to_dict())
         tool_context.actions.skip_summarization = True  # the run ends here, until the person has decided
         return make_response(result)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from threading import Lock
@@ -21,15 +22,16 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langchain_core.messages.content import create_file_block, create_image_block, create_text_block
 from langchain_core.tools import StructuredTool, ToolException
 from langgraph.config import get_config
+from langgraph.errors import GraphInterrupt
 from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command
 from typing_extensions import TypedDict
 
 from prowess.adapters.langchain_child import ChildRunner, refuse_call
-from prowess.adapters.langchain_question import Question, get_field, is_alone
+from prowess.adapters.langchain_question import ApprovalLog, LastAnswer, Question, get_field, is_alone
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from langchain.agents.middleware.types import ModelRequest, ModelResponse, ToolCallRequest
     from langchain_core.language_models import BaseChatModel
@@ -47,6 +49,11 @@ STATE_FIELD = "prowess_skills"
 
 _MAX_ASKING = 1_000
 """Tasks of LangGraph in which a call asked a person; the oldest are forgotten."""
+
+_CUT_OFF = (
+    "A person had approved this call, and its run was cut off: it may have done its work, or a part of it. Look before "
+    "you make the same call again, about which the person is asked anew."
+)
 
 _numbers = count(1)
 
@@ -76,12 +83,15 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
 
     The listing joins the system message of each request, and the skill tools join the agent's tools. A conversation is
     a thread (``thread_id``); without one, each run is a conversation of its own. ``model``: the chat model of child
-    agents where the adapter has not seen the agent's own, as in a graph that is made by hand.
+    agents where the adapter has not seen the agent's own, as in a graph that is made by hand. ``child_middleware``: the
+    middleware of child agents, such as the ``HumanInTheLoopMiddleware`` of their parent. While it is ``None``, a child
+    makes no calls of the host's tools but those that ``tools`` lets its skill approve.
     """
 
     state_schema = SkillsState
     tools: NativeTools[BaseTool]
     model: BaseChatModel | str | None = None
+    child_middleware: Sequence[AgentMiddleware[Any, Any, Any]] | None = None
 
     def _init_framework(self) -> None:
         self.tools = NativeTools(self.make_tool(each) for each in self.list_definitions())
@@ -177,30 +187,10 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
         name = definition.name
 
         def call(runtime: ToolRuntime = None, **arguments: Any) -> Any:
-            conversation = of_child or self._open(runtime)
-            child = ChildRunner(self, conversation, runtime)
-            make_call = partial(conversation.call, name, arguments, run_child=child.run, **_describe_call(runtime))
-            result = make_call()
-            while runtime and result.pending and (question := self._make_question(name, arguments, runtime)):
-                shown = question.remember(question.describe(result.pending)).result()
-                decision = question.ask(shown, conversation)
-                if decision is None:
-                    break
-                result = make_call(decision=decision)
-            return self._answer(name, child.check(result), conversation, runtime)
+            return self._call(name, arguments, of_child or self._open(runtime), runtime)
 
         async def acall(runtime: ToolRuntime = None, **arguments: Any) -> Any:
-            conversation = of_child or await self._aopen(runtime)
-            child = ChildRunner(self, conversation, runtime)
-            make_call = partial(conversation.acall, name, arguments, run_child=child.arun, **_describe_call(runtime))
-            result = await make_call()
-            while runtime and result.pending and (question := self._make_question(name, arguments, runtime)):
-                shown = await question.remember(question.describe(result.pending))
-                decision = question.ask(shown, conversation)
-                if decision is None:
-                    break
-                result = await make_call(decision=decision)
-            return self._answer(name, child.check(result), conversation, runtime)
+            return await self._acall(name, arguments, of_child or await self._aopen(runtime), runtime)
 
         return StructuredTool(
             name=name,
@@ -210,6 +200,54 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
             coroutine=acall,
             handle_tool_error=True,
         )
+
+    def _call(
+        self, name: str, arguments: dict[str, Any], conversation: Conversation, runtime: ToolRuntime | None
+    ) -> Any:
+        """Answer a call of a skill tool; what waits for a person is asked for as LangGraph's interrupt."""
+        child = ChildRunner(self, conversation, runtime)
+        make_call = partial(conversation.call, name, arguments, run_child=child.run, **_describe_call(runtime))
+        result = make_call()
+        question = self._make_question(name, arguments, runtime) if runtime and result.pending else None
+        if question and runtime and result.pending:
+            shown, log = question.remember(question.describe(result.pending)).result(), ApprovalLog()
+            try:
+                decision = question.ask(shown, conversation)
+            except GraphInterrupt:
+                log.add("asked")
+                raise
+            LastAnswer(runtime.config).forget()
+            if decision and log.add("used") == "used":
+                result = replace(result, content=_CUT_OFF)
+            elif decision is not None:
+                result = make_call(decision=decision)
+            if child.is_waiting:
+                log.add("paused")
+        return self._answer(name, child.check(result), conversation, runtime)
+
+    async def _acall(
+        self, name: str, arguments: dict[str, Any], conversation: Conversation, runtime: ToolRuntime | None
+    ) -> Any:
+        """Do what ``_call`` does, in asynchronous code."""
+        child = ChildRunner(self, conversation, runtime)
+        make_call = partial(conversation.acall, name, arguments, run_child=child.arun, **_describe_call(runtime))
+        result = await make_call()
+        question = self._make_question(name, arguments, runtime) if runtime and result.pending else None
+        if question and runtime and result.pending:
+            shown, log = await question.remember(question.describe(result.pending)), ApprovalLog()
+            try:
+                decision = question.ask(shown, conversation)
+            except GraphInterrupt:
+                await log.aadd("asked")
+                raise
+            await LastAnswer(runtime.config).aforget()
+            if decision and await log.aadd("used") == "used":
+                result = replace(result, content=_CUT_OFF)
+            elif decision is not None:
+                result = await make_call(decision=decision)
+            if child.is_waiting:
+                await log.aadd("paused")
+        return self._answer(name, child.check(result), conversation, runtime)
 
     def _make_question(self, name: str, arguments: dict[str, Any], runtime: ToolRuntime) -> Question | None:
         """Return the question about a call; ``None`` where the call shares a task of LangGraph with other calls.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from langchain.agents import create_agent
@@ -50,6 +51,11 @@ class ChildRunner:
             self._interrupt = error
             return ""
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a child has asked a person, so that the call goes on when the person has decided."""
+        return self._interrupt is not None
+
     def check(self, result: ToolResult) -> ToolResult:
         """Return the result of the call, or raise the interrupt of its child."""
         if self._interrupt is not None:
@@ -62,18 +68,35 @@ class ChildRunner:
         if not model:
             raise SkillError("no chat model is known for it: the host has to set the attribute 'model' of its Skills")
         skills.models[task.conversation] = model
+        middleware = skills.child_middleware
         host_tools = [tool for tool in self._host_tools if not skills.has_tool(tool.name) and task.may_use(tool.name)]
+        if middleware is None and not task.prepared.grants_tools and host_tools:
+            logging.getLogger("prowess").warning(_WITHOUT_TOOLS, task.prepared.skill_name)
+            host_tools = []
         own_tools = [skills.make_tool(each, task.conversation) for each in task.definitions]
-        bounds = ChildBounds(task, own_tools)
-        return create_agent(model, [*host_tools, *own_tools], system_prompt=task.system, middleware=[bounds])
+        bounds = ChildBounds(task, own_tools, has_rules=middleware is not None)
+        chain = [bounds, *(middleware or ())]
+        return create_agent(model, [*host_tools, *own_tools], system_prompt=task.system, middleware=chain)
+
+
+_WITHOUT_TOOLS = (
+    "The skill %r runs as a child agent without the tools of its parent: the parent's middleware, which may ask a "
+    "person about them, does not hold there. Set child_middleware of Skills, or name tools that skills may approve"
+)
+_NO_RULES = "This call of {} may need a person's approval, and nobody can be asked in a child agent: nothing was done."
 
 
 class ChildBounds(AgentMiddleware):
-    """Refuses each call of a host's tool that the skill of a child agent does not allow."""
+    """Refuses each call of a host's tool that the skill of a child agent does not allow.
 
-    def __init__(self, task: ChildTask, own_tools: list[BaseTool]) -> None:
+    ``has_rules``: whether the host has named middleware that judges the calls of children. Without it, only those calls
+    are made that the host lets the skill approve: the parent's own middleware may ask a person about any other.
+    """
+
+    def __init__(self, task: ChildTask, own_tools: list[BaseTool], *, has_rules: bool) -> None:
         super().__init__()
         self._task = task
+        self._has_rules = has_rules
         self._own_names = {tool.name for tool in own_tools}
 
     def wrap_tool_call(
@@ -91,7 +114,12 @@ class ChildBounds(AgentMiddleware):
     def _refuse(self, request: ToolCallRequest) -> ToolMessage | None:
         if request.tool_call["name"] in self._own_names:
             return None
-        return refuse_call(request, self._task.explain_refusal)
+        return refuse_call(request, self._explain_refusal)
+
+    def _explain_refusal(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        refusal = self._task.explain_refusal(tool, arguments)
+        is_open = not refusal and not self._has_rules and not self._task.is_approved(tool, arguments)
+        return _NO_RULES.format(tool) if is_open else refusal
 
 
 def refuse_call(request: ToolCallRequest, explain: Callable[[str, Mapping[str, Any]], str]) -> ToolMessage | None:

@@ -20,13 +20,14 @@ from prowess.adapters.message_types import (
     CallEvent,
     HostTool,
     ModelReply,
+    PartialRun,
     PendingCall,
     ResultEvent,
     RunResult,
     TextEvent,
     to_plain,
 )
-from prowess.errors import FetchError, SkillError, SourceError
+from prowess.errors import FetchError, NotTrustedError, SkillError, SourceError
 from prowess.select.steps import run_awaitable
 from prowess.tools.arguments import BadArgumentsError, parse_arguments
 from prowess.tools.definitions import ToolResult
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
 _NOT_MADE = "The reply ended before this call was whole, so it was not made. Make it again, with less text before it."
 _LEFT_OPEN = "This call was not made: the run that it belongs to is over. Make it again if it is still needed."
+_INTERRUPTED = "This call was interrupted: it may have done its work, or a part of it. Look before you make it again."
 _NOT_FOUND = 404
 
 
@@ -55,11 +57,6 @@ class _Calls(NamedTuple):
     """A step: make these calls, and send their results back."""
 
     calls: tuple[ModelCall, ...]
-
-
-def _name_question(call_id: str, request_id: str) -> str:
-    """Return the id of a question to a person: about this call, and what it would run."""
-    return f"{call_id}:{request_id}"
 
 
 @dataclass
@@ -80,12 +77,18 @@ class AgentRun:
     """The skill that this run carries out as a child agent."""
     usage: list[Usage] = field(default_factory=list)
     text: str = ""
+    results: dict[int, tuple[ModelCall, ToolResult]] = field(default_factory=dict)
+    """The calls of the present step that have begun, each with its result so far."""
 
     # -- the steps of a run ------------------------------------------------------------------------------------------
 
     def _list_steps(self) -> Generator[_Calls | None, Any, RunResult]:
         """Yield what has to be done: calls to make, or ``None`` for a request to the model; return the result."""
-        calls = self._find_waiting_calls()
+        waiting = self._find_waiting_calls()
+        refused = tuple(call for call in waiting if self._find_decision(call) is False)
+        if refused:  # before any other call, so that a yes to an equal one does not count
+            self._take_results(refused, (yield _Calls(refused)))
+        calls = tuple(call for call in waiting if call not in refused)
         turns = 0
         while True:
             if calls:
@@ -104,6 +107,14 @@ class AgentRun:
                 return self._make_result("refusal" if reply.ending == "refusal" else "length")
             if not calls and reply.ending == "done":
                 return self._make_result("done")
+
+    def check_decisions(self) -> None:
+        """Raise ``NotTrustedError`` (code ``no-question``) for a decision that is about no call which waits for it."""
+        asked = {self.conversation.name_question(call.id): call.id for call in self.form.find_open_calls(self.messages)}
+        for question, decision in self.decisions.items():
+            if question not in asked or not self.conversation.has_question(asked[question], decision=decision):
+                message = f"nobody waits for a decision about {question!r} in these messages, so nothing was done"
+                raise NotTrustedError(message, code="no-question")
 
     def _find_waiting_calls(self) -> tuple[ModelCall, ...]:
         """Return the calls of an earlier run that may have waited for a person."""
@@ -135,15 +146,31 @@ class AgentRun:
             if result.pending is None or self.task is not None:
                 done.append((call, result))
             else:
-                question = _name_question(call.id, result.pending.id)
+                question = self.conversation.name_question(call.id)
                 waiting.append(PendingCall(question, call.name, call.arguments, result.pending))
         if done:
             self.messages = self.form.add_results(self.messages, done)
+        self.results = {}
         return tuple(waiting)
 
     def _make_result(self, stop: StopReason, pending: tuple[PendingCall, ...] = ()) -> RunResult:
         saved = "" if self.task else self.conversation.save()
         return RunResult(self.text, self.messages, stop, pending, tuple(self.usage), saved)
+
+    def _make_partial(self) -> PartialRun:
+        """Return what the run has so far; the calls of the present step that have begun have a result in it."""
+        # Written, not saved: a retry that passes the last save goes on in this conversation, which knows what was done.
+        saved, messages = self.conversation.write(), self.messages
+        done = [(call, result) for call, result in self.results.values() if result.pending is None]
+        if done:
+            messages = self.form.add_results(messages, done)
+        return PartialRun(self.text, messages, tuple(self.usage), saved)
+
+    def _keep_partial(self, error: BaseException) -> None:
+        """Give an error that ends the run what there is of the run; a child's work is part of its parent's run."""
+        if self.task is None:
+            with suppress(AttributeError):  # a class of errors may take no attributes
+                error.partial = self._make_partial()  # type: ignore[attr-defined]
 
     def _make_request(self, offer: Turn) -> Message:
         prompt = self.task.system if self.task else offer.prompt
@@ -154,15 +181,30 @@ class AgentRun:
 
     def _describe_call(self, call: ModelCall) -> dict[str, Any]:
         """Return what the conversation has to know of a call of a skill tool; nobody is asked in a child."""
-        shown = self.conversation.asked.get(call.id)
+        return {"call_id": call.id, "decision": self._find_decision(call), "may_ask": self.task is None}
+
+    def _find_decision(self, call: ModelCall) -> bool | None:
+        """Return what a person decided about a call that waited; ``None``: nothing, or about what it ran before."""
         # A decision is about what was shown: one that is passed twice must not count for files that changed meanwhile.
-        decision = None if shown is None else self.decisions.get(_name_question(call.id, shown["id"]))
-        return {"call_id": call.id, "decision": decision, "may_ask": self.task is None}
+        decision = self.decisions.get(self.conversation.name_question(call.id))
+        # Of two calls with one id, as some providers make them, the first has the decision.
+        if decision is None or not self.conversation.has_question(call.id, decision=decision):
+            return None
+        return decision
 
     # -- plain code --------------------------------------------------------------------------------------------------
 
     def iterate(self, client: AnyClient) -> Iterator[RunEvent]:
         """Yield what happens in a run with a plain client, and at last the result."""
+        try:
+            yield from self._iterate(client)
+        except GeneratorExit:  # somebody left the loop
+            raise
+        except BaseException as error:
+            self._keep_partial(error)
+            raise
+
+    def _iterate(self, client: AnyClient) -> Iterator[RunEvent]:
         steps = self._list_steps()
         step = next(steps)
         while True:
@@ -175,6 +217,8 @@ class AgentRun:
             except StopIteration as end:
                 yield end.value
                 return
+            if step is None:  # a turn has ended, and another one follows
+                yield self._make_partial()
 
     def _ask(self, client: AnyClient) -> Generator[RunEvent, None, ModelReply]:
         request = self._make_request(turn(self.conversation, find_query(self.messages)))
@@ -208,6 +252,15 @@ class AgentRun:
         return results
 
     def _make_call(self, client: AnyClient, call: ModelCall) -> ToolResult:
+        self._begin_call(call)
+        result = self._answer_call(client, call)
+        self.results[id(call)] = (call, result)
+        return result
+
+    def _begin_call(self, call: ModelCall) -> None:
+        self.results[id(call)] = (call, ToolResult(_INTERRUPTED, is_error=True))
+
+    def _answer_call(self, client: AnyClient, call: ModelCall) -> ToolResult:
         tool = self.tools.get(call.name)
         if tool is None:
             run_child = partial(self._run_child, client)
@@ -237,12 +290,23 @@ class AgentRun:
 
     async def aiterate(self, client: AnyClient) -> AsyncGenerator[RunEvent, None]:
         """Yield what happens in a run with an asynchronous client, and at last the result."""
+        # Each is closed at once when the caller leaves its loop: a request must not go on until garbage is collected.
+        async with aclosing(self._aiterate(client)) as events:
+            try:
+                async for event in events:
+                    yield event
+            except GeneratorExit:  # somebody left the loop
+                raise
+            except BaseException as error:
+                self._keep_partial(error)
+                raise
+
+    async def _aiterate(self, client: AnyClient) -> AsyncGenerator[RunEvent, None]:
         steps = self._list_steps()
         step = next(steps)
         while True:
             done: Any = None
             if step is None:
-                # Closed at once when the caller leaves its loop: the request must not go on until garbage is collected.
                 async with aclosing(self._aask(client)) as events:
                     async for event in events:
                         if isinstance(event, ModelReply):
@@ -260,6 +324,8 @@ class AgentRun:
             except StopIteration as end:
                 yield end.value
                 return
+            if step is None:  # a turn has ended, and another one follows
+                yield self._make_partial()
 
     async def _aask(self, client: AnyClient) -> AsyncGenerator[RunEvent | ModelReply, None]:
         request = self._make_request(await aturn(self.conversation, find_query(self.messages)))
@@ -291,6 +357,12 @@ class AgentRun:
         return list(await gather(*(self._amake_call(client, call) for call in calls)))
 
     async def _amake_call(self, client: AnyClient, call: ModelCall) -> ToolResult:
+        self._begin_call(call)
+        result = await self._aanswer_call(client, call)
+        self.results[id(call)] = (call, result)
+        return result
+
+    async def _aanswer_call(self, client: AnyClient, call: ModelCall) -> ToolResult:
         tool = self.tools.get(call.name)
         if tool is None:
             run_child = partial(self._arun_child, client)
@@ -355,6 +427,7 @@ class AgentRun:
             task=task,
             usage=[],
             text="",
+            results={},
         )
 
     def _is_unknown_model(self, child: AgentRun, error: Exception) -> bool:

@@ -148,7 +148,7 @@ class MessageSkills(SkillsAdapter, ABC):
         options = dict(asked.options)
         form = self._pick_format(options)
         conversation = self.conversations.open(asked.conversation, asked.saved)
-        return AgentRun(
+        run = AgentRun(
             form,
             conversation,
             asked.model,
@@ -160,6 +160,8 @@ class MessageSkills(SkillsAdapter, ABC):
             is_stream,
             asked.decisions,
         )
+        run.check_decisions()
+        return run
 
 
 def _check_arguments(asked: _RunArguments) -> None:

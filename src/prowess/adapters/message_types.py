@@ -115,7 +115,22 @@ class RunResult:
     """The conversation as text: pass it as ``saved`` to go on in another process, or without a key."""
 
 
-RunEvent = TextEvent | CallEvent | ResultEvent | RunResult
+@dataclass(frozen=True, slots=True)
+class PartialRun:
+    """What a run has so far: an event after each turn, and ``error.partial`` of whatever ends a run.
+
+    To go on, run again with these messages and this save, without the decisions that were passed. A call that had
+    begun when the run ended has a result that says so, so that it is not made a second time.
+    """
+
+    text: str
+    """The last text of the model."""
+    messages: list[Message]
+    usage: tuple[Usage, ...] = ()
+    saved: str = field(default="", repr=False)
+
+
+RunEvent = TextEvent | CallEvent | ResultEvent | PartialRun | RunResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,7 @@ class MountedSkills(SkillsAdapter):
 
     def _init_framework(self) -> None:
         self._keys: dict[int, str] = {}
+        self._used: OrderedDict[str, None] = OrderedDict()
 
     def list_mounted_tools(self) -> tuple[ToolDefinition, ...]:
         """Return the skill tools as clients get them: the listing stands in the description of the first, load_skill.
@@ -82,16 +84,30 @@ class MountedSkills(SkillsAdapter):
         """Return the result of a call, or the question that a person has to answer first."""
         # Without a key a call is a conversation of its own, which the client brings back with the person's answer.
         # The server sealed it, so that the client can neither read nor change it.
-        conversation = await self.conversations.aopen(client.key, "" if client.key is not None else client.state or "")
+        conversation = await self.conversations.aopen(client.key, "" if client.key is not None else client.saved)
         # A call that is made again after a question has another id, but says the same.
         call_id = f"{name} {json.dumps(arguments, sort_keys=True, default=str)}"
         call = partial(conversation.acall, name, dict(arguments), call_id=call_id, may_ask=client.can_elicit)
-        result = await call(decision=client.decision)
+        decision = client.decision
+        # An answer to nothing that was asked, or one that was used up, brings a new question.
+        if decision is not None and not conversation.has_question(call_id, decision=decision):
+            decision = None
+        if decision and client.key is None and not self._use_state(client.state or ""):
+            decision = None
+        result = await call(decision=decision)
         while result.pending is not None and client.can_elicit:
             if client.is_modern:
                 return _make_question(result.pending, conversation)
             result = await call(decision=await client.ask(result.pending))
         return to_call_result(result)
+
+    def _use_state(self, state: str) -> bool:
+        """Return whether a yes that came with this state is the first one; a client may send both again."""
+        is_first = state not in self._used
+        self._used[state] = None
+        while len(self._used) > self.conversations.limits.max_saved_conversations:
+            self._used.popitem(last=False)
+        return is_first
 
 
 class MCPClient:
@@ -127,6 +143,11 @@ class MCPClient:
         return capabilities is not None and capabilities.elicitation is not None
 
     @property
+    def saved(self) -> str:
+        """The saved conversation in the state; ``""`` when there is none."""
+        return (self.state or "").partition(" ")[2]
+
+    @property
     def decision(self) -> bool | None:
         """What the person decided about an earlier round of this call; ``None`` when nobody was asked."""
         response = (self._responses or {}).get(_ANSWER)
@@ -154,7 +175,9 @@ def _describe_request(request: TrustRequest) -> str:
 
 def _make_question(request: TrustRequest, conversation: Conversation) -> InputRequiredResult:
     question = ElicitRequest(params=ElicitRequestFormParams(message=_describe_request(request), requested_schema=_FORM))
-    return InputRequiredResult(input_requests={_ANSWER: question}, request_state=conversation.save())
+    # The first word is of this question alone: the states of two equal calls are not equal.
+    state = f"{uuid4().hex} {conversation.save()}"
+    return InputRequiredResult(input_requests={_ANSWER: question}, request_state=state)
 
 
 def to_call_result(result: ToolResult) -> CallToolResult:

@@ -140,8 +140,15 @@ class Skills(SkillsAdapter):
         has saved, or a new one.
         """
         # All context objects of one run share its usage, and a RunState has a copy of it. Attributes stay with a copy.
-        if self._slot in vars(ctx.usage):
-            return vars(ctx.usage)[self._slot]
+        if self._slot not in vars(ctx.usage):
+            vars(ctx.usage)[self._slot] = self._begin_run(ctx, name_conversation, entry)
+        run: SkillRun = vars(ctx.usage)[self._slot]
+        self._note_refusals(ctx, run.conversation)
+        return run
+
+    def _begin_run(
+        self, ctx: RunContextWrapper[Any], name_conversation: NameConversation | None, entry: object
+    ) -> SkillRun:
         context = ctx.context
         saved = _read_entry(entry or (context.get(self.entry_name) if isinstance(context, Mapping) else None))
         key = (saved["key"] or None) if name_conversation is None else name_conversation(context)
@@ -152,9 +159,14 @@ class Skills(SkillsAdapter):
         elif not state and (name_conversation is None or key is None):
             # The program may give the same context to the runs of several users: nothing of one user is kept there.
             context = None
-        run = SkillRun(conversation, context if isinstance(context, MutableMapping) else None)
-        vars(ctx.usage)[self._slot] = run
-        return run
+        return SkillRun(conversation, context if isinstance(context, MutableMapping) else None)
+
+    def _note_refusals(self, ctx: RunContextWrapper[Any], conversation: Conversation) -> None:
+        """Note which calls a person has rejected: the SDK answers those without calling the tool."""
+        names = [definition.name for definition in self.list_definitions()] if conversation.asked else ()
+        for call_id in tuple(conversation.asked):
+            if any(ctx.is_tool_approved(name, call_id) is False for name in names):
+                conversation.refuse(call_id)
 
     def save_run(self, run: SkillRun) -> dict[str, str]:
         """Return the state of a run's conversation, and write it into the context, which ``RunState.to_json`` saves."""
@@ -218,8 +230,14 @@ class Skills(SkillsAdapter):
         if result is None:
             # Only a yes that the SDK knows counts. In a child agent nobody is asked, and calls wait there all the same.
             is_approved = ctx.is_tool_approved(name, call_id) is True
-            decision = True if is_approved and call_id in run.conversation.asked else None
-            result = await run.conversation.acall(name, arguments, call_id=call_id, decision=decision, may_ask=False)
+            has_question = run.conversation.has_question(call_id, decision=True)
+            decision = True if is_approved and has_question else None
+            try:
+                result = await run.conversation.acall(
+                    name, arguments, call_id=call_id, decision=decision, may_ask=False
+                )
+            finally:
+                self.save_run(run)
             if result.pending is not None and is_approved and decision is None:
                 logging.getLogger("prowess").warning(_NOT_SHOWN, name)
         result = await run.conversation.arun_fork(name, result, partial(self._run_child, ctx))

@@ -85,7 +85,10 @@ class Skills(SkillsAdapter, AbstractCapability[Any]):
         return made
 
     async def _open(self, ctx: RunContext[Any]) -> Conversation:
-        return await self.conversations.aopen(ctx.conversation_id or ctx.run_id or "", find_save(ctx.messages))
+        # A run without a history begins its conversation, although a former one may have had its id.
+        is_new = all(message.run_id == ctx.run_id for message in ctx.messages)
+        key, run = ctx.conversation_id or ctx.run_id or "", ctx.run_id or ""
+        return await self.conversations.aopen(key, find_save(ctx.messages), run, is_new=is_new)
 
     # -- what Pydantic AI calls --------------------------------------------------------------------------------------
 
@@ -153,7 +156,7 @@ class SkillToolset(AbstractToolset[Any]):
 
     async def for_run_step(self, ctx: RunContext[Any]) -> SkillToolset:
         """Prepare the prompt and the tools of the next request."""
-        await self._note_denials(ctx.messages)
+        self._note_denials(ctx.messages)
         self._turn = await aturn(self.conversation, find_query(ctx))
         return self
 
@@ -177,14 +180,16 @@ class SkillToolset(AbstractToolset[Any]):
         async def run(task: ChildTask) -> str:
             return await run_child(ctx, task, SkillToolset(task.conversation, has_listing=False))
 
-        result = await self.conversation.acall(
-            name,
-            get_arguments(arguments),
-            call_id=ctx.tool_call_id or "",
-            decision=True if ctx.tool_call_approved else None,
-            run_child=run,
-        )
-        self._save(ctx.messages)
+        call_id = ctx.tool_call_id or ""
+        # A yes may also be the answer to a question of the host's own; one that was used up brings a new question.
+        is_approved = ctx.tool_call_approved and self.conversation.has_question(call_id, decision=True)
+        decision = True if is_approved else None
+        try:
+            result = await self.conversation.acall(
+                name, get_arguments(arguments), call_id=call_id, decision=decision, run_child=run
+            )
+        finally:
+            self._save(ctx.messages)
         return to_content(result)
 
     # -- what is kept in the messages --------------------------------------------------------------------------------
@@ -205,13 +210,11 @@ class SkillToolset(AbstractToolset[Any]):
             # A new message in its place: the caller may still have the history from which this run began.
             messages[place] = with_save(cast("ModelResponse", messages[place]), saved)
 
-    async def _note_denials(self, messages: Sequence[ModelMessage]) -> None:
-        """Tell the conversation which calls a person has denied: Pydantic AI answers those without calling the tool."""
+    def _note_denials(self, messages: Sequence[ModelMessage]) -> None:
+        """Note which skill calls a person has denied: Pydantic AI answers those without calling the tool."""
         for part in messages[-1].parts if messages else ():
-            if not isinstance(part, ToolReturnPart) or part.outcome != "denied":
-                continue
-            if part.tool_call_id in self.conversation.asked:
-                await self.conversation.acall(part.tool_name, call_id=part.tool_call_id, decision=False)
+            if isinstance(part, ToolReturnPart) and part.outcome == "denied":
+                self.conversation.refuse(part.tool_call_id)
 
 
 def with_save(response: ModelResponse, saved: str) -> ModelResponse:

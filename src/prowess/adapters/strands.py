@@ -12,13 +12,14 @@ from weakref import WeakKeyDictionary
 
 from prowess.adapters.core import NativeTools, SkillsAdapter, aturn, get_media, require_package
 from prowess.adapters.message_text import find_query
+from prowess.errors import SkillError
 
 require_package("strands", "strands-agents>=1.62")
 
 from strands import Agent
 from strands.hooks import BeforeInvocationEvent, BeforeToolCallEvent
 from strands.plugins import Plugin, hook
-from strands.types.tools import AgentTool, ToolContext
+from strands.types.tools import AgentTool, ToolContext, ToolUse
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -111,25 +112,30 @@ class SkillTool(AgentTool):
             return await _run_child(self._skills, agent, task)
 
         async def call(*, decision: bool | None = None) -> ToolResult:
-            result = await conversation.acall(
-                self.tool_name,
-                tool_use["input"],
-                call_id=call_id,
-                decision=decision,
-                run_child=run_child,
-                may_ask=may_ask,
-            )
-            if may_ask:
-                agent.state.set(STATE, conversation.save())
-            return result
+            try:
+                return await conversation.acall(
+                    self.tool_name,
+                    tool_use["input"],
+                    call_id=call_id,
+                    decision=decision,
+                    run_child=run_child,
+                    may_ask=may_ask,
+                )
+            finally:  # also where the run is cancelled, so that a yes which was used is known to be
+                if may_ask:
+                    agent.state.set(STATE, conversation.save())
 
-        result = await call()
+        context = ToolContext(tool_use=tool_use, agent=agent, invocation_state=invocation_state)
+        # Strands gives an answer again when the call runs again: a yes to this question was used by a run that was cut
+        # off, while a no may have come since.
+        used = "" if conversation.has_question(call_id, decision=True) else conversation.name_question(call_id)
+        is_refused = bool(used) and context.interrupt(f"prowess:{used}", response=True) is not True
+        result = await call(decision=False if is_refused else None)
         while result.pending is not None and may_ask:
             request = result.pending
-            # The name has the request's id: when the files have changed since, the person is asked anew.
-            context = ToolContext(tool_use=tool_use, agent=agent, invocation_state=invocation_state)
             reason = {"text": str(request), "request": request.to_dict()}
-            answer = context.interrupt(f"prowess:{request.id}", reason=reason)
+            # When the files have changed since, or a yes was used, the question has another name: it is asked anew.
+            answer = context.interrupt(f"prowess:{conversation.name_question(call_id)}", reason=reason)
             result = await call(decision=answer is True)
         yield _to_strands(result, call_id)
 
@@ -167,4 +173,13 @@ async def _run_child(skills: Skills, parent: Agent, task: ChildTask) -> str:
         callback_handler=None,
     )
     child.add_hook(check_tool, BeforeToolCallEvent)
-    return str(await child.invoke_async(task.message, cancel_signal=parent.cancel_signal))
+    nothing = ToolUse(toolUseId="", name="", input={})
+    before = BeforeToolCallEvent(agent=parent, selected_tool=None, tool_use=nothing, invocation_state={})
+    for callback in parent.hooks.get_callbacks_for(before):
+        # What the host has put before its tools holds in the child too. Our own check is about the parent's skills.
+        if getattr(callback, "__self__", None) is not skills:
+            child.add_hook(callback, BeforeToolCallEvent)
+    result = await child.invoke_async(task.message, cancel_signal=parent.cancel_signal)
+    if result.stop_reason == "interrupt":
+        raise SkillError("a call of it needs a person's approval, and nobody can be asked in a child agent")
+    return str(result)

@@ -1,4 +1,4 @@
-"""Decides about each call of the agent's own tools: the ceiling, the active skills, and then a person."""
+"""Decides about each call of the agent's own tools: the ceiling, what skills may approve, and then a person."""
 
 from __future__ import annotations
 
@@ -29,14 +29,18 @@ class ToolRequest:
     subject: str
     """The path or the command."""
     preview: str = ""
-    """What would change, as a unified diff."""
+    """What would change, as a unified diff whose invisible characters are written out."""
     skill: str = ""
     """The skill that makes the call as a child agent; ``""``: the agent itself."""
+    is_protected: bool = False
+    """Whether a command in the sandbox could not write there."""
 
     @property
     def is_hidden(self) -> bool:
-        """Whether a path leads to a hidden file, such as a hook of git, which may run later without being asked."""
-        return self.tool != "Bash" and any(part.startswith(".") and part != "." for part in self.subject.split("/"))
+        """Whether a path leads to a hidden or protected file, such as a hook of git, which may run later unasked."""
+        if self.tool == "Bash":
+            return False
+        return self.is_protected or any(part.startswith(".") and part != "." for part in self.subject.split("/"))
 
 
 class Person(Protocol):
@@ -58,12 +62,15 @@ class ToolGate:
         ceiling: tuple[str, ...],
         person: Person | None,
         on_decision: Callable[[ToolRequest, bool, DecidedBy], None],
+        *,
+        skills_approve: bool,
     ) -> None:
         # Looked up for each call: a run that goes on from a transcript gets its session from the messages.
         self._find_session = find_session
         self._ceiling = ceiling
         self._person = person
         self._on_decision = on_decision
+        self._skills_approve = skills_approve
         self._answers: set[tuple[str, str]] = set()
         """The tools, and the commands, that a person has allowed for the rest of the run."""
 
@@ -89,14 +96,12 @@ class ToolGate:
         self._on_decision(request, True, "person")  # noqa: FBT003 - the decision itself
 
     def _is_approved(self, request: ToolRequest, child: ChildTask | None) -> bool:
-        """Return whether the active skills, or the skill of a child agent, approve the call beforehand."""
-        if child is None:
-            return self._find_session().allows(request.tool, request.subject) == "allowed"
-        answers = (
-            child.prepared.allows(request.tool, request.subject),
-            child.conversation.session.allows(request.tool, request.subject),
-        )
-        return "allowed" in answers
+        """Return whether the user lets skills approve calls, and an active one, or that of a child agent, lists it."""
+        if not self._skills_approve:
+            return False
+        session = self._find_session() if child is None else child.conversation.session
+        listed = [*session.listed_tools, *(child.prepared.allowed_tools if child is not None else ())]
+        return judge_call(request.tool, request.subject, listed) == "allowed"
 
     def _answer_key(self, request: ToolRequest) -> tuple[str, str]:
         """Return what a person's ``always`` covers; hidden files are asked about one by one."""

@@ -115,9 +115,10 @@ class OwnToolset(AbstractToolset[Any]):
         content = arguments.get("content")
         if not isinstance(content, str):
             raise BadArgumentsError("content must be a string")
-        preview = await run_in_thread(lambda: self._work.diff(path, content))
-        await self._admit(ToolRequest("Write", path, preview))
-        return await run_in_thread(lambda: self._work.write(path, content, preview))
+        planned = await run_in_thread(lambda: self._work.plan_write(path, content))
+        is_protected = self._scripts.protects(path)
+        await self._admit(ToolRequest("Write", path, planned.preview, is_protected=is_protected))
+        return await run_in_thread(lambda: self._work.write(path, content, planned))
 
     async def _run_command(self, arguments: dict[str, Any]) -> str:
         command = required_text(arguments, "command")

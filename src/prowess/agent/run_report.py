@@ -61,6 +61,10 @@ class RunReport:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._failure: Exception | None = None
 
+    def find_files(self) -> tuple[str, ...]:
+        """Return the files that are written: the transcript, if there is one."""
+        return (self._transcript.path,) if self._transcript is not None else ()
+
     def begin(self, detail: dict[str, Any]) -> None:
         """Tell that the run begins on the loop of the caller; what the engine does earlier is not told."""
         self._loop = asyncio.get_running_loop()

@@ -52,6 +52,8 @@ class TaskResult:
     turns: tuple[TurnTokens, ...] = ()
     """The tokens of each request of the agent itself; ``tokens`` has those of its child agents too."""
     tokens: TurnTokens = TurnTokens(0, 0)
+    made: tuple[str, ...] = ()
+    """New entries of the working folder that programs outside of the sandbox obey, such as a repository of git."""
     messages: tuple[ModelMessage, ...] = ()
     error: SkillError | None = None
     """Why the run ended without an answer, or with one that was cut."""
@@ -68,5 +70,6 @@ class TaskResult:
             "calls": len(self.calls),
             "turns": len(self.turns),
             "tokens": {"sent": self.tokens.sent, "received": self.tokens.received, "cached": self.tokens.cached},
+            "made": list(self.made),
             "error": {"code": self.error.code, "message": self.error.message} if self.error else None,
         }

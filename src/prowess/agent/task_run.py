@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
@@ -16,6 +17,7 @@ from pydantic_ai.exceptions import (
     UserError,
 )
 from pydantic_ai.messages import ModelResponse
+from pydantic_ai.models import infer_model
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
 
@@ -26,12 +28,15 @@ from prowess.agent.own_tools import OWN_TOOLS, OwnToolset
 from prowess.agent.run_report import RunReport
 from prowess.agent.task_result import TaskResult, TurnTokens
 from prowess.agent.work_folder import WorkFolder
-from prowess.errors import ModelError, SkillError, SourceError
+from prowess.errors import ModelError, SandboxError, SkillError, SourceError
 from prowess.limits import DEFAULT_LIMITS, Limits
+from prowess.runtime.acting.sandbox import Protected, choose_sandbox, describe_closed
+from prowess.runtime.acting.sandbox.protection import check_folder, name_repository
 from prowess.runtime.acting.scripts import Scripts
 from prowess.runtime.acting.trust import Trust
 from prowess.spec.quantities import format_count
 from prowess.spec.tool_rules import is_tool_pattern, parse_tool_pattern
+from prowess.thread_work import run_in_thread
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -60,9 +65,12 @@ _GO_ON = "The run was interrupted. Go on with the task where you stopped."
 class TaskOptions:
     """How a run is bounded, and who decides in it.
 
-    ``folder``: the working folder. ``tools``: the ceiling, such as ``("Read", "Bash(git:*)")``. ``person``: whoever is
-    asked; without one, nothing is asked and what would need an answer is refused. ``trust``: ``ask`` asks about scripts
-    and commands of skills that are not granted, ``granted`` runs only what is granted, ``never`` runs nothing.
+    ``folder``: the working folder. ``tools``: the ceiling, such as ``("Read", "Bash(git:*)")``. ``skills_approve``:
+    whether an active skill approves the calls within the ceiling that its ``allowed-tools`` list. Set it only where the
+    user named the ceiling: otherwise one line in a downloaded skill decides what runs. ``person``: whoever is asked;
+    without one, nothing is asked and what would need an answer is refused. ``trust``: ``ask`` asks about scripts and
+    commands of skills that are not granted, ``granted`` runs only what is granted, ``never`` runs nothing. A grant
+    approves no call of a tool.
     """
 
     folder: str
@@ -80,6 +88,7 @@ class TaskOptions:
     """The file with the grants; by default the user's own."""
     places: tuple[str, ...] = ()
     """The folders that the skills are from, for a run that goes on from the transcript; empty: the standard places."""
+    skills_approve: bool = False
 
     def __post_init__(self) -> None:
         """Raise ``SourceError`` for a tool that the agent does not have."""
@@ -100,10 +109,10 @@ async def run_task(
 ) -> TaskResult:
     """Carry out one task with a model and the skills of a catalogue; return what happened.
 
-    ``earlier``: the runs that this one goes on from; then ``task`` may be empty. A model that fails, and a limit that
-    is reached, are told in the result. When the call is cancelled, scripts and child agents are ended and the
-    transcript is completed, before the cancellation is passed on. Raises ``SourceError`` for an option that makes no
-    sense.
+    ``earlier``: the runs that this one goes on from; then ``task`` may be empty. A model that fails, a limit that is
+    reached, and a working folder that cannot be protected from commands, are in the result. When the call is cancelled,
+    scripts and child agents are ended and the transcript is completed, before the cancellation is passed on. Raises
+    ``SourceError`` for an option that makes no sense.
     """
     run = _TaskRun(catalog, model, options, earlier, RunReport(on_event, transcript))
     async with model:  # its connections are closed at the end
@@ -122,12 +131,15 @@ class _TaskRun:
         self._key = earlier.key if earlier else uuid4().hex
         self._report = report
         # The folder of the scripts is the working folder: what a script is for lies there.
-        self._scripts = Scripts(options.sandbox, options.folder, limits=options.limits)
+        trust = self._make_trust()
+        protect = (trust.path, *report.find_files())
+        self._scripts = Scripts(options.sandbox, options.folder, limits=options.limits, protect=protect)
+        self._protected: Protected | None = None
+        """What commands could not change when the run began; ``None``: there is no sandbox."""
         self._skills = Skills(
             catalog,
-            trust=self._make_trust(),
+            trust=trust,
             scripts=self._scripts if options.trust != "never" else None,
-            tools=options.tools,
             filter=options.filter,
             budget=options.budget,
             selector=options.selector,
@@ -144,7 +156,12 @@ class _TaskRun:
 
     async def run(self, task: str) -> TaskResult:
         """Run the task to its end."""
-        self._report.begin(self._describe_start(task))
+        try:
+            sandbox = await run_in_thread(self._describe_sandbox)
+        except SandboxError as refused:
+            self._report.begin(self._describe_start(task, {"sandbox": "", "protected": [], "closed": ""}))
+            return self._finish("failed", None, refused)
+        self._report.begin(self._describe_start(task, sandbox))
         agent_run: AgentRun[Any, str] | None = None
         try:
             async with self._make_agent().iter(
@@ -177,7 +194,13 @@ class _TaskRun:
 
     def _make_agent(self) -> Agent[None, str]:
         options, report = self._options, self._report
-        gate = ToolGate(lambda: self._skills.session(self._key), options.tools, options.person, report.tell_decision)
+        gate = ToolGate(
+            lambda: self._skills.session(self._key),
+            options.tools,
+            options.person,
+            report.tell_decision,
+            skills_approve=options.skills_approve,
+        )
         work = WorkFolder(options.folder, options.limits)
         own = OwnToolset(options.tools, work, self._scripts, gate, report.tell_child_call)
         return Agent(
@@ -191,14 +214,22 @@ class _TaskRun:
             retries=options.max_turns,
         )
 
-    def _resolve_model(self, _: object, name: str) -> Model | None:
+    def _resolve_model(self, _: object, name: str) -> Model:
         """Return the model that runs a skill which asks for the model ``name``.
 
-        ``None`` lets the framework make that model, when its provider is the one that this run uses already. A name of
-        any other provider gets the model of the run: the person who starts a run decides which provider receives the
-        conversation, and the author of a skill does not.
+        Another model of the run's provider is made with that same provider, so that address and key stay as they are.
+        Any other name gets the model of the run: the person who starts a run decides which provider receives the
+        conversation, and the author of a skill does not. A server at an address has no other models here: its host may
+        be called as a provider is.
         """
-        return None if name.partition(":")[0] == self._model.system else self._model
+        provider = self._model.provider
+        if provider is None or name.partition(":")[0] != self._model.system:
+            return self._model
+        from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415 - half a second
+
+        if isinstance(provider, OpenAICompatibleProvider):
+            return self._model
+        return infer_model(name, provider_factory=lambda _: provider)
 
     async def _drive(self, agent_run: AgentRun[Any, str]) -> None:
         """Take the steps of the run one after the other; tell what happens in each."""
@@ -234,18 +265,55 @@ class _TaskRun:
 
     # -- the beginning and the end -----------------------------------------------------------------------------------
 
-    def _describe_start(self, task: str) -> dict[str, Any]:
+    def _describe_start(self, task: str, sandbox: dict[str, Any]) -> dict[str, Any]:
         return {
+            **sandbox,
             "key": self._key,
             "task": task,
             "model": f"{self._model.system}:{self._model.model_name}",
             "folder": self._options.folder,
             "tools": list(self._options.tools),
+            "skills_approve": self._options.skills_approve,
             "trust": self._options.trust,
             "places": list(self._options.places),
             "skills": len(self._skills.catalog),
             "resumed": self._earlier is not None,
         }
+
+    def _describe_sandbox(self) -> dict[str, Any]:
+        """Return in which sandbox commands run, and what they cannot change in the working folder.
+
+        Raises ``SandboxError`` for a working folder that cannot be protected from them.
+        """
+        options = self._options
+        check_folder(options.folder)
+        has_bash = any(parse_tool_pattern(written).tool == "Bash" for written in options.tools)
+        kind, protected = "", Protected()
+        if has_bash or options.trust != "never":
+            with suppress(SandboxError):  # each command then says what is missing
+                kind = choose_sandbox(options.sandbox).name
+        if kind not in {"", "none"}:
+            try:
+                protected = self._scripts.find_protected()
+            except SandboxError:
+                if has_bash:  # else there may be no script that runs, and one that does is refused
+                    raise
+                kind = ""
+            else:
+                self._protected = protected
+        closed = describe_closed(kind, protected)
+        return {"sandbox": kind, "protected": list(protected.entries), "closed": closed[0] if closed else ""}
+
+    def _find_made(self) -> tuple[str, ...]:
+        """Return what is protected now and was not there at the beginning."""
+        if self._protected is None:
+            return ()
+        try:
+            now = self._scripts.find_protected()
+        except SandboxError:
+            return ()
+        before = {name_repository(path) for path in self._protected.entries}
+        return tuple(sorted({name_repository(path) for path in now.entries} - before))
 
     def _finish(
         self,
@@ -269,6 +337,7 @@ class _TaskRun:
             tuple(record.calls.values()),
             tuple(record.turns),
             TurnTokens(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens) if usage else TurnTokens(0, 0),
+            self._find_made(),
             tuple(agent_run.all_messages()) if agent_run is not None else (),
             error,
         )

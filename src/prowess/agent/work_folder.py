@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
+from hashlib import sha256
 from typing import NamedTuple
 
+from prowess.agent.write_preview import preview_write
 from prowess.errors import (
     PathTraversalError,
     ResourceChangedError,
@@ -17,8 +19,7 @@ from prowess.errors import (
 from prowess.escapes import escape_line
 from prowess.files.paths import is_link, path_inside
 from prowess.files.read import OpenFile
-from prowess.files.write import NewFile, write_beneath
-from prowess.install.file_diffs import diff_files
+from prowess.files.write import write_beneath
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.runtime.acting.sandbox.bwrap import places_in_bwrap
 from prowess.spec.quantities import format_count
@@ -35,6 +36,13 @@ class ReadFile(NamedTuple):
     text: str
     media: bytes = b""
     media_type: str = ""
+
+
+class PlannedWrite(NamedTuple):
+    """What a write would change, for a person, and a hash of the bytes that it would replace; ``""``: of no file."""
+
+    preview: str
+    before: str
 
 
 class WorkFolder:
@@ -73,27 +81,22 @@ class WorkFolder:
             raise ResourceError(f"{relative!r} is not text ({len(content)} bytes)", relative, "binary") from None
         return ReadFile(take_lines(text, relative, offset, limit, self._limits.max_resource_bytes).shown)
 
-    def diff(self, path: str, content: str) -> str:
-        """Return what a write would change, as a unified diff; ``""`` where the file has that content already."""
+    def plan_write(self, path: str, content: str) -> PlannedWrite:
+        """Return what a write would change; raise ``SkillError`` for one that is not possible."""
         relative = self._resolve_file(path)
-        old = self._read_existing(relative)
-        before = [NewFile(relative, old)] if old is not None else []
-        return diff_files(before, [NewFile(relative, content.encode())], self._limits)
+        data = self._encode(content, relative)
+        before = self._read_existing(relative)
+        return PlannedWrite(preview_write(relative, before, data, self._limits), _hash_content(before))
 
-    def write(self, path: str, content: str, shown: str | None = None) -> str:
+    def write(self, path: str, content: str, planned: PlannedWrite | None = None) -> str:
         """Create or replace a file, and the folders that are missing above it; return a sentence about it.
 
-        ``shown``: the difference that a person has seen. Raises ``ResourceChangedError`` where the write would make
-        another one by now, and ``SkillError`` where it is not possible.
+        ``planned``: what a person has seen. Raises ``ResourceChangedError`` where the file has changed since then, and
+        ``SkillError`` where it is not possible.
         """
         relative = self._resolve_file(path)
-        data = content.encode()
-        if len(data) > self._limits.max_file_bytes:
-            raise ResourceTooLargeError(
-                f"{relative!r} would have {len(data)} bytes; at most {self._limits.max_file_bytes} are written",
-                relative,
-            )
-        if shown is not None and self.diff(path, content) != shown:
+        data = self._encode(content, relative)
+        if planned is not None and _hash_content(self._read_existing(relative)) != planned.before:
             raise ResourceChangedError(f"{relative!r} has changed since a person was asked: nothing was done", relative)
         parts = tuple(relative.split("/"))
         try:
@@ -102,6 +105,13 @@ class WorkFolder:
         except OSError as error:
             raise SkillError(f"cannot write {relative!r}: {error.strerror}", relative, "unwritable") from None
         return f"{'Replaced' if mode else 'Created'} {relative} ({format_count(len(data), 'byte')})."
+
+    def _encode(self, content: str, relative: str) -> bytes:
+        data = content.encode()
+        if len(data) <= self._limits.max_file_bytes:
+            return data
+        message = f"{relative!r} would have {len(data)} bytes; at most {self._limits.max_file_bytes} are written"
+        raise ResourceTooLargeError(message, relative)
 
     def _resolve_file(self, path: str) -> str:
         relative = self.resolve(path)
@@ -134,6 +144,10 @@ class WorkFolder:
                 return file.read_all(self._limits.max_file_bytes)
         except ResourceNotFoundError:
             return None
+
+
+def _hash_content(content: bytes | None) -> str:
+    return "" if content is None else sha256(content).hexdigest()
 
 
 def _outside_error(path: str, why: str = "is not in the working folder") -> PathTraversalError:

@@ -17,7 +17,7 @@ from prowess.cli.options import group_options
 from prowess.cli.render import printer
 from prowess.cli.selection import make_selector
 from prowess.cli.terminal import open_terminal
-from prowess.errors import SourceError
+from prowess.errors import NotTrustedError, SourceError
 from prowess.hints import explain_extra
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.allowed_tools import parse_allowed_tools
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
     import prowess
-    from prowess.agent.events import OnAgentEvent
+    from prowess.agent.events import AgentEvent, OnAgentEvent
     from prowess.agent.task_result import TaskResult
     from prowess.agent.task_run import TaskOptions, TrustChoice
     from prowess.agent.transcript import EarlierRun, Transcript
@@ -80,7 +80,8 @@ agent_options = group_options(
         default="Read Write Bash",
         show_default=True,
         metavar="TOOLS",
-        help="The only tools of its own that it may use, such as 'Read Bash(git:*)'; '' for none.",
+        help="The only tools of its own that it may use, such as 'Read Bash(git:*)'; '' for none. "
+        "Skills may approve calls of tools that you name here.",
     ),
     trust=click.option(
         "--trust",
@@ -163,9 +164,15 @@ def run_agent(
         log.addHandler(handler)
         stack.callback(log.removeHandler, handler)
         show: OnAgentEvent = print_event_data if as_data else screen.show
+
+        def show_event(event: AgentEvent) -> None:
+            if event.kind == "start" and transcript is not None and options.skills_approve:
+                _remember_tools(str(event.detail["key"]), options)
+            show(event)
+
         try:
             return asyncio.run(
-                run_task(task, catalog, model, options, on_event=show, transcript=transcript, earlier=earlier)
+                run_task(task, catalog, model, options, on_event=show_event, transcript=transcript, earlier=earlier)
             )
         except KeyboardInterrupt:
             screen.end_line()
@@ -197,7 +204,13 @@ def _make_options(settings: Settings, flags: AgentFlags, person: object) -> Task
         budget=settings.number("budget"),
         filter=settings.text("filter"),
         places=tuple(map(os.path.abspath, settings.names("folders") or ())),
+        skills_approve=_is_typed("tools"),
     )
+
+
+def _is_typed(option: str) -> bool:
+    """Return whether the user wrote an option on this command line."""
+    return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
 
 
 def find_earlier_places(resume: str) -> tuple[str, ...]:
@@ -212,17 +225,40 @@ def _keep_bounds(options: TaskOptions, earlier: EarlierRun) -> TaskOptions:
     """Return the options with the earlier run's tools and trust where the command line names none.
 
     Neither can widen what the defaults allow, whatever the transcript says: the default allows every tool and asks.
+    Whether skills may approve calls is not the transcript's to say either: what the user typed is remembered elsewhere.
     """
-    asked = click.get_current_context().get_parameter_source
-    tools = options.tools if earlier.tools is None or asked("tools") is not ParameterSource.DEFAULT else earlier.tools
-    is_kept = earlier.trust in {"granted", "never"} and asked("trust") is ParameterSource.DEFAULT
-    return replace(options, tools=tools, trust=cast("TrustChoice", earlier.trust) if is_kept else options.trust)
+    tools = options.tools if earlier.tools is None or _is_typed("tools") else earlier.tools
+    is_kept = earlier.trust in {"granted", "never"} and not _is_typed("trust")
+    kept = replace(options, tools=tools, trust=cast("TrustChoice", earlier.trust) if is_kept else options.trust)
+    return kept if kept.skills_approve else replace(kept, skills_approve=_were_tools_typed(earlier.key, kept))
+
+
+def _remember_tools(key: str, options: TaskOptions) -> None:
+    """Remember for a later ``--resume`` that the user typed the tools of a run."""
+    from prowess.agent.typed_tools import TypedTools  # noqa: PLC0415 - 'prowess --help' runs nothing
+
+    try:
+        TypedTools().remember(key, options.folder, options.tools, options.places)
+    except NotTrustedError as error:
+        printer.warn(f"--resume will have to name --tools again: {error}")
+
+
+def _were_tools_typed(key: str, options: TaskOptions) -> bool:
+    """Return whether the user typed these tools for a run with this key, folder and places of skills."""
+    from prowess.agent.typed_tools import TypedTools  # noqa: PLC0415 - 'prowess --help' runs nothing
+
+    try:
+        return TypedTools().knows(key, options.folder, options.tools, options.places)
+    except NotTrustedError as error:
+        printer.warn(f"skills approve nothing in this run: {error}")
+        return False
 
 
 def _note_circumstances(options: TaskOptions, earlier: EarlierRun | None, task: str) -> None:
     """Say what a person would not expect: that nobody is asked, or that an earlier run worked elsewhere."""
     if options.person is None:
-        printer.note("There is no terminal, so nobody is asked: what would need an answer is refused.")
+        approving = "" if options.skills_approve else " Skills may approve calls of tools that --tools names."
+        printer.note(f"There is no terminal, so nobody is asked: what would need an answer is refused.{approving}")
     if earlier is None:
         return
     if earlier.is_finished and not task:

@@ -8,13 +8,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Block, Line, Table, diff_to_lines, line
+from prowess.cli.render.blocks import Block, Line, Table, diff_to_lines, line, show_unseen
 from prowess.escapes import escape_line
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.quantities import format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from prowess.agent.approval import ToolAnswer, ToolRequest
     from prowess.cli.terminal import Terminal
@@ -36,12 +36,9 @@ class TerminalPerson:
         who = f"The skill {request.skill}" if request.skill else "The agent"
         blocks: list[Block] = [line((f"{who} wants to use ", "warn"), (request.tool, "name"), ":")]
         blocks.append(_indent_rows(line(row) for row in request.subject.split("\n")))
-        rows = diff_to_lines(request.preview)
-        most = DEFAULT_LIMITS.max_shown_diff_lines
-        if rows:
-            blocks.append(_indent_rows(rows[:most]))
-        if len(rows) > most:
-            blocks.append(line((f"and {format_count(len(rows) - most, 'line')} more", "dim"), indent=2))
+        if request.preview:
+            rows = _cut_middles(request.preview.removesuffix("\n").split("\n"))
+            blocks.append(_indent_rows(diff_to_lines("\n".join(rows))))
         what = (
             "this command" if request.tool == "Bash" else "this file" if request.is_hidden else f"every {request.tool}"
         )
@@ -62,7 +59,7 @@ class TerminalPerson:
         async with self._lock:
             printer.flush()  # what the model said comes first
             screen = self._terminal.screen
-            printer.print_blocks(blocks, screen)
+            printer.print_blocks(map(show_unseen, blocks), screen)
             self._drop_typed_keys()
             while True:
                 screen.write(f"{escape_line(question)} [o/a/n] ")
@@ -99,6 +96,23 @@ class TerminalPerson:
             loop.remove_reader(keys.fileno())
         data = os.read(keys.fileno(), _MAX_LINE_BYTES)
         return data.decode("utf-8", "replace").strip().lower() if data else None
+
+
+def _cut_middles(rows: list[str]) -> Iterator[str]:
+    """Yield the rows of a difference, without the middle of a long one and of too many; each cut says how much."""
+    most, width = DEFAULT_LIMITS.max_shown_diff_lines, DEFAULT_LIMITS.max_shown_line_chars
+    begin, end = (rows, []) if len(rows) <= most else (rows[: most // 2], rows[-(most // 2) :])
+    yield from (_cut_middle(row, width) for row in begin)
+    if end:
+        yield f"[{format_count(len(rows) - len(begin) - len(end), 'line')} between are not shown]"
+        yield from (_cut_middle(row, width) for row in end)
+
+
+def _cut_middle(row: str, width: int) -> str:
+    left_out = len(row) - width
+    if left_out <= 0:
+        return row
+    return f"{row[: width // 2]} [{format_count(left_out, 'character')} not shown] {row[-(width // 2) :]}"
 
 
 def _indent_rows(rows: Iterable[Line]) -> Table:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from prowess.agent.events import AgentEvent
 
 _MAX_SHOWN = 160
+_MAX_PROTECTED_SHOWN = 5
 
 
 def print_event_data(event: AgentEvent) -> None:
@@ -74,6 +75,7 @@ def _describe(event: AgentEvent) -> Iterator[Block]:
         case "start":
             skills = format_count(detail["skills"], "skill")
             yield line((f"{detail['model']}, {skills}, working in {detail['folder']}", "dim"))
+            yield from (line((words, "dim")) for words in _describe_sandbox(detail))
         case "call":
             yield line(
                 *_describe_caller(detail), (_shorten(detail["tool"]), "name"), f" {_shorten(detail['arguments'])}"
@@ -90,8 +92,24 @@ def _describe(event: AgentEvent) -> Iterator[Block]:
             cached = f" ({detail['cached']:,} of them cached)" if detail["cached"] else ""
             words = f"turn {detail['turn']}: {detail['sent']:,} tokens sent{cached}, {detail['received']:,} received"
             yield line((words, "dim"))
+        case "end" if detail["made"]:
+            made = ", ".join(map(_shorten, detail["made"][:_MAX_PROTECTED_SHOWN]))
+            yield line((f"new, and obeyed by other programs: {made}; look before you use git or an agent here", "warn"))
         case _:
             return
+
+
+def _describe_sandbox(detail: Any) -> Iterator[str]:  # noqa: ANN401 - the detail of an event
+    """Yield where commands may write."""
+    if detail["sandbox"] == "none":
+        yield "commands run without a sandbox: they may write wherever you may"
+    elif detail["sandbox"]:
+        kept = detail["protected"]
+        more = f" and {len(kept) - _MAX_PROTECTED_SHOWN} more" if len(kept) > _MAX_PROTECTED_SHOWN else ""
+        but = f", but not to {', '.join(map(_shorten, kept[:_MAX_PROTECTED_SHOWN]))}{more}" if kept else ""
+        yield f"commands may write in this folder{but} (sandbox: {detail['sandbox']})"
+        if detail["closed"]:
+            yield detail["closed"]
 
 
 def _describe_caller(detail: Any) -> tuple[Span, ...]:  # noqa: ANN401 - the detail of an event

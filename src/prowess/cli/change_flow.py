@@ -17,7 +17,7 @@ import click
 
 from prowess.cli.options import group_options, json_option
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Block, Line, line
+from prowess.cli.render.blocks import Block, Line, line, show_unseen
 from prowess.cli.terminal import confirm, open_terminal
 
 if TYPE_CHECKING:
@@ -97,8 +97,8 @@ def carry_out(change: PlannedChange[T], flags: ChangeFlags) -> int:
     Raise ``click.UsageError`` if a person has to be asked and no terminal is there.
     """
     as_data = flags.as_data
-    if not as_data:
-        printer.print_blocks(change.plan)
+    if not as_data:  # a person decides on it: nothing in it may be unseen
+        printer.print_blocks(map(show_unseen, change.plan))
     printer.print_issues(change.issues())
     # Issues come before the question, since they may change the answer.
     if flags.dry_run:
@@ -137,5 +137,5 @@ def ask_person(question: str, blocks: Sequence[Block]) -> bool | None:
         if terminal is None:
             return None
         printer.flush()  # the plan before the question, also where the output is written in blocks
-        printer.print_blocks(blocks, terminal.screen)
+        printer.print_blocks(map(show_unseen, blocks), terminal.screen)
         return confirm(question, terminal)

@@ -10,6 +10,7 @@ from prowess.cli.render import printer
 from prowess.files.projects import config_home, project_folders
 from prowess.limits import DEFAULT_LIMITS
 from prowess.skills.catalog import Catalog
+from prowess.spec.quantities import join_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 # Names that lockfile/ has as well: 'prowess list' without a lock file must not load that package to look for one.
 LOCK_FILE = "prowess.lock"
 _JOURNAL = ".prowess.journal"
+_MAX_NAMED = 5
+"""How many installs a warning names."""
 CHANGED = "changed since installed"
+BEHIND = "not synced"
 
 
 class LazyLockStates:
@@ -53,7 +57,7 @@ class LazyLockStates:
         return [] if self._states is None else self._states.interrupted_changes
 
     def find_state(self, skill: prowess.Skill) -> str:
-        """Return ``verified``, ``changed since installed`` or ``not in the lock file``; ``""`` if not installed."""
+        """Return how an installed skill compares with its lock file, in words; ``""`` if it is not installed."""
         return "" if self._states is None else self._states.find_state(skill)
 
     def describe_source(self, skill: prowess.Skill) -> str:
@@ -70,15 +74,14 @@ class LazyLockStates:
 
 
 def warn_edited_skills(skills: Iterable[prowess.Skill], lock_states: LazyLockStates | None = None) -> None:
-    """Warn of lock files with problems, and of each skill that somebody changed after it was installed.
+    """Warn of lock files with problems, and of each skill that is not what its lock file says.
 
     ``lock_states`` are the lock files, if the caller has read them already.
     """
     lock_states = lock_states or LazyLockStates()
     warn_lock_problems(lock_states)
     for skill in skills:
-        if lock_states.find_state(skill) == CHANGED:
-            warn_edited_skill(skill)
+        warn_other_state(skill, lock_states.find_state(skill))
 
 
 def warn_lock_problems(lock_states: LazyLockStates) -> None:
@@ -91,13 +94,30 @@ def warn_lock_problems(lock_states: LazyLockStates) -> None:
             printer.note(f"  hint: {find_remedy(error.code)}")
 
 
-def warn_edited_skill(skill: prowess.Skill) -> None:
-    """Warn that a skill differs from its lock file. It is used nevertheless; ``--verify`` refuses it."""
+def warn_other_state(skill: prowess.Skill, state: str) -> None:
+    """Warn of a skill that is in another state than its lock file says. It is used; ``--verify`` refuses it."""
     user = " --user" if skill.scope is not None and skill.scope.value == "user" else ""
-    printer.warn(
-        f"[changed-since-locked] {skill.name} is not what {LOCK_FILE} says ('prowess verify{user}' names the files, "
-        f"'prowess sync{user}' restores them, --verify refuses it)"
-    )
+    if state == CHANGED:
+        printer.warn(
+            f"[changed-since-locked] {skill.name} is not what {LOCK_FILE} says ('prowess verify{user}' names the "
+            f"files, 'prowess sync{user}' restores them, --verify refuses it)"
+        )
+    elif state == BEHIND:
+        printer.warn(
+            f"[not-synced] {skill.name} is another version than {LOCK_FILE} has ('prowess sync --locked{user}' brings "
+            "that version, --verify refuses this one)"
+        )
+
+
+def warn_unrecorded_skills(catalog: prowess.Catalog) -> None:
+    """Warn of the installed skills that are not in the catalogue because no lock file records them."""
+    names = dict.fromkeys(issue.field for issue in catalog.scan_issues if issue.code == "not-in-lock")
+    if names:
+        verb = "is" if len(names) == 1 else "are"
+        printer.warn(
+            f"[not-in-lock] {join_first(list(names), _MAX_NAMED)} {verb} installed and not in {LOCK_FILE}, and not "
+            "offered to models ('prowess sync' removes what Prowess put there; to keep one, install or adopt it)"
+        )
 
 
 def suggest_sync(name: str = "", *, location: Location = "all", lock_states: LazyLockStates | None = None) -> str:

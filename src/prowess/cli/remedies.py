@@ -29,6 +29,7 @@ REMEDIES: dict[str, str] = {
     "too-many-indexes": "name fewer with --index, or in the setting indexes",
     "no-evals": "write queries into evals/triggers.json of the skill; see 'prowess new NAME --with evals'",
     "no-sandbox": "install bubblewrap, or Prowess with the extra 'sandbox', or say --sandbox none",
+    "folder-too-large": "name a smaller folder with --folder, or leave Bash out of --tools",
     "not-found": "check the path; 'prowess show NAME' lists the files of a skill",
     "not-installed": "'prowess list' shows what is installed",
     "not-trusted": "look at it with 'prowess show NAME', then 'prowess trust grant NAME'",

@@ -13,6 +13,7 @@ from prowess.cli.lock_states import (
     suggest_sync,
     warn_edited_skills,
     warn_lock_problems,
+    warn_unrecorded_skills,
     without_edited_skills,
 )
 from prowess.cli.render import printer
@@ -53,7 +54,9 @@ def load_catalog(settings: Settings) -> prowess.Catalog:
         catalog = scan(*folders, missing="error")
         return without_edited_skills(catalog) if settings["verify"] else catalog
     verify: Literal["lock"] | None = "lock" if settings["verify"] else None
-    return discover(agents=settings.names("agents"), project=bool(settings["project"]), verify=verify)
+    catalog = discover(agents=settings.names("agents"), project=bool(settings["project"]), verify=verify)
+    warn_unrecorded_skills(catalog)
+    return catalog
 
 
 def suggest_sync_for(settings: Settings, lock_states: LazyLockStates | None = None) -> str:

@@ -11,7 +11,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from prowess.errors import SourceError
-from prowess.files.identity import fingerprint_tree, folder_identity, is_watched_folder
+from prowess.files.identity import fingerprint_tree, is_watched_folder, watched_identity
 from prowess.hints import explain_extra
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class ChangeWatcher(Protocol):
 
 
 def watch_folders(paths: Sequence[str], *, every: float, notice: WatchMethod, limits: Limits) -> ChangeWatcher:
-    """Return what waits for changes below ``paths``, which need not exist yet.
+    """Return what waits for changes below folders, or of single files, which need not exist yet.
 
     Raises ``SourceError`` for an unknown ``notice``, and for ``"watchfiles"`` when that package is not installed.
     """
@@ -108,8 +108,8 @@ class NativeWatcher:
         self._close()
         self._replaced = False
         # Read before the system listens: a folder that is replaced in between differs at the next look.
-        self._folder_marks = self._read_folder_marks()
-        existing = [path for path, mark in zip(self._paths, self._folder_marks, strict=True) if mark is not None]
+        self._marks = self._read_marks()
+        existing = [path for path in self._paths if os.path.isdir(path)]
         try:
             self._events = self._open_events(existing) if existing else None
             self._has_early_change = self._receive_events() if self._events is not None else False
@@ -117,8 +117,8 @@ class NativeWatcher:
             self._close()
             self._fallback = PollingWatcher(self._paths, every=self._every, limits=self._limits)
 
-    def _read_folder_marks(self) -> tuple[tuple[int, int] | None, ...]:
-        return tuple(folder_identity(path) for path in self._paths)
+    def _read_marks(self) -> tuple[tuple[int, ...] | None, ...]:
+        return tuple(watched_identity(path) for path in self._paths)
 
     def wait(self) -> bool:
         while not self._stop.is_set() and self._fallback is None:
@@ -132,7 +132,7 @@ class NativeWatcher:
         has_change = early or self._receive_events()
         if self._stop.is_set():
             return False
-        if self._replaced or self._read_folder_marks() != self._folder_marks:
+        if self._replaced or self._read_marks() != self._marks:
             self._subscribe()
             return True
         return has_change

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from prowess.files import projects
     from prowess.limits import Limits
     from prowess.literals import Mode, OnDuplicate
-    from prowess.lockfile import scopes, verifier
+    from prowess.lockfile import recorded_skills, scopes, verifier
     from prowess.skills.skill import Skill
 
     OnIssue = Callable[[Issue], object]
-    SkillVerifier = Callable[[list[Skill]], tuple[list[Skill], list[Issue]]]
 else:  # a scan of named folders does without these (bench row "import and first scan")
     verifier, scopes = OnDemand("prowess.lockfile.verifier"), OnDemand("prowess.lockfile.scopes")
+    recorded_skills = OnDemand("prowess.lockfile.recorded_skills")
     projects, search_paths = OnDemand("prowess.files.projects"), OnDemand("prowess.discovery.search_paths")
 
 
@@ -135,8 +135,9 @@ def discover(
     given, no environment variable moves a folder. ``skip_prefixes``, ``max_depth``, ``on_duplicate`` and ``on_issue``
     are those of ``scan``; a place that is missing is no issue.
 
-    With ``verify="lock"`` an installed skill counts only while every file of it is what the lock file says. That is
-    checked now, on each activation and on each read. Skills outside the install folders are in no lock file, and stay.
+    An installed skill that its lock file does not record is an issue, and is not in the catalogue: a teammate may have
+    removed it. With ``verify="lock"`` it counts only while every file of it is what the lock file says. That is checked
+    now, on each activation and on each read. Skills outside the install folders are in no lock file, and stay.
     """
     if verify not in {None, "lock"}:
         raise SourceError(f"verify must be 'lock' or None, not {verify!r}")
@@ -144,15 +145,9 @@ def discover(
     check_callable(on_issue, "on_issue")
     prefixes = check_texts(skip_prefixes, "skip_prefixes")
     rules = ScanRules(LoadPolicy(limits=limits or DEFAULT_LIMITS), max_depth=max_depth, skip_prefixes=prefixes)
-    places, allowed = resolve_standard_places(cwd, home, agents=agents, project=project, user=user)
-    verify_skills = None
-    if verify is not None:
-        # The lock files lie where the skills were looked for, so the folders are resolved by one rule.
-        here, house, env = _resolve_environment(cwd, home)
-        lock_scopes = scopes.standard_scopes(here, house, env, project=project)
-        verify_skills = verifier.LockVerifier(lock_scopes, rules.policy.limits).verify_skills
-    catalog = scan_places(places, rules, on_duplicate=on_duplicate, allowed=allowed, verify_skills=verify_skills)
-    return _report_issues(catalog, on_issue)
+    standard = resolve_standard_places(cwd, home, agents=agents, project=project, user=user)
+    found = find_standard_skills(standard, rules, verify=verify)
+    return _report_issues(_make_catalog(found, on_duplicate), on_issue)
 
 
 def _resolve_environment(
@@ -160,8 +155,23 @@ def _resolve_environment(
 ) -> tuple[str, str, Mapping[str, str]]:
     """Return the working folder, the home folder, and the environment variables that may move other folders."""
     here = os.path.abspath(os.fspath(cwd) if cwd is not None else os.getcwd())
-    house = os.path.abspath(os.fspath(home) if home is not None else os.path.expanduser("~"))
-    return here, house, os.environ if home is None else {}
+    home_folder = os.path.abspath(os.fspath(home) if home is not None else os.path.expanduser("~"))
+    return here, home_folder, os.environ if home is None else {}
+
+
+class StandardPlaces(NamedTuple):
+    """The standard places, and what decides about the skills in them."""
+
+    places: tuple[Place, ...]
+    allowed: tuple[str, ...]
+    """Further folders to which links in the places may lead."""
+    lock_scopes: Callable[[], tuple[scopes.InstallScope, ...]]
+    """Returns the scopes whose lock files record what is installed in the places."""
+
+    @property
+    def lock_files(self) -> list[str]:
+        """The paths of the lock files of the install bases among the places, whether or not they exist."""
+        return [path for place in self.places if (path := search_paths.lock_file_of(place.path))]
 
 
 def resolve_standard_places(
@@ -171,13 +181,41 @@ def resolve_standard_places(
     agents: Iterable[str] | None = None,
     project: bool = True,
     user: bool = True,
-) -> tuple[tuple[Place, ...], tuple[str, ...]]:
-    """Return the places that ``discover`` looks at, and further folders to which links in them may lead."""
-    here, house, env = _resolve_environment(cwd, home)
+) -> StandardPlaces:
+    """Return the places that ``discover`` looks at."""
+    here, home_folder, env = _resolve_environment(cwd, home)
     chosen = check_texts(agents or (), "agents")
-    places = search_paths.standard_places(here, house, agents=chosen, project=project, user=user, env=env)
-    root = projects.git_root(here, house) if project else None
-    return places, (*([root] if root else ()), *search_paths.install_bases(house, env))
+    places = search_paths.standard_places(here, home_folder, agents=chosen, project=project, user=user, env=env)
+    root = projects.git_root(here, home_folder) if project else None
+    allowed = (*([root] if root else ()), *search_paths.install_bases(home_folder, env))
+    # The lock files are where the skills are looked for, so the folders are resolved by one rule.
+    return StandardPlaces(places, allowed, lambda: scopes.standard_scopes(here, home_folder, env, project=project))
+
+
+def find_standard_skills(
+    standard: StandardPlaces, rules: ScanRules, *, verify: Literal["lock"] | None = None
+) -> ScanResult:
+    """Return the skills in the standard places.
+
+    An installed skill counts only if its lock file records it, and with ``verify="lock"`` only while its files are what
+    the lock file says. An issue names each of the others.
+    """
+    found = find_skills(standard.places, rules, allowed=standard.allowed)
+    if verify is None and not _may_have_installs(found):
+        return found
+    lock_scopes, limits = standard.lock_scopes(), rules.policy.limits
+    if verify is not None:
+        skills, refusals = verifier.LockVerifier(lock_scopes, limits).verify_skills(found.skills)
+    else:
+        skills, refusals = recorded_skills.drop_unrecorded(found.skills, lock_scopes, limits)
+    return ScanResult(skills, [*found.issues, *refusals], found.places)
+
+
+def _may_have_installs(found: ScanResult) -> bool:
+    """Return whether any of the skills can be in an install base; most programs need not load what reads lock files."""
+    is_base_scanned = any(place.found and search_paths.lock_file_of(place.path) for place in found.places)
+    linked = (skill.real_folder for skill in found.skills if skill.is_linked)
+    return is_base_scanned or any(search_paths.BASE_NAME in folder for folder in linked)
 
 
 class ScanResult(NamedTuple):
@@ -201,14 +239,10 @@ def scan_places(
     *,
     on_duplicate: OnDuplicate = "first",
     allowed: tuple[str, ...] | None = None,
-    verify_skills: SkillVerifier | None = None,
 ) -> Catalog:
-    """Return the catalogue of the skills in ``places``; ``allowed`` are further folders to which links may lead.
+    """Return the catalogue of the skills in ``places``; ``allowed`` are further folders to which links may lead."""
+    return _make_catalog(find_skills(places, rules, allowed=allowed), on_duplicate)
 
-    ``verify_skills`` returns the skills that count, and an issue for each of the others.
-    """
-    skills, issues, walked = find_skills(places, rules, allowed=allowed)
-    if verify_skills is not None:
-        skills, refusals = verify_skills(skills)
-        issues = [*issues, *refusals]
-    return Catalog(skills, on_duplicate=on_duplicate, issues=issues, places=walked)
+
+def _make_catalog(found: ScanResult, on_duplicate: OnDuplicate) -> Catalog:
+    return Catalog(found.skills, on_duplicate=on_duplicate, issues=found.issues, places=found.places)

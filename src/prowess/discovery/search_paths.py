@@ -21,6 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+BASE_NAME = os.path.join("prowess", "skills")
+"""How the path of every install base in the standard places ends."""
 SHARED_SKILLS = ".agents/skills"
 CLAUDE_SKILLS = ".claude/skills"
 
@@ -66,6 +68,14 @@ def user_folders(home: str, env: Mapping[str, str]) -> Iterator[str]:
     yield os.path.join(config_home(home, env), "prowess", "skills")
     yield os.path.join(home, SHARED_SKILLS)
     yield os.path.join(env.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude"), "skills")
+
+
+def lock_file_of(place: str) -> str:
+    """Return the path of the lock file that records what is installed in a place; ``""`` for no install base."""
+    if not place.endswith(BASE_NAME):
+        return ""
+    above = place.removesuffix(os.sep + NATIVE_PROJECT.replace("/", os.sep))
+    return os.path.join(above if above != place else os.path.dirname(place), "prowess.lock")
 
 
 def install_bases(home: str, env: Mapping[str, str]) -> tuple[str, ...]:

@@ -128,8 +128,11 @@ class Watch:
 
     def _folders(self, catalog: Catalog | None) -> Iterable[str]:
         chosen = {key: value for key, value in self._options.items() if key in _PLACE_OPTIONS}
-        places = self._roots or [place.path for place in resolve_standard_places(**chosen)[0]]
-        return (*places, *linked_folders(catalog or ()))
+        if self._roots:
+            return (*self._roots, *linked_folders(catalog or ()))
+        standard = resolve_standard_places(**chosen)
+        places = [place.path for place in standard.places]
+        return (*places, *standard.lock_files, *linked_folders(catalog or ()))
 
     def __iter__(self) -> Self:
         return self

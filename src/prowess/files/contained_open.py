@@ -68,6 +68,18 @@ def open_beneath(base: str, parts: tuple[str, ...], *, way: OpenMethod | None = 
         os.close(folder)
 
 
+def open_folder_beneath(base: str, parts: tuple[str, ...]) -> int:
+    """Return a handle for the folder ``parts`` below ``base``, or ``base``; raise ``OSError`` (ELOOP) for a link."""
+    folder = open_folder(base)
+    for part in parts:
+        try:
+            inner = open_child_folder(folder, part)
+        finally:
+            os.close(folder)
+        folder = inner
+    return folder
+
+
 @cache
 def best_open_method() -> OpenMethod:
     """Return the strongest of the three ways that this system has."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import time
 from itertools import islice
@@ -130,7 +131,7 @@ def _iter_rows(top: str, limits: Limits) -> Iterator[bytes]:
             with os.scandir(folder) as listing:
                 entries = sorted(islice(listing, limits.max_entries_per_folder), key=lambda entry: entry.name)
         except OSError as error:
-            yield b"\1%d\n" % (error.errno or 0)
+            yield b"\1%d %s\n" % (error.errno or 0, repr(identity_at(folder)).encode())  # it may be a file
             continue
         for entry in entries:
             yield _entry_row(entry)
@@ -153,10 +154,14 @@ def _entry_row(entry: os.DirEntry[str]) -> bytes:
         return b"%s\0\n" % name
 
 
-def folder_identity(path: str) -> tuple[int, int] | None:
-    """Return the device and inode of the folder that a path leads to now; ``None`` when it leads to nothing."""
+def watched_identity(path: str) -> tuple[int, ...] | None:
+    """Return the device and inode of the folder that a path leads to now; ``None`` when it leads to nothing.
+
+    A file has its size and its time besides: nobody else tells that it was written.
+    """
     try:
         info = os.stat(path)
     except (OSError, ValueError):
         return None
-    return (info.st_dev, info.st_ino)
+    content = () if stat.S_ISDIR(info.st_mode) else (info.st_size, info.st_mtime_ns)
+    return (info.st_dev, info.st_ino, *content)

@@ -19,10 +19,11 @@ from prowess.install.install_request import InstallOptions, InstallRequest
 from prowess.install.install_tree import InstallTree
 from prowess.install.name_conflicts import refuse_taken
 from prowess.install.stage import stage_install
-from prowess.install.store import open_store
+from prowess.install.store import Disposal, open_store
 from prowess.install.tree_paths import check_paths
 from prowess.install.typed_source import parse_typed_source
 from prowess.lockfile.npm import compute_npm_hash, read_npm_lock
+from prowess.lockfile.scopes import list_install_names
 from prowess.names import SKILL_FILE
 from prowess.progress_steps import report_steps
 from prowess.spec.skill_ref import is_safe_part, link_name
@@ -31,6 +32,7 @@ from prowess.spec.source_spec import SourceSpec
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from prowess.install.find_skills import TreeSkill
     from prowess.install.store import Store
     from prowess.limits import Limits
     from prowess.lockfile.npm import NpmLockEntry
@@ -45,13 +47,23 @@ _UNHASHED_FOLDERS = frozenset(("__pycache__", "node_modules"))
 
 
 class AdoptableSkill(NamedTuple):
-    """A skill that lies where agents look: its tree, its source as far as it is known, the agents it is for."""
+    """What can be taken over: its tree, its source as far as it is known, the agents it is for, and its folder.
+
+    It is a skill in a folder where agents look, or an install that no lock file records.
+    """
 
     tree: InstallTree
     spec: SourceSpec
     agents: tuple[str, ...]
     folder: str
     issues: tuple[Issue, ...] = ()
+    is_install: bool = False
+    """True for an install, whose folder is in its place already."""
+
+    @property
+    def known_name(self) -> str:
+        """The name by which a person asks for it: that of its folder, or ``org/name`` of an install."""
+        return self.tree.name if self.is_install else os.path.basename(self.folder)
 
 
 def adopt_skills(scope: InstallScope, names: tuple[str, ...], limits: Limits) -> tuple[list[str], list[Issue]]:
@@ -71,7 +83,7 @@ def adopt_skills(scope: InstallScope, names: tuple[str, ...], limits: Limits) ->
                 issues.append(_no_source_issue(skill, scope, "stays where it is, unless it is named"))
                 continue
             issues += (*skill.issues, *_adopt_one(store, skill))
-            adopted[os.path.basename(skill.folder)] = skill.tree.name
+            adopted[skill.known_name] = skill.tree.name
             if is_project_own(skill, scope):
                 place = scope.install_folder(skill.tree.name)
                 issues.append(_no_source_issue(skill, scope, f"is in {place} alone from now on"))
@@ -84,7 +96,7 @@ def _check_names(
 ) -> list[AdoptableSkill]:
     """The skills; raises ``NotInstalledError`` with every name that is neither one of theirs nor installed already."""
     known = {os.path.basename(link) for entry in store.locked.values() for link in entry.links}
-    known |= {os.path.basename(skill.folder) for skill in skills}
+    known |= {skill.known_name for skill in skills}
     missing = [name for name in names if name not in known]
     if not missing:
         return skills
@@ -99,14 +111,21 @@ def _check_names(
 def find_adoptable(
     scope: InstallScope, locked: LockEntries, limits: Limits, names: tuple[str, ...] = ()
 ) -> Iterator[AdoptableSkill]:
-    """The skills with these names, or all, that lie where agents look and are not installed already."""
+    """The skills with these names, or all, that are where agents look and are not installed already.
+
+    An install that no lock file records, of the name ``org/name``, is one too.
+    """
     link_folders = LinkFolders(scope)
+    # Found out at the beginning: what is taken over meanwhile is an install too.
+    unrecorded = [name for name in list_install_names(scope) if name not in locked and (not names or name in names)]
     installed: set[str] | None = None
     for skill in find_candidates(scope, limits, names):
         if installed is None:  # found out once, and a bad lock file is only refused when there is something to adopt
             installed = {link_folders.path_of_link(link) for entry in locked.values() for link in entry.links}
         if skill.folder not in installed:
             yield skill
+    for name in unrecorded:
+        yield _read_unrecorded(scope, name, limits)
 
 
 def is_project_own(skill: AdoptableSkill, scope: InstallScope) -> bool:
@@ -127,12 +146,15 @@ def _no_source_issue(skill: AdoptableSkill, scope: InstallScope, what: str) -> I
 
 def _adopt_one(store: Store, skill: AdoptableSkill) -> list[Issue]:
     """Move one skill into the install base, link it, and record it; returns what was noticed."""
-    refuse_taken(skill.tree.name, source_for_lock(skill.spec, store.scope), store.scope, store.locked)
+    if not skill.is_install:
+        source = source_for_lock(skill.spec, store.scope)
+        refuse_taken(skill.tree.name, source, store.scope, store.locked, store.taken_names)
     request = InstallRequest(skill.spec, "", InstallOptions(skill.agents, replace=True, replace_foreign=True))
     locked = dict(store.locked)
     issues = stage_install(store, locked, skill.tree, request)
     entry = locked[skill.tree.name]
-    _remove_misnamed_folder(store, skill, {store.link_folders.path_of_link(link) for link in entry.links})
+    if not skill.is_install:
+        _remove_misnamed_folder(store, skill, {store.link_folders.path_of_link(link) for link in entry.links})
     if entry.kind == "folder":  # the folder that was its source is a link to it now
         locked |= {entry.name: replace(entry, kind="adopted", source="")}
     store.commit(locked)
@@ -146,7 +168,7 @@ def _remove_misnamed_folder(store: Store, skill: AdoptableSkill, links: set[str]
     """
     claude_link = os.path.join(store.scope.root, *CLAUDE_SKILLS.split("/"), os.path.basename(skill.folder))
     if skill.folder not in links:
-        store.stage_unlink(skill.folder, keep="foreign")
+        store.stage_unlink(skill.folder, Disposal("foreign"))
         if is_link_to(claude_link, skill.folder) and claude_link not in links:
             store.stage_unlink(claude_link)
 
@@ -184,21 +206,37 @@ def _read_candidate(
     folder: str, npm_entry: NpmLockEntry | None, agents: tuple[str, ...], limits: Limits
 ) -> AdoptableSkill:
     """The skill in a folder; raises ``UnsafeTreeError`` for one that cannot be loaded or installed."""
+    name = os.path.basename(folder)
+    files, skills = _read_skills(folder, name, limits)
+    spec = _source_of(name, npm_entry, folder)
+    subpath = npm_entry.skill_path.removesuffix(SKILL_FILE).strip("/") if npm_entry and spec.kind == "git" else ""
+    select = skills[0].name if spec.kind == "git" else ""
+    tree = InstallTree(spec.full_name, subpath, select, files, {skills[0].name: ""})
+    return AdoptableSkill(tree, spec, agents, folder, tuple(_find_changes(npm_entry, files, folder)))
+
+
+def _read_unrecorded(scope: InstallScope, name: str, limits: Limits) -> AdoptableSkill:
+    """An install that no lock file records; raises ``UnsafeTreeError`` for one that cannot be loaded or installed."""
+    org, _, short_name = name.partition("/")
+    folder = scope.install_folder(name)
+    files, skills = _read_skills(folder, short_name, limits)
+    tree = InstallTree(name, "", "", files, {skill.name: skill.folder for skill in skills})
+    return AdoptableSkill(tree, SourceSpec("folder", folder, org, short_name, local=True), (), folder, is_install=True)
+
+
+def _read_skills(folder: str, name: str, limits: Limits) -> tuple[tuple[NewFile, ...], list[TreeSkill]]:
+    """The files of a folder, and its skills; raises ``UnsafeTreeError`` when nothing in it can be installed."""
     tree_read = read_tree(folder, limits)
     for code, path in tree_read.problems:
         raise UnsafeTreeError(f"{path!a} cannot be adopted", folder, code)
     files = tuple(NewFile(*file) for file in tree_read.files)
     check_paths([file.path for file in files], limits)
     by_path = {file.path: file.content for file in files}
-    name = os.path.basename(folder)
     skills, issues = find_skills(by_path, by_path.__getitem__, name=name, limits=limits)
     if not skills:
-        raise UnsafeTreeError(f"its SKILL.md does not load: {issues[0].message}", folder, issues[0].code)
-    spec = _source_of(name, npm_entry, folder)
-    subpath = npm_entry.skill_path.removesuffix(SKILL_FILE).strip("/") if npm_entry and spec.kind == "git" else ""
-    select = skills[0].name if spec.kind == "git" else ""
-    tree = InstallTree(spec.full_name, subpath, select, files, {skills[0].name: ""})
-    return AdoptableSkill(tree, spec, agents, folder, tuple(_find_changes(npm_entry, files, folder)))
+        why = issues[0].message if issues else f"there is no {SKILL_FILE}"
+        raise UnsafeTreeError(f"nothing in it loads: {why}", folder, issues[0].code if issues else "missing-skill-md")
+    return files, skills
 
 
 def _source_of(name: str, npm_entry: NpmLockEntry | None, folder: str) -> SourceSpec:

@@ -11,7 +11,9 @@ from prowess.files.directory import Folder, exists, stat_folder
 from prowess.files.paths import is_link, is_link_to
 from prowess.files.tree import digest_tree, hash_tree
 from prowess.install.agent_links import LinkFolders, skill_folder
-from prowess.lockfile.compare import compare_folder, is_exact_copy
+from prowess.install.installed_files import compare_files
+from prowess.lockfile.compare import is_exact_copy
+from prowess.lockfile.placed import PlacedTrees
 from prowess.lockfile.read import read_lock
 from prowess.names import SKILL_FILE
 from prowess.spec.skill_ref import is_safe_part, link_name
@@ -158,8 +160,8 @@ class _ScopeView:
     def _find_edits(self, entry: LockEntry) -> list[str]:
         """The paths of the files of an install that somebody changed."""
         if entry.name not in self._differing:
-            rows = compare_folder(entry.files, self.scope.install_folder(entry.name), self._limits)
-            self._differing[entry.name] = [row.path for row in rows]
+            rows = compare_files(entry, self._link_folders, self._limits, PlacedTrees(self.scope.base, self._limits))
+            self._differing[entry.name] = [row.path for row in rows if row.is_edit]
         return self._differing[entry.name]
 
     def has_same_files(self, first: str, second: str) -> bool:

@@ -165,7 +165,12 @@ class LinkFolders:
         if stat_folder(folder) is None or not self._is_within(folder):
             return ()
         with Folder(folder) as opened:
-            return opened.list_entries().links
+            # Hidden names are not skills: what another process has staged there has one.
+            return [name for name in opened.list_entries().links if is_safe_part(name)]
+
+    def list_paths(self, name: str) -> list[str]:
+        """The paths of a name in all folders of this scope, whether or not anything is there."""
+        return [os.path.join(folder, name) for folder in self._known_folders if self._is_within(folder)]
 
     def find_leftovers(self) -> list[str]:
         """The paths of staged links that a killed process left in the folders of this scope."""

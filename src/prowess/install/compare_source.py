@@ -26,7 +26,7 @@ from prowess.install.agent_links import LinkFolders
 from prowess.install.entry_source import is_sourceless, missing_install_error, spec_of_entry
 from prowess.install.file_diffs import FileDiffs
 from prowess.install.install_tree import tree_for_entry
-from prowess.install.installed_files import find_edits
+from prowess.install.installed_files import compare_files
 from prowess.install.system_errors import wrap_os_errors
 from prowess.lockfile.compare import list_differing
 from prowess.lockfile.scopes import find_copies, locate_install
@@ -87,7 +87,7 @@ def compare_sides(scope: InstallScope, entry: LockEntry, access: SourceAccess) -
     link_folders = LinkFolders(scope)
     place = locate_install(entry, scope, entry.name)
     with wrap_os_errors():
-        edits = find_edits(entry, link_folders, access.limits)
+        edits = compare_files(entry, link_folders, access.limits)
     if any(edit.code == "missing-skill" for edit in edits) or (entry.is_copied and not find_copies(entry, scope)):
         raise missing_install_error(entry.name, place)
     # Every side adds the bytes that it has; the locked side then takes those of its hashes.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,24 +49,44 @@ class FileDiffs:
         yield from self._diff_text(path, names, *(side.decode().splitlines(keepends=True) for side in (before, after)))
 
     def _diff_text(self, path: str, names: tuple[str, str], before: list[str], after: list[str]) -> Iterator[str]:
-        # Fast path: equal lines at both ends are not compared, so that a small change in a long file costs little. The
-        # lines of context stay, and the line numbers of the diff are corrected.
-        skipped, left_out = _count_common_lines(before, after)
-        inner = [side[skipped : len(side) - left_out] for side in (before, after)]
-        count = sum(map(len, inner))
-        if count > self._lines_left:
+        changed = find_changed_lines(before, after)
+        if changed.total > self._lines_left:
             yield f"{len(before)} lines of {path} become {len(after)} lines, too many to compare\n"
             return
-        self._lines_left -= count
+        self._lines_left -= changed.total
+        yield from changed.list_rows(*names)
+
+
+class ChangedLines(NamedTuple):
+    """The lines of two texts between those that are equal at both ends, and how many are equal before them."""
+
+    before: list[str]
+    after: list[str]
+    skipped: int
+
+    @property
+    def total(self) -> int:
+        """How many lines there are to compare."""
+        return len(self.before) + len(self.after)
+
+    def list_rows(self, old: str, new: str) -> Iterator[str]:
+        """Yield the rows of a unified diff, each with its line break; ``old`` and ``new`` name the two sides."""
         from difflib import unified_diff  # noqa: PLC0415 - 2 ms, only where something differs
 
-        for row in unified_diff(inner[0], inner[1], *names, n=_CONTEXT_LINES):
+        for row in unified_diff(self.before, self.after, old, new, n=_CONTEXT_LINES):
             moved = (
-                _HUNK_NUMBER.sub(lambda number: f"{number[1]}{int(number[2]) + skipped}", row)
+                _HUNK_NUMBER.sub(lambda number: f"{number[1]}{int(number[2]) + self.skipped}", row)
                 if row[:2] == "@@"
                 else row
             )
             yield moved if moved.endswith("\n") else f"{moved}\n\\ no newline at the end\n"
+
+
+def find_changed_lines(before: list[str], after: list[str]) -> ChangedLines:
+    """Return the lines that a diff has to compare; the lines of context around them stay."""
+    # Fast path: equal lines at both ends are not compared, so that a small change in a long file costs little.
+    skipped, left_out = _count_common_lines(before, after)
+    return ChangedLines(before[skipped : len(before) - left_out], after[skipped : len(after) - left_out], skipped)
 
 
 def _count_common_lines(before: list[str], after: list[str]) -> tuple[int, int]:

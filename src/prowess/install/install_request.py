@@ -18,7 +18,9 @@ class InstallOptions(NamedTuple):
     replace: bool = False
     """True when every install that is in the way gives way."""
     declared: str = ""
-    """The entry of the manifest that asks for the install, as text; ``""`` when no entry does."""
+    """What the manifest declares the install as (``Declaration.text``); ``""`` when it does not declare it."""
+    declared_agents: tuple[str, ...] = ()
+    """Those of the agents that the manifest declares the install for; a person asked for the others."""
     replaceable: frozenset[str] = frozenset()
     """The installs that give way although ``replace`` is false."""
     replace_foreign: bool = False

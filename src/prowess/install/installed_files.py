@@ -11,7 +11,7 @@ from prowess.files.paths import is_real_folder
 from prowess.files.read import OpenFile
 from prowess.files.tree import is_executable, read_tree
 from prowess.files.write import NewFile
-from prowess.lockfile.compare import compare_folder, compare_install, is_exact_copy
+from prowess.lockfile.compare import NOT_SYNCED, compare_folder, compare_install, is_exact_copy
 from prowess.spec.skill_ref import link_name
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from prowess.install.agent_links import LinkFolders
     from prowess.limits import Limits
     from prowess.lockfile.compare import Difference
+    from prowess.lockfile.placed import PlacedTrees
     from prowess.lockfile.read import LockEntry
 
 
@@ -78,10 +79,16 @@ def read_folder(path: str, limits: Limits, inside: str = "") -> tuple[NewFile, .
     return tuple(file._replace(path=f"{inside}/{file.path}") if inside else file for file in files)
 
 
-def find_edits(entry: LockEntry, link_folders: LinkFolders, limits: Limits) -> list[Difference]:
-    """How the files of an install differ from its lock entry; a copy that is missing as a whole is no edit."""
+def compare_files(
+    entry: LockEntry, link_folders: LinkFolders, limits: Limits, placed: PlacedTrees | None = None
+) -> list[Difference]:
+    """How the files of an install differ from its lock entry; a copy that is missing as a whole does not count.
+
+    With ``placed``, an install that is as Prowess put it there differs as a whole, with ``not-synced``.
+    """
     if not entry.is_copied:
-        return compare_folder(entry.files, link_folders.scope.install_folder(entry.name), limits)
+        digest = placed.digest_of(entry.name) if placed is not None else ""
+        return compare_folder(entry.files, link_folders.scope.install_folder(entry.name), limits, placed=digest)
     # A missing copy holds nothing that an update could destroy; only changed files count.
-    differences = compare_install(entry, link_folders.scope, link_folders.path_of_link, limits)
-    return [difference for difference in differences if difference.is_edit]
+    differences = compare_install(entry, link_folders.scope, link_folders.path_of_link, limits, placed)
+    return [difference for difference in differences if difference.is_edit or difference.code == NOT_SYNCED]

@@ -43,9 +43,10 @@ from prowess.lockfile.journal_format import (
     read_journal,
     recovery_command,
 )
+from prowess.lockfile.placed import digest_folder
 from prowess.lockfile.read import LOCK_FILE, read_text
 from prowess.lockfile.scopes import STORE_FOLDER
-from prowess.lockfile.write import EMPTY_LOCK_TEXT
+from prowess.lockfile.write import EMPTY_LOCK_TEXT, refuse_oversized
 from prowess.names import split_relative_path
 from prowess.spec.skill_ref import is_safe_part
 
@@ -105,18 +106,22 @@ class ScopeJournal:
         """Make the moves and have the lock file say ``after``; returns an issue for each backup that was made.
 
         ``None`` stands for no lock file. When something fails, the change is taken back, and the error is raised. What
-        fails after the lock file was renamed is not taken back: the next command finishes it.
+        fails after the lock file was renamed is not taken back: the next command finishes it. A lock file or a journal
+        that would be too large to be read again is refused first.
         """
         final = EMPTY_LOCK_TEXT if after is None else after
         change = None if before == after else LockChange(secrets.token_hex(6), digest_text(before), digest_text(final))
         journal = Journal(moves, change)
+        refuse_oversized(final, os.path.join(self._scope.lock_folder, LOCK_FILE), self._limits)
         try:
+            make_folders(self._scope.lock_folder, durable=True)
+            journal_text = format_journal(journal, self._scope)
+            refuse_oversized(journal_text, self._path, self._limits)
             if change is not None:
                 # Beside the lock file, and not in the store: whoever can write there can write the lock file anyway.
-                make_folders(self._scope.lock_folder, durable=True)
                 staged = os.path.join(self._scope.lock_folder, change.staged)
                 write_new_file(staged, final.encode(), mode=0o644, durable=True)
-            write_atomic(self._path, format_journal(journal, self._scope).encode())
+            write_atomic(self._path, journal_text.encode())
             self._roll_forward(journal)
         except BaseException:
             with suppress(OSError, InstallError):  # the next command ends what cannot be taken back now
@@ -272,12 +277,22 @@ class ScopeJournal:
         # A replaced tree stays in the store for a while: programs may still read files of it.
         backups: list[Issue] = []
         for move in journal.moves:
-            paths = self.paths_of(move)
-            if exists(paths.replaced) and move.keep:
-                backups.append(back_up(paths.replaced, self._scope, move.name, move.keep, move.token))
-            elif exists(paths.replaced) and move.link:
-                delete_tree(paths.replaced)
+            replaced = self.paths_of(move).replaced
+            if not exists(replaced):
+                continue
+            reason = move.keep or self._find_late_edit(move, replaced)
+            if reason:
+                backups.append(back_up(replaced, self._scope, move.name, reason, move.token))
+            elif move.link:
+                delete_tree(replaced)
         return tuple(backups)
+
+    def _find_late_edit(self, move: Move, replaced: str) -> str:
+        """``"edited"`` for a folder that somebody changed after it was found to be unchanged, else ``""``."""
+        # Nobody can reach the folder by its usual path any more, so this answer stays true.
+        if not move.digest or not is_real_folder(replaced):
+            return ""
+        return "" if digest_folder(replaced, self._limits) == move.digest else "edited"
 
     # -- the file ----------------------------------------------------------------------------------------------------
 

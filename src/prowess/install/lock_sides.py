@@ -16,6 +16,7 @@ from prowess.install.system_errors import wrap_os_errors
 from prowess.lockfile.conflicts import find_marker, split_conflict
 from prowess.lockfile.merge import merge_locks
 from prowess.lockfile.read import LOCK_FILE, parse_lock, read_text
+from prowess.lockfile.write import refuse_oversized, with_line_ends
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -137,11 +138,16 @@ def _read_stages(scope: InstallScope, limits: Limits) -> dict[str, str]:
 
 
 def write_merged_lock(scope: InstallScope, sides: LockSides, text: str, limits: Limits) -> None:
-    """Replace the lock file by a merged text; raises ``BusyError`` when it was changed since its sides were read."""
+    """Replace the lock file by a merged text; raises ``BusyError`` when it was changed since its sides were read.
+
+    Raises ``InstallError`` (``lock-too-large``) for a text that would be too large to be read again.
+    """
+    path = os.path.join(scope.lock_folder, LOCK_FILE)
+    refuse_oversized(text, path, limits)
     with wrap_os_errors():
         check_scope_folders(scope)
         make_folders(scope.base, durable=True)
         with lock_folder(scope.base, seconds=limits.max_lock_seconds, holder=holder_path(scope)):
             if (read_text(scope.lock_folder, LOCK_FILE, limits) or "") != sides.text:
-                raise BusyError("the lock file was changed meanwhile", os.path.join(scope.lock_folder, LOCK_FILE))
-            write_atomic(os.path.join(scope.lock_folder, LOCK_FILE), text.encode(), mode=0o644)
+                raise BusyError("the lock file was changed meanwhile", path)
+            write_atomic(path, with_line_ends(text, sides.text).encode(), mode=0o644)

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,32 +23,42 @@ from prowess.spec.skill_ref import link_name
 from prowess.spec.source_spec import SourceSpec, with_parts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from prowess.install.manifest_text import ManifestEntry
     from prowess.limits import Limits
 
 MANIFEST_FILE = "prowess.toml"
 _PYPROJECT = "pyproject.toml"
+MODE_PHRASES = {"": "links", COPY_MODE: "copies"}
+"""What an install consists of where agents look, by its mode."""
 _TOP_KEYS = tuple(sorted((*MANIFEST_KEYS, SETTINGS_TABLE)))
 _ENTRY_KEYS = ("agents", "mode", "ref", "skills", "source")
 
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """One entry of a manifest: its source, its agents, and the entry as text, which the lock file repeats."""
+    """What one entry of a manifest declares, or a part of its skills: the source, the agents and the mode."""
 
     spec: SourceSpec
     agents: tuple[str, ...]
     text: str
+    """The source, the version and the mode, which the lock file repeats. It names no skills: entries that differ only
+    in these have one text."""
     source: str = ""
     """The source as the manifest has it."""
     mode: str = ""
     """``"copy"``, or ``""`` for links."""
+    title: str = ""
+    """The source without its skills, and the version, for people."""
 
     def __str__(self) -> str:
         """The source, the version and the chosen skills, for people."""
-        version = f" at {self.spec.ref}" if self.spec.ref and f"#{self.spec.ref}" not in self.source else ""
-        chosen = f" ({', '.join(self.spec.skills)})" if self.spec.skills else ""
-        return self.source + (version + chosen if self.source != self.text else "")
+        return f"{self.title} ({', '.join(self.spec.skills)})" if self.spec.skills else self.title
+
+    def of_skills(self, skills: Iterable[str]) -> Declaration:
+        """The same declaration of only these of its skills."""
+        return replace(self, spec=replace(self.spec, skills=tuple(skills)))
 
 
 class ManifestDefaults(NamedTuple):
@@ -150,8 +159,6 @@ def _parse_declarations(table: dict[str, Any], folder: str) -> tuple[Declaration
         raise _bad_manifest_error("skills must be a list", folder)
     mode = _read_mode(table, folder)
     declared = [_parse_declaration(entry, agents, mode, folder) for entry in entries]
-    if len({declaration.text for declaration in declared}) != len(declared):
-        raise _bad_manifest_error("a source is declared twice", folder)
     _refuse_duplicates(declared, folder)
     return tuple(declared)
 
@@ -185,15 +192,21 @@ def _parse_declaration(entry: object, agents: tuple[str, ...], mode: str, folder
     if not isinstance(ref, str):
         raise _bad_manifest_error(f"{show_address(table['source'])}: ref must be text, in quotes", folder)
     try:
-        spec = with_parts(parse_typed_source(table["source"], folder), ref=ref, skills=skills)
+        typed = parse_typed_source(table["source"], folder)
+        spec = with_parts(typed, ref=ref, skills=skills)
         # A path in a manifest starts at the manifest's folder, and not at the working folder.
         spec = with_safe_name(replace(spec, base=folder) if spec.local else spec)
     except BadReferenceError as error:
         raise _bad_manifest_error(f"{show_address(table['source'])}: {error}", folder) from None
-    # Sorted, so that the text in the lock file stays when somebody orders the keys of an entry in another way.
-    text = table["source"] if table.keys() == {"source"} else json.dumps(table, sort_keys=True, ensure_ascii=False)
+    # The names of skills are always the last part of a source.
+    address = table["source"].rpartition("@")[0] if typed.skills else table["source"]
+    mode = _read_mode(table, folder) or mode
+    is_beside = bool(ref) and not typed.ref
+    text = f"{address.removesuffix('#')}#{ref}" if is_beside else address
+    text += f" as {MODE_PHRASES[mode]}" if mode else ""
+    title = f"{address} at {ref}" if is_beside else address
     all_agents = tuple(dict.fromkeys((*agents, *entry_agents)))
-    return Declaration(spec, all_agents, text, table["source"], _read_mode(table, folder) or mode)
+    return Declaration(spec, all_agents, text, table["source"], mode, title)
 
 
 def _read_agents(table: dict[str, Any], folder: str) -> tuple[str, ...]:

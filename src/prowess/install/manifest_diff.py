@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import posixpath
 from contextlib import suppress
 from dataclasses import replace
@@ -10,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import InstallError, Issue, LockMismatchError
 from prowess.install.entry_source import is_from_source
-from prowess.install.manifest import declared_places, manifest_file_name, read_declarations
+from prowess.install.manifest import MODE_PHRASES, declared_places, manifest_file_name, read_declarations
 from prowess.lockfile.read import read_lock
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from prowess.install.manifest import Declaration
     from prowess.limits import Limits
@@ -26,7 +25,7 @@ class ManifestDiff(NamedTuple):
     """What the lock file would have to change to say what the manifest declares; false when that is nothing."""
 
     missing: tuple[Declaration, ...]
-    """Declarations that the lock file does not record."""
+    """Declarations that the lock file does not record, each with only those of its skills that are not recorded."""
     undeclared: tuple[str, ...]
     """Installs that are recorded as declared, and that no declaration asks for now."""
     unmarked: dict[str, Declaration]
@@ -43,9 +42,8 @@ class ManifestDiff(NamedTuple):
 
     @property
     def unmoved(self) -> list[Declaration]:
-        """The missing declarations that move no install."""
-        moving = {declaration.text for declaration in self.moved.values()}
-        return [declaration for declaration in self.missing if declaration.text not in moving]
+        """The missing declarations without what moves an install."""
+        return [*_without_places(self.missing, self.moved)]
 
 
 def compare_manifest(
@@ -53,67 +51,99 @@ def compare_manifest(
 ) -> ManifestDiff:
     """How the declarations of a manifest and the entries of a lock file differ."""
     declarations = declared or ()
-    texts = {declaration.text for declaration in declarations}
-    # Indexed once: to search all entries for each declaration would be quadratic.
-    by_text: dict[str, list[LockEntry]] = {}
+    # Indexed once: to search all entries for each skill of each declaration would be quadratic.
+    by_part: dict[_Part, list[LockEntry]] = {}
     for entry in locked.values():
-        by_text.setdefault(entry.declared, []).append(entry)
-    unrecorded = [item for item in declarations if not _has_all_entries(item, by_text.get(item.text, ()))]
-    unmarked = {name: item for item in unrecorded for name in _find_matching_entries(item, locked, scope)}
-    matched = {declaration.text for declaration in unmarked.values()}
-    missing = tuple(declaration for declaration in unrecorded if declaration.text not in matched)
+        for part in _parts_of_entry(entry):
+            by_part.setdefault(part, []).append(entry)
+    unrecorded = [*_select_parts(declarations, lambda item, part: not _is_recorded(item, by_part.get(part, ())))]
+    unmarked = {
+        name: item
+        for item in unrecorded
+        for name in declared_places(item.spec)
+        if name in locked and _is_install_of(locked[name], item, scope)
+    }
+    missing = tuple(_without_places(unrecorded, unmarked))
+    claimed = find_claimed(declarations, locked)
     moved = {
         name: declaration
         for declaration in missing
         for name in declared_places(declaration.spec)
-        if name in locked and may_give_way(locked[name], declaration, texts, scope)
+        if name in locked and may_give_way(locked[name], declaration, claimed, scope)
     }
-    gone = [name for name, entry in locked.items() if entry.declared and entry.declared not in texts]
+    gone = [name for name, entry in locked.items() if entry.declared and name not in claimed]
     undeclared = tuple(name for name in gone if name not in unmarked and name not in moved)
     return ManifestDiff(missing, undeclared, unmarked, moved)
 
 
-def may_give_way(entry: LockEntry, declaration: Declaration, texts: Collection[str], scope: InstallScope) -> bool:
-    """Whether a sync may replace an install by what a declaration asks for; ``texts`` are all declarations.
+_Part = tuple[str, str]
+"""The text of a declaration, and one skill that it chooses; ``""`` for a declaration of a whole source."""
+
+
+def _select_parts(
+    declarations: Iterable[Declaration], is_wanted: Callable[[Declaration, _Part], bool]
+) -> Iterator[Declaration]:
+    """The declarations, each with only those of its skills that are wanted; without those of which nothing is."""
+    for declaration in declarations:
+        skills = declaration.spec.skills
+        wanted = [skill for skill in skills or ("",) if is_wanted(declaration, (declaration.text, skill))]
+        if len(wanted) == len(skills or ("",)):
+            yield declaration
+        elif wanted:
+            yield declaration.of_skills(wanted)
+
+
+def _without_places(declarations: Iterable[Declaration], places: Collection[str]) -> Iterator[Declaration]:
+    """The declarations without what fills one of the places."""
+    for declaration in declarations:
+        spec = declaration.spec
+        left = [skill for skill in spec.skills if declared_places(replace(spec, skills=(skill,)))[0] not in places]
+        if left == [*spec.skills]:
+            if spec.skills or spec.full_name not in places:
+                yield declaration
+        elif left:
+            yield declaration.of_skills(left)
+
+
+def _parts_of_entry(entry: LockEntry) -> set[_Part]:
+    """The parts of declarations that may ask for an entry: people name a skill by its name or by that of its folder."""
+    if not entry.select:
+        return {(entry.declared, "")}
+    names = (entry.select, posixpath.basename(entry.subpath), entry.name.partition("/")[2])
+    return {(entry.declared, name) for name in names}
+
+
+def find_claimed(declarations: Iterable[Declaration], locked: LockEntries) -> set[str]:
+    """The names of the entries that are recorded as declared, and that a declaration still asks for."""
+    parts = {(item.text, skill) for item in declarations for skill in item.spec.skills or ("",)}
+    return {name for name, entry in locked.items() if entry.declared and not parts.isdisjoint(_parts_of_entry(entry))}
+
+
+def may_give_way(entry: LockEntry, declaration: Declaration, claimed: Collection[str], scope: InstallScope) -> bool:
+    """Whether a sync may replace an install by what a declaration asks for; ``claimed`` is what ``find_claimed`` gave.
 
     It may when this declaration, or one that the manifest has no longer, asked for the install, and when somebody
     installed it by hand from the declared source. Any other install has to be removed by a person first.
     """
     if entry.declared:
-        return entry.declared == declaration.text or entry.declared not in texts
+        return entry.declared == declaration.text or entry.name not in claimed
     return is_from_source(entry, declaration.spec, scope)
 
 
-def _has_all_entries(declaration: Declaration, entries: Sequence[LockEntry]) -> bool:
-    """Whether ``entries``, which name this declaration, still hold all that it asks for.
+def _is_recorded(declaration: Declaration, entries: Sequence[LockEntry]) -> bool:
+    """Whether ``entries``, which are those of one part of a declaration, are as it says.
 
     A command such as update or remove may have changed them since.
     """
-    return (
-        bool(entries)
-        and all(_has_declared_settings(entry, declaration) for entry in entries)
-        and all(any(_is_of_skill(entry, skill) for entry in entries) for skill in declaration.spec.skills)
-    )
+    return bool(entries) and all(_has_declared_settings(entry, declaration) for entry in entries)
 
 
 def _has_declared_settings(entry: LockEntry, declaration: Declaration) -> bool:
-    """Whether an entry has the declared version and mode, and all declared agents."""
+    """Whether an entry has the declared version and mode, and is linked for the declared agents."""
     # Only git has versions. An entry may have more agents than declared: a person linked it for them.
     is_version = entry.kind != "git" or entry.ref == declaration.spec.ref
-    return is_version and entry.mode == declaration.mode and set(declaration.agents) <= set(entry.agents)
-
-
-def _is_of_skill(entry: LockEntry, skill: str) -> bool:
-    """Whether an entry is the install of one chosen skill, given by its name or by the name of its folder."""
-    return skill in {entry.select, posixpath.basename(entry.subpath), entry.name.partition("/")[2]}
-
-
-def _find_matching_entries(declaration: Declaration, locked: LockEntries, scope: InstallScope) -> list[str]:
-    """The names of the entries that are exactly what a declaration would install; none unless all of them are there."""
-    # All or none: a declaration of which a part is missing is installed as a whole.
-    names = declared_places(declaration.spec)
-    matching = [name for name in names if name in locked and _is_install_of(locked[name], declaration, scope)]
-    return matching if len(matching) == len(names) else []
+    is_linked = set(entry.agents) == {*declaration.agents, *agents_linked_by_hand(entry)}
+    return is_version and is_linked and entry.mode == declaration.mode
 
 
 def _is_install_of(entry: LockEntry, declaration: Declaration, scope: InstallScope) -> bool:
@@ -123,28 +153,28 @@ def _is_install_of(entry: LockEntry, declaration: Declaration, scope: InstallSco
     part = entry.subpath if not spec.skills else entry.subpath[: len(spec.subpath)]
     is_part = part == spec.subpath and bool(entry.select) == bool(spec.skills)
     is_source = entry.kind == spec.kind and entry.ref == spec.ref and is_from_source(entry, spec, scope)
-    is_linked = set(entry.agents) == {*declaration.agents, *agents_linked_by_hand(entry)}
-    return is_source and is_part and is_linked and entry.mode == declaration.mode
+    return is_source and is_part and _has_declared_settings(entry, declaration)
 
 
 def agents_linked_by_hand(entry: LockEntry) -> tuple[str, ...]:
-    """The agents that an entry is linked for and that its declaration did not name.
+    """The agents that an entry is linked for because a person asked for it, and not because the manifest did.
 
-    A sync keeps the links that a person asked for, and removes those that only the manifest asked for.
+    A sync keeps these links, and removes those that only the manifest asked for.
     """
-    table: object = None
-    with suppress(ValueError, RecursionError):  # a declaration that is a source alone, or that nobody can read
-        table = json.loads(entry.declared)
-    named = table.get("agents", ()) if isinstance(table, dict) else ()
-    return tuple(agent for agent in entry.agents if agent not in named)
+    return entry.extra_agents if entry.declared else entry.agents
 
 
 def with_declarations(locked: LockEntries, unmarked: Mapping[str, Declaration]) -> LockEntries:
     """The entries of a lock file, in which those of ``unmarked`` are recorded as declared."""
-    return {
-        name: replace(entry, declared=unmarked[name].text) if name in unmarked else entry
-        for name, entry in locked.items()
+    marked = {
+        name: replace(
+            locked[name],
+            declared=declaration.text,
+            extra_agents=tuple(agent for agent in locked[name].agents if agent not in declaration.agents),
+        )
+        for name, declaration in unmarked.items()
     }
+    return {**locked, **marked}
 
 
 # -- what people are told ----------------------------------------------------------------------------------------------
@@ -166,16 +196,12 @@ def _describe_move(entry: LockEntry, declaration: Declaration, scope: InstallSco
         versions = f"{_describe_version(entry.ref)} → {_describe_version(declaration.spec.ref)}"
         return f"update {entry.name} {versions}, which the manifest declares"
     if entry.mode != declaration.mode:
-        return f"make {entry.name} {_describe_mode(declaration.mode)}, as the manifest declares"
+        return f"make {entry.name} {MODE_PHRASES[declaration.mode]}, as the manifest declares"
     return ""
 
 
 def _describe_version(ref: str) -> str:
     return ref or "(no version)"
-
-
-def _describe_mode(mode: str) -> str:
-    return "copies" if mode else "links"
 
 
 def refuse_manifest_diff(diff: ManifestDiff, locked: LockEntries, scope: InstallScope) -> None:
@@ -191,9 +217,12 @@ def refuse_manifest_diff(diff: ManifestDiff, locked: LockEntries, scope: Install
 
 
 def _describe_lock_state(entry: LockEntry, declaration: Declaration) -> str:
-    """The mode in which an entry is locked when another one is declared, else the version."""
-    is_other_mode = entry.mode != declaration.mode
-    return f"as {_describe_mode(entry.mode)}" if is_other_mode else f"at {_describe_version(entry.ref)}"
+    """How an entry is locked otherwise than it is declared: in which mode, for which agents, or at which version."""
+    if entry.mode != declaration.mode:
+        return f"as {MODE_PHRASES[entry.mode]}"
+    if entry.ref == declaration.spec.ref and not _has_declared_settings(entry, declaration):
+        return f"for other agents ({', '.join(entry.agents) or 'none'})"
+    return f"at {_describe_version(entry.ref)}"
 
 
 def find_stale_declarations(
@@ -203,14 +232,16 @@ def find_stale_declarations(
 
     ``entries`` are as they were before the change; ``None`` stands for an install that was not there.
     """
-    names = {entry.declared: entry.name for entry in entries if entry is not None and entry.declared}
+    names = {
+        part: entry.name for entry in entries if entry is not None and entry.declared for part in _parts_of_entry(entry)
+    }
     if not names:  # the usual case, in which neither file has to be read
         return
     with suppress(InstallError):  # the next sync reports a manifest that makes no sense
         declared = read_declarations(scope.lock_folder, limits)
         diff = compare_manifest(declared, read_lock(scope.lock_folder, limits=limits), scope)
         file = manifest_file_name(scope.lock_folder)
-        for declaration in diff.missing:
-            if declaration.text in names:
-                message = f"{file} still declares {declaration}: the next sync goes back to that"
-                yield Issue("still-declared", names[declaration.text], message, scope.lock_folder, 0, "warning")
+        for declaration in _select_parts(diff.missing, lambda _, part: part in names):
+            message = f"{file} still declares {declaration}: the next sync goes back to that"
+            name = names[declaration.text, next(iter(declaration.spec.skills), "")]
+            yield Issue("still-declared", name, message, scope.lock_folder, 0, "warning")

@@ -17,7 +17,7 @@ from prowess.install.store import open_store
 from prowess.spec.source_grammar import write_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from prowess.install.manifest import Declaration, ProjectManifest
@@ -63,11 +63,36 @@ def declare_source(
         kept = {key: value for key, value in _other_keys(manifest.entries[replaced]).items() if key != "mode"}
         more = {**kept, **more}
         written = written or manifest.declarations[replaced].source
+    spec = replace(spec, skills=tuple(sorted(spec.skills)))
+    joined = _join_entry(manifest, edits, spec, more)
+    if joined is not None:
+        text = _change_text(manifest, {**edits, **joined}, [])
+        (entry,) = joined.values()
+        return ManifestEdit(manifest, text, parse_entry(entry, manifest.defaults, manifest.folder))
     entry = _write_entry(manifest, scope, spec, written, more)
     if replaced is not None:
         edits[replaced] = entry
     text = _change_text(manifest, edits, [entry] if replaced is None else [])
     return ManifestEdit(manifest, text, parse_entry(entry, manifest.defaults, manifest.folder))
+
+
+def _join_entry(
+    manifest: ProjectManifest, edits: Mapping[int, ManifestEntry | None], spec: SourceSpec, more: dict[str, Any]
+) -> dict[int, ManifestEntry] | None:
+    """The edit of an entry that already lists skills of this source at this version, with further ones in the list.
+
+    ``None`` where there is no such entry with the same other keys.
+    """
+    for index, (entry, declaration) in enumerate(zip(manifest.entries, manifest.declarations, strict=True)):
+        if not spec.skills or index in edits or not isinstance(entry, dict) or not entry.get("skills"):
+            continue
+        named = declaration.spec
+        if named.ref != spec.ref or not _is_same_source(named, spec) or _other_keys(entry) != more:
+            continue
+        alone = _parse_source(entry["source"], manifest)
+        if alone is not None and not alone.skills:
+            return {index: {**entry, "skills": sorted({*named.skills, *spec.skills})}}
+    return None
 
 
 def _give_up_places(
@@ -144,6 +169,8 @@ def _save_edit(edit: ManifestEdit, scope: InstallScope, limits: Limits) -> None:
         # Writing through a link would replace it by a file, or change a file outside of the project.
         if now is None or now.text != edit.manifest.text or is_link(path):
             raise _not_written_error(edit.manifest, "it was changed meanwhile, or is a link", edit.declaration)
+        if len(edit.text.encode()) > limits.max_lock_bytes:
+            raise _not_written_error(edit.manifest, "it would be too large to be read (max_lock_bytes)", None)
         write_atomic(path, edit.text.encode(), mode=os.stat(path).st_mode & 0o777)
         diff = compare_manifest(read_declarations(edit.manifest.folder, limits), store.locked, scope)
         store.commit(with_declarations(store.locked, diff.unmarked))
@@ -196,8 +223,10 @@ def _spellings_of(spec: SourceSpec, scope: InstallScope, written: str, before: S
     elif before is not None:
         tail = write_parts("", before.subpath, before.skills, marked=False)
         source = written.partition("#")[0] if "#" in written else written.removesuffix(tail)
-        skills = spec.skills if before.skills else ()
-        yield written
+        # Several names have lines of their own in a list, and not a place in the source.
+        skills = spec.skills if before.skills and len(spec.skills) == 1 else ()
+        if before.skills in {(), skills}:
+            yield written
         for ref in (spec.ref if before.ref else "", spec.ref, ""):
             yield source + write_parts(ref, spec.subpath, skills, marked="#" in written)
     if spec.local:

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.errors import AlreadyInstalledError, NameTakenError
 from prowess.files.directory import exists
 from prowess.install.ownership import (
-    backup_reason,
+    dispose_of_install,
     find_link_holder,
     is_copy_in_place,
     is_made_by_prowess,
     recorded_link_paths,
     stage_unlink,
 )
-from prowess.install.store import TakenNames
 from prowess.lockfile.scopes import locate_install
 from prowess.spec.skill_ref import link_name
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from prowess.install.install_request import InstallOptions
-    from prowess.install.store import AgentLink, Store
+    from prowess.install.store import AgentLink, Store, TakenNames
     from prowess.lockfile.read import LockEntries, LockEntry
     from prowess.lockfile.scopes import InstallScope
 
@@ -41,15 +40,12 @@ class Newcomer(NamedTuple):
     options: InstallOptions
 
 
-def refuse_taken(
-    name: str, source: str, scope: InstallScope, locked: LockEntries, taken: TakenNames | None = None
-) -> None:
+def refuse_taken(name: str, source: str, scope: InstallScope, locked: LockEntries, taken: TakenNames) -> None:
     """Raise when the place ``name`` of a scope is taken, also by a name that differs only in case.
 
-    Raises ``NameTakenError`` when another source has the place, else ``AlreadyInstalledError``. ``taken`` is the index
-    of the scope's names; a caller that stages many trees passes its own, so that it is built once.
+    Raises ``NameTakenError`` when another source has the place, else ``AlreadyInstalledError``. What Prowess put there
+    and no lock entry records any more gives way.
     """
-    taken = taken or TakenNames(scope, locked)
     copied = taken.find_entry(name)
     copied = copied if copied in locked and locked[copied].is_copied else ""
     # Some file systems ignore case: a name that differs only in case is one place there.
@@ -60,6 +56,8 @@ def refuse_taken(
     entry = locked.get(twin or name)
     if entry is not None and entry.source != source:
         raise NameTakenError(f"{name} is installed from {_describe_origin(entry)}, not from {source}", place)
+    if entry is None and taken.is_leftover(twin, place):
+        return
     unknown = ", and is not in the lock file" if entry is None else ""
     raise AlreadyInstalledError(f"skill {twin or name} already installed at {place}{unknown}", place)
 
@@ -170,4 +168,4 @@ def _take_link_from(store: Store, locked: LockEntries, holder: LockEntry, path: 
     # The lost link itself is not removed: the newcomer's link takes its place.
     for other in recorded_link_paths(store, rest):
         stage_unlink(store, other, holder)
-    store.stage_removal(holder.name, keep=backup_reason(store, holder, store.scope.install_folder(holder.name)))
+    store.stage_removal(holder.name, dispose_of_install(store, holder, holder.name))

@@ -1,4 +1,4 @@
-"""Whose is what lies in a place: made by Prowess and unchanged, edited by somebody, or never made by Prowess.
+"""Whose folder it is: made by Prowess and unchanged, edited by somebody, or never made by Prowess.
 
 The answer decides what a change may delete, what it moves to the backups, and what it must leave alone. The functions
 take an open ``Store``, so nobody else changes the scope meanwhile.
@@ -6,12 +6,15 @@ take an open ``Store``, so nobody else changes the scope meanwhile.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from prowess.errors import Issue
 from prowess.files.directory import exists, stat_folder
 from prowess.files.paths import is_link, is_link_into, is_real_folder
+from prowess.files.tree import digest_tree
 from prowess.install.install_tree import hashes_of
+from prowess.install.store import DELETED, Disposal
 from prowess.lockfile.compare import compare_folder, is_exact_copy
 
 if TYPE_CHECKING:
@@ -19,17 +22,20 @@ if TYPE_CHECKING:
     from prowess.lockfile.read import LockEntries, LockEntry
 
 
-def backup_reason(store: Store, entry: LockEntry | None, place: str) -> str:
-    """Why the folder of an install has to be kept, as a key of ``backups.REASONS``; ``""`` when it may be deleted.
+def dispose_of_install(store: Store, entry: LockEntry | None, name: str) -> Disposal:
+    """What becomes of the folder of an install: it may be deleted when it is exactly what Prowess put there.
 
-    It may be deleted when it is a link, is missing, or is exactly what its lock entry records.
+    That is what its lock entry records, or what the record of this disk has. A folder in which somebody changed
+    something is kept, and so is one that Prowess did not make.
     """
+    place = store.scope.install_folder(name)
     if is_link(place) or not exists(place):
-        return ""
-    if entry is None:
-        return "unknown"
-    is_equal = stat_folder(place) is not None and not compare_folder(entry.files, place, store.limits)
-    return "" if is_equal else "edited"
+        return DELETED
+    if entry is not None and stat_folder(place) is not None and not compare_folder(entry.files, place, store.limits):
+        return Disposal(digest=entry.digest)
+    if store.placed.is_pristine(name, place):
+        return Disposal(digest=store.placed.digest_of(name))
+    return Disposal("unknown" if entry is None else "edited")
 
 
 def find_link_holder(store: Store, locked: LockEntries, path: str) -> LockEntry | None:
@@ -41,13 +47,24 @@ def find_link_holder(store: Store, locked: LockEntries, path: str) -> LockEntry 
 
 
 def is_made_by_prowess(store: Store, path: str, entry: LockEntry | None) -> bool:
-    """Whether Prowess made what lies where agents look: a link into the install base, or a copy as ``entry`` has it.
+    """Whether Prowess made what is at a path where agents look: a link into the install base, or a copy.
 
-    An edited copy of an install in mode copy counts as well: it is an edited install, and goes to the backups.
+    A copy is as ``entry`` has it, or as Prowess put it there. An edited copy of an install in mode copy counts as well:
+    it is an edited install, and goes to the backups.
     """
     if is_link(path):
         return is_link_into(path, store.scope.base)
-    return entry is not None and (_is_recorded_copy(store, path, entry) or is_exact_copy(entry, path, store.limits))
+    is_edited_copy = entry is not None and _is_recorded_copy(store, path, entry)
+    return is_edited_copy or _find_copy_digest(store, path, entry) != ""
+
+
+def _find_copy_digest(store: Store, path: str, entry: LockEntry | None) -> str:
+    """The digest of a copy that nobody changed since Prowess put it there; ``""`` for anything else."""
+    name = os.path.basename(path)
+    if entry is not None and is_exact_copy(entry, path, store.limits):
+        return entry.digest_for_link(name)
+    is_pristine = is_real_folder(path) and store.placed.is_pristine(name, path)
+    return store.placed.digest_of(name) if is_pristine else ""
 
 
 def _is_recorded_copy(store: Store, path: str, entry: LockEntry) -> bool:
@@ -62,17 +79,20 @@ def is_copy_in_place(store: Store, link: AgentLink) -> bool:
     return not compare_folder(hashes_of(link.files), link.path, store.limits)
 
 
-def with_backup_reason(store: Store, link: AgentLink, holder: LockEntry | None) -> AgentLink:
-    """The link with the reason why the folder that is in its place has to be kept, if it has to be.
+def with_disposal(store: Store, link: AgentLink, holder: LockEntry | None) -> AgentLink:
+    """The link with what becomes of the folder that is in its place: a copy that nobody changed need not be kept.
 
-    A copy that Prowess made and nobody changed need not be kept. ``holder`` is the entry that records the folder.
+    ``holder`` is the entry that records the folder.
     """
-    is_needless = not exists(link.path) or is_link(link.path) or is_copy_in_place(store, link)
-    if is_needless or (holder and is_exact_copy(holder, link.path, store.limits)):
+    if not exists(link.path) or is_link(link.path):
         return link
-    return link._replace(
-        backup_reason="edited" if holder and _is_recorded_copy(store, link.path, holder) else "foreign"
-    )
+    if is_copy_in_place(store, link):
+        return link._replace(disposal=Disposal(digest=digest_tree(hashes_of(link.files))))
+    digest = _find_copy_digest(store, link.path, holder)
+    if digest:
+        return link._replace(disposal=Disposal(digest=digest))
+    edited = holder is not None and _is_recorded_copy(store, link.path, holder)
+    return link._replace(disposal=Disposal("edited" if edited else "foreign"))
 
 
 def recorded_link_paths(store: Store, entry: LockEntry | None) -> list[str]:
@@ -87,10 +107,13 @@ def stage_unlink(store: Store, path: str, entry: LockEntry | None) -> None:
     """
     if entry is None or not exists(path):
         return
+    if is_link_into(path, store.scope.install_folder(entry.name)):
+        store.stage_unlink(path)
+        return
     # What Prowess made and nobody changed can be made again; everything else is somebody's work.
-    is_exact = is_exact_copy(entry, path, store.limits)
-    if is_exact or _is_recorded_copy(store, path, entry) or is_link_into(path, store.scope.install_folder(entry.name)):
-        store.stage_unlink(path, keep="" if is_exact or is_link(path) else "edited")
+    digest = _find_copy_digest(store, path, entry)
+    if digest or _is_recorded_copy(store, path, entry):
+        store.stage_unlink(path, Disposal(digest=digest) if digest else Disposal("edited"))
         return
     # A lock file that came with a clone may name folders that are the user's own.
     recorded = store.link_folders.to_lock_path(path)

@@ -16,9 +16,10 @@ from prowess.install.manifest import ManifestDefaults, load_manifest
 from prowess.install.manifest_edits import declare_source
 from prowess.install.name_conflicts import find_displaced_installs, refuse_taken
 from prowess.install.present_agents import choose_preset_agents, find_present_agents
-from prowess.install.store import open_store_read_only
+from prowess.install.store import TakenNames, open_store_read_only
 from prowess.install.system_errors import wrap_os_errors
 from prowess.install.typed_source import to_spec
+from prowess.lockfile.placed import PlacedTrees
 from prowess.lockfile.read import COPY_MODE
 from prowess.spec.skill_ref import link_name
 
@@ -126,8 +127,9 @@ def make_plan(context: InstallContext, arguments: PlanArguments) -> Plan:
     plan = replace(_plan_install(spec, scope, locked, options, present), **saving)
     # As early as possible: a place that is taken is refused before anything is fetched.
     if not arguments.replace:
+        taken = TakenNames(scope, locked, PlacedTrees(scope.base, context.limits))
         for name in plan.names:
-            refuse_taken(name, plan.source, scope, locked)
+            refuse_taken(name, plan.source, scope, locked, taken)
     return plan if arguments.offer is None else _with_offer(context, scope, plan, arguments.offer)
 
 
@@ -154,7 +156,7 @@ def _with_declaration(
     except InstallError as error:
         return options, {"issues": (Issue(error.code, "", error.message, error.path, 0, "warning"),)}
     if declared is not None:
-        options = options._replace(declared=declared.text, agents=declared.agents)
+        options = options._replace(declared=declared.text, agents=declared.agents, declared_agents=declared.agents)
     return options, {"manifest": manifest.file, "written": written, "declared_agents": options.agents}
 
 

@@ -85,8 +85,15 @@ def _stage_links(
         store.stage_link(link)
     added = tuple(to_lock_path(link.path) for link in links)
     copies = (*entry.copies, *(link for link in added if link in store.copies))
-    all_agents = tuple(dict.fromkeys((*entry.agents, *agents)))
-    return replace(entry, links=(*entry.links, *added), copies=copies, agents=all_agents), added
+    new_agents = tuple(agent for agent in dict.fromkeys(agents) if agent not in entry.agents)
+    after = replace(
+        entry,
+        links=(*entry.links, *added),
+        copies=copies,
+        agents=(*entry.agents, *new_agents),
+        extra_agents=(*entry.extra_agents, *new_agents) if entry.declared else (),
+    )
+    return after, added
 
 
 def _links_for(store: Store, entry: LockEntry, agents: Sequence[str]) -> Iterator[AgentLink]:
@@ -135,5 +142,6 @@ def _stage_removal(store: Store, name: str, agents: Sequence[str]) -> tuple[Lock
         links=tuple(link for link in entry.links if link not in removed),
         copies=tuple(link for link in entry.copies if link not in removed),
         agents=tuple(agent for agent in entry.agents if agent not in agents),
+        extra_agents=tuple(agent for agent in entry.extra_agents if agent not in agents),
     )
     return after, removed

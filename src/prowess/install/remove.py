@@ -11,8 +11,8 @@ from prowess.files.directory import exists
 from prowess.install.context import parse_refs
 from prowess.install.manifest_diff import find_stale_declarations
 from prowess.install.manifest_edits import edit_manifest, undeclare_places
-from prowess.install.ownership import backup_reason, recorded_link_paths, stage_unlink
-from prowess.install.store import open_store
+from prowess.install.ownership import dispose_of_install, recorded_link_paths, stage_unlink
+from prowess.install.store import DELETED, open_store
 from prowess.install.system_errors import wrap_os_errors
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def remove_installs(store: Store, names: Collection[str]) -> None:
             stage_unlink(store, path, entry)
         if exists(place):
             # Whoever names what is in no lock file wants it gone; what they may not know of are edits.
-            store.stage_removal(name, keep=backup_reason(store, entry, place) if entry is not None else "")
+            store.stage_removal(name, dispose_of_install(store, entry, name) if entry is not None else DELETED)
         paths += links
     store.commit({name: entry for name, entry in store.locked.items() if name not in names})
     # An empty folder of an agent would make the agent look present. The shared folder belongs to no agent, and stays.

@@ -12,15 +12,18 @@ from prowess.install.fetch_source import BATCH_BYTES, LastOpenSource
 from prowess.install.install_request import InstallOptions, InstallRequest
 from prowess.install.install_tree import InstallTree, read_recorded_tree
 from prowess.install.installed_files import read_unedited_files
+from prowess.install.leftovers import describe_leftovers, find_leftovers
 from prowess.install.stage import stage_install
 from prowess.install.store import open_store
 from prowess.lockfile.compare import (
+    NOT_SYNCED,
     compare_install,
     describe_differences,
     find_unrecorded_installs,
     get_install_state,
     verify_scope,
 )
+from prowess.lockfile.placed import PlacedTrees
 from prowess.lockfile.read import read_lock
 from prowess.progress_steps import report_steps
 from prowess.spec.source_spec import SourceSpec
@@ -34,9 +37,16 @@ if TYPE_CHECKING:
     from prowess.lockfile.read import LockEntries, LockEntry
     from prowess.lockfile.scopes import InstallScope
 
+    UnequalEntries = Sequence[tuple[LockEntry, InstallState]]
+
 _MAX_SHOWN = 5
 """How many differences a message names."""
-_STATE_PHRASES = {"missing": "it is missing", "unlinked": "a link to it is missing or leads elsewhere"}
+_STATE_PHRASES = {
+    "missing": "it is missing",
+    "pristine": "another version is here",
+    "copy": "another version is in the folder of an agent",
+    "unlinked": "a link to it is missing or leads elsewhere",
+}
 
 
 class _Restorable(NamedTuple):
@@ -61,17 +71,12 @@ class Restoration:
         self.issues: list[Issue] = []
         self.errors: list[SkillError] = []
 
-    def restore_all(self, recorded: LockEntries) -> None:
-        """Put back every install of ``recorded`` that differs. An entry without a source is passed over, and warned of.
-
-        When the run is locked, an edited install, and one without a source, raise ``LockMismatchError``.
-        """
-        # All are compared before the first is fetched: a locked run refuses before it changes anything.
-        unequal = [*_find_unequal(self._scope, self._access.limits, recorded, locked=self._is_locked)]
+    def restore_all(self, unequal: UnequalEntries) -> None:
+        """Put back every install that differs. An entry without a source is passed over, and warned of."""
         # Entries of one source follow each other, so that each source is opened once.
-        unequal.sort(key=lambda pair: (pair[0].source, pair[0].commit or pair[0].ref))
+        in_order = sorted(unequal, key=lambda pair: (pair[0].source, pair[0].commit or pair[0].ref))
         with LastOpenSource(self._access) as source:
-            for entry, state in unequal:
+            for entry, state in in_order:
                 if _is_unrestorable(entry, state):
                     self.issues.append(_unrestorable_issue(entry, state, self._scope))
                     continue
@@ -164,24 +169,24 @@ def fetch_recorded_tree(entry: LockEntry, scope: InstallScope, source: LastOpenS
 # -- what differs ------------------------------------------------------------------------------------------------------
 
 
-def _find_unequal(
-    scope: InstallScope, limits: Limits, recorded: LockEntries, *, locked: bool
-) -> Iterator[tuple[LockEntry, InstallState]]:
+def find_unequal(scope: InstallScope, limits: Limits, recorded: LockEntries, *, locked: bool) -> UnequalEntries:
     """The entries of ``recorded`` that the disk does not equal, each with how it differs.
 
     ``locked``: raises ``LockMismatchError`` for an install that somebody edited, and for one that has no source.
     """
-    link_folders = LinkFolders(scope)
+    link_folders, placed = LinkFolders(scope), PlacedTrees(scope.base, limits)
+    unequal: list[tuple[LockEntry, InstallState]] = []
     for entry in report_steps([*recorded.values()], lambda entry: entry.name):
-        differences = [*compare_install(entry, scope, link_folders.path_of_link, limits)]
+        differences = [*compare_install(entry, scope, link_folders.path_of_link, limits, placed)]
         state = get_install_state(differences)
-        if locked and state in {"edited", "copy"}:
+        if locked and any(difference.is_edit for difference in differences):
             raise _edited_error(entry, differences)
         if locked and _is_unrestorable(entry, state):
             issue = _unrestorable_issue(entry, state, scope)
             raise LockMismatchError(issue.message, issue.path, issue.code)
         if state != "equal":
-            yield entry, state
+            unequal.append((entry, state))
+    return unequal
 
 
 def _edited_error(entry: LockEntry, differences: Sequence[Difference]) -> LockMismatchError:
@@ -194,16 +199,16 @@ def _edited_error(entry: LockEntry, differences: Sequence[Difference]) -> LockMi
 
 def find_unrestorable(scope: InstallScope, limits: Limits, recorded: LockEntries) -> list[Issue]:
     """A warning for each entry that differs and that no sync can put back, because it has no source."""
-    unequal = _find_unequal(scope, limits, recorded, locked=False)
+    unequal = find_unequal(scope, limits, recorded, locked=False)
     return [_unrestorable_issue(entry, state, scope) for entry, state in unequal if _is_unrestorable(entry, state)]
 
 
 def _is_unrestorable(entry: LockEntry, state: InstallState) -> bool:
-    return is_sourceless(entry) and state in {"missing", "edited"}
+    return is_sourceless(entry) and state in {"missing", "pristine", "edited"}
 
 
 def _unrestorable_issue(entry: LockEntry, state: InstallState, scope: InstallScope) -> Issue:
-    what = "is missing" if state == "missing" else "was changed by hand"
+    what = {"missing": "is missing", "pristine": "is another version"}.get(state, "was changed by hand")
     message = f"{entry.name} {what}, and the lock file has no source that it could be fetched from"
     return Issue("no-source", entry.name, message, scope.install_folder(entry.name), 0, "warning")
 
@@ -215,11 +220,18 @@ def list_restores(scope: InstallScope, limits: Limits, recorded: LockEntries) ->
     """
     rows = [
         f"restore {entry.name} as the lock file records it: {_STATE_PHRASES[state]}"
-        for entry, state in _find_unequal(scope, limits, recorded, locked=True)
+        for entry, state in find_unequal(scope, limits, recorded, locked=True)
     ]
-    for issue in find_unrecorded_installs(scope, recorded):
+    for issue in _find_unknown_installs(scope, limits, recorded):
         raise LockMismatchError(issue.message, issue.path)
-    return rows
+    return [*describe_leftovers(scope, find_leftovers(scope, recorded, limits)), *rows]
+
+
+def _find_unknown_installs(scope: InstallScope, limits: Limits, recorded: LockEntries) -> Iterator[Issue]:
+    """An issue for each install that no lock entry records, and that is not as Prowess put it there."""
+    for issue in find_unrecorded_installs(scope, recorded, PlacedTrees(scope.base, limits)):
+        if issue.code != NOT_SYNCED:
+            yield issue
 
 
 def refuse_remaining_differences(scope: InstallScope, limits: Limits, *, changed: bool) -> None:
@@ -232,7 +244,7 @@ def refuse_remaining_differences(scope: InstallScope, limits: Limits, *, changed
     issues = list(
         verify_scope(scope, locked, LinkFolders(scope).path_of_link, limits)
         if changed
-        else find_unrecorded_installs(scope, locked)
+        else find_unrecorded_installs(scope, locked, PlacedTrees(scope.base, limits))
     )
     if issues:
         more = f"; and {len(issues) - _MAX_SHOWN} more" if len(issues) > _MAX_SHOWN else ""

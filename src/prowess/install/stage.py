@@ -9,18 +9,19 @@ import os
 from typing import TYPE_CHECKING
 
 from prowess.errors import Issue, UnsafeTreeError
+from prowess.files.tree import digest_tree
 from prowess.install.agent_links import skill_folder
 from prowess.install.entry_source import refuse_own_source, source_for_lock
 from prowess.install.install_tree import with_skill_files_only
 from prowess.install.name_conflicts import Newcomer, displace_others, refuse_taken
 from prowess.install.ownership import (
-    backup_reason,
+    dispose_of_install,
     find_link_holder,
     recorded_link_paths,
     stage_unlink,
-    with_backup_reason,
+    with_disposal,
 )
-from prowess.install.store import AgentLink
+from prowess.install.store import AgentLink, Disposal
 from prowess.lockfile.compare import compare_folder, list_differing
 from prowess.lockfile.read import COPY_MODE, LockEntries, LockEntry
 from prowess.names import folders_above
@@ -63,7 +64,7 @@ def stage_install(store: Store, locked: LockEntries, tree: InstallTree, request:
     displace_others(store, locked, new_links, Newcomer(tree.name, source, options))
     _stage_tree(store, tree, before, options)
     for link, holder in zip(new_links, holders, strict=True):
-        store.stage_link(with_backup_reason(store, link, holder))
+        store.stage_link(with_disposal(store, link, holder))
     wanted = {link.path for link in links}
     for path in recorded_link_paths(store, before):
         if path not in wanted:
@@ -78,6 +79,9 @@ def _make_entry(
 ) -> LockEntry:
     """The lock entry of a tree whose links are staged: only then is it known which of them became copies."""
     recorded = tuple(store.link_folders.to_lock_path(link.path) for link in links)
+    options = request.options
+    agents = options.agents_of(tree.name)
+    extra = tuple(agent for agent in agents if agent not in options.declared_agents) if options.declared else ()
     return LockEntry(
         tree.name,
         source,
@@ -91,9 +95,10 @@ def _make_entry(
         tree.hashes,
         recorded,
         tuple(link for link in recorded if link in store.copies),
-        request.options.agents_of(tree.name),
-        request.options.declared,
-        COPY_MODE if request.options.copy else "",
+        agents,
+        options.declared,
+        COPY_MODE if options.copy else "",
+        extra,
     )
 
 
@@ -104,23 +109,28 @@ def _stage_tree(store: Store, tree: InstallTree, before: LockEntry | None, optio
     hashes = tree.hashes
     is_pristine = before is not None and twin == tree.name and not compare_folder(before.files, place, store.limits)
     # Files that are put back as they are need no backup, whoever put them there.
-    is_kept = not is_pristine and bool(compare_folder(hashes, place, store.limits))
-    keep = backup_reason(store, before, place) if is_kept else ""
+    if before is not None and is_pristine:
+        disposal = Disposal(digest=before.digest)
+    elif not compare_folder(hashes, place, store.limits):
+        disposal = Disposal(digest=tree.digest)
+    else:
+        disposal = dispose_of_install(store, before, twin or tree.name)
     # A place whose name differs in case is emptied first: on some systems both names are one folder.
     if twin and (options.copy or twin != tree.name):
-        store.stage_removal(twin, keep=keep)
+        store.stage_removal(twin, disposal)
     if options.copy:
         return
     folders = _find_changed_folders(before, tree, hashes) if before is not None and is_pristine else None
-    if folders is None:
-        store.stage_tree(tree.name, tree.files, keep=keep)
+    if before is None or folders is None:
+        store.stage_tree(tree.name, tree.files, disposal)
         return
     files = group_by_skill(tree.files, folders)
     for folder in folders:
+        disposal = Disposal(digest=digest_tree(before.files_below(folder)))
         if files[folder]:
-            store.stage_tree(tree.name, files[folder], inside=folder)
+            store.stage_tree(tree.name, files[folder], disposal, inside=folder)
         else:
-            store.stage_removal(tree.name, inside=folder)
+            store.stage_removal(tree.name, disposal, inside=folder)
 
 
 def _find_changed_folders(before: LockEntry, tree: InstallTree, hashes: Mapping[str, FileHash]) -> list[str] | None:

@@ -9,6 +9,7 @@ import secrets
 import stat
 import time
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import InstallError
@@ -20,11 +21,13 @@ from prowess.files.paths import is_link, read_inode
 from prowess.files.write import make_folders, sync_tree, write_new_file, write_tree
 from prowess.install.agent_links import LinkFolders, stage_link
 from prowess.install.backups import BACKUP_FOLDER, back_up
+from prowess.install.entry_source import is_sourceless
 from prowess.install.journal import ScopeJournal, new_token
 from prowess.lockfile.journal_format import Move, find_interrupted_change, has_journal, journal_path
-from prowess.lockfile.read import LOCK_FILE, parse_lock, read_text
+from prowess.lockfile.placed import RECORD_FILE, PlacedTrees
+from prowess.lockfile.read import LOCK_FILE, LockFile, parse_lock_file, read_text
 from prowess.lockfile.scopes import STORE_FOLDER, list_install_names
-from prowess.lockfile.write import EMPTY_LOCK_TEXT, lock_text
+from prowess.lockfile.write import keep_unknown_fields, lock_text, with_line_ends
 from prowess.progress_steps import report_steps
 
 if TYPE_CHECKING:
@@ -39,7 +42,21 @@ if TYPE_CHECKING:
 _HOLDER_FILE = "holder"
 """The file that names the process at work, for those who wait."""
 _STAGED_NAME = re.compile(r"([0-9a-f]{11,14})-[0-9a-f]{12}\.(new|old)(\.spare)?")
-_HOLDER_TEMP_NAME = re.compile(rf"\.{_HOLDER_FILE}\.[0-9a-f]{{12}}\.tmp")
+_TEMP_NAME = re.compile(rf"(?:\.{_HOLDER_FILE}|{re.escape(RECORD_FILE)})\.[0-9a-f]{{12}}\.tmp")
+
+
+class Disposal(NamedTuple):
+    """What becomes of the folder that a change replaces or removes."""
+
+    keep: str = ""
+    """Why it goes to the backups, as a key of ``backups.REASONS``; ``""`` when it is deleted."""
+    digest: str = ""
+    """The digest that it must still have when it is deleted, or else it goes to the backups; ``""`` when it is a link,
+    or when somebody asked for its removal."""
+
+
+DELETED = Disposal()
+"""For a link, and for what somebody asked to remove."""
 
 
 class AgentLink(NamedTuple):
@@ -48,8 +65,8 @@ class AgentLink(NamedTuple):
     path: str
     target: str
     files: Sequence[NewFile] = ()
-    backup_reason: str = ""
-    """Why the entry that is there now is kept as a backup; ``""`` when it is not kept."""
+    disposal: Disposal = DELETED
+    """What becomes of the folder that is there now."""
     copy: bool = False
     """True when the files are copied even where the system can make links."""
 
@@ -57,7 +74,8 @@ class AgentLink(NamedTuple):
 class TakenNames:
     """An index of the places and links of a scope, so that many trees can be staged without a search for each."""
 
-    def __init__(self, scope: InstallScope, locked: LockEntries) -> None:
+    def __init__(self, scope: InstallScope, locked: LockEntries, placed: PlacedTrees) -> None:
+        self._placed = placed
         self._places: dict[str, str] = {}
         for name in list_install_names(scope):
             self._places.setdefault(name.lower(), name)
@@ -67,6 +85,10 @@ class TakenNames:
     def find_place(self, name: str) -> str:
         """The install on the disk that has that name in any case; ``""`` for none."""
         return self._places.get(name.lower(), "")
+
+    def is_leftover(self, name: str, place: str) -> bool:
+        """Whether the install at a place is as Prowess put it there; the caller knows that no entry records it."""
+        return self._placed.is_pristine(name, place)
 
     def find_entry(self, name: str) -> str:
         """The lock entry that has that name in any case; ``""`` for none."""
@@ -91,10 +113,13 @@ class Store:
         self._journal = ScopeJournal(scope, self.link_folders, limits)
         self._folder = os.path.join(scope.base, STORE_FOLDER)
         self._lock_text = read_text(scope.lock_folder, LOCK_FILE, limits)
-        self.locked: LockEntries = (
-            {} if self._lock_text is None else parse_lock(self._lock_text, os.path.join(scope.lock_folder, LOCK_FILE))
-        )
+        path = os.path.join(scope.lock_folder, LOCK_FILE)
+        recorded = LockFile({}, ()) if self._lock_text is None else parse_lock_file(self._lock_text, path)
+        self.locked, self._unknown_fields = recorded
+        self.placed = PlacedTrees(scope.base, limits)
+        """What Prowess put on this disk."""
         self._moves: list[Move] = []
+        self._made_folders: list[str] = []
         self.copies: set[str] = set()
         """The staged links that became copies, as the lock file has them."""
         self.issues: tuple[Issue, ...] = ()
@@ -105,20 +130,23 @@ class Store:
     def taken_names(self) -> TakenNames:
         """Which places and links of the scope are taken; built once for everything that is staged together."""
         if self._taken_names is None:
-            self._taken_names = TakenNames(self.scope, self.locked)
+            self._taken_names = TakenNames(self.scope, self.locked, self.placed)
         return self._taken_names
 
     # -- what a change does ------------------------------------------------------------------------------------------
 
-    def stage_tree(self, name: str, files: Sequence[NewFile], *, keep: str = "", inside: str = "") -> None:
-        """Stage a tree for the place ``name``; ``keep`` is why the tree that is there goes to the backups, if so.
+    def stage_tree(
+        self, name: str, files: Sequence[NewFile], disposal: Disposal = DELETED, *, inside: str = ""
+    ) -> None:
+        """Stage a tree for the place ``name``; ``disposal`` is what becomes of the tree that is there.
 
         With ``inside``, it is staged for that folder of the install, and the rest of the install stays.
         """
         make_folders(self._folder)
         place = self._check_place(name, inside)
         make_folders(os.path.dirname(place), durable=True)
-        move = Move(f"{name}/{inside}" if inside else name, new_token(), keep=keep, old=read_inode(place))
+        move_name = f"{name}/{inside}" if inside else name
+        move = Move(move_name, new_token(), old=read_inode(place), **disposal._asdict())
         staged = self._journal.paths_of(move).staged
         try:
             syscalls.make_folder(staged, 0o755)
@@ -128,14 +156,12 @@ class Store:
             # Also when writing failed: a move that is noted is deleted with everything else that was staged.
             self._moves.append(_with_new_inode(move, read_inode(staged)))
 
-    def stage_removal(self, name: str, *, keep: str = "", inside: str = "") -> None:
-        """Stage the removal of a place, or of a folder inside it.
-
-        ``keep`` is why the tree that is there goes to the backups, if it does.
-        """
+    def stage_removal(self, name: str, disposal: Disposal = DELETED, *, inside: str = "") -> None:
+        """Stage the removal of a place, or of a folder inside it; ``disposal`` is what becomes of what is there."""
         place = self._check_place(name, inside)
         make_folders(self._folder)
-        self._moves.append(Move(f"{name}/{inside}" if inside else name, new_token(), old=read_inode(place), keep=keep))
+        move_name = f"{name}/{inside}" if inside else name
+        self._moves.append(Move(move_name, new_token(), old=read_inode(place), **disposal._asdict()))
 
     def _check_place(self, name: str, inside: str = "") -> str:
         """The folder of an install, or one in it; raises ``InstallError`` when the folder around it is not ours."""
@@ -145,13 +171,16 @@ class Store:
 
     def stage_link(self, link: AgentLink) -> None:
         """Stage a link, or the copy that stands for it where the system cannot make links."""
-        self.link_folders.make_folder(os.path.dirname(link.path))
+        folder = os.path.dirname(link.path)
+        if not exists(folder):
+            self._made_folders.append(folder)
+        self.link_folders.make_folder(folder)
         move = Move(
             self.link_folders.to_lock_path(link.path),
             new_token(),
             old=read_inode(link.path),
             link=True,
-            keep=link.backup_reason,
+            **link.disposal._asdict(),
         )
         staged = self._journal.paths_of(move).staged
         try:
@@ -160,18 +189,22 @@ class Store:
         finally:
             self._moves.append(_with_new_inode(move, read_inode(staged)))
 
-    def stage_unlink(self, path: str, *, keep: str = "") -> None:
-        """Stage the removal of a link or a copy; ``keep`` is why it goes to the backups, if it does."""
+    def stage_unlink(self, path: str, disposal: Disposal = DELETED) -> None:
+        """Stage the removal of a link or a copy; ``disposal`` is what becomes of a copy."""
         if exists(path):
-            self._moves.append(
-                Move(self.link_folders.to_lock_path(path), new_token(), old=read_inode(path), link=True, keep=keep)
-            )
+            name = self.link_folders.to_lock_path(path)
+            self._moves.append(Move(name, new_token(), old=read_inode(path), link=True, **disposal._asdict()))
 
     def commit(self, locked: LockEntries) -> None:
-        """Move everything that is staged into place, and have the lock file record ``locked``, all or nothing."""
-        text = lock_text(locked)
-        if text is None and self._lock_text == EMPTY_LOCK_TEXT:
-            text = EMPTY_LOCK_TEXT  # it records nothing already, and its owner wants the file to be there
+        """Move everything that is staged into place, and have the lock file record ``locked``, all or nothing.
+
+        A lock file that records just that already stays as it is, however it is written.
+        """
+        locked, dropped = keep_unknown_fields(self.locked, locked)
+        text = self._lock_text
+        if locked != self.locked:
+            text = lock_text(locked, self._unknown_fields)
+            text = with_line_ends(text, self._lock_text or "") if text is not None else None
         if not self._moves and text == self._lock_text:
             return
         make_folders(self._folder, durable=True)
@@ -180,9 +213,27 @@ class Store:
             {os.path.dirname(self._journal.paths_of(move).staged) for move in self._moves if move.new}
         ):
             syscalls.sync_folder(folder)
-        self.issues += self._journal.run_moves(tuple(self._moves), self._lock_text, text)
+        self.issues += (*dropped, *self._journal.run_moves(tuple(self._moves), self._lock_text, text))
+        self._record_moves(locked)
         self._moves.clear()
+        self._made_folders.clear()
         self._lock_text, self.locked, self._taken_names = text, locked, None
+
+    def _record_moves(self, locked: LockEntries) -> None:
+        """Record what the staged moves have put in place."""
+        holders = {link: entry for entry in locked.values() for link in entry.copies}
+        placed: dict[str, str] = {}
+        gone: set[str] = set()
+        for move in self._moves:
+            # A move inside an install changes the digest of the whole install.
+            install = "" if move.link else "/".join(move.name.split("/")[:2])
+            name = install or os.path.basename(move.name)
+            entry = locked.get(install) if install else holders.get(move.name)
+            gone.add(name)
+            is_there = move.new or install not in {"", move.name}
+            if is_there and entry is not None and not is_sourceless(entry):
+                placed[name] = entry.digest if install else entry.digest_for_link(name)
+        self.placed.save(placed, gone)
 
     @property
     def staged_count(self) -> int:
@@ -197,6 +248,9 @@ class Store:
                 with suppress(OSError):
                     delete_tree(self._journal.paths_of(move).staged)
         del self._moves[since:]
+        # An empty folder of an agent would make the agent look present.
+        for folder in self._made_folders if not self._moves else ():
+            self.link_folders.delete_if_empty(folder)
 
     # -- beginning and end -------------------------------------------------------------------------------------------
 
@@ -222,7 +276,7 @@ class Store:
     def _is_deletable(self, name: str) -> bool:
         match = _STAGED_NAME.fullmatch(name)
         if match is None:
-            return _HOLDER_TEMP_NAME.fullmatch(name) is not None
+            return _TEMP_NAME.fullmatch(name) is not None
         # A clock that was set back makes an age negative; such a tree is deleted too, or it would stay for ever.
         age = time.time() - int(match[1], 16) / 1000
         return match[2] == "new" or not 0 <= age < self.limits.keep_replaced_seconds
@@ -248,7 +302,7 @@ class Store:
 
 
 def _with_new_inode(move: Move, number: int) -> Move:
-    return Move(move.name, move.token, number, move.old, move.link, move.keep)
+    return replace(move, new=number)
 
 
 @contextmanager

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import Issue, SkillError
 from prowess.install.agent_links import LinkFolders
 from prowess.install.apply_plan import install_trees, to_installed_skill
+from prowess.install.entry_source import is_sourceless
 from prowess.install.install_request import InstallOptions, InstallRequest
 from prowess.install.install_tree import trees_for
+from prowess.install.leftovers import describe_leftovers, find_leftovers, stage_leftovers
 from prowess.install.manifest import declared_places, read_declarations
 from prowess.install.manifest_diff import (
     agents_linked_by_hand,
     compare_manifest,
+    find_claimed,
     list_manifest_changes,
     may_give_way,
     refuse_manifest_diff,
@@ -20,11 +24,18 @@ from prowess.install.manifest_diff import (
 )
 from prowess.install.present_agents import choose_preset_agents
 from prowess.install.remove import remove_installs
-from prowess.install.restore import Restoration, find_unrestorable, list_restores, refuse_remaining_differences
-from prowess.install.store import open_store
+from prowess.install.restore import (
+    Restoration,
+    find_unequal,
+    find_unrestorable,
+    list_restores,
+    refuse_remaining_differences,
+)
+from prowess.install.store import Disposal, open_store
 from prowess.install.system_errors import wrap_os_errors
-from prowess.lockfile.compare import compare_folder, find_unrecorded_installs, verify_scope
+from prowess.lockfile.compare import NOT_SYNCED, compare_folder, find_unrecorded_installs, verify_scope
 from prowess.lockfile.journal_format import interrupted_error
+from prowess.lockfile.placed import PlacedTrees
 from prowess.lockfile.read import COPY_MODE
 from prowess.progress_steps import report_steps
 
@@ -69,9 +80,15 @@ def sync_scope(
         if not locked:
             context.issues += _finish_manifest(scope, declared, context.limits, removes=removes and not run.errors)
         # A locked sync has not changed the lock file, which takes long to parse when it records thousands of skills.
-        restoration.restore_all(recorded if locked else context.read_lock(scope))
+        current = recorded if locked else context.read_lock(scope)
+        # All are compared before the first is changed: a locked sync refuses an edit before it changes anything.
+        unequal = find_unequal(scope, context.limits, current, locked=locked)
+        # Before anything is fetched: what was revoked has to go, whether or not a source answers.
+        context.issues += _remove_leftovers(scope, current, context.limits, locked=locked)
+        restoration.restore_all(unequal)
         if locked:
             refuse_remaining_differences(scope, context.limits, changed=bool(restoration.names))
+        _record_equal_installs(scope, current, {entry.name for entry, _ in unequal}, context.limits)
     context.issues += (*run.issues, *restoration.issues)
     after = context.read_lock(scope) if restoration.names else {}
     installed += (to_installed_skill(scope, name, after) for name in restoration.names)
@@ -79,6 +96,31 @@ def sync_scope(
     if errors:
         raise _summarize_errors(errors, installed)
     return tuple(installed)
+
+
+def _remove_leftovers(
+    scope: InstallScope, locked_entries: LockEntries, limits: Limits, *, locked: bool
+) -> tuple[Issue, ...]:
+    """Remove what Prowess put here and no lock entry records any more; returns an issue for each install."""
+    if not find_leftovers(scope, locked_entries, limits):
+        return ()
+    with open_store(scope, limits, keep_lock=locked) as store:
+        # Looked for again: only now does nobody else change the scope.
+        stage_leftovers(store, find_leftovers(scope, store.locked, limits))
+        store.commit(store.locked)
+        return store.issues
+
+
+def _record_equal_installs(scope: InstallScope, locked: LockEntries, unequal: set[str], limits: Limits) -> None:
+    """Record the installs that are as the lock file says, also where a cache or another program brought them."""
+    equal = {name: entry for name, entry in locked.items() if name not in unequal and not is_sourceless(entry)}
+    placed = {name: entry.digest for name, entry in equal.items() if not entry.is_copied}
+    for entry in equal.values():
+        placed |= {name: entry.digest_for_link(name) for name in map(os.path.basename, entry.copies)}
+    if placed.items() <= PlacedTrees(scope.base, limits).items():
+        return
+    with open_store(scope, limits, keep_lock=True) as store:
+        store.placed.save(placed)
 
 
 def _choose_agents(
@@ -132,16 +174,17 @@ class _SyncRun(NamedTuple):
         spec, limits = declaration.spec, self.context.limits
         # Read anew: the declaration before this one may have changed the lock file.
         before = self.context.read_lock(self.scope)
-        texts = {item.text for item in self.declared}
+        claimed = find_claimed(self.declared, before)
         with wrap_os_errors(), self.access.open_source(spec) as source_files:
             trees = trees_for(source_files, spec, limits)
             replaceable = {
-                name for name, entry in before.items() if may_give_way(entry, declaration, texts, self.scope)
+                name for name, entry in before.items() if may_give_way(entry, declaration, claimed, self.scope)
             }
             replaceable |= {tree.name for tree in trees if tree.name not in before and self._may_fill_place(tree)}
             options = InstallOptions(
                 declaration.agents,
                 declared=declaration.text,
+                declared_agents=declaration.agents,
                 replaceable=frozenset(replaceable),
                 copy=declaration.mode == COPY_MODE,
                 extra_agents={tree.name: self._agents_besides(declaration, before.get(tree.name)) for tree in trees},
@@ -181,28 +224,31 @@ def _finish_manifest(
         # Compared again: the declarations that were just installed are recorded now.
         diff = compare_manifest(declared, store.locked, scope)
         store.commit(with_declarations(store.locked, diff.unmarked))
+        surplus = list(_find_surplus(diff.undeclared, store.locked, scope, limits))
         if not removes:
-            return (*store.issues, *_find_surplus(diff.undeclared, store.locked, scope))
+            return (*store.issues, *surplus)
         if diff.undeclared:
             remove_installs(store, diff.undeclared)
-        for issue in find_unrecorded_installs(scope, store.locked):
-            store.stage_removal(issue.field, keep="unknown")
-        recorded = {link for entry in store.locked.values() for link in entry.links}
-        # A link into the install base is ours, even when the entry that recorded it is gone.
-        for path in store.link_folders.find_links_into(scope.base):
-            if store.link_folders.to_lock_path(path) not in recorded:
-                store.stage_unlink(path)
+        for issue in surplus:
+            if issue.code == "not-in-lock":
+                store.stage_removal(issue.field, Disposal("unknown"))
         store.commit(store.locked)
         return store.issues
 
 
-def _find_surplus(undeclared: Iterable[str], locked: LockEntries, scope: InstallScope) -> Iterator[Issue]:
-    """A warning for each install that the manifest declares no more, and for each that is in no lock file."""
+def _find_surplus(
+    undeclared: Iterable[str], locked: LockEntries, scope: InstallScope, limits: Limits
+) -> Iterator[Issue]:
+    """A warning for each install that nothing asks for and that a sync leaves where it is.
+
+    The manifest does not declare it any more, or it is in no lock file and somebody made or changed it by hand.
+    """
     for name in undeclared:
-        yield Issue(
-            "declared-no-more", name, f"the manifest declares {name} no more", scope.install_folder(name), 0, "warning"
-        )
-    yield from find_unrecorded_installs(scope, locked)
+        message = f"the manifest does not declare {name} any more"
+        yield Issue("declared-no-more", name, message, scope.install_folder(name), 0, "warning")
+    for issue in find_unrecorded_installs(scope, locked, PlacedTrees(scope.base, limits)):
+        if issue.code in SURPLUS_CODES:
+            yield issue
 
 
 def list_changes(context: InstallContext, scope: InstallScope, *, locked: bool, removes: bool) -> tuple[str, ...]:
@@ -224,22 +270,26 @@ def list_changes(context: InstallContext, scope: InstallScope, *, locked: bool, 
         return tuple(list_restores(scope, context.limits, recorded))
     context.issues += _choose_agents(context, scope, diff.missing, recorded)[1]
     unrestorable = find_unrestorable(scope, context.limits, recorded)
-    surplus = tuple(_find_surplus(diff.undeclared, recorded, scope))
+    surplus = tuple(_find_surplus(diff.undeclared, recorded, scope, context.limits))
     context.issues += (*unrestorable, *(() if removes else surplus))
     passed_over = {issue.field for issue in unrestorable}
     restorable = {name: entry for name, entry in recorded.items() if name not in passed_over}
+    leftovers = find_leftovers(scope, recorded, context.limits)
     differences = verify_scope(scope, restorable, LinkFolders(scope).path_of_link, context.limits)
     rows = [
         _describe_restore(issue)
         for issue in differences
-        if issue.field not in passed_over and issue.code not in SURPLUS_CODES
+        if issue.field not in passed_over and issue.field not in leftovers.installs and issue.code not in SURPLUS_CODES
     ]
+    rows += describe_leftovers(scope, leftovers)
     rows += [f"remove {issue.path}: {issue.message}" for issue in surplus if removes]
     return (*list_manifest_changes(diff, recorded, scope), *rows)
 
 
 def _describe_restore(issue: Issue) -> str:
     """Return what a sync does about one difference from the lock file, and whether it keeps a backup."""
+    if issue.code == NOT_SYNCED:
+        return f"replace {issue.path}: {issue.message}"
     verb = "remove" if issue.code == "extra-file" else "restore"
     backup = "; a backup is kept" if issue.code in {"changed-file", "extra-file"} else ""
     return f"{verb}: {issue.message} ({issue.path}){backup}"

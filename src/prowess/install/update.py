@@ -15,7 +15,7 @@ from prowess.install.fetch_source import BATCH_BYTES, LastOpenSource, select_sta
 from prowess.install.file_diffs import diff_files
 from prowess.install.install_request import InstallOptions, InstallRequest
 from prowess.install.install_tree import refuse_unloadable, tree_for_entry
-from prowess.install.installed_files import find_edits, read_current_files, read_files
+from prowess.install.installed_files import compare_files, read_current_files, read_files
 from prowess.install.manifest_diff import find_stale_declarations
 from prowess.install.manifest_edits import declare_version, edit_manifest
 from prowess.install.outdated import describe_unreachable
@@ -298,9 +298,11 @@ class _CurrentInstall:
         self._place = locate_install(entry, store.scope, name)
         if not (find_copies(entry, store.scope) if entry.is_copied else exists(self._place)):
             raise missing_install_error(name, self._place)
-        self._edits = find_edits(entry, store.link_folders, store.limits)
+        differences = compare_files(entry, store.link_folders, store.limits, store.placed)
+        self._edits = [difference for difference in differences if difference.is_edit]
         is_same = pending.tree.digest == entry.digest and pending.request.spec.ref == entry.ref
-        self.is_due = bool(self._edits) or not is_same
+        self._is_as_locked = not differences
+        self.is_due = bool(differences) or not is_same
         """True when the update would change files, or the version that is recorded."""
 
     def stage_update(self, locked: LockEntries, options: UpdateOptions) -> UpdateOutcome:
@@ -321,7 +323,9 @@ class _CurrentInstall:
             raise LocalEditsError(f"{self._entry.name} was changed by hand: {edits}", self._place)
         # The diff is made first: it compares with the files that staging is about to replace.
         update = self._make_update("updated", tree, request)
-        install_options = request.options._replace(declared=self._entry.declared)
+        entry = self._entry
+        declared_agents = tuple(agent for agent in entry.agents if agent not in entry.extra_agents)
+        install_options = request.options._replace(declared=entry.declared, declared_agents=declared_agents)
         issues = stage_install(self._store, locked, tree, request._replace(options=install_options))
         return update, (*tree.issues, *issues)
 
@@ -337,7 +341,7 @@ class _CurrentInstall:
 
     def _make_update(self, status: UpdateStatus, tree: InstallTree, request: InstallRequest) -> Update:
         limits, entry = self._store.limits, self._entry
-        if self._edits or entry.is_copied:
+        if not self._is_as_locked or entry.is_copied:
             diff = diff_files(read_current_files(entry, self._store.link_folders, limits), tree.files, limits)
         else:
             # The disk is as it is recorded: of thousands of files, only those that change are read and compared.

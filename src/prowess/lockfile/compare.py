@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from prowess.errors import Issue
 from prowess.files.directory import exists, stat_folder
 from prowess.files.paths import is_known_link_to, is_link, is_real_folder
-from prowess.files.tree import hash_tree
+from prowess.files.tree import digest_tree, hash_tree
+from prowess.lockfile.placed import PlacedTrees
 from prowess.lockfile.scopes import list_install_names
 from prowess.progress_steps import report_steps
 from prowess.spec.quantities import join_first
@@ -24,9 +25,12 @@ if TYPE_CHECKING:
 
 LinkPath = Callable[[str], str]
 """Returns where on the disk a recorded link is; raises ``InstallError`` where that is no place in which agents look."""
-InstallState = Literal["equal", "missing", "edited", "copy", "unlinked"]
+InstallState = Literal["equal", "missing", "pristine", "edited", "copy", "unlinked"]
 """How an install stands to the lock file; ``get_install_state`` says what each word means."""
+NOT_SYNCED = "not-synced"
+"""The code of an install that Prowess put here, that nobody changed, and that the lock file has in another version."""
 _CODE_MESSAGES = {
+    NOT_SYNCED: "is another version than the lock file has",
     "changed-file": "is not what the lock file says",
     "missing-file": "is missing",
     "extra-file": "is not in the lock file",
@@ -34,11 +38,15 @@ _CODE_MESSAGES = {
 }
 
 
+_FOLDER_STATES: dict[str, InstallState] = {"missing-skill": "missing", NOT_SYNCED: "pristine"}
+"""The states of an install whose folder differs as a whole; in all other cases it was edited."""
+
+
 class Difference(NamedTuple):
     """One thing on the disk that is not what an entry of the lock file says."""
 
     code: str
-    """``missing-skill``, ``missing-file``, ``changed-file``, ``extra-file`` or ``broken-link``."""
+    """``missing-skill``, ``missing-file``, ``changed-file``, ``extra-file``, ``broken-link`` or ``not-synced``."""
     path: str
     """The file, from the folder that was compared; ``""`` for the folder or the link itself."""
     folder: str
@@ -49,17 +57,20 @@ class Difference(NamedTuple):
     @property
     def is_edit(self) -> bool:
         """True when somebody changed files, so that something could be lost: a missing folder holds nothing."""
-        return self.code not in {"missing-skill", "broken-link"}
+        return self.code not in {"missing-skill", "broken-link", NOT_SYNCED}
 
     def __str__(self) -> str:
         """What is wrong, in a few words."""
         return f"{self.path or 'the folder'} {_CODE_MESSAGES.get(self.code, 'leads elsewhere')}"
 
 
-def compare_folder(files: Mapping[str, FileHash], folder: str, limits: Limits, link: str = "") -> list[Difference]:
+def compare_folder(
+    files: Mapping[str, FileHash], folder: str, limits: Limits, *, link: str = "", placed: str = ""
+) -> list[Difference]:
     """The differences between a folder and the files that the lock file lists for it, by path; none when it is equal.
 
-    Raises ``OSError`` for a folder that is there and cannot be listed.
+    ``placed`` is the digest of what Prowess put there: a folder that still has it is one difference, ``not-synced``.
+    Raises ``OSError`` for a folder that exists and cannot be listed.
     """
     try:
         tree = hash_tree(folder, limits)
@@ -70,6 +81,8 @@ def compare_folder(files: Mapping[str, FileHash], folder: str, limits: Limits, l
         return [Difference("missing-skill", "", folder, link)]
     if tree.files == files and not tree.problems:  # the usual case needs no sets of thousands of paths
         return []
+    if placed and not tree.problems and digest_tree(tree.files) == placed:
+        return [Difference(NOT_SYNCED, "", folder, link)]
     rows = [("missing-file", path) for path in files.keys() - tree.files.keys()]
     rows += [("extra-file", path) for path in tree.files.keys() - files.keys()]
     rows += [("changed-file", path) for path in files.keys() & tree.files.keys() if files[path] != tree.files[path]]
@@ -83,28 +96,45 @@ def list_differing(first: Mapping[str, FileHash], second: Mapping[str, FileHash]
     return sorted(path for path in first.keys() | second.keys() if first.get(path) != second.get(path))
 
 
-def compare_install(entry: LockEntry, scope: InstallScope, link_path: LinkPath, limits: Limits) -> Iterator[Difference]:
-    """The differences between an entry of the lock file and its install, its links and the copies in place of links."""
+def compare_install(
+    entry: LockEntry, scope: InstallScope, link_path: LinkPath, limits: Limits, placed: PlacedTrees | None = None
+) -> Iterator[Difference]:
+    """The differences between an entry of the lock file and its install, its links and the copies in place of links.
+
+    With ``placed``, an install or a copy that is as Prowess put it there differs as a whole, with ``not-synced``.
+    """
     place = scope.install_folder(entry.name)
     if is_link(place):  # no install is a link: somebody put it there, wherever it leads
         yield Difference("missing-skill", "", place)
     elif not entry.is_copied or exists(place):  # copies have nothing in the base, so a folder there is suspect
-        yield from compare_folder(entry.files, place, limits)
+        digest = placed.digest_of(entry.name) if placed is not None else ""
+        yield from compare_folder(entry.files, place, limits, placed=digest)
     for recorded in entry.links:
-        yield from _compare_link(entry, recorded, place, link_path(recorded), limits)
+        path = link_path(recorded)
+        digest = placed.digest_of(os.path.basename(path)) if placed is not None else ""
+        yield from _compare_link(entry, recorded, path, limits, _LinkEnds(place, digest))
 
 
-def _compare_link(entry: LockEntry, recorded: str, place: str, path: str, limits: Limits) -> Iterator[Difference]:
+class _LinkEnds(NamedTuple):
+    """What is allowed at the place of a link."""
+
+    install: str
+    """The install that the link leads to."""
+    placed: str
+    """The digest of the copy that Prowess put there instead of a link; ``""`` for none."""
+
+
+def _compare_link(entry: LockEntry, recorded: str, path: str, limits: Limits, ends: _LinkEnds) -> Iterator[Difference]:
     folder = entry.folder_for_link(os.path.basename(path))
     linked = is_link(path)
     if linked and entry.is_copied:  # a clone of the project would not have what the link leads to
         yield Difference("broken-link", "", path, recorded)
     elif linked or (recorded not in entry.copies and not is_exact_copy(entry, path, limits)):
-        target = os.path.join(place, *folder.split("/")) if folder else place
+        target = os.path.join(ends.install, *folder.split("/")) if folder else ends.install
         if not (linked and is_known_link_to(path, target)):
             yield Difference("broken-link", "", path, recorded)
     elif recorded in entry.copies:
-        yield from compare_folder(entry.files_below(folder), path, limits, recorded)
+        yield from compare_folder(entry.files_below(folder), path, limits, link=recorded, placed=ends.placed)
 
 
 def is_exact_copy(entry: LockEntry, path: str, limits: Limits) -> bool:
@@ -116,14 +146,16 @@ def is_exact_copy(entry: LockEntry, path: str, limits: Limits) -> bool:
 def get_install_state(differences: Iterable[Difference]) -> InstallState:
     """The state of an install, given how it differs from the lock file.
 
-    ``"equal"``: it does not differ. ``"missing"``: its folder is gone. ``"edited"``: files of its folder differ.
-    ``"copy"``: only files of a copy differ. ``"unlinked"``: only links differ.
+    ``"equal"``: it does not differ. ``"missing"``: its folder is gone. ``"pristine"``: its folder is another version,
+    as Prowess put it there. ``"edited"``: files of its folder differ. ``"copy"``: only files of a copy
+    differ. ``"unlinked"``: only links differ, or copies are missing.
     """
     state: InstallState = "equal"
     for difference in differences:
         if not difference.link:
-            return "missing" if difference.code == "missing-skill" else "edited"
-        state = "copy" if difference.is_edit or state == "copy" else "unlinked"
+            return _FOLDER_STATES.get(difference.code, "edited")
+        is_other_copy = difference.is_edit or difference.code == NOT_SYNCED
+        state = "copy" if is_other_copy or state == "copy" else "unlinked"
     return state
 
 
@@ -139,19 +171,24 @@ def describe_differences(differences: Sequence[Difference], limit: int = 5) -> s
 
 def verify_scope(scope: InstallScope, locked: LockEntries, link_path: LinkPath, limits: Limits) -> Iterator[Issue]:
     """An issue for each difference between a scope's lock file and the disk, with the name of the file."""
+    placed = PlacedTrees(scope.base, limits)
     for name in report_steps(sorted(locked), str):
-        for difference in compare_install(locked[name], scope, link_path, limits):
+        for difference in compare_install(locked[name], scope, link_path, limits, placed):
             yield _make_issue(locked[name], difference)
-    yield from find_unrecorded_installs(scope, locked)
+    yield from find_unrecorded_installs(scope, locked, placed)
 
 
-def find_unrecorded_installs(scope: InstallScope, locked: LockEntries) -> Iterator[Issue]:
-    """A warning for each install that is on the disk and in no entry of the lock file."""
+def find_unrecorded_installs(scope: InstallScope, locked: LockEntries, placed: PlacedTrees) -> Iterator[Issue]:
+    """A warning for each install on the disk that no entry of the lock file records.
+
+    Its code is ``not-synced`` for an install that is as Prowess put it there, else ``not-in-lock``.
+    """
     for name in list_install_names(scope):
         if name not in locked:
-            yield Issue(
-                "not-in-lock", name, f"{name} is not in the lock file", scope.install_folder(name), 0, "warning"
-            )
+            place = scope.install_folder(name)
+            pristine = placed.is_pristine(name, place)
+            message = f"{name} is not in the lock file{' any more' if pristine else ''}"
+            yield Issue(NOT_SYNCED if pristine else "not-in-lock", name, message, place, 0, "warning")
 
 
 def _make_issue(entry: LockEntry, difference: Difference) -> Issue:

@@ -7,7 +7,8 @@ from typing import Any
 
 from prowess.patterns import compile_pattern
 
-_FILE_LIST = compile_pattern(r'(?:  "[^"\\\n]*+",\n)*+')
+_LIST_BEGIN = compile_pattern(r"(?<=\n)(files|links|copies) = \[\n")
+_LIST = compile_pattern(r'(?:  "[^"\\\n]*+",\n)*+')
 _PLAIN_ROW = compile_pattern(r'("?)([A-Za-z0-9_-]++)\1 = (?:"([^"\\]*+)"|\["([^"\\]*+)"\])')
 """A key with one text, or with a list of one text: nothing in it is escaped."""
 _TEXT_GROUP = 3
@@ -25,14 +26,14 @@ def parse_plain_toml(text: str) -> dict[str, Any] | None:
     if len(encoded.translate(None, _CONTROLS)) < len(encoded):
         return None  # TOML refuses most of them, even in a comment
     data: dict[str, Any] = {"skill": []}
-    # Each list of files is cut out as one text: of most lock files they are the greatest part.
-    head, *parts = text.split("\nfiles = [\n")
+    # Each list with a line for each value is cut out as one text: of most lock files they are the greatest part.
+    head, *parts = _LIST_BEGIN.split(text)
     table = _add_rows(head, data, data)
-    for part in parts:
-        files, end, rest = part.partition("]\n")
-        if table is None or not end or "files" in table or _FILE_LIST.fullmatch(files) is None:
+    for key, part in zip(parts[::2], parts[1::2], strict=True):
+        values, end, rest = part.partition("]\n")
+        if table is None or not end or key in table or _LIST.fullmatch(values) is None:
             return None
-        table["files"] = files[3:-3].split('",\n  "') if files else []
+        table[key] = values[3:-3].split('",\n  "') if values else []
         table = _add_rows(rest, data, table)
     return data if table is not None and data["skill"] else None
 

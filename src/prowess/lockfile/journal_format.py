@@ -51,6 +51,8 @@ class Move:
     """True for a link of an agent, False for an install."""
     keep: str = ""
     """The reason, in one word, for keeping what was there as a backup; empty when it is not kept."""
+    digest: str = ""
+    """The digest with which the folder that was there may be deleted; empty when its content does not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,7 @@ def _parse_journal(data: dict[str, Any], scope: InstallScope) -> Journal:
         raise _bad_journal_error("it was written for other folders than these", journal_path(scope))
     moves = tuple(map(_parse_move, data["moves"]))
     lock = LockChange(**data["lock"]) if data["lock"] is not None else None
-    texts = [text for move in moves for text in (move.name, move.token, move.keep)]
+    texts = [text for move in moves for text in (move.name, move.token, move.keep, move.digest)]
     numbers = [number for move in moves for number in (move.new, move.old)]
     if lock is not None:
         texts += (lock.token, lock.before, lock.after)

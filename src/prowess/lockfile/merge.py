@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from prowess.errors import InstallError
 from prowess.lockfile.conflicts import split_conflict
-from prowess.lockfile.read import parse_lock
-from prowess.lockfile.write import EMPTY_LOCK_TEXT, lock_entry_text
+from prowess.lockfile.read import LockFile, parse_lock_file
+from prowess.lockfile.write import EMPTY_LOCK_TEXT, lock_entry_text, with_line_ends
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
 Side = Literal["ours", "theirs"]
 _SHOWN_DIGITS = 12
-_NO_LINKS: dict[str, Any] = {"agents": (), "links": (), "copies": ()}
+_NO_LINKS: dict[str, Any] = {"agents": (), "extra_agents": (), "links": (), "copies": ()}
 """The fields that say for which agents an entry is linked, emptied: they are no part of what is installed."""
-_AS_INSTALLED: dict[str, Any] = {**_NO_LINKS, "declared": ""}
-"""The fields to ignore when two installs are compared: also how the manifest declares the entry, which changes when
-another skill of that declaration is added or removed."""
+_AS_INSTALLED: dict[str, Any] = {**_NO_LINKS, "declared": "", "unknown": ()}
+"""The fields to ignore when two installs are compared: also how the manifest declares the entry, and what only another
+version of Prowess knows about it."""
+_OTHER_DECLARATION = "another declaration of its source"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,10 @@ class LockConflict:
     name: str
     """``org/name``, as the lock file has it."""
     ours: str
-    """The version that our side has, for people; ``""`` where our side removed the entry."""
+    """The version that our side has, for people; ``""`` where our side removed the entry. Where our side never had it,
+    but changed the declaration that it belongs to, this says so."""
     theirs: str
-    """The version that the other side has, for people; ``""`` where that side removed the entry."""
+    """The same of the other side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,26 +54,50 @@ def merge_locks(base: str, ours: str, theirs: str, *, choices: Mapping[str, Side
 
     An entry that one side alone changed, added or removed is taken as that side has it. Where both changed it
     differently, or one changed and the other removed it, that is a conflict, unless ``choices`` has its name and the
-    side to take. Links that one side made or took away are no conflict with an update by the other, and neither is how
-    the manifest declares an entry. A text may be empty: a lock file that was not there. Raises ``InstallError``
-    (``bad-lock``, ``lock-conflict``) that names the side whose text is no lock file.
+    side to take. So is an entry that one side added to a declaration of the manifest that the other side changed: both
+    changes of the manifest merge, and ask for something that neither side has installed. Links that one side made or
+    took away are no conflict with an update by the other, and neither is how the manifest declares an entry.
+
+    A text may be empty: a lock file that was not there. Fields that this version does not know are merged like the
+    others; where both sides changed one of the file itself, ours counts. Raises ``InstallError`` (``bad-lock``,
+    ``newer-lock``, ``lock-conflict``) that names the side whose text is no lock file.
     """
+    files = (_read_base(base), _read_side(ours, "ours"), _read_side(theirs, "theirs"))
     # By lower-case name: two entries whose names differ only in case cannot be in one lock file.
-    sides = [
-        {name.lower(): entry for name, entry in locked.items()}
-        for locked in (_read_base(base), _read_side(ours, "ours"), _read_side(theirs, "theirs"))
-    ]
+    sides = [{name.lower(): entry for name, entry in file.entries.items()} for file in files]
+    declarations = _Declarations(*({_declaration_of(entry) for entry in side.values()} for side in sides))
     chosen = {name.lower(): side for name, side in (choices or {}).items()}
     rows: list[tuple[str, str]] = []
     conflicts: list[LockConflict] = []
     for key in sides[0].keys() | sides[1].keys() | sides[2].keys():
         versions = _EntryVersions(*(side.get(key) for side in sides))
-        row, conflict = _merge_entry(versions, chosen.get(key))
+        row, conflict = _merge_entry(versions, chosen.get(key), declarations)
         rows.append((versions.name, row))
         if conflict is not None:
             conflicts.append(conflict)
-    text = EMPTY_LOCK_TEXT + "".join(f"\n{row}" for _, row in sorted(rows) if row)
-    return LockMerge(text, tuple(sorted(conflicts, key=lambda conflict: conflict.name)))
+    unknown = _merge_fields(*(file.unknown for file in files))
+    head = EMPTY_LOCK_TEXT + "".join(f"{row}\n" for row in (files[1].unknown if unknown is None else unknown))
+    text = head + "".join(f"\n{row}" for _, row in sorted(rows) if row)
+    merged = with_line_ends(text, ours or theirs)
+    return LockMerge(merged, tuple(sorted(conflicts, key=lambda conflict: conflict.name)))
+
+
+_Declaration = tuple[str, frozenset[str]]
+"""How the manifest declares an entry, and for which agents."""
+
+
+class _Declarations(NamedTuple):
+    """The declarations of the entries in each of the three texts."""
+
+    base: set[_Declaration]
+    ours: set[_Declaration]
+    theirs: set[_Declaration]
+
+
+def _declaration_of(entry: LockEntry | None) -> _Declaration:
+    if entry is None or not entry.declared:
+        return "", frozenset()
+    return entry.declared, frozenset(entry.agents).difference(entry.extra_agents)
 
 
 class _EntryVersions(NamedTuple):
@@ -87,30 +113,38 @@ class _EntryVersions(NamedTuple):
         return next(entry.name for entry in (self.ours, self.theirs, self.base) if entry is not None)
 
 
-def _merge_entry(versions: _EntryVersions, choice: Side | None) -> tuple[str, LockConflict | None]:
+def _merge_entry(
+    versions: _EntryVersions, choice: Side | None, declarations: _Declarations
+) -> tuple[str, LockConflict | None]:
     """The lines of an entry in the merged lock file, ``""`` where it is removed, and the conflict if there is one."""
     before, mine, other = versions
-    if None in (mine, other) and before is not None:
-        # One side removed the entry. If the other changed only its declaration, that is no reason to keep it.
-        mine, other = _ignoring_declaration(mine, before), _ignoring_declaration(other, before)
     # The order matters: an entry that needs no decision is taken as it is, before links are merged.
-    if other in (mine, before) or choice == "ours":
-        return _entry_text(mine), None
-    if mine == before or choice == "theirs":
-        return _entry_text(other), None
-    if (linked := _merge_links(before, mine, other)) is not None:
-        return _entry_text(linked), None
+    if other in (mine, before) or mine == before:
+        taken, is_decided = (other if mine == before else mine), True
+    else:
+        taken = _merge_links(before, mine, other)
+        is_decided = taken is not None
+    was, now = _declaration_of(before), _declaration_of(taken)
+    # The side that the entry is taken from has this declaration, so it is the other side that changed it.
+    is_outdated = now[0] != "" and now != was and now in declarations.base - (declarations.ours & declarations.theirs)
+    if is_decided and not is_outdated:
+        return _entry_text(taken), None
+    if choice is not None:
+        return _entry_text(mine if choice == "ours" else other), None
     first = f"<<<<<<< ours\n{_entry_text(mine)}||||||| base\n{_entry_text(before)}"  # git's style ``diff3``
     row = f"{first}=======\n{_entry_text(other)}>>>>>>> theirs\n"
-    return row, LockConflict(versions.name, _describe_entry(mine, other), _describe_entry(other, mine))
+    ours, theirs = _describe_entry(mine, other), _describe_entry(other, mine)
+    if is_outdated:
+        ours, theirs = ours or _OTHER_DECLARATION, theirs or _OTHER_DECLARATION
+    return row, LockConflict(versions.name, ours, theirs)
 
 
-def _read_side(text: str, side: str) -> LockEntries:
-    return parse_lock(text, side) if text.strip() else {}
+def _read_side(text: str, side: str) -> LockFile:
+    return parse_lock_file(text, side) if text.strip() else LockFile({}, ())
 
 
-def _read_base(text: str) -> LockEntries:
-    """The entries that both sides began with."""
+def _read_base(text: str) -> LockFile:
+    """What both sides began with."""
     try:
         return _read_side(text, "base")
     except InstallError as error:
@@ -125,7 +159,8 @@ def _read_base(text: str) -> LockEntries:
         first, second = _read_side(inner.ours, "base"), _read_side(inner.theirs, "base")
     except InstallError as error:
         raise _torn_base_error(error.message) from None
-    return {name: entry for name, entry in first.items() if second.get(name) == entry}
+    entries = {name: entry for name, entry in first.entries.items() if second.entries.get(name) == entry}
+    return LockFile(entries, tuple(row for row in first.unknown if row in second.unknown))
 
 
 def _torn_base_error(why: str) -> InstallError:
@@ -146,6 +181,11 @@ def _merge_links(base: LockEntry | None, ours: LockEntry | None, theirs: LockEnt
     newer, older = (theirs, ours) if mine == before else (ours, theirs)
     if newer.declared == (base.declared if base is not None else ""):
         newer = replace(newer, declared=older.declared)
+    if newer.digest == older.digest:  # what is said about other files says nothing about these
+        unknown = _merge_fields(*(() if entry is None else entry.unknown for entry in (base, ours, theirs)))
+        if unknown is None:
+            return None
+        newer = replace(newer, unknown=unknown)
     if ours.skills.keys() != theirs.skills.keys():  # nobody can tell which links the new skills should have
         return newer if _link_values(older) == _link_values(base) else None
     merged: dict[str, Any] = {
@@ -154,9 +194,10 @@ def _merge_links(base: LockEntry | None, ours: LockEntry | None, theirs: LockEnt
     return replace(newer, **merged)
 
 
-def _ignoring_declaration(entry: LockEntry | None, base: LockEntry) -> LockEntry | None:
-    """``base`` for an entry that differs from it only in how the manifest declares it; any other entry unchanged."""
-    return base if entry is not None and replace(entry, declared=base.declared) == base else entry
+def _merge_fields(base: Iterable[str], ours: Iterable[str], theirs: Iterable[str]) -> tuple[str, ...] | None:
+    """The rows of fields that this version does not know; ``None`` where both sides changed one differently."""
+    merged = _merge_sets(base, ours, theirs)
+    return merged if len({row.partition(" = ")[0] for row in merged}) == len(merged) else None
 
 
 def _link_values(entry: LockEntry | None) -> list[tuple[str, ...]]:

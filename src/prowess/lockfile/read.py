@@ -7,7 +7,7 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.errors import (
     MAX_LISTED_NAMES,
@@ -21,6 +21,7 @@ from prowess.files.read import OpenFile
 from prowess.files.tree import FileHash, digest_tree
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.fast_parser import parse_plain_toml
+from prowess.lockfile.toml_values import toml_row
 from prowess.names import folders_above, split_relative_path
 from prowess.spec.redaction import hide_secrets, scrub_text
 from prowess.spec.rules import is_usable_name
@@ -38,6 +39,7 @@ COPY_MODE = "copy"
 _MAX_TRIES = 100  # reads of a file that other processes keep replacing
 _ENTRY_HEADER = re.compile(r"\s*\[\[\s*skill\s*\]\]")
 _FILE_ROW = re.compile(r"([0-9a-f]{64}) ([x-]) (\d{1,15}) (.+)", re.ASCII)
+_SKILL_ROW = re.compile(r"([0-9a-f]{64}) (.+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class LockEntry:
     skills: Mapping[str, str] = field(default_factory=dict)
     """The skills in it by name, each with its folder below the install."""
     digest: str = ""
-    """The SHA-256 over all its files."""
+    """The digest over all its files."""
     files: Mapping[str, FileHash] = field(default_factory=dict)
     """Each file with its hash, by its path below the install."""
     links: tuple[str, ...] = ()
@@ -70,9 +72,14 @@ class LockEntry:
     agents: tuple[str, ...] = ()
     """The agents that it is linked for."""
     declared: str = ""
-    """The declaration in the manifest that it belongs to; ``""`` where the manifest does not declare it."""
+    """The source, version and mode as the manifest declares them; ``""`` where it does not declare this install."""
     mode: str = ""
     """``"copy"`` for an install that is copies in the folders of agents, with nothing in the base; else ``""``."""
+    extra_agents: tuple[str, ...] = ()
+    """Those of ``agents`` that a declared install has because somebody linked it for them, not because it is declared
+    for them."""
+    unknown: tuple[str, ...] = ()
+    """The fields that this version of Prowess does not know, each as a row of TOML."""
     _by_folder: dict[str, dict[str, FileHash]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _by_link: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -80,6 +87,11 @@ class LockEntry:
     def is_copied(self) -> bool:
         """True for an install of mode copy, which has no folder in the base."""
         return self.mode == COPY_MODE
+
+    def skill_digest(self, skill: str) -> str:
+        """The digest over the files of one of its skills."""
+        folder = self.skills[skill]
+        return digest_tree(self.files_below(folder)) if folder else self.digest
 
     def files_below(self, folder: str) -> dict[str, FileHash]:
         """The files below one folder of the install, by their paths from that folder."""
@@ -102,6 +114,10 @@ class LockEntry:
             for skill, folder in self.skills.items():
                 self._by_link.setdefault(link_name(skill), folder)
         return self._by_link.get(link, "")
+
+    def digest_for_link(self, link: str) -> str:
+        """The digest of the skill that a link of that name leads to."""
+        return digest_tree(self.files_below(self.folder_for_link(link)))
 
     def _group_files(self) -> dict[str, dict[str, FileHash]]:
         """The files of each skill, by the folder of the skill and by their paths from there."""
@@ -143,18 +159,31 @@ def _read_whole(folder: str, file: str, limits: Limits) -> bytes:
     raise ResourceChangedError(f"{file!r} is replaced all the time", file)
 
 
-def parse_lock(text: str, path: str = "") -> LockEntries:
-    """The entries that the text of a lock file holds; ``InstallError`` names the line and the entry that is wrong.
+class LockFile(NamedTuple):
+    """What the text of a lock file holds."""
 
-    A text with git's conflict markers is an ``InstallError`` with the code ``lock-conflict``.
+    entries: LockEntries
+    unknown: tuple[str, ...]
+    """The fields of the file itself that this version of Prowess does not know, each as a row of TOML."""
+
+
+def parse_lock(text: str, path: str = "") -> LockEntries:
+    """The entries that the text of a lock file holds; raises what ``parse_lock_file`` raises."""
+    return parse_lock_file(text, path).entries
+
+
+def parse_lock_file(text: str, path: str = "") -> LockFile:
+    """What the text of a lock file holds; ``InstallError`` names the line and the entry that is wrong.
+
+    A text with git's conflict markers is an ``InstallError`` with the code ``lock-conflict``, and one in a newer format
+    has the code ``newer-lock``.
     """
+    text = text.replace("\r\n", "\n")  # as TOML reads it; git writes such line ends on Windows
     data = parse_plain_toml(text)
     if data is None:  # the fast parser accepts no marker of git, so most files need no search for markers
         _refuse_conflict(text, path)
         data = _parse_toml(text, path)
-    if data.get("version") != VERSION:
-        message = f"the lock file has version {data.get('version')!r}; this Prowess reads {VERSION}"
-        raise bad_lock_error(_with_line(message, text, 0, "version"), path)
+    _check_version(data.get("version"), text, path)
     entries = data.get("skill", [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise bad_lock_error(_with_line("the lock file must hold [[skill]] entries", text, 0, "skill"), path)
@@ -170,7 +199,17 @@ def parse_lock(text: str, path: str = "") -> LockEntries:
             raise bad_lock_error(shown, path) from None
         names.add(entry.name.lower())
         locked[entry.name] = entry
-    return locked
+    return LockFile(locked, _read_unknown(data, _FILE_KEYS, path))
+
+
+def _check_version(version: object, text: str, path: str) -> None:
+    """Raise ``InstallError`` for another version of the format than this one: ``newer-lock``, or ``bad-lock``."""
+    if isinstance(version, int) and version > VERSION:
+        message = f"a newer Prowess wrote the lock file, in format {version}, and this one reads {VERSION}"
+        raise InstallError(f"{message}: upgrade Prowess", path, "newer-lock")
+    if version != VERSION:
+        message = f"the lock file has version {version!r}; this Prowess reads {VERSION}"
+        raise bad_lock_error(_with_line(message, text, 0, "version"), path)
 
 
 def _refuse_conflict(text: str, path: str) -> None:
@@ -235,7 +274,9 @@ def _parse_toml(text: str, path: str) -> dict[str, Any]:
 
 
 _TEXT_KEYS = ("name", "source", "kind", "ref", "commit", "subpath", "select", "digest", "declared", "mode")
-_LIST_KEYS = ("links", "copies", "agents")
+_LIST_KEYS = ("links", "copies", "agents", "extra_agents")
+_ENTRY_KEYS = frozenset((*_TEXT_KEYS, *_LIST_KEYS, "files", "skills"))
+_FILE_KEYS = frozenset(("version", "skill"))
 _ONLY_TEXT = frozenset((str,))
 
 
@@ -265,7 +306,32 @@ def _parse_entry(data: dict[str, Any], taken: set[str], *, may_hold_nul: bool) -
     # The digest is what people compare in reviews: it must not say one thing and the list of files another.
     if digest_tree(files) != texts["digest"]:
         raise _BadEntryError(f"the lock file's digest of {texts['name']} does not fit its list of files", "digest")
-    return LockEntry(**texts, **lists, skills=_check_skills(data.get("skills", {})), files=files)
+    # The install of one chosen skill is that skill, so the name is written once.
+    if "skills" not in data:
+        texts["select"] = texts["select"] or name
+    rows = _parse_skill_rows(data.get("skills", {texts["select"]: ""}))
+    skills = {skill: folder for skill, (_, folder) in rows.items()}
+    entry = LockEntry(**texts, **lists, skills=skills, files=files, unknown=_read_unknown(data, _ENTRY_KEYS))
+    _check_skill_digests(entry, rows)
+    return entry
+
+
+def _check_skill_digests(entry: LockEntry, rows: dict[str, tuple[str, str]]) -> None:
+    """Raise ``_BadEntryError`` for a skill whose digest is not that of its files."""
+    for skill, (digest, folder) in rows.items():
+        if folder and digest != entry.skill_digest(skill):
+            message = f"the lock file's digest of the skill {skill[:80]!r} does not fit its list of files"
+            raise _BadEntryError(message, json.dumps(skill))
+
+
+def _read_unknown(data: dict[str, Any], known: frozenset[str], path: str = "") -> tuple[str, ...]:
+    """The rows of the keys that are not known, in the order of the keys."""
+    if known.issuperset(data):  # nearly always
+        return ()
+    try:
+        return tuple(toml_row(key, data[key]) for key in sorted(data.keys() - known))
+    except RecursionError:
+        raise bad_lock_error("the lock file has a field that is nested too deeply", path) from None
 
 
 def _check_text(data: dict[str, Any], key: str) -> str:
@@ -281,13 +347,18 @@ def _check_texts(value: object, key: str) -> list[str]:
     return value
 
 
-def _check_skills(value: object) -> dict[str, str]:
-    if not isinstance(value, dict) or not all(isinstance(folder, str) for folder in value.values()):
-        raise _BadEntryError("the lock file's skills must be names with folders", "[skill.skills]")
-    for name, folder in value.items():
-        if not is_usable_name(name) or (folder and _check_path(folder) != folder):
-            raise _BadEntryError(f"the lock file names the skill {name[:80]!r} in {folder[:80]!r}", json.dumps(name))
-    return dict(value)
+def _parse_skill_rows(value: object) -> dict[str, tuple[str, str]]:
+    """The digest and the folder of each skill; both are ``""`` for a skill that is the whole install."""
+    if not isinstance(value, dict) or not all(isinstance(row, str) for row in value.values()):
+        raise _BadEntryError("the lock file's skills must be names with digests and folders", "[skill.skills]")
+    rows: dict[str, tuple[str, str]] = {}
+    for name, row in value.items():
+        match = _SKILL_ROW.fullmatch(row)
+        rows[name] = (match[1], match[2]) if match else ("", "")
+        folder = rows[name][1]
+        if (row and match is None) or not is_usable_name(name) or (folder and _check_path(folder) != folder):
+            raise _BadEntryError(f"the lock file names the skill {name[:80]!r} in {row[:120]!r}", json.dumps(name))
+    return rows
 
 
 def _parse_file_row(row: str) -> tuple[str, FileHash]:

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from prowess.errors import InstallError, Issue
-from prowess.lockfile.compare import compare_folder
+from prowess.lockfile.compare import NOT_SYNCED, compare_folder
 from prowess.lockfile.journal_format import find_interrupted_change
 from prowess.lockfile.scopes import is_on_disk
 from prowess.lockfile.verifier import LockVerifier
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from prowess.skills.skill import Skill
 
 CHANGED = "changed since installed"
+BEHIND = "not synced"
+"""The state of an install that nobody changed, and that the lock file has in another version."""
 VERIFIED = "verified"
-_STATES = {"changed-since-locked": CHANGED, "not-in-lock": "not in the lock file"}
+_STATES = {"changed-since-locked": CHANGED, NOT_SYNCED: BEHIND, "not-in-lock": "not in the lock file"}
 
 
 class LockStates:
@@ -49,7 +51,7 @@ class LockStates:
         return tuple(sorted({entry.source for lock in self._verifier.records for entry in lock.locked.values()}))
 
     def find_state(self, skill: Skill) -> str:
-        """Return ``verified``, ``changed since installed`` or ``not in the lock file``; ``""`` if not installed."""
+        """Return how an installed skill compares with its lock file, in words; ``""`` if it is not installed."""
         if not skill.is_local:
             return ""
         verdict = self._verifier.verify_skill(skill)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import InstallError, Issue, ResourceError, SkillValidationError
 from prowess.files.paths import PathResolver, is_inside, path_inside
-from prowess.lockfile.compare import compare_folder
+from prowess.lockfile.compare import NOT_SYNCED, compare_folder
 from prowess.lockfile.journal_format import read_staged_lock
+from prowess.lockfile.placed import PlacedTrees
 from prowess.lockfile.read import parse_lock, read_lock
 from prowess.names import split_resource_path
 from prowess.skills.folder_files import FolderFiles
@@ -151,9 +152,12 @@ class LockVerifier:
                     return pinned
             if not records.reread():
                 break
+        if difference and records.is_pristine(place, folder):
+            code, difference = NOT_SYNCED, f"{place[0]} is another version than the lock file has"
         error = records.read_error
         if error is not None and not difference:
-            code, difference = error.code if error.code == "lock-conflict" else code, error.message
+            is_about_file = error.code in {"lock-conflict", "newer-lock"}
+            code, difference = error.code if is_about_file else code, error.message
         return Issue(code, "", difference or "is in no lock file", skill.location)
 
 
@@ -175,6 +179,8 @@ class LockRecords:
         """The reason why the lock file cannot be read; ``None`` where it can."""
         self.locked = self._read()
         self._copies: dict[str, tuple[str, str]] | None = None
+        self._placed = PlacedTrees(scope.base, limits)
+        self._pristine: dict[str, bool] = {}
 
     def _read(self) -> LockEntries:
         try:
@@ -199,6 +205,15 @@ class LockRecords:
             text = read_staged_lock(self.scope, self._limits)
             return parse_lock(text) if text is not None else {}
         return {}
+
+    def is_pristine(self, place: tuple[str, str], folder: str) -> bool:
+        """True when an install, or the copy at ``folder``, is exactly what Prowess put there."""
+        name = place[0]
+        if not is_inside(folder, self.base):
+            return self._placed.is_pristine(os.path.basename(folder), folder)
+        if name not in self._pristine:  # once for all skills of an install
+            self._pristine[name] = self._placed.is_pristine(name, self.scope.install_folder(name))
+        return self._pristine[name]
 
     def locate_folder(self, folder: str) -> tuple[str, str] | None:
         """The install that a folder is in, and its path in there; ``None`` for a folder that is not of this scope."""

@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from prowess.discovery.scan import find_skills, resolve_standard_places
+from prowess.discovery.scan import find_skills, find_standard_skills, resolve_standard_places
 from prowess.discovery.scan_options import ScanRules
 from prowess.discovery.watch import linked_folders
 from prowess.mcp.served_skills import build_from_scan
@@ -30,13 +30,17 @@ class SkillLoader:
 
     def load(self) -> ServedSkills:
         """Scan the places, and return the skills to serve."""
-        places, allowed = self._places()
-        return build_from_scan(find_skills(places, self._rules, allowed=allowed), self._limits)
+        if self._roots:
+            found = find_skills(self._places(), self._rules)
+        else:
+            found = find_standard_skills(resolve_standard_places(), self._rules)
+        return build_from_scan(found, self._limits)
 
     def watched_folders(self, served: ServedSkills | None) -> Iterable[str]:
-        """Return the folders to watch for changes: the places, and the folders that links of ``served`` lead to."""
+        """Return what to watch for changes: the places, their lock files, and where links of ``served`` lead."""
         linked = linked_folders(served.loaded) if served is not None else ()
-        return (*(place.path for place in self._places()[0]), *linked)
+        lock_files = resolve_standard_places().lock_files if not self._roots else ()
+        return (*(place.path for place in self._places()), *lock_files, *linked)
 
     def is_small(self) -> bool:
         """Return whether the places hold so few files and folders that loading them takes only a moment.
@@ -44,7 +48,7 @@ class SkillLoader:
         Entries are counted and no clock is read, so whether a client waits for its listing does not depend on chance.
         """
         left = self._limits.max_awaited_entries
-        waiting = [place.path for place in self._places()[0]]
+        waiting = [place.path for place in self._places()]
         while waiting:
             # By paths and not by handles, in half of the time: the number decides nothing but who waits.
             with suppress(OSError), os.scandir(waiting.pop()) as entries:  # what is missing costs nothing to load
@@ -56,5 +60,5 @@ class SkillLoader:
                         waiting.append(entry.path)
         return True
 
-    def _places(self) -> tuple[tuple[Place, ...], tuple[str, ...] | None]:
-        return (tuple(Place(root) for root in self._roots), None) if self._roots else resolve_standard_places()
+    def _places(self) -> tuple[Place, ...]:
+        return tuple(Place(root) for root in self._roots) if self._roots else resolve_standard_places().places

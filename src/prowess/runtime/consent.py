@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from prowess.errors import NotTrustedError, SkillError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from prowess.runtime.acting.trust import RunPermission, Trust
     from prowess.runtime.acting.trust_request import TrustRequest
     from prowess.runtime.events import EventEmitter
     from prowess.skills.skill import Skill
 
+    Approvals = dict[str, TrustRequest]
+
+_CALL: ContextVar[tuple[Consent, Approvals] | None] = ContextVar("prowess_approved_call", default=None)
+"""The consent whose conversation makes the present call, and what is approved for that call alone."""
+
 
 class Consent:
     """The approvals and refusals of one conversation, in front of the trust that its session was given.
 
     A decision is kept by the id of its request, which is a hash of the skill's name and digest and of everything that
-    would run: another state of the skill, another script or other arguments are another request. What is decided in a
+    would run: another state of the skill, another script or other arguments are another request. An approval is used up
+    by one call. A refusal stays, and wins over every approval, whichever was made first. What is decided in a
     conversation counts for its sub-agents as well, never the other way round: whoever decides about a sub-agent's call
     has seen that sub-agent's task, not what its parent is about to do.
     """
@@ -31,8 +39,8 @@ class Consent:
         self.trust = trust
         self._events = events
         self._parent = parent
-        self._decisions: dict[str, bool] = dict.fromkeys(refused, False)
-        self._approved_digests: set[str] = set()
+        self._refused = dict.fromkeys(refused, True)
+        self._approvals: Approvals = {}
         self._pending_ids: set[str] = set()
         # Part of ``mark``: a decision must be noticed even though it changes no file.
         self._decision_count = 0
@@ -45,25 +53,52 @@ class Consent:
     def refused_ids(self) -> tuple[str, ...]:
         """The ids of the requests that a person refused here or in a parent conversation, sorted."""
         above = () if self._parent is None else self._parent.refused_ids
-        # A tuple of the items, since another thread may decide meanwhile.
-        own = (request_id for request_id, allowed in tuple(self._decisions.items()) if not allowed)
-        return tuple(sorted({*above, *own}))
+        # A tuple, since another thread may decide meanwhile.
+        return tuple(sorted({*above, *tuple(self._refused)}))
 
     def approve(self, request: TrustRequest) -> None:
-        """Allow exactly this call, as often as this conversation makes it, while the skill is in this state."""
-        self._decide(request, allowed=True)
-        self._approved_digests.add(request.digest)
-        self._events.emit(
-            "approved", request.skill.name, **_request_detail(request), by="session", scope="conversation"
-        )
+        """Allow the next call that would run exactly this, once, while the skill is in this state.
+
+        Raises ``NotTrustedError`` (code ``refused-by-person``) for what a person refused in this conversation.
+        """
+        self._check_request(request)
+        if self.is_refused(request.id):
+            raise _refused_by_person(request)
+        self._approvals[request.id] = request
+        self._decision_count += 1
+        self._report_approval(request)
+
+    @contextmanager
+    def approve_call(self, request: TrustRequest) -> Iterator[None]:
+        """Allow the call that is made in the block to run exactly this, once; the approval ends with the block.
+
+        No other call of the conversation may use it, not even one that is made at the same time.
+        """
+        self._check_request(request)
+        approvals = {request.id: request}
+        self._decision_count += 1
+        if not self.is_refused(request.id):
+            self._report_approval(request)
+        token = _CALL.set((self, approvals))
+        try:
+            yield
+        finally:
+            _CALL.reset(token)
+            approvals.clear()  # a thread of a cancelled call may still be on its way to what it was to run
 
     def refuse(self, request: TrustRequest) -> None:
         """Refuse exactly this call; nobody is asked about it again in this conversation."""
-        self._decide(request, allowed=False)
+        self._check_request(request)
+        self.refuse_id(request.id)
         decided = {"by": "session", "scope": "conversation", "code": "refused-by-person"}
         self._events.emit("refused", request.skill.name, **_request_detail(request), **decided)
 
-    def _decide(self, request: TrustRequest, *, allowed: bool) -> None:
+    def refuse_id(self, request_id: str) -> None:
+        """Refuse a request whose skill may be gone by now, so that the refusal still counts when the skill is back."""
+        self._refused[request_id] = True
+        self._decision_count += 1
+
+    def _check_request(self, request: TrustRequest) -> None:
         from prowess.runtime.acting.trust_request import TrustRequest  # noqa: PLC0415 - only where somebody decides
 
         asked: object = request
@@ -72,20 +107,24 @@ class Consent:
             raise NotTrustedError(message, code="bad-argument")
         if self.trust is None:
             raise NotTrustedError("this session has no trust: nothing can be allowed in it", code="no-trust")
-        self._decisions[request.id] = allowed
-        self._decision_count += 1
 
-    def find_decision(self, request_id: str) -> bool | None:
-        """Return what a person decided on a request, here or in a parent conversation; ``None``: nothing.
+    def is_refused(self, request_id: str) -> bool:
+        """Return whether a person refused a request, here or in a parent conversation."""
+        return request_id in self._refused or (self._parent is not None and self._parent.is_refused(request_id))
 
-        A refusal counts more than an approval, wherever each was made.
-        """
-        own = self._decisions.get(request_id)
-        above = None if self._parent is None else self._parent.find_decision(request_id)
-        return False if False in (own, above) else own or above
+    def list_approvals(self) -> list[Approvals]:
+        """Return the approvals that count here: of the present call, of this conversation, and of its parents."""
+        call = _CALL.get()
+        own = [call[1]] if call is not None and call[0] is self else []
+        return [*own, self._approvals, *([] if self._parent is None else self._parent.list_approvals())]
+
+    def _use_approval(self, request: TrustRequest) -> bool:
+        """Return whether a person has approved a request, and use the approval up."""
+        # ``pop`` is atomic, so that of two threads only one uses an approval.
+        return any(approvals.pop(request.id, None) is not None for approvals in self.list_approvals())
 
     def require(self, request: TrustRequest) -> RunPermission:
-        """Return why this may run: ``granted`` by a grant, or ``once`` by a person's yes in this conversation.
+        """Return why this may run: ``granted`` by a grant, or ``once`` by a person's yes, which is used up by that.
 
         Raises ``NotTrustedError``: ``no-trust``, ``not-trusted``, ``refused-by-person``, ``needs-approval`` (with
         ``request``: a person is to be asked later) or ``ask-needs-acall``. An exception of ``ask`` is logged, told as
@@ -95,12 +134,11 @@ class Consent:
             name = request.skill.name
             raise NotTrustedError(f"nothing of {name!r} runs: no trust was given", request.skill.location, "no-trust")
         judgement = self.trust.judge(request)
-        # A grant, and a policy that forbids everything, count more than what was decided in this conversation.
-        decision = self.find_decision(request.id) if judgement in {"ask", "defer"} else None
-        if decision is True:
-            return "once"
-        if decision is False:
+        # A policy that forbids everything needs no refusal, and a grant needs no approval.
+        if judgement != "refused" and self.is_refused(request.id):
             raise _refused_by_person(request)
+        if judgement in {"ask", "defer"} and self._use_approval(request):
+            return "once"
         try:
             permission = self.trust.require(request)
         except NotTrustedError as error:
@@ -121,6 +159,9 @@ class Consent:
             self._events.emit("approved", request.skill.name, **_request_detail(request), by="grant", scope="always")
         return permission
 
+    def _report_approval(self, request: TrustRequest) -> None:
+        self._events.emit("approved", request.skill.name, **_request_detail(request), by="session", scope="once")
+
     def _report_refusal(self, request: TrustRequest, error: NotTrustedError) -> None:
         if error.code == "needs-approval":
             self._pending_ids.add(request.id)
@@ -130,12 +171,12 @@ class Consent:
             self._events.emit("refused", request.skill.name, **_request_detail(request), **decided)
 
     def has_approval_for(self, skill: Skill) -> bool:
-        """Return whether anything of a skill in its present state was approved here or in a parent conversation."""
-        if self._parent is not None and self._parent.has_approval_for(skill):
-            return True
+        """Return whether an approval of anything of a skill in its present state is left to be used."""
+        # Tuples, since another thread may use an approval up meanwhile.
+        digests = {request.digest for approvals in self.list_approvals() for request in tuple(approvals.values())}
         try:
             # Hashing reads every file of the skill: not where nothing was approved.
-            return bool(self._approved_digests) and skill.digest() in self._approved_digests
+            return bool(digests) and skill.digest() in digests
         except SkillError:
             return False
 

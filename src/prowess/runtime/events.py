@@ -34,6 +34,7 @@ EventKind = Literal[
     "pending",
     "approved",
     "host-failed",
+    "missing",
 ]
 
 EventDecision = Literal["", "allowed", "refused", "pending", "approved"]
@@ -51,7 +52,7 @@ _DECISIONS: dict[str, EventDecision] = {
 }
 """What an event of each kind says was decided; events of the other kinds say nothing of it."""
 
-_WARNING_KINDS = frozenset(("refused", "not-expanded", "selector-failed", "host-failed"))
+_WARNING_KINDS = frozenset(("refused", "not-expanded", "selector-failed", "host-failed", "missing"))
 """The kinds that ``log_events`` logs as warnings."""
 
 _CALL_START: ContextVar[float | None] = ContextVar("prowess_began", default=None)

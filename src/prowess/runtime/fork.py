@@ -52,8 +52,8 @@ class PreparedFork:
     allows_nothing: bool = False
     """Whether the session's ceiling leaves the child no tool at all."""
     grants_tools: bool = True
-    """Whether the host said which tools skills may approve. Where it did not, ``allowed_tools`` bounds the child but
-    approves nothing."""
+    """Whether the host lets skills approve tools, and this one lists some. Otherwise ``allowed_tools`` bounds the child
+    but approves nothing."""
     toolsets: tuple[str, ...] = ()
     """The names of the host's toolsets that the skill asks for besides. No list bounds them: the host decides which of
     them a skill may have."""
@@ -72,7 +72,7 @@ class PreparedFork:
         """Return whether the child may make a call: ``allowed``, ``refused``, or ``not-mentioned``.
 
         ``not-mentioned`` leaves the call to the host's own rules. It is the answer where nothing bounds the child, and
-        for the tools of its list where the session was given no ``tools``, since then no skill approves anything. A
+        for the tools within the ceiling where ``grants_tools`` is false, since then the skill approves nothing. A
         tool outside of the list is refused, and so is a command that the patterns of its tool do not cover, and a fork
         of the fork. The tools that read files of skills are allowed.
         """

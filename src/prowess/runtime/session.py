@@ -46,7 +46,7 @@ from prowess.runtime.user_call import expand_call
 from prowess.runtime.visibility import Visibility
 from prowess.select.auto_selector import AutoSelector
 from prowess.skills.instructions import LoadedSkill
-from prowess.spec.tool_rules import judge_call
+from prowess.spec.tool_rules import grant_tools, judge_call
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -183,15 +183,16 @@ class Session:
         return self._consent
 
     def approve(self, request: TrustRequest) -> None:
-        """Allow what a pending call would run: exactly that, in this conversation, while the files stay as they are.
+        """Allow what a pending call would run: exactly that, once, while the files stay as they are.
 
         The host makes the call again. It runs if it would still run what the request says, and if the policy is
-        ``defer`` or ``ask``. Raises ``NotTrustedError`` for a session without trust.
+        ``defer`` or ``ask``. A further call needs an approval of its own. Raises ``NotTrustedError`` for a session
+        without trust, and (code ``refused-by-person``) for what a person refused in this conversation.
         """
         self._consent.approve(request)
 
     def refuse(self, request: TrustRequest) -> None:
-        """Refuse what a pending call would run: nobody is asked again.
+        """Refuse what a pending call would run: nobody is asked again, and no approval or grant lifts it.
 
         For a script, the model is told that a person said no; commands stay in the text as they are written.
         Raises ``NotTrustedError`` for a session without trust.
@@ -217,6 +218,15 @@ class Session:
     def active_tools(self) -> tuple[str, ...]:
         """The tools that the active skills bring, each once, sorted."""
         return tuple(sorted(collect_tools(self._state.visible_entries().values())))
+
+    @property
+    def listed_tools(self) -> tuple[str, ...]:
+        """The tools that the ``allowed-tools`` of the active skills name within the ceiling, each once, sorted.
+
+        This says nothing about approval: they bound what a skill was written to do, also where no skill approves any.
+        """
+        skills = [entry.loaded.skill for entry in self._state.visible_entries().values()]
+        return grant_tools((tool for skill in skills for tool in skill.allowed_tools), self.ceiling)
 
     def allows(self, tool: str, command: str | None = None) -> ToolAnswer:
         """Return whether the active skills approve a call: ``allowed``, ``refused``, or ``not-mentioned`` by any.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
@@ -64,6 +65,19 @@ def are_surely_clean(fields: str, unwanted: bytes = ODD_BYTES) -> bool:
 def has_hidden(name: str) -> bool:
     """Return whether a name holds a hidden code point; in a name a single variation selector counts as one."""
     return not name.isascii() and _NOT_IN_NAMES.search(name) is not None
+
+
+def escape_invisible(text: str) -> str:
+    r"""Return ``text`` on one line with every character written out that a person does not see, such as ``\xad``.
+
+    It is for what a person decides on. ``escapes`` leaves joiners and selectors, with which some scripts are written.
+    """
+    return text if text.isascii() and text.isprintable() else "".join(map(_escape_if_unseen, text))
+
+
+@lru_cache(maxsize=4_096)  # a text has few characters, each of them often
+def _escape_if_unseen(char: str) -> str:
+    return char if char.isprintable() and not has_hidden(char) else char.encode("unicode_escape").decode()
 
 
 def strip_hidden(text: str) -> str:

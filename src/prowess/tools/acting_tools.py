@@ -56,7 +56,8 @@ def prepare_fork(view: View, name: str, task: str, *, by_person: bool = False) -
         fresh.model or "",
         fresh.allowed_tools,
         body_start,
-        grants_tools=view.session.grants_tools,
+        # A ceiling bounds a skill that lists no tools, but that skill has asked for the approval of none.
+        grants_tools=view.session.grants_tools and bool(fresh.allowed_tools),
         toolsets=toolsets,
     )
     return limit_fork_tools(prepared, view.session.ceiling)

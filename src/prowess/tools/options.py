@@ -74,9 +74,15 @@ def make_options(
     )
 
 
+class KnownNames(tuple[str, ...]):
+    """Names in ``allowed`` that were checked when an agent was made: one that no skill has any more is no mistake."""
+
+    __slots__ = ()
+
+
 def _check_allowed_names(session: Session, allowed: Iterable[str] | None) -> tuple[str, ...] | None:
-    if allowed is None:
-        return None
+    if allowed is None or isinstance(allowed, KnownNames):
+        return allowed
     names = check_texts(allowed, "allowed")
     # An active skill stays usable after a refresh has taken it out of the catalogue, so its name is no mistake.
     session.catalog.check_names((name for name in names if not session.is_available(name)), "allowed")

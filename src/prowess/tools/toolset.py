@@ -120,10 +120,20 @@ class Toolset:
         Unknown names are refused when the toolset is made, unless a source failed. A later refresh can remove skills.
         """
         return tuple(
-            Issue("unknown-skill", "allowed", f"no skill is named {name!r}", "", 0, "warning")
-            for name in self._options.allowed or ()
-            if name not in self._session.catalog and not self._session.is_available(name)
+            Issue("unknown-skill", "allowed", f"no skill is named {name!r}", "", 0, "warning") for name in self.missing
         )
+
+    @property
+    def allowed(self) -> tuple[str, ...] | None:
+        """The names of the only skills that the model may have, as the catalogue has them; ``None``: of all."""
+        return self._options.allowed
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The names in ``allowed`` that no skill has now."""
+        session = self._session
+        names = self._options.allowed or ()
+        return tuple(name for name in names if name not in session.catalog and not session.is_available(name))
 
     # -- what models are told ----------------------------------------------------------------------------------------
 

@@ -247,7 +247,7 @@ class LibraryState:
             self._trust_states.pop(skill.location, None)
 
     def find_lock_state(self, skill: Skill) -> str:
-        """Return ``verified``, ``changed since installed`` or ``not in the lock file``; ``""`` if not installed."""
+        """Return how an installed skill compares with its lock file, in words; ``""`` if it is not installed."""
         if not self.locks.has_entries:
             return ""
         with self._lock:

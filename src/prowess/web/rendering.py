@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from prowess.escapes import escape_text
 from prowess.files.paths import shorten_path
+from prowess.spec.hidden_characters import escape_invisible
 from prowess.spec.quantities import format_count, format_size
 from prowess.web.remedies import REMOVE_TITLE, REPLACE_TITLE, ROLLBACK_TITLE, find_remedy
 
@@ -48,6 +49,7 @@ def _make_environment() -> Environment:
         with_counts=_with_counts,
         clock=_show_time,
         remedy=find_remedy,
+        unseen=_show_unseen,
     )
     environment.globals.update(
         render_body=_render_body,
@@ -64,6 +66,11 @@ def _render_body(view: SkillView, links: ServedLinks) -> Markup:
 
     files = frozenset(view.paths)
     return render_markdown(view.body, files, partial(links.file, view.id), partial(links.image, view.id))
+
+
+def _show_unseen(text: str) -> str:
+    """Return text that a person decides on: every character that nobody sees is written out, also those of emoji."""
+    return "\n".join(map(escape_invisible, text.split("\n")))
 
 
 def _show_number(number: int) -> str:

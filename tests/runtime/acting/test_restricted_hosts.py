@@ -17,7 +17,14 @@ from tests.runtime.conftest import require_sandbox
 HERE = Path(__file__).parent
 TESTS = HERE.parents[1]
 RUN_TESTS = "import pytest, sys; sys.exit(pytest.main(sys.argv[1:]))"
-FILES = ("test_scripts.py", "test_runaway.py", "test_supervised.py", "test_landlock.py", "test_seccomp.py")
+FILES = (
+    "test_scripts.py",
+    "test_runaway.py",
+    "test_supervised.py",
+    "test_landlock.py",
+    "test_seccomp.py",
+    "test_protection.py",
+)
 
 
 @pytest.mark.full

@@ -10,7 +10,7 @@ import click
 from prowess.cli.command_class import new_command
 from prowess.cli.completions import list_agent_ids
 from prowess.cli.issues import issue_to_dict
-from prowess.cli.lock_states import CHANGED, LazyLockStates, warn_edited_skill, warn_lock_problems
+from prowess.cli.lock_states import CHANGED, LazyLockStates, warn_lock_problems, warn_other_state
 from prowess.cli.options import AskedLocation, CatalogFlags, catalog_options, json_option, location_options
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Span, Table, Title, line
@@ -64,7 +64,8 @@ def command(
 
     Marks: hidden (models do not see it), models only (people cannot call it), repaired (its frontmatter had a mistake),
     trusted (its commands and scripts may run), changed since trusted, verified (installed, and equal to the lock file),
-    changed since installed, from (the source and version of an install), shadowed (another copy of the name wins).
+    changed since installed, not synced (another version than the lock file has), from (the source and version of an
+    install), shadowed (another copy of the name wins).
 
     --agents shows how each agent has each skill instead: linked, copied (files of its own), missing, shadowed (the
     agent loads another skill of that name), edited (it differs from what was installed). It shows the agents with a
@@ -99,8 +100,8 @@ def command(
     ]
     warn_lock_problems(lock_states)
     for row in rows:
-        if CHANGED in row.marks:
-            warn_edited_skill(row.skill)
+        for mark in row.marks:
+            warn_other_state(row.skill, mark)
     absent = suggest_sync_for(settings, lock_states)
     if absent and (rows or as_data):  # without any skill, the text for people says it already
         printer.warn(absent)

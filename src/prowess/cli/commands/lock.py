@@ -22,6 +22,7 @@ from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.conflicts import find_marker
 from prowess.lockfile.merge import LockConflict, LockMerge, Side, find_shared_links, merge_locks, wrap_in_markers
 from prowess.lockfile.read import LOCK_FILE, parse_lock, read_text
+from prowess.lockfile.write import refuse_oversized
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -144,6 +145,7 @@ def _merge_files(base: str | None, ours: str, theirs: str, *, take: str | None, 
         # git takes this file for the result, and forgets the other side with the next 'git add'. So both are written.
         write_atomic(ours, wrap_in_markers(*texts[1:]).encode(), mode=0o644)
         raise
+    refuse_oversized(merged.text, ours, DEFAULT_LIMITS)
     write_atomic(ours, merged.text.encode(), mode=0o644)
     _print_answer(ours, merged, [], count=None if merged.conflicts else len(parse_lock(merged.text)), as_data=as_data)
     if not merged.conflicts:

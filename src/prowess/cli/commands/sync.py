@@ -23,13 +23,16 @@ from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, line
 from prowess.files.paths import shorten_path
 from prowess.install.sync import SURPLUS_CODES
-from prowess.lockfile.read import LockEntries, read_lock
+from prowess.limits import DEFAULT_LIMITS
+from prowess.lockfile.placed import PlacedTrees
+from prowess.lockfile.read import read_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import prowess
     from prowess.install.installer import Installer
+    from prowess.lockfile.read import LockEntry
     from prowess.lockfile.scopes import InstallScope
 
 
@@ -41,7 +44,9 @@ if TYPE_CHECKING:
     ("prowess sync --locked --dry-run", "what that would restore, or why it would fail"),
 )
 @click.option(
-    "--locked", is_flag=True, help="Do not change the lock file and do not ask; a difference from it is an error."
+    "--locked",
+    is_flag=True,
+    help="Do not change the lock file and do not ask; what somebody changed by hand is an error.",
 )
 @click.option(
     "--remove", is_flag=True, help="Remove skills that nothing asks for any more; backups keep what only you have."
@@ -52,6 +57,8 @@ if TYPE_CHECKING:
 def command(*, locked: bool, remove: bool, asked: AskedLocation, installer: Installer, flags: ChangeFlags) -> int:
     """Bring prowess.lock up to date with prowess.toml, and the installed skills up to date with prowess.lock.
 
+    After a pull, installs that nobody changed are replaced or removed as the new prowess.lock says, without a backup.
+
     Inside a project its installs are meant, and elsewhere your own. If the manifest names no agents, new skills are
     linked for those that 'prowess install' would link them for, and the lock file records that.
 
@@ -59,8 +66,9 @@ def command(*, locked: bool, remove: bool, asked: AskedLocation, installer: Inst
     records them. They are named, and removed with --remove or after a yes on the terminal. Those that no lock file
     records go to the backups. Each backup is named.
 
-    Exit status 1: you said no, or such skills stay; with --dry-run, something would change. With --locked, missing
-    skills are installed as prowess.lock records them, and the exit status is 3 if anything else differs.
+    Exit status 1: you said no, or such skills stay; with --dry-run, something would change. With --locked, the skills
+    become what prowess.lock records, and the exit status is 3 if somebody changed one by hand, or if prowess.lock is
+    out of date.
     """
     if locked and remove:
         raise click.UsageError("--locked removes nothing: leave one of --locked and --remove out")
@@ -89,6 +97,8 @@ class _PlannedSync:
         self._locked = locked
         self._before = {scope: read_lock(scope.lock_folder) for scope in scopes}
         """The lock files before the sync: the report says what is new in them."""
+        self._placed = {scope: PlacedTrees(scope.base, DEFAULT_LIMITS) for scope in self._before}
+        """What Prowess had put on this disk before the sync."""
         self._steps: list[str] = []
         self._issues: list[prowess.Issue] = []
         """The issues of the last look or sync of each scope."""
@@ -121,8 +131,12 @@ class _PlannedSync:
             report=self._report_to_blocks,
             declined_text="Nothing was synced.",
             idle_text="Nothing was changed." if stays else "Nothing to do.",
-            # Skills that nothing asks for are no issue if they are removed now.
-            issues=lambda: [issue for issue in self._issues if not (remove and issue.code in SURPLUS_CODES)],
+            # What is removed now is in the report.
+            issues=lambda: [
+                issue
+                for issue in self._issues
+                if issue.code != "removed-by-sync" and not (remove and issue.code in SURPLUS_CODES)
+            ],
             status=lambda _: 1 if self.list_surplus() else 0,
             dry_status=1 if self._steps or self.list_surplus() else 0,
         )
@@ -143,18 +157,21 @@ class _PlannedSync:
         """Return what was installed and removed. "Done." stands for a change of records or links alone."""
         blocks: list[Block] = []
         for scope, before in self._before.items():
-            after = read_lock(scope.lock_folder)
-            blocks += [
-                install_to_line(_choose_verb(install.full_name, before, after), install)
-                for install in installs
-                if install.location == scope.location
-            ]
+            after, placed = read_lock(scope.lock_folder), self._placed[scope]
+            for install in installs:
+                if install.location == scope.location:
+                    name = install.full_name
+                    blocks.append(install_to_line(_choose_verb(before.get(name), after.get(name), placed), install))
             blocks += [line("Removed ", (name, "name"), ".") for name in before if name not in after]
+        gone = [issue.field for issue in self._issues if issue.code == "removed-by-sync"]
+        blocks += [line("Removed ", (name, "name"), ".") for name in gone]
         return blocks or ([line("Done.")] if self._steps else [])
 
 
-def _choose_verb(name: str, before: LockEntries, after: LockEntries) -> str:
-    was, now = before.get(name), after.get(name)
-    if was is None or now is None:
+def _choose_verb(was: LockEntry | None, now: LockEntry | None, placed: PlacedTrees) -> str:
+    """Return what happened to an install: ``was`` and ``now`` are its entries in the lock file."""
+    here = placed.digest_of(now.name) if was is not None and now is not None else ""
+    if not here or was is None or now is None:
         return "Installed"
-    return "Restored" if was.digest == now.digest and was.declared == now.declared else "Updated"
+    is_same = (here, was.declared, was.agents) == (now.digest, now.declared, now.agents)
+    return "Restored" if is_same else "Updated"

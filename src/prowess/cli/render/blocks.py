@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from prowess.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 Style = Literal["plain", "title", "name", "dim", "good", "warn", "bad", "mark", "added", "removed"]
 Span = str | tuple[str, Style]
@@ -65,6 +65,31 @@ def diff_to_lines(diff: str, *, indent: int = 0, cut: bool = False) -> list[Line
     # Not splitlines(): it also breaks at form feeds and the like, which belong to the line.
     rows = diff.removesuffix("\n").split("\n") if diff else []
     return [line((row, styles.get(row[:1], "plain")), indent=indent, cut=cut) for row in rows]
+
+
+def show_unseen(block: Block) -> Block:
+    """Return a block for a person to decide on: every character that nobody sees is written out, also those of emoji.
+
+    The renderers escape only what could command a terminal: joiners and selectors are part of ordinary writing.
+    """
+    from prowess.spec.hidden_characters import escape_invisible  # noqa: PLC0415 - few commands ask a question
+
+    def show_spans(spans: Iterable[Span]) -> tuple[Span, ...]:
+        return tuple(
+            escape_invisible(span) if isinstance(span, str) else (escape_invisible(span[0]), span[1]) for span in spans
+        )
+
+    match block:
+        case Line():
+            return Line(show_spans(block.spans), block.indent, block.cut)
+        case Table():
+            rows = [tuple(show_spans(cell_spans(cell)) for cell in row) for row in block.rows]
+            return Table(rows, block.head, block.indent, block.cut, block.right)
+        case Title():
+            return Title(escape_invisible(block.text), escape_invisible(block.note))
+        case Verbatim():
+            text = "\n".join(map(escape_invisible, block.text.split("\n")))
+            return block if text == block.text else Verbatim(text, (), block.style)
 
 
 def cell_spans(cell: Cell) -> tuple[Span, ...]:

@@ -127,17 +127,23 @@ def _enter_landlock(restrictions: dict[str, Any]) -> None:
     size = ctypes.c_size_t(restrictions["size"])
     ruleset = _check_result(_libc.syscall(_LANDLOCK_CREATE_RULESET, ctypes.byref(handled), size, 0))
     try:
+        handled_access, file_access = restrictions["files"], restrictions["file_access"]
         for path, access in restrictions["rules"]:
-            _add_rule(ruleset, path, access & restrictions["files"], restrictions["file_access"])
+            _add_rule(ruleset, path, access & handled_access, file_access)
+        for path, access in restrictions["work_rules"]:
+            _add_rule(ruleset, path, access & handled_access, file_access, beneath=restrictions["work"])
         _check_result(_libc.syscall(_LANDLOCK_RESTRICT_SELF, ruleset, 0))
     finally:
         os.close(ruleset)
 
 
-def _add_rule(ruleset: int, path: str, access: int, file_access: int) -> None:
-    """Allow access below a path; a path that does not exist needs no rule."""
+def _add_rule(ruleset: int, path: str, access: int, file_access: int, beneath: str = "") -> None:
+    """Allow access below a path; a path that does not exist needs no rule, and one through a link gets none.
+
+    ``beneath``: the folder to which the path is relative, in which a program may swap a folder for a link meanwhile.
+    """
     try:
-        handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        handle = _open_beneath(beneath, path) if beneath else os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
         return
     try:
@@ -147,6 +153,19 @@ def _add_rule(ruleset: int, path: str, access: int, file_access: int) -> None:
         _check_result(_libc.syscall(_LANDLOCK_ADD_RULE, ruleset, _RULE_PATH_BENEATH, ctypes.byref(rule), 0))
     finally:
         os.close(handle)
+
+
+def _open_beneath(folder: str, path: str) -> int:
+    """Return a handle of an entry below a folder; no link is followed below the folder."""
+    handle = os.open(folder, os.O_PATH | os.O_CLOEXEC)
+    *parents, name = path.split("/")
+    for part, kind in (*((parent, os.O_DIRECTORY) for parent in parents), (name, 0)):
+        try:
+            inner = os.open(part, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW | kind, dir_fd=handle)
+        finally:
+            os.close(handle)
+        handle = inner
+    return handle
 
 
 def _empty_bounding_set() -> None:

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from prowess.arguments import as_existing_folder, check_flag, check_instance, check_text, raise_bad_argument
+from prowess.arguments import (
+    as_existing_folder,
+    check_flag,
+    check_instance,
+    check_text,
+    check_texts,
+    raise_bad_argument,
+)
 from prowess.errors import NotTrustedError, ResourceNotFoundError, SandboxError
+from prowess.escapes import escape_line
+from prowess.files.contained_open import open_folder_beneath
 from prowess.files.read import OpenFile
+from prowess.files.syscalls import delete_file
 from prowess.files.temp import temporary_folder
 from prowess.files.write import make_folders
 from prowess.limits import DEFAULT_LIMITS, Limits, narrow_limits
@@ -30,7 +40,7 @@ from prowess.spec.placeholders import FOLDER_NAMES, fill_folder
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from prowess.runtime.acting.sandbox import Places, Sandbox
+    from prowess.runtime.acting.sandbox import Places, Protected, Sandbox
     from prowess.runtime.acting.snapshot import Snapshot
     from prowess.runtime.acting.supervised import LimitName, ProcessResult
 
@@ -54,7 +64,10 @@ class ScriptResult:
     stdout_cut: bool = False
     stderr_cut: bool = False
     sandbox_gaps: tuple[str, ...] = ()
-    """What the sandbox cannot prevent with the kernel of this machine; empty where it prevents everything it should."""
+    """What the sandbox cannot prevent with the kernel of this machine, and folders in which nothing new can be made.
+
+    Empty where the sandbox prevents everything it should, and nothing else.
+    """
 
     @property
     def ok(self) -> bool:
@@ -69,7 +82,8 @@ class Scripts:
     ``sandbox``: ``auto`` (the best that works here; an error if none does), ``bwrap``, ``landlock``, or ``none``.
     ``folder``: an existing folder in which scripts work and may write; only the size of each file is limited there.
     Without one, scripts work in a new folder that is deleted afterwards. ``env``: variables that scripts see besides
-    the allow-list. ``network``: whether scripts may use the network.
+    the allow-list. ``network``: whether scripts may use the network. ``protect``: files and folders in ``folder`` that
+    no script in a sandbox may change, besides what is always protected there.
     """
 
     sandbox: sandbox.Kind = "auto"
@@ -77,6 +91,7 @@ class Scripts:
     env: Mapping[str, str] = field(default_factory=dict)
     network: bool = False
     limits: Limits = DEFAULT_LIMITS
+    protect: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Raise ``SourceError`` for an argument that is not as documented; a missing folder is not made."""
@@ -86,6 +101,28 @@ class Scripts:
             raise_bad_argument("env", "is a mapping of texts", self.env)
         check_flag(self.network, "network")  # a text such as "no" would open the network
         check_instance(self.limits, "limits", Limits, remedy="pass prowess.Limits(…)")
+        object.__setattr__(self, "protect", tuple(map(os.path.abspath, check_texts(self.protect, "protect"))))
+
+    def find_protected(self, also: Sequence[str] = ()) -> Protected:
+        """Return what scripts in a sandbox may not change in ``folder``, by paths relative to it.
+
+        Without ``folder`` that is nothing. Raises ``SandboxError``: ``unsafe-folder`` for a folder that cannot be
+        protected, ``folder-too-large`` for one that is too large to search.
+        """
+        if self.folder is None:
+            return sandbox.Protected()
+        from prowess.runtime.acting.sandbox.protection import find_protected  # noqa: PLC0415 - scripts without a folder need none of it
+
+        return find_protected(os.path.realpath(self.folder), self.limits, (*self.protect, *also))
+
+    def protects(self, path: str) -> bool:
+        """Return whether a path in ``folder`` is, by its name or place, what scripts in a sandbox may not change."""
+        from prowess.runtime.acting.sandbox.protection import is_protected_path  # noqa: PLC0415 - see find_protected
+
+        if self.folder is None:
+            return False
+        work = os.path.realpath(self.folder)
+        return is_protected_path(os.path.normpath(os.path.join(work, path)), work, self.protect)
 
     def narrow_by(self, limits: Limits) -> Scripts:
         """Return these scripts with each limit no larger than in ``limits``, where that is not the default."""
@@ -131,7 +168,9 @@ class Scripts:
                 return [*program.argv, f"{places.skill}/{path}", *arguments]
 
             with get_pools(self.limits).scripts.hold_place():
-                return self._run_in_sandbox(kind, snapshot.folder, make_argv, needs=program.needs, stdin=data)
+                return self._run_in_sandbox(
+                    kind, snapshot.folder, make_argv, needs=program.needs, stdin=data, grants=_find_grants(trust)
+                )
 
     def run_command(self, command: str, *, skill_folder: str = "") -> ScriptResult:
         """Run a shell command in the sandbox, within the limits of scripts; return its outcome.
@@ -166,10 +205,13 @@ class Scripts:
         *,
         needs: tuple[str, ...],
         stdin: bytes = b"",
+        grants: tuple[str, ...] = (),
     ) -> ScriptResult:
+        # Searched for each run, since the one before may have made what must not be changed, such as a repository.
+        protected = self.find_protected(grants) if kind.name != "none" else sandbox.Protected()
         with self._open_run_folders() as (parent, *folders):
             work, temporary, shared_memory = folders
-            jail = sandbox.Jail(skill_folder, work, temporary, shared_memory, needs, self.network)
+            jail = sandbox.Jail(skill_folder, work, temporary, shared_memory, needs, self.network, protected)
             places = sandbox.places(kind.name, jail)
             finished = run_under_supervisor(
                 sandbox.confine_command(kind.name, make_argv(places), jail),
@@ -182,7 +224,8 @@ class Scripts:
                 # ``none`` mounts nothing: the script runs on the system as it is.
                 room=parent if kind.name != "none" else "",
             )
-        return _make_result(finished, kind)
+            notes = (*sandbox.describe_closed(kind.name, protected), *_delete_unwelcome(work, protected))
+        return _make_result(finished, kind, notes)
 
     def _make_environment(self, places: Places, *, inside: bool) -> dict[str, str]:
         # The folder of the skill is read-only: without this, Python would try to write there at each import.
@@ -206,7 +249,7 @@ class Scripts:
                 message = f"cannot work in {parent!r}: {error.strerror}; set TMPDIR to a folder that you may write to"
                 raise SandboxError(message, parent, "bad-argument") from None
             # Checked again: the folder may have been deleted since the constructor saw it, and only the host makes it.
-            work = new if self.folder is None else as_existing_folder(self.folder, "folder")
+            work = new if self.folder is None else os.path.realpath(as_existing_folder(self.folder, "folder"))
             yield parent, work, temporary, shared_memory
 
 
@@ -236,7 +279,26 @@ def _check_input(args: Sequence[str], stdin: str | bytes, limits: Limits) -> byt
     return data
 
 
-def _make_result(finished: ProcessResult, kind: Sandbox) -> ScriptResult:
+def _find_grants(trust: Trust | Consent) -> tuple[str, ...]:
+    """Return the file of the grants that decided about a run: a script that could write to it would grant itself."""
+    found = trust.trust if isinstance(trust, Consent) else trust
+    return (found.path,) if found is not None else ()
+
+
+def _delete_unwelcome(work: str, protected: Protected) -> Iterator[str]:
+    """Delete the files that a program should not have made; yield what was done, in words."""
+    for path in protected.unwelcome:
+        *folder, name = path.split("/")
+        with suppress(OSError):
+            handle = open_folder_beneath(work, tuple(folder))
+            try:
+                delete_file(name, folder=handle)
+            finally:
+                os.close(handle)
+            yield f"{escape_line(path)} was deleted: it would lead git to another configuration"
+
+
+def _make_result(finished: ProcessResult, kind: Sandbox, notes: tuple[str, ...]) -> ScriptResult:
     return ScriptResult(
         finished.status,
         finished.stdout.decode("utf-8", "replace"),
@@ -246,5 +308,5 @@ def _make_result(finished: ProcessResult, kind: Sandbox) -> ScriptResult:
         finished.limit,
         finished.stdout_cut,
         finished.stderr_cut,
-        (*kind.gaps, *finished.gaps),
+        (*kind.gaps, *finished.gaps, *notes),
     )

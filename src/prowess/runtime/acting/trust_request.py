@@ -11,7 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from prowess.errors import NotTrustedError
-from prowess.spec.hidden_characters import has_hidden
+from prowess.spec.hidden_characters import escape_invisible
 
 if TYPE_CHECKING:
     from prowess.skills.catalog import Catalog
@@ -79,13 +79,13 @@ class TrustRequest:
     def __str__(self) -> str:
         """Return a few lines that show a person what would run."""
         # Commands have one text, as a person wrote it. A script has arguments, and nobody should take two for one.
-        words = _escape_invisible(shlex.join(self.arguments) if self.script else " ".join(self.arguments))
-        runs = [f"  runs the command: {_escape_invisible(command)}" for command in self.commands]
-        runs += [f"  runs the script: {_escape_invisible(self.script)} {words}".rstrip()] if self.script else []
+        words = escape_invisible(shlex.join(self.arguments) if self.script else " ".join(self.arguments))
+        runs = [f"  runs the command: {escape_invisible(command)}" for command in self.commands]
+        runs += [f"  runs the script: {escape_invisible(self.script)} {words}".rstrip()] if self.script else []
         runs += [f"  with the arguments: {words}"] if words and not self.script else []
-        runs += [f"  which reads: {_escape_invisible(self.stdin)}"] if self.stdin else []
-        about = [f"{_escape_invisible(self.skill.name)} ({_escape_invisible(self.skill.location)})", *runs]
-        files = ", ".join(map(_escape_invisible, self.files))
+        runs += [f"  which reads: {escape_invisible(self.stdin)}"] if self.stdin else []
+        about = [f"{escape_invisible(self.skill.name)} ({escape_invisible(self.skill.location)})", *runs]
+        files = ", ".join(map(escape_invisible, self.files))
         return "\n".join([*about, f"  files: {files}", f"  digest: {self.digest}"])
 
 
@@ -100,12 +100,3 @@ def _is_saved_request(data: Any) -> bool:  # noqa: ANN401 - any JSON
     lists = [data[key] for key in _LIST_FIELDS if isinstance(data.get(key), list)]
     texts = [data.get(key) for key in _TEXT_FIELDS]
     return len(lists) == len(_LIST_FIELDS) and all(isinstance(text, str) for text in chain(texts, *lists))
-
-
-def _escape_invisible(text: str) -> str:
-    """Return text with escapes for the characters that a person would not see, or that move what they see."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        char if char.isprintable() and not has_hidden(char) else char.encode("unicode_escape").decode() for char in text
-    )

@@ -69,7 +69,7 @@ class InstallFacts:
 
     entry: LockEntry
     state: str
-    """``verified``, ``changed since installed`` or ``not in the lock file``."""
+    """How an installed skill compares with its lock file, in words."""
     differences: Sequence[Difference]
     links: Sequence[str]
     """Where agents find it, as the lock file records it."""

@@ -10,17 +10,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, get_args
 
 from prowess.errors import SandboxError
+from prowess.escapes import escape_line
 from prowess.runtime.acting.sandbox.bwrap import bwrap_command, places_in_bwrap, probe_bwrap
-from prowess.runtime.acting.sandbox.landlock import landlock_command, probe_landlock
-from prowess.runtime.acting.sandbox.layout import Confined, Jail, Places, Sandbox
+from prowess.runtime.acting.sandbox.landlock import closed_folders, landlock_command, probe_landlock
+from prowess.runtime.acting.sandbox.layout import Confined, Jail, Places, Protected, Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Confined", "Jail", "Kind", "Places", "Sandbox", "available", "choose_sandbox", "confine_command", "places"]
+__all__ = [
+    "Confined",
+    "Jail",
+    "Kind",
+    "Places",
+    "Protected",
+    "Sandbox",
+    "available",
+    "choose_sandbox",
+    "confine_command",
+    "describe_closed",
+    "places",
+]
 
 Kind = Literal["auto", "bwrap", "landlock", "none"]
 
+_MAX_SHOWN = 5
 _NONE = Sandbox("none", usable=True, why="no isolation: only when it is asked for by name", automatic=False)
 
 
@@ -56,3 +70,16 @@ def confine_command(kind: str, argv: Sequence[str], jail: Jail) -> Confined:
     if kind == "bwrap":
         return bwrap_command(argv, jail)
     return landlock_command(argv, jail) if kind == "landlock" else Confined(list(argv))
+
+
+def describe_closed(kind: str, protected: Protected) -> tuple[str, ...]:
+    """Return what a program cannot do in its working folder because of what is protected there, in at most one string.
+
+    It is no weakness of the sandbox, but a program that fails by it cannot find out why.
+    """
+    folders = closed_folders(protected) if kind == "landlock" else protected.closed if kind == "bwrap" else ()
+    if not folders:
+        return ()
+    shown = ", ".join(escape_line(folder) or "the working folder" for folder in folders[:_MAX_SHOWN])
+    more = f" and {len(folders) - _MAX_SHOWN} more folders" if len(folders) > _MAX_SHOWN else ""
+    return (f"nothing can be made, renamed or deleted directly in {shown}{more}, because of protected entries there",)

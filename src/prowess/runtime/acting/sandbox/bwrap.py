@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from prowess.runtime.acting.sandbox import layout
-from prowess.runtime.acting.sandbox.layout import Confined, Places, Sandbox
+from prowess.runtime.acting.sandbox.layout import Confined, Places, Sandbox, list_open_entries
 from prowess.runtime.acting.sandbox.probe import PROBE_COMMAND, explain_failure
 from prowess.runtime.acting.sandbox.seccomp import build_sandbox_filter, can_filter
 
@@ -25,7 +25,23 @@ if TYPE_CHECKING:
 _SKILL, _WORK, _TEMPORARY, _SHARED_MEMORY = "/prowess/skill", "/prowess/work", "/tmp", "/dev/shm"  # noqa: S108 - inside
 # Below /proc, with settings of the kernel that a program of root could write to.
 _KERNEL_SETTINGS = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "pressure")
+_HIDDEN_FILES = ("/proc/keys", "/proc/key-users")  # the names of the user's keys, which have no namespace
 _REMOUNT_READ_ONLY = ("--remount-ro", "/dev", "--remount-ro", "/")  # the mounts below these stay as they are
+_WORK_AGAIN = "/prowess/check"
+"""The working folder once more, read-only and without the mounts in it."""
+# Bubblewrap finds what it mounts by paths. A program that already runs in the same folder could swap one of them for a
+# link to a folder outside meanwhile, so each mount is compared with the entry of that name before anything runs.
+_COMPARE_MOUNTS = f"""
+left=$1; shift
+while [ "$left" -gt 0 ]; do
+  if ! [ "{_WORK}/$1" -ef "{_WORK_AGAIN}/$1" ]; then
+    echo "nothing was run: $1 was replaced while the sandbox was made" >&2
+    exit 125
+  fi
+  shift; left=$((left - 1))
+done
+exec "$@"
+"""
 _FILTER_FD, _PASSWD_FD = 30, 31  # above those that the supervisor and bubblewrap use themselves
 _NO_FILTER_GAP = "system calls are not filtered on this machine: keyrings of the user can be read"
 
@@ -36,7 +52,7 @@ def probe_bwrap() -> Sandbox:
     if not sys.platform.startswith("linux"):
         return Sandbox("bwrap", usable=False, why="bubblewrap is for Linux only")
     failures: list[str] = []
-    for program, origin in _find_programs():
+    for program, origin in find_programs():
         filtering, inherited = _filter_arguments(network=False)
         words = [
             program,
@@ -57,7 +73,7 @@ def probe_bwrap() -> Sandbox:
     return Sandbox("bwrap", usable=False, why="; ".join(failures) or missing)
 
 
-def _find_programs() -> Iterator[tuple[str, str]]:
+def find_programs() -> Iterator[tuple[str, str]]:
     """Yield each bubblewrap on this machine, best first: its path, and words that say where it comes from."""
     # The system's own comes first because its distribution keeps it up to date, and because some systems let only that
     # one make user namespaces.
@@ -105,7 +121,9 @@ def _system_arguments() -> list[str]:
         elif os.path.isdir(path):
             words += ["--ro-bind", path, path]
     kernel = [word for name in _KERNEL_SETTINGS for word in ("--ro-bind-try", f"/proc/{name}", f"/proc/{name}")]
-    return [*words, "--proc", "/proc", *kernel, "--dev", "/dev"]
+    # A device that is mounted without devices cannot be opened.
+    hidden = [word for path in _HIDDEN_FILES if os.path.exists(path) for word in ("--ro-bind", "/dev/null", path)]
+    return [*words, "--proc", "/proc", *kernel, *hidden, "--dev", "/dev"]
 
 
 def places_in_bwrap() -> Places:
@@ -113,18 +131,39 @@ def places_in_bwrap() -> Places:
     return Places(_SKILL, _WORK, _TEMPORARY)
 
 
+def _find_work_mounts(jail: Jail) -> dict[str, str]:
+    """Return what is mounted in the working folder, by relative paths, and the option for each; parents come first."""
+    protected = jail.protected
+    options = {"": "--bind"}
+    options |= dict.fromkeys(list_open_entries(jail.work, protected.closed, protected), "--bind")
+    # A folder that is mounted onto itself cannot be renamed or replaced.
+    options |= dict.fromkeys(protected.between, "--bind")
+    options |= dict.fromkeys((*protected.closed, *protected.entries), "--ro-bind")
+    return dict(sorted(options.items(), key=lambda item: item[0].split("/") if item[0] else []))
+
+
+def _join_both(work: str, path: str) -> tuple[str, str]:
+    """Return the path of an entry of the working folder outside of the sandbox and inside."""
+    return (f"{work}/{path}", f"{_WORK}/{path}") if path else (work, _WORK)
+
+
 def bwrap_command(argv: Sequence[str], jail: Jail) -> Confined:
     """Return the command line that runs ``argv`` in bubblewrap, which ``probe_bwrap`` must have found usable."""
     program = probe_bwrap().program
     settings = [word for path in layout.settings_files(network=jail.network) for word in ("--ro-bind-try", path, path)]
     needs = [word for path in jail.needs if not layout.is_system_path(path) for word in ("--ro-bind", path, path)]
-    folders = ["--ro-bind", jail.skill, _SKILL, "--bind", jail.work, _WORK, "--bind", jail.temporary, _TEMPORARY]
+    mounted = _find_work_mounts(jail)
+    work = [word for path, option in mounted.items() for word in (option, *_join_both(jail.work, path))]
+    folders = ["--ro-bind", jail.skill, _SKILL, *work, "--bind", jail.temporary, _TEMPORARY]
     folders += ["--bind", jail.shared_memory, _SHARED_MEMORY]
     user = ["--ro-bind-data", str(_PASSWD_FD), "/etc/passwd"]
     filtering, inherited = _filter_arguments(network=jail.network)
     isolation = _isolation_arguments(program, network=jail.network)
     # Bubblewrap mounts in the order of its words: the root is made read-only when everything is mounted.
     mounts = [*_system_arguments(), *settings, *user, *folders, *needs, *_REMOUNT_READ_ONLY]
+    if len(mounted) > 1:
+        mounts = ["--ro-bind", jail.work, _WORK_AGAIN, *mounts]
+        argv = ["/bin/sh", "-c", _COMPARE_MOUNTS, "sh", str(len(mounted)), *mounted, *argv]
     words = [program, *isolation, *filtering, *mounts, "--chdir", _WORK, "--", *argv]
     # The /etc/passwd inside has one user, and says nothing about those of the host.
     passwd = f"skill:x:{os.getuid()}:{os.getgid()}::{_WORK}:/bin/sh\n".encode()

@@ -13,12 +13,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from prowess.runtime.acting.sandbox import layout
-from prowess.runtime.acting.sandbox.layout import Confined, Jail, Sandbox
+from prowess.runtime.acting.sandbox.layout import Confined, Jail, Protected, Sandbox, list_open_entries
 from prowess.runtime.acting.sandbox.probe import PROBE_COMMAND, explain_failure
 from prowess.runtime.acting.sandbox.seccomp import build_sandbox_filter, can_filter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 # The bits of LANDLOCK_ACCESS_FS_…, in the kernel's order.
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_FOLDER = 1 << 0, 1 << 1, 1 << 2, 1 << 3
@@ -86,6 +86,7 @@ def landlock_command(argv: Sequence[str], jail: Jail, *, version: int | None = N
 
         version = landlock_version()
     program = build_sandbox_filter("landlock", network=jail.network)
+    is_shared = bool(jail.protected.entries or jail.protected.closed)
     readable = (*layout.SYSTEM_FOLDERS, *layout.settings_files(network=jail.network), jail.skill, *jail.needs)
     restrictions: dict[str, Any] = {
         **_make_access_bits(version, network=jail.network),
@@ -93,12 +94,27 @@ def landlock_command(argv: Sequence[str], jail: Jail, *, version: int | None = N
             *((path, _READ) for path in readable),
             *((path, _READ_FILE) for path in _READABLE_PROC_FILES),
             *((path, _USE_DEVICE) for path in _DEVICES),
-            *((path, _READ | _WRITE) for path in (jail.work, jail.temporary)),
+            (jail.temporary, _READ | _WRITE),
+            (jail.work, _READ if is_shared else _READ | _WRITE),
         ],
+        "work": jail.work,
+        # Rights only add up: whoever may make files in a folder may change everything in it.
+        "work_rules": [(path, _READ | _WRITE) for path in _list_writable(jail)] if is_shared else [],
         "file_access": _FILE_ACCESS,
         "filter": base64.b64encode(program).decode(),
     }
     return Confined(list(argv), restrictions=restrictions)
+
+
+def closed_folders(protected: Protected) -> tuple[str, ...]:
+    """Return the folders in which nothing can be made, renamed or deleted, because something in them is protected."""
+    if not (protected.entries or protected.closed):
+        return ()
+    return tuple(sorted({"", *protected.between, *protected.closed}))
+
+
+def _list_writable(jail: Jail) -> Iterator[str]:
+    return list_open_entries(jail.work, closed_folders(jail.protected), jail.protected)
 
 
 def _make_access_bits(version: int, *, network: bool) -> dict[str, int]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.files.paths import is_inside
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 """The folders of the system's programs and libraries."""
@@ -34,6 +36,19 @@ class Sandbox(NamedTuple):
     """The path of the program that confines, where there is one."""
 
 
+class Protected(NamedTuple):
+    """What a program may not change in its working folder; every path is relative to that folder."""
+
+    entries: tuple[str, ...] = ()
+    """Files and folders that stay as they are, with everything in them."""
+    between: tuple[str, ...] = ()
+    """The folders around those: they keep their names, because a renamed folder would take what is in it along."""
+    closed: tuple[str, ...] = ()
+    """Folders in which nothing can be made, renamed or deleted; ``""`` is the working folder itself."""
+    unwelcome: tuple[str, ...] = ()
+    """Files that do not exist, and that are deleted again when the program has made them."""
+
+
 class Jail(NamedTuple):
     """What a program in a sandbox may use besides the system, by its paths outside of the sandbox."""
 
@@ -44,6 +59,7 @@ class Jail(NamedTuple):
     needs: tuple[str, ...] = ()
     """The files and folders that its interpreter must be able to read."""
     network: bool = False
+    protected: Protected = Protected()
 
 
 class Places(NamedTuple):
@@ -62,6 +78,20 @@ class Confined(NamedTuple):
     """The content of each open file that the program inherits, by its file descriptor."""
     restrictions: Mapping[str, Any] | None = None
     """The restrictions that ``confine_process`` imposes on the program."""
+
+
+def list_open_entries(work: str, folders: Iterable[str], protected: Protected) -> Iterator[str]:
+    """Yield the entries of folders that the program may change although nothing can be made in the folder itself.
+
+    Links are left out: as long as nothing can be made in their folder, they stay as they are.
+    """
+    kept = {*protected.entries, *protected.between, *protected.closed}
+    for folder in folders:
+        with suppress(OSError), os.scandir(os.path.join(work, folder)) as children:
+            for child in children:
+                path = f"{folder}/{child.name}" if folder else child.name
+                if path not in kept and not child.is_symlink():
+                    yield path
 
 
 def settings_files(*, network: bool) -> list[str]:

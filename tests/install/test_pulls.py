@@ -1,0 +1,368 @@
+"""A team's ordinary days: what a pull, a switch or a cache of CI leaves here, and what sync makes of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+import prowess
+from prowess.files import syscalls
+from prowess.lockfile.placed import RECORD_FILE
+from prowess.mcp.skill_loader import SkillLoader
+from tests.install.teams import Team
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Team:
+    """Ada installed two skills, and Ben has synced them."""
+    made = Team(tmp_path, "pdf", "evil")
+    made.install(made.ada, "pdf", "evil")
+    made.ben.pull()
+    with made.ben.working() as installer:
+        installer.sync(locked=True)
+    return made
+
+
+def update(team: Team, version: int = 2) -> None:
+    """Ada updates a skill, and Ben pulls."""
+    team.release("pdf", version)
+    with team.ada.working() as installer:
+        installer.update("@local/pdf")
+    team.ada.publish()
+    team.ben.pull()
+
+
+def remove(team: Team) -> None:
+    """Ada removes a skill, and Ben pulls."""
+    with team.ada.working() as installer:
+        installer.remove("@local/evil")
+    team.ada.publish()
+    team.ben.pull()
+
+
+# -- an update ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("locked", [True, False])
+def test_a_pulled_update_is_synced_without_a_backup(team: Team, locked: bool) -> None:
+    update(team)
+    with team.ben.working() as installer:
+        assert [issue.code for issue in installer.verify()] == ["not-synced"]
+        assert [one.full_name for one in installer.sync(locked=locked)] == ["local/pdf"]
+        assert installer.verify() == ()
+    assert "Version 2" in team.ben.installed_file("pdf").read_text(encoding="utf-8")
+    assert team.ben.backups() == []
+
+
+def test_a_pulled_update_is_planned_as_a_replacement(team: Team) -> None:
+    update(team)
+    with team.ben.working() as installer:
+        assert installer.difference(locked=True) == (
+            "restore local/pdf as the lock file records it: another version is here",
+        )
+        (row,) = installer.difference()
+        assert row.startswith("replace ")
+        assert "backup" not in row
+
+
+def test_an_edit_before_a_pull_is_refused_by_a_locked_sync_and_kept_by_a_plain_one(team: Team) -> None:
+    team.ben.installed_file("pdf").write_text("mine", encoding="utf-8")
+    update(team)
+    with team.ben.working() as installer:
+        with pytest.raises(prowess.LockMismatchError):
+            installer.sync(locked=True)
+        assert team.ben.installed_file("pdf").read_text(encoding="utf-8") == "mine"
+        installer.sync()
+        assert installer.verify() == ()
+    (backup,) = team.ben.backups()
+    assert (backup / "SKILL.md").read_text(encoding="utf-8") == "mine"
+
+
+def test_ten_switches_between_two_branches_leave_no_backup(team: Team) -> None:
+    team.ben.git("switch", "--quiet", "--create", "old")
+    team.ben.git("switch", "--quiet", "main")
+    update(team)
+    for branch in ("old", "main") * 5:
+        team.ben.git("switch", "--quiet", branch)
+        with team.ben.working() as installer:
+            installer.sync(locked=True)
+            assert installer.verify() == ()
+    assert team.ben.backups() == []
+
+
+def test_an_old_checkout_that_cannot_be_fetched_keeps_what_is_here(team: Team) -> None:
+    old = team.ben.git("rev-parse", "HEAD")
+    update(team)
+    with team.ben.working() as installer:
+        installer.sync(locked=True)
+        team.ben.git("checkout", "--quiet", old)
+        team.source.path.rename(team.base / "offline")
+        with pytest.raises(prowess.GitError):
+            installer.sync(locked=True)
+        assert "Version 2" in team.ben.installed_file("pdf").read_text(encoding="utf-8")
+        (team.base / "offline").rename(team.source.path)
+        installer.sync(locked=True)
+        assert installer.verify() == ()
+    assert "Version 1" in team.ben.installed_file("pdf").read_text(encoding="utf-8")
+    assert team.ben.backups() == []
+
+
+def test_a_cache_that_ci_restored_is_brought_up_to_date(team: Team, tmp_path: Path) -> None:
+    shutil.copytree(team.ben.base.parent, tmp_path / "cache", symlinks=True)
+    update(team)
+    remove(team)
+    shutil.rmtree(team.ben.base.parent)
+    shutil.copytree(tmp_path / "cache", team.ben.base.parent, symlinks=True)
+    with team.ben.working() as installer:
+        installer.sync(locked=True)
+        assert installer.verify() == ()
+    assert team.ben.offered() == ("pdf",)
+    assert team.ben.backups() == []
+
+
+def test_a_cache_without_the_record_is_known_after_one_sync(team: Team) -> None:
+    (team.ben.base / RECORD_FILE).unlink()
+    with team.ben.working() as installer:
+        installer.sync(locked=True)
+    update(team)
+    with team.ben.working() as installer:
+        installer.sync(locked=True)
+    assert team.ben.backups() == []
+
+
+def test_an_update_of_what_was_not_synced_is_no_local_edit(team: Team) -> None:
+    update(team)
+    team.release("pdf", 3)
+    with team.ben.working() as installer:
+        assert [one.status for one in installer.update("@local/pdf", dry_run=True)] == ["available"]
+        assert [one.status for one in installer.update("@local/pdf")] == ["updated"]
+        assert installer.verify() == ()
+    assert team.ben.backups() == []
+
+
+def test_an_update_to_the_locked_version_brings_the_disk_up_to_date(team: Team) -> None:
+    update(team)
+    with team.ben.working() as installer:
+        assert [one.status for one in installer.update("@local/pdf")] == ["updated"]
+        assert installer.verify() == ()
+
+
+# -- a removal ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_pulled_removal_is_not_offered_before_the_sync(team: Team) -> None:
+    remove(team)
+    assert team.ben.installed_file("evil").exists()
+    catalog = prowess.discover(cwd=team.ben.project, home=team.ben.home)
+    assert catalog.names == ("pdf",)
+    (issue,) = [issue for issue in catalog.issues if issue.code == "not-in-lock"]
+    assert (issue.field, issue.severity) == ("local/evil", "warning")
+    assert "adopt" in issue.hint
+    assert "--remove" in issue.hint
+
+
+@pytest.mark.parametrize("locked", [True, False])
+def test_a_pulled_removal_is_removed_without_a_question_or_a_backup(team: Team, locked: bool) -> None:
+    remove(team)
+    with team.ben.working() as installer:
+        assert installer.difference(locked=locked) == (
+            "remove local/evil, which the lock file does not record any more",
+        )
+        installer.sync(locked=locked)
+        assert [issue.code for issue in installer.issues] == ["removed-by-sync"]
+        assert installer.verify() == ()
+    assert not team.ben.installed_file("evil").exists()
+    assert team.ben.backups() == []
+
+
+def test_links_that_git_ignores_go_with_the_removal(team: Team) -> None:
+    link = team.ben.project / ".claude" / "skills" / "evil"
+    with team.ben.working() as installer:
+        installer.link("@local/evil", ["claude-code"])
+        team.ben.git("checkout", "--quiet", "prowess.lock")
+        assert link.is_symlink()
+    remove(team)
+    with team.ben.working() as installer:
+        installer.sync(locked=True)
+    assert not os.path.lexists(link)
+
+
+def test_a_removal_of_an_edited_skill_keeps_the_edit(team: Team) -> None:
+    team.ben.installed_file("evil").write_text("---\nname: evil\ndescription: d\n---\nmine\n", encoding="utf-8")
+    remove(team)
+    with team.ben.working() as installer:
+        with pytest.raises(prowess.LockMismatchError):
+            installer.sync(locked=True)
+        assert "evil" not in team.ben.offered()
+        installer.sync(remove=True)
+    (backup,) = team.ben.backups()
+    assert "mine" in (backup / "SKILL.md").read_text(encoding="utf-8")
+
+
+def test_an_unreadable_lock_file_leaves_the_skills_offered_with_an_issue(team: Team) -> None:
+    (team.ben.project / "prowess.lock").write_text("<<<<<<< ours\n", encoding="utf-8")
+    catalog = prowess.discover(cwd=team.ben.project, home=team.ben.home)
+    assert catalog.names == ("evil", "pdf")
+    assert [issue.code for issue in catalog.issues] == ["lock-conflict"]
+
+
+def test_an_unrecorded_install_can_be_adopted(team: Team) -> None:
+    remove(team)
+    with team.ben.working() as installer:
+        assert [one.full_name for one in installer.adopt("local/evil")] == ["local/evil"]
+        assert installer.verify() == ()
+    assert team.ben.offered() == ("evil", "pdf")
+    assert team.ben.backups() == []
+
+
+def test_a_removed_skill_can_be_installed_again_without_a_sync(team: Team) -> None:
+    remove(team)
+    with team.ben.working() as installer:
+        installer.install(team.source.address, project=True, select="evil")
+        assert installer.verify() == ()
+    assert team.ben.backups() == []
+
+
+def test_a_skill_that_left_its_source_is_not_offered_after_the_pull(tmp_path: Path) -> None:
+    """One install holds all skills of the source, and stays recorded."""
+    team = Team(tmp_path, "pdf", "evil")
+    with team.ada.working() as installer:
+        installer.install(team.source.address, project=True)
+    team.ada.publish()
+    team.ben.pull()
+    with team.ben.working() as installer:
+        installer.sync(locked=True)
+    shutil.rmtree(team.source.path / "skills" / "evil")
+    team.source.commit("evil is gone")
+    with team.ada.working() as installer:
+        installer.update()
+    team.ada.publish()
+    team.ben.pull()
+    assert team.ben.offered() == ("pdf",)
+    with team.ben.working() as installer:
+        installer.sync(locked=True)
+    assert team.ben.backups() == []
+
+
+def test_a_server_of_the_standard_places_does_not_serve_a_removed_skill(team: Team) -> None:
+    remove(team)
+    with team.ben.working():
+        loader = SkillLoader((), prowess.Limits())
+        assert [skill.name for skill in loader.load().loaded] == ["pdf"]
+        assert str(team.ben.project / "prowess.lock") in loader.watched_folders(None)
+
+
+@pytest.mark.parametrize("notice", ["stat", "auto"])
+def test_a_running_program_drops_a_removed_skill_with_the_pull(team: Team, notice: str) -> None:
+    """Only the lock file changes: the links are not committed here."""
+    options = {"cwd": team.ben.project, "home": team.ben.home}
+    lock = team.ben.project / "prowess.lock"
+    with prowess.watch(every=0.05, notice=notice, **options) as catalogs:  # type: ignore[arg-type]
+        assert next(catalogs).names == ("evil", "pdf")
+        text = lock.read_text(encoding="utf-8")
+        entry, rest = text.index("[[skill]]"), text.rindex("[[skill]]")
+        lock.write_text(text[:entry] + text[rest:], encoding="utf-8")
+        assert next(catalogs).names == ("pdf",)
+
+
+# -- copies ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_copy_goes_with_the_removal_only_if_nobody_changed_it(tmp_path: Path) -> None:
+    team = Team(tmp_path, "pdf", "evil")
+    (team.ada.project / ".gitignore").write_text(".prowess/\n.agents/\n", encoding="utf-8")
+    with team.ada.working() as installer:
+        installer.install(team.source.address, project=True, select=("pdf", "evil"), copy=True)
+    team.ada.publish()
+    team.ben.pull()
+    with team.ben.working() as installer:
+        installer.sync(locked=True)
+    copies = {name: team.ben.project / ".agents" / "skills" / name / "SKILL.md" for name in ("pdf", "evil")}
+    copies["pdf"].write_text("mine", encoding="utf-8")
+    with team.ada.working() as installer:
+        installer.remove(["@local/pdf", "@local/evil"])
+    team.ada.publish()
+    team.ben.pull()
+    with team.ben.working() as installer:
+        installer.sync(locked=True)
+    assert not copies["evil"].exists()
+    assert copies["pdf"].read_text(encoding="utf-8") == "mine"
+
+
+# -- the record --------------------------------------------------------------------------------------------------------
+
+
+def test_the_record_holds_names_and_digests_and_no_paths(team: Team) -> None:
+    record = json.loads((team.ben.base / RECORD_FILE).read_text(encoding="utf-8"))
+    assert record.keys() == {"version", "trees"}
+    assert record["trees"].keys() == {"local/pdf", "local/evil"}
+    assert all(len(digest) == 64 for digest in record["trees"].values())
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda record: record.write_text("{", encoding="utf-8"),
+        lambda record: record.write_text('{"version": 1, "trees": ["a"]}', encoding="utf-8"),
+        lambda record: record.write_text('{"version": 1, "trees": {"../../x": "0", "local/pdf": 7}}', encoding="utf-8"),
+        lambda record: (record.unlink(), record.symlink_to("/etc/passwd")),
+        lambda record: (record.unlink(), record.mkdir()),
+    ],
+    ids=["broken", "a list", "odd names", "a link", "a folder"],
+)
+def test_a_malformed_record_costs_a_backup_and_nothing_more(team: Team, forge: Callable[[Path], object]) -> None:
+    forge(team.ben.base / RECORD_FILE)
+    update(team)
+    with team.ben.working() as installer:
+        installer.sync()
+        assert installer.verify() == ()
+    assert len(team.ben.backups()) == 1
+
+
+def test_a_forged_record_decides_nothing_about_what_is_right(team: Team) -> None:
+    """It claims that an edited skill is as Prowess put it there: the locked version comes back, without a backup."""
+    file = team.ben.installed_file("pdf")
+    file.write_text("---\nname: pdf\ndescription: d\n---\nforged\n", encoding="utf-8")
+    from prowess.lockfile.placed import digest_folder  # noqa: PLC0415 - what a forger computes
+
+    record = team.ben.base / RECORD_FILE
+    data = json.loads(record.read_text(encoding="utf-8"))
+    data["trees"]["local/pdf"] = digest_folder(str(file.parent), prowess.Limits())
+    record.write_text(json.dumps(data), encoding="utf-8")
+    with team.ben.working() as installer:
+        assert [issue.code for issue in installer.verify()] == ["not-synced"]
+        installer.sync(locked=True)
+        assert installer.verify() == ()
+    assert "Version 1" in file.read_text(encoding="utf-8")
+    assert team.ben.backups() == []
+
+
+def test_an_edit_in_the_moment_before_the_deletion_is_kept(team: Team) -> None:
+    """The folder was found pristine; somebody saves a file just before it is renamed away."""
+    update(team)
+    file = team.ben.installed_file("pdf")
+
+    saved: list[str] = []
+
+    def save_before_the_first_move(_name: str, _moment: str, path: str) -> None:
+        if not saved and path.endswith(".prowess.journal"):
+            saved.append(path)
+            file.write_text("saved at the last moment", encoding="utf-8")
+
+    syscalls.set_watcher(save_before_the_first_move)
+    try:
+        with team.ben.working() as installer:
+            installer.sync(locked=True)
+    finally:
+        syscalls.set_watcher(None)
+    assert saved
+    (backup,) = team.ben.backups()
+    assert (backup / "SKILL.md").read_text(encoding="utf-8") == "saved at the last moment"
