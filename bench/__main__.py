@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING
 from bench import measure, servers, table
 from bench.corpus import CORPUS, make_real_library
 from bench.generate import EVEN, PLAIN, VARIED, make_library
-from bench.installing import make_declared_source, make_installed, make_repository, make_source
+from bench.installing import (
+    UPDATED,
+    make_declared_source,
+    make_installed,
+    make_repository,
+    make_skill_repository,
+    make_source,
+)
 from bench.meanings import explain_rows
 from bench.report import HEAD, TIMES, Row
 
@@ -454,7 +461,32 @@ def _scale(temporary: Path, rounds: int) -> list[Row]:
     for name, what in _SCALED.items():
         few, many = found[f"{name} {small}"], found[f"{name} {large}"]
         rows.append(Row(what, f"{large:,}", _each(many), many.each / few.each, f"{TIMES} of {small:,}", GROWTH_BOUND))
-    return [*rows, *_lock_size(temporary)]
+    return [*rows, *_lock_size(temporary), *_one_source(temporary, large, rounds)]
+
+
+CHOSEN = 400
+OUTDATED_BOUND, UPDATE_BOUND = 3.0, 0.2
+
+
+def _one_source(temporary: Path, size: int, rounds: int) -> list[Row]:
+    """What it costs to look for news of many skills of one repository, and to update a few of them."""
+    few, many = temporary / f"repository-{CHOSEN}", temporary / f"repository-{size}"
+    make_skill_repository(few, CHOSEN)
+    make_skill_repository(many, size)
+    measure.warm([few, many])
+    roots = {"outdated_chosen": few, "update_chosen": many, "update_whole": many}
+    commands = {name: (sys.executable, "-m", "bench.installing", name, str(root)) for name, root in roots.items()}
+    found = measure.take_turns(commands, rounds=_few(rounds))
+    update = f"installer.update of {UPDATED} among {size:,}"
+    what = {
+        "outdated_chosen": ("installer.outdated, each chosen (by the clock)", "that of one install", OUTDATED_BOUND),
+        "update_chosen": (f"{update}, each chosen (by the clock)", "their install", UPDATE_BOUND),
+        "update_whole": (f"{update} of one install (by the clock)", "that install", UPDATE_BOUND),
+    }
+    return [
+        Row(name, f"{found[task].count:,}", _each(found[task]), found[task].ratio, f"{TIMES} {unit}", bound)
+        for task, (name, unit, bound) in what.items()
+    ]
 
 
 def _lock_size(temporary: Path) -> list[Row]:

@@ -36,6 +36,10 @@ _ENV = {
 }
 
 
+UPDATED = 50
+"""How many skills an update changes."""
+
+
 def make_repository(root: Path) -> None:
     """A repository with one skill of ten files."""
     root.mkdir()
@@ -159,6 +163,74 @@ def make_source(root: Path, count: int) -> None:
         (folder / "SKILL.md").write_text(text, encoding="utf-8")
 
 
+def make_skill_repository(root: Path, count: int) -> None:
+    """A repository with so many skills of two files: one install holds no more of 5,000 of them."""
+    make_source(root / "skills", count)
+    for folder in (root / "skills").iterdir():
+        (folder / "columns.md").write_text(f"The columns of {folder.name}.\n", encoding="utf-8")
+    _git(root, "init", "-q", ".")
+    _commit(root)
+
+
+def _commit(root: Path) -> None:
+    _git(root, "add", ".")
+    _git(root, "commit", "-qm", "skills")
+
+
+def outdated_chosen(root: str) -> Measured:
+    """``outdated`` for every skill of a repository, each chosen; beside that for one install of all of them."""
+    with tempfile.TemporaryDirectory(prefix="prowess-bench-") as folder:
+        whole, chosen = (Installer(Path(folder) / "user", Path(folder) / name / ".prowess" / "skills") for name in "ab")
+        names = _skill_names(root)
+        whole.install(f"file://{root}", project=True)
+        chosen.install(f"file://{root}", project=True, select=names)
+        _change(root, names[:1])
+        seconds = []
+        for installer in (whole, chosen):
+            began = time.perf_counter()
+            found = installer.outdated()
+            seconds.append(time.perf_counter() - began)
+            assert len(found) == len(installer.list())
+    return {"value": seconds[1], "floor": seconds[0], "count": len(names)}
+
+
+def update_chosen(root: str) -> Measured:
+    """An update that changes some skills of a repository, each chosen; beside the install of all of them."""
+    return _update_some(root, _skill_names(root))
+
+
+def update_whole(root: str) -> Measured:
+    """An update that changes some skills of one install of a repository; beside that install."""
+    return _update_some(root, None)
+
+
+def _update_some(root: str, select: list[str] | None) -> Measured:
+    with tempfile.TemporaryDirectory(prefix="prowess-bench-") as folder:
+        installer = Installer(Path(folder) / "user", Path(folder) / "project" / ".prowess" / "skills")
+        began = time.perf_counter()
+        installer.install(f"file://{root}", project=True, select=select)
+        installed = time.perf_counter() - began
+        names = _skill_names(root)
+        changed = names[:: max(1, len(names) // UPDATED)]
+        _change(root, changed)
+        began = time.perf_counter()
+        updates = installer.update()
+        seconds = time.perf_counter() - began
+        assert sum(update.status == "updated" for update in updates) == (len(changed) if select else 1)
+    return {"value": seconds, "floor": installed, "count": len(changed)}
+
+
+def _skill_names(root: str) -> list[str]:
+    return sorted(folder.name for folder in Path(root, "skills").iterdir())
+
+
+def _change(root: str, names: list[str]) -> None:
+    for name in names:
+        with Path(root, "skills", name, "SKILL.md").open("a", encoding="utf-8") as file:
+            file.write("One more line.\n")
+    _commit(Path(root))
+
+
 def make_declared_source(root: Path, count: int) -> None:
     """A repository with so many skills of ten files each."""
     for number in range(count):
@@ -197,7 +269,10 @@ def _hash_all(base: str) -> list[str]:
 
 TASKS: dict[str, Callable[[str], Measured]] = {
     task.__name__: task
-    for task in (clone, install, verify, verify_floor, sync_locked, prompt, list_all, install_many, lock_bytes)
+    for task in (
+        *(clone, install, verify, verify_floor, sync_locked, prompt, list_all, install_many, lock_bytes),
+        *(outdated_chosen, update_chosen, update_whole),
+    )
 }
 
 

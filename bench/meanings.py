@@ -46,6 +46,9 @@ MEANINGS = {
     "prowess list": "how long a listing takes in a project with installed skills",
     "prowess prompt": "how long it takes to write the prompt of such a project",
     "installer.install of that many, each chosen": "how long it takes to install many skills of one source",
+    "installer.outdated, each chosen (by the clock)": "how long you wait for news of many skills of one repository",
+    "installer.update of 50 among 5,000, each chosen (by the clock)": "how long you wait for an update of a few skills",
+    "installer.update of 50 among 5,000 of one install (by the clock)": "the same where one install has all of them",
     "lock file, each chosen skill of ten files": "how much of the lock file people review for each skill",
     "growth of the lock file": "1 means that a skill takes as many bytes in a large project as in a small one",
     # serving

@@ -40,6 +40,19 @@ NEW: Tree = {
 REF = "@local/pdf"
 COPIES = "copies: "
 """What an operation begins with that is about copies, not links."""
+PARTS = "parts: "
+"""What an operation begins with that is about an install of several skills, of which only some differ."""
+
+
+def skill(name: str, body: str) -> Tree:
+    """The files of one of several skills."""
+    text = f"---\nname: {name}\ndescription: d\n---\n{body}.\n"
+    return {f"skills/{name}/SKILL.md": text.encode(), f"skills/{name}/references/{body}.md": b"x\n"}
+
+
+SAME: Tree = {path: data for name in ("one", "three", "two") for path, data in skill(name, "Old").items()}
+OLD_PARTS: Tree = SAME | skill("changed", "Old") | skill("removed", "Old")
+NEW_PARTS: Tree = SAME | skill("changed", "New") | skill("tools-added", "New")
 LEFT = re.compile(r"journal\.json|\.prowess\.journal|\.prowess-.*|.*\.(?:tmp|new|spare)")
 
 
@@ -48,8 +61,10 @@ class Scene:
 
     def __init__(self, base: Path, operation: str) -> None:
         self.base = base
-        self.operation = operation.removeprefix(COPIES)
-        self.copy = operation != self.operation
+        self.operation = operation.removeprefix(COPIES).removeprefix(PARTS)
+        self.copy = operation.startswith(COPIES)
+        self.parts = operation.startswith(PARTS)
+        self.old, self.new = (OLD_PARTS, NEW_PARTS) if self.parts else (OLD, NEW)
         self.source = base / "source" / "pdf"
         self.project = base / "project"
         self.place = self.project / ".prowess" / "skills" / "local" / "pdf"
@@ -61,10 +76,10 @@ class Scene:
         if self.base.exists():
             shutil.rmtree(self.base)
         self.project.mkdir(parents=True)
-        self.give(OLD if self.operation != "install" else NEW)
+        self.give(self.old if self.operation != "install" else self.new)
         if self.operation != "install":
             self.installer().install_local(self.source, project=True, copy=self.copy)
-            self.give(NEW)
+            self.give(self.new)
         return self
 
     def give(self, tree: Tree) -> None:
@@ -98,15 +113,32 @@ class Scene:
 
     def expected(self) -> tuple[Tree | None, Tree | None]:
         """Before and after the change."""
-        return {"install": (None, NEW), "update": (OLD, NEW), "remove": (OLD, None)}[self.operation]
+        old, new = self.old, self.new
+        return {"install": (None, new), "update": (old, new), "remove": (old, None)}[self.operation]
 
     def wrong_at_once(self) -> list[str]:
         """What a reader sees the moment after: the old skill or the new one, whole."""
-        seen = self.tree(self.place)
-        wrong = [] if seen in self.expected() else [f"a reader sees {seen and sorted(seen)}"]
+        wrong = [f"a reader sees {seen and sorted(seen)}" for seen in self._find_torn()]
         roots = (self.project / ".prowess" / "skills", self.project / ".agents" / "skills")
         loaded = {skill.load().instructions for skill in prowess.scan(*roots)}
         return wrong + [f"a reader loads {text!r}" for text in loaded - {"Old.", "New."}]
+
+    def _find_torn(self) -> list[Tree | None]:
+        """What is neither old nor new: the whole install, or where only some of its skills are replaced, each skill."""
+        if not self.parts:
+            seen = self.tree(self.place)
+            return [] if seen in self.expected() else [seen]
+        names = {path.split("/")[1] for tree in (self.old, self.new) for path in tree}
+        torn = []
+        for name in sorted(names):
+            seen = self.tree(self.place / "skills" / name)
+            trees = [
+                {path.removeprefix(f"skills/{name}/"): data for path, data in tree.items() if f"/{name}/" in path}
+                for tree in (self.old, self.new)
+            ]
+            if (seen or {}) not in trees:
+                torn.append(seen)
+        return torn
 
     def wrong_after_recovery(self) -> list[str]:
         """What is not right once a command that changes things, and finds nothing to do, has recovered."""
@@ -119,7 +151,8 @@ class Scene:
         locked = read_lock(str(self.project))
         if (seen is not None) != ("local/pdf" in locked):
             wrong.append(f"lock file and disk disagree: {sorted(locked)} and {seen and sorted(seen)}")
-        if (seen is not None) != self.link.exists():
+        links = [self.link.with_name(path.split("/")[1]) for path in seen or {}] if self.parts else [self.link]
+        if any((seen is not None) != link.exists() for link in links):
             wrong.append("the link and the disk disagree")
         return wrong + self.litter()
 

@@ -72,6 +72,17 @@ def test_copies_too_are_the_old_or_the_new_when_a_process_dies(tmp_path: Path, r
     assert wrong(tmp_path, request if full else rng.sample(request, SAMPLE)) == {}
 
 
+def test_skills_of_one_install_are_the_old_or_the_new_when_a_process_dies(
+    tmp_path: Path, rng: random.Random, full: bool
+) -> None:
+    """An update that changes, adds and removes a skill of an install, and leaves the others where they are."""
+    (names,) = ask(tmp_path, [["points", "parts: update"]])
+    (paths,) = ask(tmp_path, [["moments", "parts: update"]])
+    assert "three" not in {path for _, path in paths}
+    request = deaths("parts: update", names, full=full)
+    assert wrong(tmp_path, request if full else rng.sample(request, SAMPLE)) == {}
+
+
 def test_a_process_that_is_killed_at_any_time_leaves_the_old_or_the_new(
     tmp_path: Path, full: bool, rng: random.Random
 ) -> None:

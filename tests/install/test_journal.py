@@ -15,6 +15,9 @@ from click.testing import CliRunner
 import prowess
 from prowess.cli.main import root
 from prowess.files import syscalls
+from prowess.install.agent_links import LinkFolders
+from prowess.install.journal import ScopeJournal
+from prowess.lockfile.journal_format import Move
 from prowess.lockfile.read import read_lock
 from prowess.lockfile.write import lock_text
 from tests.install.dying import Counting
@@ -306,3 +309,26 @@ def test_what_a_clone_has_where_a_journal_goes_is_set_aside(project: Project, wh
     assert project.source.is_dir()
     kept = [file.read_text(encoding="utf-8") for file in project.store.parent.rglob("kept")]
     assert kept == (["kept"] if what == "folder" else [])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "local/notes/../../x",
+        "local/notes/skills/",
+        "local/notes//a",
+        "local/notes/./a",
+        "local/notes/.git/hooks",
+        "local/notes/a\\b",
+        "local/notes/linked/a",
+        "local/../notes/a",
+    ],
+)
+def test_a_journal_moves_no_folder_outside_of_an_install(project: Project, name: str) -> None:
+    (project.place / "linked").symlink_to(project.root)
+    scope = project.installer().project
+    journal = ScopeJournal(scope, LinkFolders(scope), prowess.Limits())
+    with pytest.raises(prowess.InstallError) as caught:
+        journal.paths_of(Move(name, "1-2"))
+    assert caught.value.code == "bad-journal"
+    assert journal.paths_of(Move("local/notes/skills/a", "1-2")).path == str(project.place / "skills" / "a")

@@ -467,3 +467,64 @@ def test_a_folder_is_read_once_for_all_of_its_skills(world: World, installer: pr
     counts = count_calls(installer.outdated)
     assert count_calls_of("_read_folder", counts) == 1
     assert [one.name for one in installer.outdated()] == ["local/csv"]
+
+
+# -- only what changed is put in place ---------------------------------------------------------------------------------
+
+
+def inodes(world: World) -> dict[str, int]:
+    """The inode of each skill of an install, and of each link."""
+    folders = (world.skills / "local/many/skills", world.agents)
+    return {
+        path.relative_to(folder.parent.parent).as_posix(): path.lstat().st_ino
+        for folder in folders
+        for path in folder.iterdir()
+    }
+
+
+def test_an_update_of_a_few_skills_leaves_the_others_in_place(world: World, installer: prowess.Installer) -> None:
+    names = ["changed", "five", "four", "removed", "six", "three", "two"]
+    repo = world.repository("many", *(f"skills/{name}" for name in names))
+    installer.install(repo.address, project=True)
+    before = inodes(world)
+    repo.skill("skills/changed", body="Newer.\n")
+    repo.git("rm", "-rq", "skills/removed")
+    repo.skill("skills/added")
+    repo.commit()
+    assert [one.status for one in installer.update()] == ["updated"]
+    after = inodes(world)
+    changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+    folders = {"many/skills/added", "many/skills/changed", "many/skills/removed"}
+    assert changed == {*folders, ".agents/skills/added", ".agents/skills/removed"}
+    assert (installer.verify(), installer.issues, installer.backups()) == ((), (), ())
+    assert "Newer." in (world.agents / "changed/SKILL.md").read_text(encoding="utf-8")
+    assert sorted(read_lock(str(world.project))["local/many"].skills) == sorted({*names, "added"} - {"removed"})
+
+
+def test_an_update_over_an_edit_keeps_a_backup_of_the_whole_install(world: World, installer: prowess.Installer) -> None:
+    names = [f"skill-{number}" for number in range(6)]
+    repo = world.repository("many", *(f"skills/{name}" for name in names))
+    place = installer.install(repo.address, project=True)
+    repo.skill("skills/skill-0", body="Newer.\n")
+    repo.commit()
+    (place / "skills/skill-5/SKILL.md").write_text("mine", encoding="utf-8")
+    assert [one.status for one in installer.update(force=True)] == ["updated"]
+    (backup,) = installer.backups()
+    assert (backup.path / "skills/skill-5/SKILL.md").read_text(encoding="utf-8") == "mine"
+    assert installer.verify() == ()
+
+
+def test_an_update_writes_through_no_link_that_somebody_put_into_an_install(
+    world: World, installer: prowess.Installer
+) -> None:
+    names = [f"skill-{number}" for number in range(6)]
+    repo = world.repository("many", *(f"skills/{name}" for name in names))
+    place = installer.install(repo.address, project=True)
+    repo.skill("skills/skill-0", body="Newer.\n")
+    repo.commit()
+    elsewhere = world.base / "elsewhere"
+    (place / "skills").rename(elsewhere)
+    (place / "skills").symlink_to(elsewhere)
+    assert [one.status for one in installer.update(force=True)] == ["updated"]
+    assert "Newer." not in (elsewhere / "skill-0/SKILL.md").read_text(encoding="utf-8")
+    assert installer.verify() == ()

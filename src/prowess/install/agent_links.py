@@ -16,7 +16,7 @@ from prowess.discovery.search_paths import SHARED_SKILLS
 from prowess.errors import InstallError, SourceError
 from prowess.files import syscalls
 from prowess.files.directory import Folder, stat_folder
-from prowess.files.paths import is_inside, is_link_into
+from prowess.files.paths import is_inside, is_link_into, read_link
 from prowess.files.write import make_folders, sync_tree, write_tree
 from prowess.spec.skill_ref import is_safe_part
 
@@ -47,6 +47,8 @@ class LinkFolders:
         """The known folders, by the part of a recorded link before its last slash."""
         self._checked_folders: dict[str, tuple[int, int] | None] = {}
         """The device and inode of each folder that was found inside the project."""
+        self._ways_to_base: dict[str, str] = {}
+        """The way from each folder for links to the install base, as a link has it."""
 
     def _folders_of(self, agent: Agent) -> list[str]:
         if self.scope.location == "project":
@@ -98,6 +100,21 @@ class LinkFolders:
         """A path as the lock file has it: relative to the root and with ``/`` when it is below the root."""
         inner = os.path.relpath(path, self.scope.root)
         return path if inner.startswith(os.pardir) or os.path.isabs(inner) else inner.replace(os.sep, "/")
+
+    def is_in_place(self, path: str, target: str, *, copy: bool) -> bool:
+        """Whether the link that ``stage_link`` would make at a path is there already."""
+        written = read_link(path) if not copy and self._is_within(os.path.dirname(path)) else None
+        return written is not None and written == self._link_text(target, path)
+
+    def _link_text(self, target: str, path: str) -> str:
+        """What a link at a path says that leads to ``target``, which is in the install base."""
+        # Thousands of links are in one folder and lead below another, and to resolve a path costs a call for each part.
+        folder = os.path.dirname(path)
+        way = self._ways_to_base.get(folder)
+        if way is None:
+            way = os.path.relpath(os.path.realpath(self.scope.base), os.path.realpath(folder))
+            self._ways_to_base[folder] = way
+        return f"{way}{target.removeprefix(self.scope.base)}"
 
     def make_folder(self, folder: str) -> None:
         """Make a folder for links; raises ``InstallError`` (``link-refused``) when it leads out of the project."""

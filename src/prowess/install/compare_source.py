@@ -28,6 +28,7 @@ from prowess.install.file_diffs import FileDiffs
 from prowess.install.install_tree import tree_for_entry
 from prowess.install.installed_files import compare_files
 from prowess.install.system_errors import wrap_os_errors
+from prowess.lockfile.compare import list_differing
 from prowess.lockfile.scopes import find_copies, locate_install
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def compare_sides(scope: InstallScope, entry: LockEntry, access: SourceAccess) -
     contents = _BytesByHash(access.limits)
     source = _EntrySource(scope, entry, access, contents)
     upstream = source.fetch_newest()
-    updated = _list_differing(entry.files, upstream.files) if upstream.version else ()
+    updated = tuple(list_differing(entry.files, upstream.files)) if upstream.version else ()
     here = [_read_edit(edit, entry, contents) for edit in edits]
     there = [_FileComparison(path, entry.files.get(path), upstream.files.get(path)) for path in updated]
     differing = {*(_locked_path(entry, edit) for edit in edits), *updated}
@@ -122,11 +123,6 @@ class _FileComparison(NamedTuple):
     path: str
     locked: FileHash | None
     other: FileHash | str | None
-
-
-def _list_differing(locked: Mapping[str, FileHash], other: Mapping[str, FileHash]) -> tuple[str, ...]:
-    """The paths of the files that differ between two sides."""
-    return tuple(path for path in sorted(locked.keys() | other.keys()) if locked.get(path) != other.get(path))
 
 
 def _lock_prefix(entry: LockEntry, place: str) -> str:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from prowess.errors import ResourceNotFoundError
 from prowess.files.paths import is_real_folder
-from prowess.files.tree import read_tree
+from prowess.files.read import OpenFile
+from prowess.files.tree import is_executable, read_tree
 from prowess.files.write import NewFile
 from prowess.lockfile.compare import NOT_SYNCED, compare_folder, compare_install, is_exact_copy
 from prowess.spec.skill_ref import link_name
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from prowess.install.agent_links import LinkFolders
     from prowess.limits import Limits
     from prowess.lockfile.compare import Difference
@@ -57,6 +62,15 @@ def _copy_paths(entry: LockEntry, skill: str, link_folders: LinkFolders) -> list
     # A copy is named after its skill; an install of several skills has copies of each.
     name = link_name(skill)
     return [link_folders.path_of_link(recorded) for recorded in entry.copies if os.path.basename(recorded) == name]
+
+
+def read_files(path: str, names: Iterable[str], limits: Limits) -> tuple[NewFile, ...]:
+    """Some of the files of a folder; those that are missing are left out."""
+    files: list[NewFile] = []
+    for name in names:
+        with suppress(ResourceNotFoundError), OpenFile(path, tuple(name.split("/"))) as file:
+            files.append(NewFile(name, file.read_all(limits.max_install_bytes), is_executable(file)))
+    return tuple(files)
 
 
 def read_folder(path: str, limits: Limits, inside: str = "") -> tuple[NewFile, ...]:

@@ -24,7 +24,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.errors import InstallError, Issue
+from prowess.errors import InstallError, Issue, PathTraversalError
 from prowess.files import syscalls
 from prowess.files.delete import delete_tree
 from prowess.files.directory import Folder, exists, stat_folder
@@ -47,6 +47,7 @@ from prowess.lockfile.placed import digest_folder
 from prowess.lockfile.read import LOCK_FILE, read_text
 from prowess.lockfile.scopes import STORE_FOLDER
 from prowess.lockfile.write import EMPTY_LOCK_TEXT, refuse_oversized
+from prowess.names import split_relative_path
 from prowess.spec.skill_ref import is_safe_part
 
 if TYPE_CHECKING:
@@ -83,11 +84,21 @@ class ScopeJournal:
             path = self._link_folders.path_of_link(move.name)
             beside = self._link_folders.staging_path(path, move.token)
             return MovePaths(path, f"{beside}.new", f"{beside}.old")
-        org, _, name = move.name.partition("/")
-        if not is_safe_part(org) or not is_safe_part(name):
+        org, name, *inner = (*move.name.split("/", 2), "")[:3]
+        if not is_safe_part(org) or not is_safe_part(name) or not self._is_own_folder(move.name, *inner):
             raise self._bad_journal_error(f"it names {move.name[:80]!a}")
         beside = os.path.join(self._store, move.token)
         return MovePaths(self._scope.install_folder(move.name), f"{beside}.new", f"{beside}.old")
+
+    def _is_own_folder(self, name: str, inner: str = "") -> bool:
+        """Whether a folder below an install is one that a change may move: no part of its path leads elsewhere."""
+        if not inner:
+            return True
+        place, base = self._scope.install_folder(name), self._scope.base
+        with suppress(PathTraversalError):
+            real = os.path.join(os.path.realpath(base), os.path.relpath(os.path.dirname(place), base))
+            return "/".join(split_relative_path(inner)) == inner and os.path.realpath(os.path.dirname(place)) == real
+        return False
 
     # -- making and recovering a change --------------------------------------------------------------------------------
 

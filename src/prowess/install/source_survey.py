@@ -192,8 +192,10 @@ def _paths_below(source_files: SourceFiles, subpath: str) -> tuple[list[str], li
         raise InstallError(f"there is no folder {subpath!r} with files", code="unknown-subpath")
     irregular = [(code, path.removeprefix(prefix)) for code, path in source_files.irregular_below(subpath)]
     # An unsafe name is refused like a link: only when the folder of a wanted skill holds it.
-    irregular += [("unsafe-name", path) for path in paths if not is_safe_path(path)]
-    return [path for path in paths if is_safe_path(path)], irregular
+    safe = [path for path in paths if is_safe_path(path)]
+    if len(safe) < len(paths):
+        irregular += [("unsafe-name", path) for path in paths if not is_safe_path(path)]
+    return safe, irregular
 
 
 def _group_by_folder(rows: Iterable[tuple[T, str]], folders: Iterable[str]) -> dict[str, list[T]]:

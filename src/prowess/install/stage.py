@@ -9,6 +9,7 @@ import os
 from typing import TYPE_CHECKING
 
 from prowess.errors import Issue, UnsafeTreeError
+from prowess.files.tree import digest_tree
 from prowess.install.agent_links import skill_folder
 from prowess.install.entry_source import refuse_own_source, source_for_lock
 from prowess.install.install_tree import with_skill_files_only
@@ -21,14 +22,15 @@ from prowess.install.ownership import (
     with_disposal,
 )
 from prowess.install.store import AgentLink, Disposal
-from prowess.lockfile.compare import compare_folder
+from prowess.lockfile.compare import compare_folder, list_differing
 from prowess.lockfile.read import COPY_MODE, LockEntries, LockEntry
 from prowess.names import folders_above
 from prowess.spec.skill_ref import link_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from prowess.files.tree import FileHash
     from prowess.files.write import NewFile
     from prowess.install.install_request import InstallOptions, InstallRequest
     from prowess.install.install_tree import InstallTree
@@ -51,11 +53,17 @@ def stage_install(store: Store, locked: LockEntries, tree: InstallTree, request:
     locked.pop(taken.find_entry(tree.name), None)  # it may have the name in another case
     links, issues = _plan_links(store, tree, options)
     tree = with_skill_files_only(tree) if options.copy else tree
+    held = set(recorded_link_paths(store, before))
+    is_in_place = store.link_folders.is_in_place
+    # Of thousands of skills of one source, an update changes a few: the links of the others are what they should be.
+    new_links = [
+        link for link in links if link.path not in held or not is_in_place(link.path, link.target, copy=link.copy)
+    ]
     # Found before the others lose their links: the reason of a backup depends on whose a folder was.
-    holders = [find_link_holder(store, locked, link.path) or before for link in links]
-    displace_others(store, locked, links, Newcomer(tree.name, source, options))
+    holders = [find_link_holder(store, locked, link.path) or before for link in new_links]
+    displace_others(store, locked, new_links, Newcomer(tree.name, source, options))
     _stage_tree(store, tree, before, options)
-    for link, holder in zip(links, holders, strict=True):
+    for link, holder in zip(new_links, holders, strict=True):
         store.stage_link(with_disposal(store, link, holder))
     wanted = {link.path for link in links}
     for path in recorded_link_paths(store, before):
@@ -98,14 +106,49 @@ def _stage_tree(store: Store, tree: InstallTree, before: LockEntry | None, optio
     """Stage the files of a tree for the install base; of an install in mode copy, only that its folder there goes."""
     twin = store.taken_names.find_place(tree.name)
     place = store.scope.install_folder(twin or tree.name)
+    hashes = tree.hashes
+    is_pristine = before is not None and twin == tree.name and not compare_folder(before.files, place, store.limits)
     # Files that are put back as they are need no backup, whoever put them there.
-    is_same = not compare_folder(tree.hashes, place, store.limits)
-    disposal = Disposal(digest=tree.digest) if is_same else dispose_of_install(store, before, twin or tree.name)
+    if before is not None and is_pristine:
+        disposal = Disposal(digest=before.digest)
+    elif not compare_folder(hashes, place, store.limits):
+        disposal = Disposal(digest=tree.digest)
+    else:
+        disposal = dispose_of_install(store, before, twin or tree.name)
     # A place whose name differs in case is emptied first: on some systems both names are one folder.
     if twin and (options.copy or twin != tree.name):
         store.stage_removal(twin, disposal)
-    if not options.copy:
+    if options.copy:
+        return
+    folders = _find_changed_folders(before, tree, hashes) if before is not None and is_pristine else None
+    if before is None or folders is None:
         store.stage_tree(tree.name, tree.files, disposal)
+        return
+    files = group_by_skill(tree.files, folders)
+    for folder in folders:
+        disposal = Disposal(digest=digest_tree(before.files_below(folder)))
+        if files[folder]:
+            store.stage_tree(tree.name, files[folder], disposal, inside=folder)
+        else:
+            store.stage_removal(tree.name, disposal, inside=folder)
+
+
+def _find_changed_folders(before: LockEntry, tree: InstallTree, hashes: Mapping[str, FileHash]) -> list[str] | None:
+    """The folders of the skills that a tree changes in an install that is as ``before`` records it.
+
+    ``None`` when the install has to be replaced as a whole: when something outside of its skills changes, or nothing
+    does, and when most of its skills do.
+    """
+    folders = {*before.skills.values(), *tree.skills.values()}
+    # A folder in another one would be moved twice.
+    if "" in folders or any(above in folders for folder in folders for above in folders_above(folder)):
+        return None
+    changed: set[str | None] = {
+        next((folder for folder in folders_above(path) if folder in folders), None)
+        for path in list_differing(before.files, hashes)
+    }
+    found = sorted(folder for folder in changed if folder is not None)
+    return found if found and len(found) == len(changed) and len(found) * 2 <= len(folders) else None
 
 
 def _plan_links(store: Store, tree: InstallTree, options: InstallOptions) -> tuple[list[AgentLink], list[Issue]]:

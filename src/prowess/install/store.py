@@ -135,12 +135,18 @@ class Store:
 
     # -- what a change does ------------------------------------------------------------------------------------------
 
-    def stage_tree(self, name: str, files: Sequence[NewFile], disposal: Disposal = DELETED) -> None:
-        """Stage a tree for the place ``name``; ``disposal`` is what becomes of the tree that is there."""
+    def stage_tree(
+        self, name: str, files: Sequence[NewFile], disposal: Disposal = DELETED, *, inside: str = ""
+    ) -> None:
+        """Stage a tree for the place ``name``; ``disposal`` is what becomes of the tree that is there.
+
+        With ``inside``, it is staged for that folder of the install, and the rest of the install stays.
+        """
         make_folders(self._folder)
-        place = self._check_place(name)
+        place = self._check_place(name, inside)
         make_folders(os.path.dirname(place), durable=True)
-        move = Move(name, new_token(), old=read_inode(place), **disposal._asdict())
+        move_name = f"{name}/{inside}" if inside else name
+        move = Move(move_name, new_token(), old=read_inode(place), **disposal._asdict())
         staged = self._journal.paths_of(move).staged
         try:
             syscalls.make_folder(staged, 0o755)
@@ -150,17 +156,18 @@ class Store:
             # Also when writing failed: a move that is noted is deleted with everything else that was staged.
             self._moves.append(_with_new_inode(move, read_inode(staged)))
 
-    def stage_removal(self, name: str, disposal: Disposal = DELETED) -> None:
-        """Stage the removal of a place; ``disposal`` is what becomes of the tree that is there."""
-        place = self._check_place(name)
+    def stage_removal(self, name: str, disposal: Disposal = DELETED, *, inside: str = "") -> None:
+        """Stage the removal of a place, or of a folder inside it; ``disposal`` is what becomes of what is there."""
+        place = self._check_place(name, inside)
         make_folders(self._folder)
-        self._moves.append(Move(name, new_token(), old=read_inode(place), **disposal._asdict()))
+        move_name = f"{name}/{inside}" if inside else name
+        self._moves.append(Move(move_name, new_token(), old=read_inode(place), **disposal._asdict()))
 
-    def _check_place(self, name: str) -> str:
-        """The folder of an install; raises ``InstallError`` when the folder around it is not ours."""
+    def _check_place(self, name: str, inside: str = "") -> str:
+        """The folder of an install, or one in it; raises ``InstallError`` when the folder around it is not ours."""
         place = self.scope.install_folder(name)
         _refuse_foreign_folder(os.path.dirname(place), self.scope)
-        return place
+        return os.path.join(place, *inside.split("/")) if inside else place
 
     def stage_link(self, link: AgentLink) -> None:
         """Stage a link, or the copy that stands for it where the system cannot make links."""
@@ -216,12 +223,16 @@ class Store:
         """Record what the staged moves have put in place."""
         holders = {link: entry for entry in locked.values() for link in entry.copies}
         placed: dict[str, str] = {}
+        gone: set[str] = set()
         for move in self._moves:
-            entry = holders.get(move.name) if move.link else locked.get(move.name)
-            if move.new and entry is not None and not is_sourceless(entry):
-                name = os.path.basename(move.name) if move.link else move.name
-                placed[name] = entry.digest_for_link(name) if move.link else entry.digest
-        gone = {os.path.basename(move.name) if move.link else move.name for move in self._moves}
+            # A move inside an install changes the digest of the whole install.
+            install = "" if move.link else "/".join(move.name.split("/")[:2])
+            name = install or os.path.basename(move.name)
+            entry = locked.get(install) if install else holders.get(move.name)
+            gone.add(name)
+            is_there = move.new or install not in {"", move.name}
+            if is_there and entry is not None and not is_sourceless(entry):
+                placed[name] = entry.digest if install else entry.digest_for_link(name)
         self.placed.save(placed, gone)
 
     @property

@@ -15,7 +15,7 @@ from prowess.install.fetch_source import BATCH_BYTES, LastOpenSource, select_sta
 from prowess.install.file_diffs import diff_files
 from prowess.install.install_request import InstallOptions, InstallRequest
 from prowess.install.install_tree import refuse_unloadable, tree_for_entry
-from prowess.install.installed_files import compare_files, read_current_files
+from prowess.install.installed_files import compare_files, read_current_files, read_files
 from prowess.install.manifest_diff import find_stale_declarations
 from prowess.install.manifest_edits import declare_version, edit_manifest
 from prowess.install.outdated import describe_unreachable
@@ -23,7 +23,7 @@ from prowess.install.rollback import find_rollback
 from prowess.install.stage import stage_install
 from prowess.install.store import open_store, open_store_read_only
 from prowess.install.system_errors import wrap_os_errors
-from prowess.lockfile.compare import describe_differences
+from prowess.lockfile.compare import describe_differences, list_differing
 from prowess.lockfile.scopes import find_copies, locate_install
 from prowess.progress_steps import report_steps
 from prowess.spec.skill_ref import SkillRef, check_version, link_name
@@ -301,6 +301,7 @@ class _CurrentInstall:
         differences = compare_files(entry, store.link_folders, store.limits, store.placed)
         self._edits = [difference for difference in differences if difference.is_edit]
         is_same = pending.tree.digest == entry.digest and pending.request.spec.ref == entry.ref
+        self._is_as_locked = not differences
         self.is_due = bool(differences) or not is_same
         """True when the update would change files, or the version that is recorded."""
 
@@ -339,7 +340,13 @@ class _CurrentInstall:
         return tree._replace(skills={skill: folder for skill, folder in tree.skills.items() if is_free(skill)})
 
     def _make_update(self, status: UpdateStatus, tree: InstallTree, request: InstallRequest) -> Update:
-        files = read_current_files(self._entry, self._store.link_folders, self._store.limits)
-        diff = diff_files(files, tree.files, self._store.limits)
+        limits, entry = self._store.limits, self._entry
+        if not self._is_as_locked or entry.is_copied:
+            diff = diff_files(read_current_files(entry, self._store.link_folders, limits), tree.files, limits)
+        else:
+            # The disk is as it is recorded: of thousands of files, only those that change are read and compared.
+            changed = set(list_differing(entry.files, tree.hashes))
+            new = [file for file in tree.files if file.path in changed]
+            diff = diff_files(read_files(self._place, sorted(changed), limits), new, limits)
         why = "" if diff or request.spec.ref == self._entry.ref else f"the same content, as {request.spec.ref}"
         return Update(self._entry.name, status, self._entry.commit, request.commit, diff, why, Path(self._place))

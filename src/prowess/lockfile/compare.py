@@ -91,6 +91,11 @@ def compare_folder(
     return [Difference(code, path, folder, link) for code, path in sorted(rows, key=lambda row: (row[1], row[0]))]
 
 
+def list_differing(first: Mapping[str, FileHash], second: Mapping[str, FileHash]) -> list[str]:
+    """The paths of the files that differ between two trees, sorted."""
+    return sorted(path for path in first.keys() | second.keys() if first.get(path) != second.get(path))
+
+
 def compare_install(
     entry: LockEntry, scope: InstallScope, link_path: LinkPath, limits: Limits, placed: PlacedTrees | None = None
 ) -> Iterator[Difference]:

@@ -39,7 +39,8 @@ class Move:
     """One install or link that is replaced, added, or removed."""
 
     name: str
-    """``org/name`` of an install, or the path of a link as the lock file has it."""
+    """``org/name`` of an install, with ``/`` and a folder in it where only that is moved; or the path of a link as the
+    lock file has it."""
     token: str
     """The temporary name of the staged entry, and of the one that it replaces."""
     new: int = 0
