@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from prowess.patterns import compile_pattern
+
 INDEX_TEXT_VERSION = 1
 """Changes when ``make_index_text`` writes a text in another way, so that every index is built again."""
 
@@ -36,9 +38,11 @@ def drop_exclusions(description: str) -> str:
 @cache
 def _exclusion() -> re.Pattern[str]:
     """The pattern of a clause that says what a skill is not for; only a skill that is indexed needs it."""
-    return re.compile(
-        r"(?:^|(?<=[.;!?\n(\u2014\u2013]))\s*"
-        r"(?:do not|don['\u2019]t|never) (?:use|trigger|invoke|activate|apply|load)\b[^.;!?\n]*",
+    # Only the first place of a run of whitespace can begin it: a description may have thousands of line breaks.
+    return compile_pattern(
+        r"(?:^|(?<=[.;!?(\u2014\u2013])|(?<=\S)(?=[^\S\n]*+\n))\s*+"
+        r"(?:do not|don['\u2019]t|never) (?:use|trigger|invoke|activate|apply|load)\b"
+        r"(?:[^.;!?\s]|[^\S\n]++(?=[^.;!?\s]))*+",
         re.IGNORECASE,
     )
 
