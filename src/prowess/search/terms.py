@@ -12,8 +12,12 @@ from functools import cache
 
 from prowess.patterns import compile_pattern
 
-INDEX_TEXT_VERSION = 1
-"""Changes when ``make_index_text`` writes a text in another way, so that every index is built again."""
+INDEX_TEXT_VERSION = 2
+"""Changes when the texts of a skill are written into the index in another way, so that every index is built again."""
+USUAL_HEAD_WORDS, USUAL_TEXT_WORDS = 100, 600
+"""How many different words the head of a skill, and the whole skill, may have before all of them count for less. Of 100
+real skills about one has more. Otherwise a skill that lists the words of everybody's requests would be found by all."""
+_PAIR = 2
 
 # Words that requests and descriptions of every kind have: they cost time, and say nothing about what is wanted.
 STOP_WORDS = frozenset(
@@ -77,6 +81,18 @@ def _unspaced_run() -> re.Pattern[str]:
 def _write_pairs(run: re.Match[str]) -> str:
     characters = run[0]
     return f" {' '.join(characters[at : at + 2] for at in range(len(characters) - 1)) or characters} "
+
+
+def count_words(text: str) -> int:
+    """Return how many different words a text of an index has. Pairs of characters are no words."""
+    words = set(_word().findall(text.lower()))
+    return sum(word.isascii() or len(word) > _PAIR for word in words)
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    """The pattern of a word; only a skill that is indexed needs it."""
+    return compile_pattern(r"[^\W_]++")
 
 
 def split_request(request: str) -> list[str]:
