@@ -315,7 +315,8 @@ class Limits:
     """Answers that stay open at one time to report changes."""
 
     max_http_sessions: int = 256
-    """Sessions of clients of the older protocol. A new one beyond this ends the one that was idle longest."""
+    """Sessions of clients of the older protocol. A new one beyond this ends the one that was idle longest, of the
+    address that has the most."""
 
     max_http_session_seconds: float = 900.0
     """How long a session of the older protocol lives without a request."""
