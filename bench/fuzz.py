@@ -2,7 +2,8 @@
 
 Inputs grow from seeds (real heads from the optional data folder beside the checkout, or the examples; one or two of
 each other format) by mutation. The sequence of inputs depends on ``--seed`` alone, and time only on how many are tried.
-Exits with 1 when a parser raised anything but a ``SkillError``, or two readers that must agree did not.
+Before that, ``bench.pumps`` looks for patterns and parsers that texts with repetitions make slow.
+Exits with 1 when a parser raised anything but a ``SkillError``, two readers that must agree did not, or one was slow.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import json
 import lzma
 import random
 import re
+import subprocess
 import sys
 import tarfile
 import tempfile
@@ -59,6 +61,7 @@ LONGEST = 20_000
 MUTATIONS_EACH = (1, 1, 1, 2, 2, 3, 6)
 MOST_KEPT = 500
 MOST_SHOWN = 20
+PUMPS = 300
 HASH = "0123456789abcdef" * 4
 INTERESTING = (
     *(b"\0", b"\r", b"\n", b"\t", b" ", b"\x1b", b"\x7f", b"\xff", b"\xc2\x85", b"\xe2\x80\xa8", b"\xed\xa0\x80"),
@@ -496,6 +499,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--inputs", type=int, default=0, help="stop when each target had so many")
     parser.add_argument("--seed", type=int, default=None, help="repeat the inputs of another run")
     parser.add_argument("--target", action="append", help="only this one; may be given several times")
+    parser.add_argument("--pumps", type=int, default=PUMPS, help="texts with repetitions for each pattern; 0 for none")
     given = parser.parse_args(words)
     seed = random.SystemRandom().randrange(2**32) if given.seed is None else given.seed
     with tempfile.TemporaryDirectory() as folder:
@@ -504,8 +508,11 @@ def main(words: Sequence[str] | None = None) -> int:
         if unknown:
             parser.error(f"unknown target {min(unknown)}; one of {', '.join(targets)}")
         wanted = {name: target for name, target in targets.items() if name in (given.target or targets)}
+        # A process of its own, because it forks.
+        sweep = [sys.executable, "-m", "bench.pumps", "--seed", str(seed), "--pumps", str(given.pumps)]
+        is_slow = given.pumps and subprocess.run(sweep, check=False, cwd=measure.CHECKOUT).returncode
         found = print_tallies(fuzz(wanted, seed=seed, seconds=given.seconds, inputs=given.inputs), seed)
-    return 1 if found else 0
+    return 1 if found or is_slow else 0
 
 
 if __name__ == "__main__":

@@ -137,5 +137,5 @@ class MeaningSource:
 
 def _make_encoded_text(skill: prowess.Skill) -> str:
     """Return the text that an encoder gets for a skill, as the index makes it of a file without tags."""
-    body = skill.read_body(errors="replace")[: skill.limits.max_indexed_chars]
-    return SkillText(skill.name, skill.description.strip(), body=body).to_encode()
+    body = skill.read_body(errors="replace")
+    return SkillText(skill.name, skill.description.strip(), body=body).cut(skill.limits).to_encode()

@@ -10,6 +10,7 @@ HINTS: dict[str, str] = {
     "missing-description": "add a line 'description: what it does and when to use it'",
     "description-too-long": "shorten it to 1,024 characters; details belong in the body",
     "vague-description": "say what the skill does and when to use it, in the words that people would use",
+    "too-many-keywords": "keep the words that tell this skill from others; more of them do not find it more often",
     "description-without-when": "add a sentence that begins with 'Use when'",
     "compatibility-too-long": "shorten it to 500 characters",
     "blank-field": "give it a value or remove the key",

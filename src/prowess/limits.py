@@ -174,6 +174,13 @@ class Limits:
     max_indexed_chars: int = 6_000
     """Characters of a skill's instructions that a search looks at. What a skill is for stands at their beginning."""
 
+    max_indexed_description_chars: int = MAX_DESCRIPTION_LENGTH
+    """Characters of a description that a search looks at, and of the tags, triggers and keywords beside it together.
+    Otherwise a skill could be found by every word that there is."""
+
+    max_indexed_tags: int = 16
+    """Tags of one skill that a search, and a selector of tags, look at. Of 1,000 real skills one has more than 11."""
+
     max_request_terms: int = 32
     """Words of a request that are searched for. Of a longer request, those are taken that the fewest skills have."""
 
@@ -323,7 +330,8 @@ class Limits:
     """Answers that stay open at one time to report changes."""
 
     max_http_sessions: int = 256
-    """Sessions of clients of the older protocol. A new one beyond this ends the one that was idle longest."""
+    """Sessions of clients of the older protocol. A new one beyond this ends the one that was idle longest, of the
+    address that has the most."""
 
     max_http_session_seconds: float = 900.0
     """How long a session of the older protocol lives without a request."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import prowess
+from prowess.agent.eval_judgement import parse_verdicts
 from prowess.agent.eval_results import EvalResults
 from prowess.agent.evaluation import EvalOptions, Evaluation
 from prowess.agent.models import ModelChoice
@@ -186,6 +188,14 @@ def test_sentences_are_judged_by_a_second_model(desk: Desk) -> None:
     report = desk.evaluate(model, judge=judge)
     assert arm_of(report, "with").verdicts == {"It greets.": 1, "It is short.": 0, "Hello": 1}
     assert (arm_of(report, "with").right, report.cases[0].left_out) == (0, "")
+
+
+@pytest.mark.parametrize("text", ["[" + "true " * 60, "[" + "true," * 20_000, "[true" + " " * 60_000, "[ " * 60_000])
+def test_the_verdicts_of_a_judge_are_looked_for_in_linear_time(text: str) -> None:
+    began = time.process_time()
+    assert parse_verdicts(f"{text}x") == []
+    assert parse_verdicts(f"{text}x [ true,\nfalse ]") == [True, False]
+    assert time.process_time() - began < 5
 
 
 def test_judge_sees_the_answer_and_the_files_between_marks(desk: Desk) -> None:

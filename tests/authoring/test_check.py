@@ -93,6 +93,27 @@ def test_no_more_missing_files_are_reported_than_a_skill_may_have(tmp_path: Path
     assert len(prowess.check(where, limits=prowess.Limits(max_files_per_skill=5)).findings) == 5
 
 
+def test_keywords_that_a_search_leaves_out_are_found(tmp_path: Path) -> None:
+    words = [f"word{number}" for number in range(90)]
+    put(tmp_path, "few", f"Does it when asked. {' '.join(words)}.", f"tags: [{', '.join(words[:16])}]\n")
+    put(tmp_path, "many", f"Does it when asked. {' '.join(f'w{number}' for number in range(99))}.")
+    put(tmp_path, "tags", head=f"tags: [{', '.join(words[:17])}]\n")
+    put(tmp_path, "long", head=f"metadata:\n  tags: {'x' * 513}, {'y' * 513}\n")
+    found = {
+        one.path.split("/")[-2]: one for one in prowess.check(tmp_path).findings if one.code == "too-many-keywords"
+    }
+    assert {name: (one.severity, one.line) for name, one in found.items()} == {
+        "many": ("warning", 3),
+        "tags": ("warning", 4),
+        "long": ("warning", 4),
+    }
+    assert "17 tags" in found["tags"].message
+    assert "1,027 characters" in found["long"].message
+    assert "103 different words" in found["many"].message
+    narrow = prowess.check(tmp_path / "few", limits=prowess.Limits(max_indexed_tags=15))
+    assert "too-many-keywords" in codes(narrow)
+
+
 def test_every_finding_has_a_line_that_exists_or_is_the_first(tmp_path: Path) -> None:
     where = put(tmp_path, "one")
     (where / "references").mkdir()

@@ -36,13 +36,17 @@ class Served(NamedTuple):
     host: str
     port: int
     pid: int
+    source: str = ""
+    """The address of this machine from which requests are sent; ``""``: any."""
 
     @property
     def name(self) -> str:
         return f"{self.host}:{self.port}"
 
     def connect(self) -> socket.socket:
-        return socket.create_connection((self.host, self.port), timeout=SECONDS)
+        return socket.create_connection(
+            (self.host, self.port), timeout=SECONDS, source_address=(self.source, 0) if self.source else None
+        )
 
     def raw(self, data: bytes) -> Reply:
         """Send exactly these bytes, and return the reply."""

@@ -420,6 +420,80 @@ def test_sessions_that_nobody_ends_keep_nobody_out(base: Library) -> None:
         assert good(server)
 
 
+def use(server: Served, session: str, *headers: str) -> int:
+    """The status of a request of a session: 404 once it has ended."""
+    return server.post(PING, f"Mcp-Session-Id: {session}", *headers, version="").status
+
+
+def send_bare(server: Served, line: str, *headers: str) -> int:
+    """The status of a request without a body."""
+    rows = [f"{line} HTTP/1.1", f"Host: {server.name}", "Accept: application/json, text/event-stream", *headers]
+    return server.raw("\r\n".join([*rows, "Content-Length: 0", "", ""]).encode()).status
+
+
+def test_ids_that_strangers_make_up_end_no_session(base: Library) -> None:
+    """Case 127: only sessions that the server began count, whatever requests say and wherever they go."""
+    with served(base.root, max_http_sessions=20) as server:
+        sessions = [begin(server) for _ in range(20)]
+        for number in range(60):
+            assert use(server, f"{number:032x}") == 404
+            assert send_bare(server, "DELETE /mcp", f"Mcp-Session-Id: {number:032x}") == 404
+            assert send_bare(server, "GET /elsewhere", f"Mcp-Session-Id: {number:032x}") == 404
+            assert server.ask("skills/list", f"Mcp-Session-Id: {number:032x}").status == 200
+        begin(server)
+        assert [use(server, session) for session in sessions] == [404, *([200] * 19)]
+
+
+def test_only_a_new_session_ends_an_old_one(base: Library) -> None:
+    """Case 127: requests of the protocol without sessions, and requests that are refused, end none."""
+    with served(base.root, max_http_sessions=20) as server:
+        sessions = [begin(server) for _ in range(20)]
+        assert server.post(b"{}", version="").status == 400
+        assert good(server)
+        assert send_bare(server, "POST /elsewhere") == 404
+        assert {use(server, session) for session in sessions} == {200}
+
+
+def test_no_answer_but_that_to_its_end_makes_a_session_uncounted(base: Library) -> None:
+    """Case 127: whoever has sessions cannot hide them from the count, so that there are never too many."""
+    with served(base.root, max_http_sessions=20) as server:
+        sessions: list[str] = []
+        for number in range(60):
+            session = begin(server)
+            header = f"Mcp-Session-Id: {session}"
+            assert send_bare(server, "GET /elsewhere", header) == 404
+            assert send_bare(server, "DELETE /elsewhere", header) == 404
+            send_bare(server, "DELETE /mcp", header, "MCP-Protocol-Version: 2026-07-28")
+            server.ask("no/such-method", header)
+            if number % 2:  # another one is named behind the one that ends
+                send_bare(server, "DELETE /mcp", f"Mcp-Session-Id: {sessions[-1]}", header)
+            sessions.append(session)
+        assert 0 < sum(use(server, session) == 200 for session in sessions) <= 20
+        assert use(server, begin(server)) == 200
+        assert good(server)
+
+
+def test_sessions_that_end_make_room(base: Library) -> None:
+    """Case 127: a client that ends its sessions never ends those of others."""
+    with served(base.root, max_http_sessions=3) as server:
+        first = begin(server)
+        for _ in range(20):
+            session = begin(server)
+            assert send_bare(server, "DELETE /mcp", f"Mcp-Session-Id: {session}") == 200
+        assert use(server, first) == 200
+
+
+@pytest.mark.skipif(not HAS_PROC, reason="needs further addresses of this machine, as Linux has them")
+def test_many_sessions_of_one_address_end_none_of_another(base: Library) -> None:
+    """Case 127: of too many sessions, those of the address that has the most end first."""
+    with served(base.root, max_http_sessions=20) as server:
+        sessions = [begin(server) for _ in range(3)]
+        stranger = server._replace(source="127.0.0.2")
+        others = [begin(stranger) for _ in range(60)]
+        assert {use(server, session) for session in sessions} == {200}
+        assert sum(use(stranger, session) == 200 for session in others) == 17
+
+
 @pytest.mark.skipif(not HAS_PROC, reason="needs the handles of a process to be limited")
 def test_fewer_handles_than_connections_keep_nobody_out(base: Library) -> None:
     """Case 127: a process that may open few files serves fewer at once, and says nothing a thousand times."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import threading
+import time
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -261,6 +262,12 @@ def test_weight_does_not_depend_on_how_the_bytes_come(text: bytes) -> None:
     for size in range(1, len(text)):
         scale = JsonMeter()
         assert sum(scale.measure(text[at : at + size]) for at in range(0, len(text), size)) == whole
+
+
+def test_a_string_of_escaped_quotes_that_never_ends_is_measured_quickly() -> None:
+    began = time.process_time()
+    assert JsonMeter().measure(b'["' + b'\\" ' * 40_000) == 120_002 + 32
+    assert time.process_time() - began < 2
 
 
 def test_every_value_weighs_and_text_does_not_count_as_values() -> None:

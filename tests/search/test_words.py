@@ -1,6 +1,7 @@
 """Lexical search over a catalogue: what is found, in which order, and that a query is only words."""
 
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import prowess
+from prowess.search.terms import drop_exclusions
 
 Hits = Callable[..., list[str]]
 
@@ -133,6 +135,21 @@ def test_a_skill_is_not_found_by_what_it_is_not_for(clause: str) -> None:
     catalog = prowess.Catalog([made("a", f"Fills forms. {clause}"), made("b", "Pays invoices.")])
     assert [hit.name for hit in catalog.search("invoices")] == ["b"]
     assert [hit.name for hit in catalog.search("forms")] == ["a"]
+
+
+def test_clauses_about_exclusions_are_found_whatever_whitespace_is_around_them() -> None:
+    text = (
+        "Fills forms. \n Do not use for invoices \t\n \n  never use for letters\n\nReads books (do not load for maps)."
+    )
+    assert drop_exclusions(text).split() == ["Fills", "forms.", "Reads", "books", "(."]
+
+
+def test_a_description_of_line_breaks_stops_no_search() -> None:
+    for hostile in ("\n" * 32_000, " \n" * 16_000, "do not use\n" * 3_000, "x\n" + " " * 32_000):
+        began = time.process_time()
+        catalog = prowess.Catalog([made("a", f"Fills forms.{hostile}x"), made("b", "Pays invoices.")])
+        assert [hit.name for hit in catalog.search("invoices")] == ["b"]
+        assert time.process_time() - began < 5
 
 
 def test_tags_of_the_metadata_are_found_too() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import pickle
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -307,6 +308,14 @@ def test_only_candidates_are_ranked_however_well_others_fit(many: prowess.Catalo
 def test_a_name_in_a_request_is_found(query: str, found: list[str], made: Made, many: prowess.Catalog) -> None:
     catalog = many | prowess.Catalog([made("pdf"), made("maestro-agent-base")])
     assert list(find_named_skills(query, Candidates(catalog.skills, catalog))) == found
+
+
+@pytest.mark.parametrize("text", ["a_" * 40, "a" * 60_000, "a-" * 30_000, "skill " * 10_000, '"a' * 30_000])
+def test_names_are_found_quickly_in_a_request_of_any_text(text: str, many: prowess.Catalog) -> None:
+    began = time.process_time()
+    query = f"/{text}! {many.names[0]}"
+    assert find_named_skills(query, Candidates(many.skills, many)) == many.names[:1]
+    assert time.process_time() - began < 5
 
 
 def test_a_document_full_of_names_names_a_few(many: prowess.Catalog) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 import zipfile
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from tests.install.conftest import World
     from tests.web.console import Console
 
+BRACKETS = ("[", "![", "](", "[a](", "[![a](b", "[*a ", "[" * 30 + "*a " * 300 + "\n\n", "- [a\n")
 KNOWN_SCRIPTS = {"/static/htmx.min.js", "/static/console.js"}
 
 
@@ -163,6 +165,17 @@ def test_links_to_files_of_the_skill_lead_to_their_pages(written: str, shown: st
 )
 def test_markdown_that_is_deep_or_never_closed_ends(text: str) -> None:
     assert render_markdown(text, set(), str, str) is not None
+
+
+@pytest.mark.parametrize("part", BRACKETS)
+def test_a_body_of_brackets_is_shown_whole_and_quickly(part: str) -> None:
+    body = f"See [a](a.md).\n\n{part * (200_000 // len(part))}\n\nSee [b](a.md)."
+    began = time.process_time()
+    page = Page(f"<div>{render_markdown(body, {'a.md'}, lambda path: f'/f/{path}', str)}</div>")
+    assert time.process_time() - began < 10
+    assert page.find("a", href="/f/a.md")
+    if set(part) <= set("[]!("):
+        assert len(page.text_of("div")[0]) > 199_000
 
 
 @pytest.mark.parametrize(

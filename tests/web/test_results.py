@@ -157,6 +157,13 @@ def test_a_file_that_others_may_write_to_is_not_read(tmp_path: Path) -> None:
         {"issues": [{"code": "x"}]},
         {"fields": [["scope"]]},
         {"error": {}},
+        {"made": None},
+        {"made": True},
+        {"error": {"message": "m", "path": [], "code": "bad-argument"}},
+        {"error": {"message": "m", "path": "", "code": None}},
+        {"issues": [{"code": "x", "field": "", "message": "m", "line": None}]},
+        {"issues": [{"code": "x", "field": "", "message": "m", "severity": ["error"]}]},
+        {"issues": [{"code": {}, "field": "", "message": "m"}]},
     ],
 )
 def test_a_record_that_makes_no_sense_hides_no_other(tmp_path: Path, change: dict[str, object]) -> None:
@@ -168,6 +175,29 @@ def test_a_record_that_makes_no_sense_hides_no_other(tmp_path: Path, change: dic
     content["plans"][0].update(change)
     path.write_text(json.dumps(content), encoding="utf-8")
     assert [plan.id for plan in ResultFile(str(path), "/a", Limits()).read()] == ["plan-1"]
+
+
+def test_no_value_in_the_file_of_results_stops_the_console(world: World, console: Open) -> None:
+    done = console()
+    sound = done.plan(kind="install", source=str(world.folder("pdf")), scope="project").confirm()
+    (record,) = json.loads(done.results.read_text(encoding="utf-8"))["plans"]
+    error = {"code": "bad-argument", "message": "m", "path": ""}
+    issue = {"code": "x", "field": "", "message": "m", "path": "", "line": 1, "severity": "error"}
+    record |= {"error": error, "issues": [issue]}
+    values: list[object] = [None, True, -1, 1e300, "", "x", [], [None], [[]], {}, {"a": None}, [{"a": 1}], [["a", "b"]]]
+    changes: list[dict[str, object]] = [{key: value} for key in record for value in values]
+    changes += [{"issues": [{**issue, key: value}]} for key in issue for value in values]
+    changes += [{"error": {**error, key: value}} for key in error for value in values]
+    plans = [{**record, "id": f"plan-{number}", **change} for number, change in enumerate(changes)]
+    for first in range(0, len(plans), 50):
+        batch = plans[first : first + 50]
+        done.results.write_text(json.dumps({"plans": [record, *batch]}), encoding="utf-8")
+        browser = console().browser
+        changed = browser.get("/changes")
+        assert changed.status == 200, batch
+        assert changed.page.find("a", href=sound.address)
+        for number in range(first, first + len(batch)):
+            assert browser.get(f"/plans/plan-{number}").status in {200, 404}, plans[number]
 
 
 def test_results_lie_in_the_state_folder_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from prowess.files.paths import is_same_folder
 from prowess.files.read import OpenFile
 from prowess.files.temp import temporary_folder
 from prowess.files.tree import list_tree
+from prowess.patterns import compile_pattern
 from prowess.runtime.acting.sandbox import choose_sandbox
 from prowess.runtime.acting.scripts import Scripts
 from prowess.runtime.acting.snapshot import take_snapshot
@@ -55,7 +55,7 @@ Criteria:
 {criteria}
 
 Answer with JSON alone, one truth value for each criterion in this order: {{"verdicts": [true, false]}}"""
-_VERDICTS = re.compile(r"\[\s*(?:(?:true|false)\s*,?\s*)+\]")
+_VERDICTS = compile_pattern(r"\[\s*+(?:(?:true|false)\s*+,?+\s*+)++\]")
 
 
 class CommandConsent:
@@ -150,13 +150,14 @@ async def ask_judge(
     with temporary_folder() as empty:
         options = TaskOptions(empty, (), trust="never", max_turns=limits.max_trigger_turns, max_tokens=max_tokens)
         result = await run_task(task, Catalog(), judge.make(), options)
-    passed = _parse_verdicts(result.text)
+    passed = parse_verdicts(result.text)
     return [EvalVerdict(*pair) for pair in zip(rubric, passed, strict=True)] if len(passed) == len(
         rubric
     ) else [], result
 
 
-def _parse_verdicts(text: str) -> list[bool]:
+def parse_verdicts(text: str) -> list[bool]:
+    """Return the verdicts in the answer of a judge; none where it has no list of them."""
     lists = _VERDICTS.findall(text)
     try:
         return list(json.loads(lists[-1])) if lists else []  # the last one: some models think aloud before

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from prowess.authoring.descriptions import description_issues
+from prowess.authoring.descriptions import description_issues, keyword_issues
 from prowess.authoring.findings import locate_issues, read_lines, read_skill_file
 from prowess.authoring.fix import fix, unquoted_issues
 from prowess.authoring.fixers import NOT_SERVED
@@ -119,6 +119,7 @@ def _find_own_issues(files: tuple[str, ...], skills: list[Skill], limits: Limits
         yield from secret_issues(file, limits)
     for skill in skills:
         yield from description_issues(skill)
+        yield from keyword_issues(skill, limits)
     yield from similar_issues(skills, limits)
 
 

@@ -1,4 +1,4 @@
-"""Warnings about descriptions that do not help a model to choose: they say nothing, or not when to use the skill."""
+"""Warnings about heads that do not help to choose: they say nothing, not when to use the skill, or far too much."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from prowess.errors import Issue
+from prowess.search.terms import USUAL_HEAD_WORDS, count_words
+from prowess.search.texts import list_tags
+from prowess.skills.search_library import count_label_chars, make_head_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from prowess.limits import Limits
     from prowess.skills.skill import Skill
 
 _MIN_WORDS = 3
@@ -36,6 +40,26 @@ def description_issues(skill: Skill) -> Iterator[Issue]:
     elif not _WHEN.search(text):
         message = "does not say when to use the skill"
         yield Issue("description-without-when", "description", message, skill.location, line, "info")
+
+
+def keyword_issues(skill: Skill, limits: Limits) -> Iterator[Issue]:
+    """Yield a warning for what a search leaves out of a skill, or counts for less, because there is too much of it."""
+    front = skill.peek()
+    tags, most_tags = len(list_tags(front)), limits.max_indexed_tags
+    chars, most_chars = count_label_chars(front, limits), limits.max_indexed_description_chars
+    words = count_words(make_head_text(skill).make_index_head())
+    messages: list[tuple[str, str]] = []
+    if tags > most_tags:
+        messages.append(("tags", f"has {tags:,} tags; a search looks at the first {most_tags}"))
+    if chars > most_chars:
+        what = "the tags, triggers and keywords together have"
+        messages.append(("tags", f"{what} {chars:,} characters; a search looks at the first {most_chars:,}"))
+    if words > USUAL_HEAD_WORDS:
+        what = f"has {words:,} different words, with its tags and keywords"
+        messages.append(("description", f"{what}; beyond {USUAL_HEAD_WORDS} each of them counts for less in a search"))
+    for field, message in messages:
+        line = front.lines.get(field, front.lines.get("metadata", 1))
+        yield Issue("too-many-keywords", field, message, skill.location, line, "warning")
 
 
 def _is_vague(text: str) -> bool:

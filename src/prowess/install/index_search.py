@@ -130,7 +130,7 @@ def _list_index(spec: SourceSpec, access: SourceAccess) -> _IndexListing:
     if spec.kind == "index":
         catalog = load_site_catalog(spec, access)
         issues = (*catalog.failures, *select_stale_issues(catalog.issues))
-        return _IndexListing([_to_listed_skill(skill) for skill in catalog.skills], issues)
+        return _IndexListing([_to_listed_skill(skill, access.limits) for skill in catalog.skills], issues)
     if spec.kind != "git":
         # A folder or an archive has no commit under which it could be cached.
         with wrap_os_errors(), access.open_source(spec) as source_files:
@@ -147,9 +147,9 @@ def _list_index(spec: SourceSpec, access: SourceAccess) -> _IndexListing:
     return listing
 
 
-def _to_listed_skill(skill: Searchable) -> ListedSkill:
+def _to_listed_skill(skill: Searchable, limits: Limits) -> ListedSkill:
     """A skill as it is searched and shown; its description is cut to the length that the specification allows."""
-    return ListedSkill(skill.name, skill.description[:MAX_DESCRIPTION_LENGTH], tags_of(skill))
+    return ListedSkill(skill.name, skill.description[:MAX_DESCRIPTION_LENGTH], tags_of(skill, limits))
 
 
 # -- repositories, folders and archives --------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def _list_skills(source_files: SourceFiles, spec: SourceSpec, limits: Limits) ->
             f"the source has more than max_index_entries ({limits.max_index_entries}) skills", code="too-many-entries"
         )
     survey = survey_source(source_files, spec, limits)
-    skills = [_to_listed_skill(skill.document.front) for skill in survey.skills if skill.is_default]
+    skills = [_to_listed_skill(skill.document.front, limits) for skill in survey.skills if skill.is_default]
     return _IndexListing(
         skills, tuple(_to_issue(issue.code, issue.field, issue.message, issue.path) for issue in survey.issues)
     )

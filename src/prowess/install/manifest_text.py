@@ -409,7 +409,7 @@ def _find_table_start(text: str, table: Sequence[str]) -> int:
     if not table:
         return 0
     for header in re.finditer(r"^[ \t]*\[[^\n#]*\][^\n]*\n?", text, re.MULTILINE):
-        inner = _HEADER.search(header[0])
+        inner = _HEADER.match(header[0].lstrip(" \t"))
         if inner and not inner[0].startswith("[[") and _split_key(inner[0].strip("[]")) == tuple(table):
             return header.end()
     raise UneditableError

@@ -29,7 +29,7 @@ _ESCAPE_SEQUENCE = re.compile(
     """,
     re.VERBOSE,
 )
-_DIGITS = re.compile(r"[\\%]+[ux]?([0-9A-Fa-f]+)")
+_DIGITS = re.compile(r"(?<![\\%])[\\%]++[ux]?([0-9A-Fa-f]+)")
 
 
 def mask_paths(text: str, folders: Iterable[str]) -> str:

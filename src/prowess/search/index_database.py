@@ -9,7 +9,13 @@ from __future__ import annotations
 import os
 
 from prowess.search.sqlite_connection import DamageError, Transaction, WriteTransaction, connect
-from prowess.search.terms import INDEX_TEXT_VERSION, drop_exclusions, make_index_text
+from prowess.search.terms import (
+    INDEX_TEXT_VERSION,
+    USUAL_HEAD_WORDS,
+    USUAL_TEXT_WORDS,
+    count_words,
+    make_index_text,
+)
 
 TYPE_CHECKING = False
 
@@ -27,10 +33,13 @@ if TYPE_CHECKING:
 
 EVERY_ROW = "\ue000"
 """A term that every row has, in a column without weight. It is no letter, so no request contains it."""
-_HEAD_PADDING = EVERY_ROW + " \ue001" * 79
+_PAD = " \ue001"
+_HEAD_PADDING = EVERY_ROW + _PAD * 79
 """About twice as many words as a description has. BM25 counts a word of a long text for less than one of a short text,
 and FTS5 has no setting for that. With so many words in each row, the length of a description counts for a third. All
 but one are a term that nothing asks for: a query for ``EVERY_ROW`` then reads one place of a row, and not 80."""
+_PADS_PER_WORD = 40
+"""Padding for each word beyond the usual number. With 20 a list of words still did better than a skill."""
 WORD_TABLES: tuple[WordTable, ...] = ("heads", "texts")
 """The full-text tables: names and descriptions, and the same with the beginnings of instructions. With a table of its
 own, a word in a description counts by the length of descriptions, and not by that of the whole skill."""
@@ -220,11 +229,14 @@ class IndexDatabase:
         else:
             sql = "INSERT INTO skills(name, state, settled, text_hash, key) VALUES (?, ?, ?, ?, ?)"
             row_id = self._db.execute(sql, values).lastrowid
-        name = make_index_text(text.name)
-        described = make_index_text(f"{drop_exclusions(text.description)}\n{text.labels}")
-        head = (row_id, name, described, _HEAD_PADDING)
+        name = make_index_text(text.searched_name)
+        described, body = text.make_index_head(), make_index_text(text.body)
+        words = count_words(described)
+        excess = max(0, words - USUAL_HEAD_WORDS)
+        head = (row_id, name, described, _HEAD_PADDING + _PAD * (_PADS_PER_WORD * excess))
         self._db.execute("INSERT INTO heads(rowid, name, description, padding) VALUES (?, ?, ?, ?)", head)
-        whole = (row_id, name, described, make_index_text(text.body), EVERY_ROW)
+        excess += max(0, words + count_words(body) - USUAL_TEXT_WORDS)
+        whole = (row_id, name, described, body, EVERY_ROW + _PAD * (_PADS_PER_WORD * excess))
         self._db.execute("INSERT INTO texts(rowid, name, description, body, padding) VALUES (?, ?, ?, ?, ?)", whole)
         self._add_generation()
         return int(row_id or 0)

@@ -34,8 +34,8 @@ def rank_listing(skills: Sequence[Searchable], request: str, limits: Limits) -> 
         places: dict[int, int] = {}
         with database.write():
             for place, skill in enumerate(skills):
-                text = SkillText(skill.name, skill.description, " ".join(tags_of(skill)))
-                places[database.put_row(b"%d" % place, text)] = place
+                text = SkillText(skill.name, skill.description, " ".join(tags_of(skill, limits)))
+                places[database.put_row(b"%d" % place, text.cut(limits))] = place
         scores = WordRanking([database], split_request(request), limits.max_request_terms, {}).rank(len(skills))
     finally:
         database.close()

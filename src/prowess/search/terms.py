@@ -10,8 +10,14 @@ from __future__ import annotations
 import re
 from functools import cache
 
-INDEX_TEXT_VERSION = 1
-"""Changes when ``make_index_text`` writes a text in another way, so that every index is built again."""
+from prowess.patterns import compile_pattern
+
+INDEX_TEXT_VERSION = 2
+"""Changes when the texts of a skill are written into the index in another way, so that every index is built again."""
+USUAL_HEAD_WORDS, USUAL_TEXT_WORDS = 100, 600
+"""How many different words the head of a skill, and the whole skill, may have before all of them count for less. Of 100
+real skills about one has more. Otherwise a skill that lists the words of everybody's requests would be found by all."""
+_PAIR = 2
 
 # Words that requests and descriptions of every kind have: they cost time, and say nothing about what is wanted.
 STOP_WORDS = frozenset(
@@ -36,9 +42,11 @@ def drop_exclusions(description: str) -> str:
 @cache
 def _exclusion() -> re.Pattern[str]:
     """The pattern of a clause that says what a skill is not for; only a skill that is indexed needs it."""
-    return re.compile(
-        r"(?:^|(?<=[.;!?\n(\u2014\u2013]))\s*"
-        r"(?:do not|don['\u2019]t|never) (?:use|trigger|invoke|activate|apply|load)\b[^.;!?\n]*",
+    # Only the first place of a run of whitespace can begin it: a description may have thousands of line breaks.
+    return compile_pattern(
+        r"(?:^|(?<=[.;!?(\u2014\u2013])|(?<=\S)(?=[^\S\n]*+\n))\s*+"
+        r"(?:do not|don['\u2019]t|never) (?:use|trigger|invoke|activate|apply|load)\b"
+        r"(?:[^.;!?\s]|[^\S\n]++(?=[^.;!?\s]))*+",
         re.IGNORECASE,
     )
 
@@ -73,6 +81,18 @@ def _unspaced_run() -> re.Pattern[str]:
 def _write_pairs(run: re.Match[str]) -> str:
     characters = run[0]
     return f" {' '.join(characters[at : at + 2] for at in range(len(characters) - 1)) or characters} "
+
+
+def count_words(text: str) -> int:
+    """Return how many different words a text of an index has. Pairs of characters are no words."""
+    words = set(_word().findall(text.lower()))
+    return sum(word.isascii() or len(word) > _PAIR for word in words)
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    """The pattern of a word; only a skill that is indexed needs it."""
+    return compile_pattern(r"[^\W_]++")
 
 
 def split_request(request: str) -> list[str]:

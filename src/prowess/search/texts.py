@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from prowess.limits import MAX_NAME_LENGTH
 from prowess.records import NamedTuple
+from prowess.search.terms import drop_exclusions, make_index_text
 
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Protocol
+
+    from prowess.limits import Limits
 
     class Searchable(Protocol):
         """What can be searched: a skill, or the entry of a skill in an index."""
@@ -37,9 +41,25 @@ class SkillText(NamedTuple):
     settled: bool = True
     """False when the state may stay as it is although the file changes once more."""
 
+    @property
+    def searched_name(self) -> str:
+        """As much of the name as the specification allows. A lenient scan takes longer names."""
+        return self.name[:MAX_NAME_LENGTH]
+
+    def make_index_head(self) -> str:
+        """Return the description and the labels as the index takes them."""
+        return make_index_text(f"{drop_exclusions(self.description)}\n{self.labels}")
+
     def to_encode(self) -> str:
         """The text from which the vector of the skill is made."""
-        return f"{self.name.replace('-', ' ')}\n{self.description}\n{self.body}"
+        return f"{self.searched_name.replace('-', ' ')}\n{self.description}\n{self.body}"
+
+    def cut(self, limits: Limits) -> SkillText:
+        """Return the texts, of each as much as a search looks at. So no skill is found by every word that there is."""
+        most = limits.max_indexed_description_chars
+        return self._replace(
+            description=self.description[:most], labels=self.labels[:most], body=self.body[: limits.max_indexed_chars]
+        )
 
     def hash(self) -> bytes:
         """The hash under which the vector of the skill is kept."""
@@ -48,8 +68,13 @@ class SkillText(NamedTuple):
         return blake2b(self.to_encode().encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def tags_of(skill: Searchable) -> tuple[str, ...]:
-    """The tags of the fields ``tags`` and ``metadata.tags``, each once."""
+def tags_of(skill: Searchable, limits: Limits) -> tuple[str, ...]:
+    """The first tags of the fields ``tags`` and ``metadata.tags``, each once: at most ``Limits.max_indexed_tags``."""
+    return list_tags(skill)[: limits.max_indexed_tags]
+
+
+def list_tags(skill: Searchable) -> tuple[str, ...]:
+    """Every tag of the fields ``tags`` and ``metadata.tags``, each once."""
     written = skill.metadata.get("tags", "").strip("[]")
     more = (tag.strip().strip("\"'") for tag in written.split(","))
     return tuple(dict.fromkeys((*skill.tags, *(tag for tag in more if tag))))

@@ -41,7 +41,10 @@ class ModelDrivenSelector:
 
 
 class TagSelector:
-    """Shows the skills that have at least one of the tags, in ``tags:`` or ``metadata.tags``; case counts."""
+    """Shows the skills that have at least one of the tags, in ``tags:`` or ``metadata.tags``; case counts.
+
+    Of a skill with more than ``Limits.max_indexed_tags`` tags, only the first ones count.
+    """
 
     strict = True
 
@@ -51,7 +54,7 @@ class TagSelector:
     def select(self, query: str, candidates: Sequence[Skill]) -> list[str]:  # noqa: ARG002 - the protocol's signature
         """Return the names of the skills that have one of the tags; none when the selector has no tags."""
         wanted = set(self.tags)
-        return [skill.name for skill in candidates if wanted.intersection(tags_of(skill))]
+        return [skill.name for skill in candidates if wanted.intersection(tags_of(skill, skill.limits))]
 
 
 class LexicalSelector:

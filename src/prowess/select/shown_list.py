@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from prowess.patterns import compile_pattern
 from prowess.select.budget import find_largest
 
 if TYPE_CHECKING:
@@ -27,11 +28,14 @@ LATER_SKILLS = 5
 _MAX_NAMED = 8
 """How many of the names in a request count: a pasted document may hold many words that are names."""
 _BRIEF_CHARS, _BRIEF_WORDS = 16, 3
-_NAME = r"\w+(?:[-_.:]\w+)*"
-_WORD, _ASCII_WORD = re.compile(_NAME), re.compile(_NAME, re.ASCII)
+# Possessive (++), and a name begins only where no other one goes on: a request may be a pasted file of any length.
+_NAME = r"\w++(?:[-.:]\w++)*+"
+_WORD, _ASCII_WORD = compile_pattern(_NAME), compile_pattern(_NAME, re.ASCII)
 _OPENING, _CLOSING = "[\"'`\u201c\u2018]", "[\"'`\u201d\u2019]"
-_MARKED = re.compile(
-    rf"(?<!\S)[/$]({_NAME})|{_OPENING}({_NAME}){_CLOSING}|\bskill\s+({_NAME})|({_NAME})(?=\s+skill\b)", re.IGNORECASE
+_MARKED = compile_pattern(
+    rf"(?<!\S)[/$]({_NAME})|{_OPENING}({_NAME}){_CLOSING}|\bskill\s++({_NAME})"
+    rf"|(?<!\w)(?<!\w[-.:])({_NAME})(?=\s++skill\b)",
+    re.IGNORECASE,
 )
 """A name after ``/`` or ``$``, in quotes, or beside the word "skill"."""
 

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 _SUSPECT_VALUE = re.compile(
     rb"(?m):[ \t]+(?:[-+]?\.?[0-9][0-9a-fA-FoxE.+-]*|[Tt]rue|TRUE|[Ff]alse|FALSE|[Nn]ull|NULL|~|[-+]?\.\w+)"
     rb"[ \t]*(?:#.*)?$"
-    rb"|^(?:license|compatibility|allowed-tools):[ \t]*(?:$|[\[{>|'\"])|^metadata:[ \t]*\S|^[ \t]+[^\n:]*:[ \t]*$"
-    rb"|^[ \t]+[^\n:]*:[ \t]*[\[{]|^metadata:[ \t]*(?:\n[ \t]*-|\n\S|\s*\Z)|^compatibility:.{400}|^tags:[ \t]*\{"
+    rb"|^(?:license|compatibility|allowed-tools):[ \t]*(?:$|[\[{>|'\"])|^metadata:[ \t]*\S|^[ \t][^\n:]*+:[ \t]*$"
+    rb"|^[ \t][^\n:]*+:[ \t]*[\[{]|^metadata:[ \t]*+(?:\n[ \t]*-|\n\S|\s*+\Z)|^compatibility:.{400}|^tags:[ \t]*\{"
     rb"|\.(?:[iI]nf|INF|[nN][aA][nN])\b|[0-9]{18}|[0-9.][eE]\+?[0-9]{3}"
 )
 """Values that may not be text to a reader of typed YAML, or that a rule may refuse: such a head has to be parsed."""

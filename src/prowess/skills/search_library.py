@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from prowess.files import identity
     from prowess.files.read import Identity
+    from prowess.limits import Limits
     from prowess.model import Place, Value
     from prowess.search import library, texts
     from prowess.search.library import LibrarySkill
@@ -79,7 +80,7 @@ class CatalogLibrary:
         places = {place.path for place in self._places} or {
             skill.base or skill.source_label or skill.origin for skill in self._iter_kept()
         }
-        return "\n".join((str(self.limits.max_indexed_chars), *sorted(places)))
+        return "\n".join((*map(str, _list_bounds(self.limits)), *sorted(places)))
 
     def make_fingerprint(self) -> bytes:
         # Fast path of the first search of a process: no key and no state of a file becomes a text. Keys are left out,
@@ -122,9 +123,13 @@ class CatalogLibrary:
         skill = self._skills[name]
         if skill.is_local:
             return _read_file(skill)
-        most = skill.limits.max_indexed_chars
         body = skill.read_body() if skill.is_inline else _fetched_body(skill)
-        return _make_text(skill, body[:most], _make_state(skill))
+        return _make_text(skill, skill.limits, body, _make_state(skill))
+
+
+def _list_bounds(limits: Limits) -> tuple[int, ...]:
+    """The bounds by which the texts in an index are cut: libraries with others have another index."""
+    return (limits.max_indexed_chars, limits.max_indexed_description_chars, limits.max_indexed_tags)
 
 
 # -- keys and states ---------------------------------------------------------------------------------------------------
@@ -182,14 +187,13 @@ def _read_file(skill: Skill) -> SkillText | None:
     try:
         with OpenFile(skill.base, (*skill.parts, skill.file_name)) as file:
             head, offset = _read_head(skill, file)
-            most = skill.limits.max_indexed_chars
-            body = file.read(_MAX_BYTES_PER_CHAR * most, offset).decode("utf-8", "replace")[:most]
-            text = _make_text(head, body, _show_identity(file.identity))
+            body = file.read(_MAX_BYTES_PER_CHAR * skill.limits.max_indexed_chars, offset).decode("utf-8", "replace")
+            text = _make_text(head, skill.limits, body, _show_identity(file.identity))
             return text._replace(settled=identity.is_settled(file.info))
     except (ResourceNotFoundError, SkillLoadError):
         return None
     except ResourceError:  # it cannot be read now, or changed meanwhile: what the scan saw must do for a while
-        return _make_text(skill, "", _show_identity(skill.identity))._replace(settled=False)
+        return _make_text(skill, skill.limits, "", _show_identity(skill.identity))._replace(settled=False)
 
 
 def _read_head(skill: Skill, file: OpenFile) -> tuple[Skill | Frontmatter, int]:
@@ -202,14 +206,19 @@ def _read_head(skill: Skill, file: OpenFile) -> tuple[Skill | Frontmatter, int]:
 
 def make_head_text(skill: Skill) -> SkillText:
     """The texts of a skill that stand in its head: its name, its description, its tags and triggers."""
-    return _make_text(skill, "", "")
+    return _make_text(skill, skill.limits, "", "")
 
 
-def _make_text(head: Skill | Frontmatter, body: str, state: str) -> SkillText:
-    return texts.SkillText(head.name, head.description.strip(), _make_labels(head), body, state)
+def count_label_chars(front: Frontmatter, limits: Limits) -> int:
+    """How many characters the tags and triggers of a skill have, of tags as many as count."""
+    return len(" ".join([*texts.tags_of(front, limits), *_list_triggers(front)]))
 
 
-def _make_labels(head: Skill | Frontmatter) -> str:
+def _make_text(head: Skill | Frontmatter, limits: Limits, body: str, state: str) -> SkillText:
+    return texts.SkillText(head.name, head.description.strip(), _make_labels(head, limits), body, state).cut(limits)
+
+
+def _make_labels(head: Skill | Frontmatter, limits: Limits) -> str:
     """The tags and triggers of a skill, as one text."""
     if isinstance(head, SkillHead):
         raw = head.unparsed_head
@@ -217,8 +226,11 @@ def _make_labels(head: Skill | Frontmatter) -> str:
         if raw is not None and not any(mark in raw for mark in _LABEL_MARKS):
             return ""
         head = head.peek()
-    labels = [*texts.tags_of(head), *(_flatten(head.extra[key]) for key in _LABEL_FIELDS if key in head.extra)]
-    return " ".join(labels)
+    return " ".join([*texts.tags_of(head, limits), *_list_triggers(head)])
+
+
+def _list_triggers(front: Frontmatter) -> list[str]:
+    return [_flatten(front.extra[key]) for key in _LABEL_FIELDS if key in front.extra]
 
 
 def _flatten(value: Value) -> str:

@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 import nh3
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from markupsafe import Markup
 
 from prowess.escapes import escape_text
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
     from typing import Any
 
-    from markdown_it.token import Token
+    from markdown_it.rules_core import StateCore
 
     FileLink = Callable[[str], str]
     """A function that returns the address of the page, or of the image, of a file of the skill."""
@@ -37,6 +38,24 @@ _MAX_NESTING = 60
 # Markdown would show neither, and both are places to hide instructions in.
 _PARSER = MarkdownIt("commonmark", {"html": False, "maxNesting": _MAX_NESTING})
 _PARSER.enable(["table", "strikethrough"]).disable("reference")
+_MAX_BRACKET_WORK = 2_000_000
+"""Characters that the parser may look at for the ends of links: for each bracket, all of its paragraph at worst."""
+
+
+def _parse_inline(state: StateCore) -> None:
+    """Parse the paragraphs; once the brackets in them are too much work, a paragraph stays as it is written."""
+    work = 0
+    for token in state.tokens:
+        if token.type == "inline":
+            work += token.content.count("[") * len(token.content)
+            if work > _MAX_BRACKET_WORK:
+                token.children = [Token("text", "", 0, content=token.content)]
+            else:
+                token.children = []
+                state.md.inline.parse(token.content, state.md, state.env, token.children)
+
+
+_PARSER.core.ruler.at("inline", _parse_inline)
 
 
 def render_markdown(text: str, files: Collection[str], link_file: FileLink, link_image: FileLink) -> Markup:
@@ -44,7 +63,7 @@ def render_markdown(text: str, files: Collection[str], link_file: FileLink, link
 
     A link to one of ``files``, the paths of the skill's files, leads to the page of that file, and an image among them
     is shown. An image from elsewhere becomes text, so that nothing is loaded, and so do other relative links. Markdown
-    that is nested too deeply is returned as it is written.
+    that is nested too deeply, and paragraphs with too many brackets, are returned as they are written.
     """
     tokens = _PARSER.parse(escape_text(text))
     if any(token.level >= _MAX_NESTING - 2 for token in tokens):  # below that, the parser leaves text out
@@ -104,8 +123,6 @@ def _rewrite_image(token: Token, files: Collection[str], link_image: FileLink) -
         token.attrSet("src", link_image(path))
         yield token
         return
-    from markdown_it.token import Token  # noqa: PLC0415 - only for the few bodies with such an image
-
     yield Token("text", "", 0, content=f"[image: {token.content or source}, at {source}]")
 
 

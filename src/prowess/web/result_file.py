@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
 
 _CODE = "console-results"
+_SEVERITIES = frozenset(("error", "warning", "info"))
 
 
 class ResultFile:
@@ -108,30 +109,40 @@ def _parse_plan(record: Mapping[str, Any]) -> ChangePlan:
         raise ValueError(record["kind"])
     fields: dict[str, list[str]] = {}
     for name, text in record["fields"]:
-        fields.setdefault(_check_text(name), []).append(_check_text(text))
+        fields.setdefault(_check_kind(name), []).append(_check_kind(text))
     error = record["error"]
-    time.localtime(record["made"])  # raises an error for a time that no page could show
+    made = _check_kind(record["made"], (int, float))
+    time.localtime(made)  # raises an error for a time that no page could show
     return ChangePlan(
-        _check_text(record["id"]),
+        _check_kind(record["id"]),
         record["kind"],
         Fields(fields),
-        record["made"],
+        made,
         record["state"],
         PreparedChange(steps=_check_texts(record["steps"]), states={}),
         result=_check_texts(record["result"]),
-        issues=tuple(Issue(**issue) for issue in record["issues"]),
-        error=None if error is None else SkillError(_check_text(error["message"]), error["path"], error["code"]),
+        issues=tuple(map(_parse_issue, record["issues"])),
+        error=None if error is None else SkillError(*(_check_kind(error[key]) for key in ("message", "path", "code"))),
         changed=_check_texts(record["changed"]),
         is_earlier=True,
     )
 
 
+def _parse_issue(record: Mapping[str, Any]) -> Issue:
+    issue = Issue(**record)
+    _check_texts((issue.code, issue.field, issue.message, issue.path))
+    _check_kind(issue.line, int)
+    if issue.severity not in _SEVERITIES:
+        raise ValueError(issue.severity)
+    return issue
+
+
 def _check_texts(texts: Sequence[object]) -> tuple[str, ...]:
-    return tuple(map(_check_text, texts))
+    return tuple(map(_check_kind, texts))
 
 
-def _check_text(text: object) -> str:
-    """Return a text as it is; raise ``TypeError`` where it is none."""
-    if not isinstance(text, str):
-        raise TypeError(text)
-    return text
+def _check_kind(value: object, kind: type | tuple[type, ...] = str) -> Any:  # noqa: ANN401 - of the kind that is asked for
+    """Return a value as it is; raise ``TypeError`` where it is not of this kind."""
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise TypeError(value)
+    return value

@@ -45,7 +45,7 @@ def make_guarded_app(
         max_sessions=2 * limits.max_http_sessions,  # SessionLimiter ends idle sessions before the SDK refuses new ones
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the guard is stricter
     )
-    return RequestGuard(SessionLimiter(inner, limits.max_http_sessions), access, limits)
+    return RequestGuard(SessionLimiter(inner, MCP_PATH, limits.max_http_sessions), access, limits)
 
 
 def run_http(  # noqa: PLR0917 - one caller

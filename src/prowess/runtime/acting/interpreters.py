@@ -35,7 +35,6 @@ _SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh"))
 # Only options that make a shell stricter or more talkative: others, such as -c, would change what runs.
 _SHELL_OPTIONS = re.compile(r"-[efux]{1,4}")
 _UV_SHEBANG = ["/usr/bin/env", "-S", "uv", "run"]
-_VERSION_SUFFIX = re.compile(r"[0-9.]+$")
 _INLINE_METADATA = re.compile(rb"^# /// script\s*$", re.MULTILINE)
 _REQUIRES_PYTHON = re.compile(rb"^#\s*requires-python\s*=", re.MULTILINE)
 _HEAD_BYTES = 4096
@@ -99,7 +98,7 @@ def _parse_shebang(path: str, words: list[str]) -> tuple[str, tuple[str, ...]]:
     elif os.path.dirname(program) not in {"/bin", "/usr/bin", "/usr/local/bin"}:
         program = ""
     name = os.path.basename(program)
-    name = name if name in _ALLOWED else _VERSION_SUFFIX.sub("", name)
+    name = name if name in _ALLOWED else name.rstrip("0123456789.")
     shell = name in _SHELLS and all(_SHELL_OPTIONS.fullmatch(word) for word in rest)
     if name not in _ALLOWED or (rest and not shell):
         raise SandboxError(f"{path!r} begins with a line that is not allowed", path, "unknown-interpreter")

@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     QuotaLimit = Literal["max_mcp_message_bytes", "max_mcp_list_bytes"]
 
 _VALUE_WEIGHT = 32  # bytes: about what a small Python object takes besides its content
-# Possessive (*+), so that no input makes the pattern go back: it takes linear time.
-_STRING = compile_pattern(rb'"[^"\\\n]*+(?:\\[^\n]?[^"\\\n]*+)*+["\n]')
+# Possessive (*+), so that no input makes the patterns go back. A string that is still open at the end is a string too:
+# otherwise each quote that is escaped in it would be tried as the beginning of another one.
+_OPENED = rb'"[^"\\\n]*+(?:\\[^\n]?[^"\\\n]*+)*+'
+_STRING = compile_pattern(_OPENED + rb'(?:["\n]|\Z)')
+_CLOSED_PART = compile_pattern(rb'(?:[^"]++|' + _OPENED + rb'["\n])*+')
 
 
 class JsonMeter:
@@ -32,10 +35,12 @@ class JsonMeter:
     def measure(self, chunk: bytes) -> int:
         """Return the weight of the next piece."""
         # Commas and brackets count the values; those inside of strings must not, so strings are taken out first.
-        bare, quote, string = _STRING.sub(b"", self._open_string + chunk).partition(b'"')
+        data = self._open_string + chunk
+        bare = _STRING.sub(b"", data)
+        end = _CLOSED_PART.match(data).end()  # type: ignore[union-attr]  # it matches nothing at least
         # Of a string that goes on in the next piece, its quote is kept, and a backslash that escapes the next byte.
-        backslashes = len(string) - len(string.rstrip(b"\\"))
-        self._open_string = quote + b"\\" * (backslashes % 2)
+        backslashes = len(data) - len(data.rstrip(b"\\"))
+        self._open_string = data[end : end + 1] and b'"' + b"\\" * (backslashes % 2)
         return len(chunk) + _VALUE_WEIGHT * (bare.count(b",") + bare.count(b"[") + bare.count(b"{"))
 
 

@@ -71,8 +71,7 @@ _ODD_LEADS = 0xC2, 0xEF
 _ODD = compile_pattern(rb"\xc2[\x80-\xa0]|\xef\xbb\xbf|\xef\xbf[\xbe\xbf]")
 _find_value_end = compile_pattern(rb"\n(?=[^ \n])").search
 # A break inside a quoted text, with the blanks around it and the empty lines that follow.
-_QUOTED_BREAK = compile_pattern(rb" *+\n(\n*+) *+")
-_PLAIN_BREAK = compile_pattern(rb" *+\n *+")
+_QUOTED_BREAK = compile_pattern(rb"(?:(?<! ) ++)?+\n(\n*+) *+")
 _ESCAPED = compile_pattern(rb'\\(["\\])')
 _FOLDED_BREAKS = compile_pattern(rb"\n++")
 
@@ -167,7 +166,7 @@ def _read_text(head: bytes, start: int) -> bytes | None:
             text = _QUOTED_BREAK.sub(lambda match: match[1] or b" ", text)
         return text.replace(b"''", b"'") if mark == _APOSTROPHE else _ESCAPED.sub(rb"\1", text)
     if mark not in b">|":
-        return _PLAIN_BREAK.sub(b" ", value).rstrip(b" ")
+        return b" ".join([line.strip(b" ") for line in value.split(b"\n")]).rstrip(b" ")
     # The pattern has seen that each line stands behind the blanks of the first one, or is empty. Blanks at the end of a
     # line are text.
     text = value.partition(b"\n")[2]

@@ -26,7 +26,7 @@ _DOUBLE = r'"(?:[^"\\\n]|\\["\\])*+"'
 _SINGLE = r"'(?:[^'\n]|'')*+'"
 _OPEN_QUOTE = r"\"(?:[^\"\\\n]|\\[\"\\])*+(?=\n)|'(?:[^'\n]|'')*+(?=\n)"  # a quoted text that goes on in the next line
 _ITEM = rf"(?:{_STARTS_PLAIN}(?:[^:#,\[\]{{}}?\n]++|:(?=[\w*./-]))++|{_DOUBLE}|{_SINGLE})"
-_FLOW = rf"\[ *(?:{_ITEM}(?: *, *{_ITEM})*+)? *\]"
+_FLOW = rf"\[ *+(?:{_ITEM}(?: *+, *+{_ITEM})*+)?+ *+\]"
 _VALUE = rf"({_PLAIN}|{_DOUBLE}|{_SINGLE}|{_FLOW}|{_OPEN_QUOTE}|[>|]-?|\{{[^\n]*+)"
 _KEY = r"[A-Za-z_][A-Za-z0-9_-]{0,127}+"
 
