@@ -52,10 +52,12 @@ def test_the_sweep_ends_and_finds_every_pattern_that_blows_up() -> None:
 
 
 def test_the_sweep_has_patterns_however_they_are_made() -> None:
-    methods = {use.place.partition(":")[0]: use.methods for use in list_patterns()}
-    assert methods["prowess.spec.markup"] == {"search"}  # made in a function of parameters
-    assert methods["prowess.agent.eval_judgement"] == {"findall"}
-    assert methods["prowess.search.terms"] == {"sub"}
+    methods: dict[str, set[str]] = {}
+    for use in list_patterns():
+        methods.setdefault(use.place.partition(":")[0], set()).update(use.methods)
+    assert "search" in methods["prowess.spec.markup"]  # made in a function of parameters
+    assert "findall" in methods["prowess.agent.eval_judgement"]
+    assert "sub" in methods["prowess.search.terms"]
     assert methods["prowess.web.side_by_side"]
-    assert methods["prowess.sources.mcp.quota"] == {"match"}  # the last of the module
+    assert "match" in methods["prowess.sources.mcp.quota"]
     assert len(methods) > 60

@@ -337,7 +337,7 @@ def _change_the_source_of_what_is_missing(project: Path) -> None:
 DIFFERENCES = (
     (_edit, "lock-mismatch"),
     (_declare_another, "lock-outdated"),
-    (_add_unrecorded, "lock-mismatch"),
+    (_add_unrecorded, "not-in-lock"),
     (_change_the_source_of_what_is_missing, "lock-mismatch"),
 )
 

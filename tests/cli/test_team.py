@@ -257,7 +257,7 @@ def test_what_would_be_adopted_is_named(command: Command, project: Path) -> None
     folder = own_skill(project)
     ran = command("adopt", "handy", "--dry-run")
     assert "- take over .claude/skills/handy as local/handy, and record it in prowess.lock\n" in ran.plan
-    assert "commit .prowess/skills/local/handy, or clones cannot get it\n" in ran.plan
+    assert "'git add --force .prowess/skills/local/handy', or clones cannot get it\n" in ran.plan
     assert (ran.status, folder.is_symlink()) == (0, False)
     shutil.rmtree(folder)
     shutil.rmtree(project / ".agents")

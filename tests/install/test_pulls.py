@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -276,16 +277,25 @@ def test_a_running_program_drops_a_removed_skill_with_the_pull(team: Team, notic
 # -- copies ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_copy_goes_with_the_removal_only_if_nobody_changed_it(tmp_path: Path) -> None:
+def without_links(name: str, moment: str, path: str) -> None:
+    """A system that cannot make links."""
+    if name == "symlink" and moment == "before":
+        raise OSError(errno.EPERM, "no links here", path)
+
+
+def test_a_copy_in_place_of_a_link_goes_only_if_nobody_changed_it(tmp_path: Path) -> None:
     team = Team(tmp_path, "pdf", "evil")
     (team.ada.project / ".gitignore").write_text(".prowess/\n.agents/\n", encoding="utf-8")
-    with team.ada.working() as installer:
-        installer.install(team.source.address, project=True, select=("pdf", "evil"), copy=True)
-    team.ada.publish()
-    team.ben.pull()
-    with team.ben.working() as installer:
-        installer.sync(locked=True)
+    syscalls.set_watcher(without_links)
+    try:
+        team.install(team.ada, "pdf", "evil")
+        team.ben.pull()
+        with team.ben.working() as installer:
+            installer.sync(locked=True)
+    finally:
+        syscalls.set_watcher(None)
     copies = {name: team.ben.project / ".agents" / "skills" / name / "SKILL.md" for name in ("pdf", "evil")}
+    assert not copies["pdf"].parent.is_symlink()
     copies["pdf"].write_text("mine", encoding="utf-8")
     with team.ada.working() as installer:
         installer.remove(["@local/pdf", "@local/evil"])
@@ -295,6 +305,73 @@ def test_a_copy_goes_with_the_removal_only_if_nobody_changed_it(tmp_path: Path) 
         installer.sync(locked=True)
     assert not copies["evil"].exists()
     assert copies["pdf"].read_text(encoding="utf-8") == "mine"
+
+
+def test_copies_that_are_committed_belong_to_git(team: Team) -> None:
+    """A branch on which the same skill was committed by hand, without a lock file."""
+    own = team.ben.project / ".agents" / "skills" / "own" / "SKILL.md"
+    folder = team.base / "own"
+    folder.mkdir()
+    (folder / "SKILL.md").write_text("---\nname: own\ndescription: d\n---\nOwn.\n", encoding="utf-8")
+    shutil.copytree(folder, own.parent)
+    team.ben.publish("by hand")
+    team.ben.git("branch", "by-hand")
+    with team.ben.working() as installer:
+        installer.install_local(folder, project=True, copy=True, replace=True)
+    team.ben.publish("with Prowess")
+    team.ben.git("switch", "--quiet", "by-hand")
+    with team.ben.working() as installer:
+        installer.sync(locked=True)
+    assert own.exists()
+    assert team.ben.git("status", "--porcelain") == ""
+
+
+# -- accidents ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_lock_file_that_was_deleted_is_reported_before_anything_goes(team: Team) -> None:
+    (team.ben.project / "prowess.lock").unlink()
+    with team.ben.working() as installer:
+        assert "lock-missing" in {issue.code for issue in installer.verify()}
+        assert installer.difference()
+        assert [issue.code for issue in installer.issues] == ["lock-missing"]
+        installer.sync(locked=True)
+        assert installer.issues[0].code == "lock-missing"
+        team.ben.git("checkout", "--quiet", "prowess.lock")
+        installer.sync(locked=True)
+        assert installer.verify() == ()
+    assert team.ben.offered() == ("evil", "pdf")
+
+
+def test_a_locked_sync_that_refuses_has_removed_nothing(team: Team) -> None:
+    """One skill was removed by the other, and a folder that somebody made is in the way."""
+    own = team.ben.base / "me" / "own"
+    own.mkdir(parents=True)
+    (own / "SKILL.md").write_text("---\nname: own\ndescription: d\n---\nx\n", encoding="utf-8")
+    remove(team)
+    with team.ben.working() as installer, pytest.raises(prowess.LockMismatchError) as caught:
+        installer.sync(locked=True)
+    assert caught.value.code == "not-in-lock"
+    assert team.ben.installed_file("evil").exists()
+
+
+def test_an_adopted_skill_without_a_source_is_kept_when_it_is_removed(team: Team) -> None:
+    own = team.ben.project / ".agents" / "skills" / "own"
+    own.mkdir()
+    (own / "SKILL.md").write_text("---\nname: own\ndescription: d\n---\nThe only one.\n", encoding="utf-8")
+    with team.ben.working() as installer:
+        installer.adopt("own")
+        before = {backup.path for backup in installer.backups()}
+        installer.remove("@local/own")
+        (backup,) = [backup for backup in installer.backups() if backup.path not in before]
+    assert backup.why == "no source could give it back"
+
+
+def test_an_adoption_of_nothing_makes_no_folder(team: Team, tmp_path: Path) -> None:
+    with team.ben.working():
+        os.chdir(tmp_path)
+        prowess.Installer(project_dir=tmp_path / "empty" / ".prowess" / "skills").adopt()
+    assert not (tmp_path / "empty").exists()
 
 
 # -- the record --------------------------------------------------------------------------------------------------------

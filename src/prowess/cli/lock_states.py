@@ -116,7 +116,8 @@ def warn_unrecorded_skills(catalog: prowess.Catalog) -> None:
         verb = "is" if len(names) == 1 else "are"
         printer.warn(
             f"[not-in-lock] {join_first(list(names), _MAX_NAMED)} {verb} installed and not in {LOCK_FILE}, and not "
-            "offered to models ('prowess sync' removes what Prowess put there; to keep one, install or adopt it)"
+            "offered to models ('prowess sync' removes what nobody changed, 'prowess sync --remove' the rest; "
+            "'prowess adopt ORG/NAME' keeps one)"
         )
 
 

@@ -15,8 +15,6 @@ REMEDIES: dict[str, str] = {
     "commands-not-run": "look at them with 'prowess show NAME', then 'prowess trust grant NAME'",
     "local-edits": "keep your changes elsewhere, or update with --force, which keeps a backup",
     "declared-no-more": "declare it again in prowess.toml, or remove it with 'prowess sync --remove'",
-    "not-in-lock": "install or adopt it, so that prowess.lock has it; 'prowess sync --remove' moves it to the backups",
-    "lock-outdated": "run 'prowess sync' without --locked, and commit the lock file",
     "name-taken": "remove the other one, or install with --replace",
     "missing-skill-md": (
         "a skill is a folder with a SKILL.md: check the path, or begin a skill with 'prowess new NAME'"

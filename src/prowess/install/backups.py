@@ -28,6 +28,7 @@ REASONS = {
     "edited": "somebody had changed it by hand",
     "unknown": "it was in no lock file",
     "foreign": "it lay where a link goes, and was not what Prowess put there",
+    "sourceless": "no source could give it back",
     "interrupted": "a change that was interrupted left it",
 }
 """Why something is kept, in words, by the key that the name of a backup and a journal have."""

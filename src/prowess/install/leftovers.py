@@ -6,12 +6,15 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import Issue
+from prowess.files.directory import exists
 from prowess.files.paths import is_link, is_link_into, is_real_folder
 from prowess.install.agent_links import LinkFolders
 from prowess.install.ownership import dispose_of_install
 from prowess.install.store import Disposal
 from prowess.lockfile.placed import PlacedTrees
+from prowess.lockfile.read import LOCK_FILE
 from prowess.lockfile.scopes import list_install_names
+from prowess.spec.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,6 +61,15 @@ def _find_leftover_paths(
             is_recorded = link_folders.to_lock_path(path) in recorded
             if not is_recorded and is_real_folder(path) and placed.is_pristine(name, path):
                 yield path
+
+
+def find_lost_lock(scope: InstallScope, leftovers: Leftovers) -> tuple[Issue, ...]:
+    """A warning where there are leftovers because there is no lock file at all: somebody may have deleted it."""
+    if not leftovers.installs or exists(os.path.join(scope.lock_folder, LOCK_FILE)):
+        return ()
+    count = format_count(len(leftovers.installs), "install")
+    message = f"there is no {LOCK_FILE}, and {count} of Prowess {'is' if len(leftovers.installs) == 1 else 'are'} here"
+    return (Issue("lock-missing", LOCK_FILE, message, scope.lock_folder, 0, "warning"),)
 
 
 def stage_leftovers(store: Store, leftovers: Leftovers) -> None:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from prowess.errors import NotInstalledError
 from prowess.files.directory import exists
 from prowess.install.context import parse_refs
+from prowess.install.entry_source import is_sourceless
 from prowess.install.manifest_diff import find_stale_declarations
 from prowess.install.manifest_edits import edit_manifest, undeclare_places
 from prowess.install.ownership import dispose_of_install, recorded_link_paths, stage_unlink
-from prowess.install.store import DELETED, open_store
+from prowess.install.store import DELETED, Disposal, open_store
 from prowess.install.system_errors import wrap_os_errors
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from prowess.install.context import InstallContext, Refs
     from prowess.install.store import Store
+    from prowess.lockfile.read import LockEntry
     from prowess.lockfile.scopes import InstallScope, Location
 
 
@@ -69,9 +71,16 @@ def remove_installs(store: Store, names: Collection[str]) -> None:
             stage_unlink(store, path, entry)
         if exists(place):
             # Whoever names what is in no lock file wants it gone; what they may not know of are edits.
-            store.stage_removal(name, dispose_of_install(store, entry, name) if entry is not None else DELETED)
+            store.stage_removal(name, _dispose_of_removed(store, entry, name))
         paths += links
     store.commit({name: entry for name, entry in store.locked.items() if name not in names})
     # An empty folder of an agent would make the agent look present. The shared folder belongs to no agent, and stays.
     for folder in sorted({os.path.dirname(path) for path in paths} - {store.link_folders.shared}):
         store.link_folders.delete_if_empty(folder)
+
+
+def _dispose_of_removed(store: Store, entry: LockEntry | None, name: str) -> Disposal:
+    """What becomes of an install that somebody removes by its name: what no source could give back is kept."""
+    if entry is None:
+        return DELETED
+    return Disposal("sourceless") if is_sourceless(entry) else dispose_of_install(store, entry, name)

@@ -29,7 +29,7 @@ from prowess.progress_steps import report_steps
 from prowess.spec.source_spec import SourceSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from prowess.install.fetch_source import SourceAccess
     from prowess.limits import Limits
@@ -222,16 +222,16 @@ def list_restores(scope: InstallScope, limits: Limits, recorded: LockEntries) ->
         f"restore {entry.name} as the lock file records it: {_STATE_PHRASES[state]}"
         for entry, state in find_unequal(scope, limits, recorded, locked=True)
     ]
-    for issue in _find_unknown_installs(scope, limits, recorded):
-        raise LockMismatchError(issue.message, issue.path)
+    refuse_unknown_installs(scope, limits, recorded)
     return [*describe_leftovers(scope, find_leftovers(scope, recorded, limits)), *rows]
 
 
-def _find_unknown_installs(scope: InstallScope, limits: Limits, recorded: LockEntries) -> Iterator[Issue]:
-    """An issue for each install that no lock entry records, and that is not as Prowess put it there."""
+def refuse_unknown_installs(scope: InstallScope, limits: Limits, recorded: LockEntries) -> None:
+    """Raise ``LockMismatchError`` for an install that no lock entry records, and that Prowess did not put there so."""
     for issue in find_unrecorded_installs(scope, recorded, PlacedTrees(scope.base, limits)):
         if issue.code != NOT_SYNCED:
-            yield issue
+            message = f"{issue.message}, and somebody made or changed it by hand"
+            raise LockMismatchError(message, issue.path, "not-in-lock")
 
 
 def refuse_remaining_differences(scope: InstallScope, limits: Limits, *, changed: bool) -> None:

@@ -11,7 +11,7 @@ from prowess.install.apply_plan import install_trees, to_installed_skill
 from prowess.install.entry_source import is_sourceless
 from prowess.install.install_request import InstallOptions, InstallRequest
 from prowess.install.install_tree import trees_for
-from prowess.install.leftovers import describe_leftovers, find_leftovers, stage_leftovers
+from prowess.install.leftovers import describe_leftovers, find_leftovers, find_lost_lock, stage_leftovers
 from prowess.install.manifest import declared_places, read_declarations
 from prowess.install.manifest_diff import (
     agents_linked_by_hand,
@@ -30,6 +30,7 @@ from prowess.install.restore import (
     find_unrestorable,
     list_restores,
     refuse_remaining_differences,
+    refuse_unknown_installs,
 )
 from prowess.install.store import Disposal, open_store
 from prowess.install.system_errors import wrap_os_errors
@@ -81,8 +82,10 @@ def sync_scope(
             context.issues += _finish_manifest(scope, declared, context.limits, removes=removes and not run.errors)
         # A locked sync has not changed the lock file, which takes long to parse when it records thousands of skills.
         current = recorded if locked else context.read_lock(scope)
-        # All are compared before the first is changed: a locked sync refuses an edit before it changes anything.
+        # All are compared before the first is changed: a locked sync refuses before it changes anything.
         unequal = find_unequal(scope, context.limits, current, locked=locked)
+        if locked:
+            refuse_unknown_installs(scope, context.limits, current)
         # Before anything is fetched: what was revoked has to go, whether or not a source answers.
         context.issues += _remove_leftovers(scope, current, context.limits, locked=locked)
         restoration.restore_all(unequal)
@@ -102,19 +105,25 @@ def _remove_leftovers(
     scope: InstallScope, locked_entries: LockEntries, limits: Limits, *, locked: bool
 ) -> tuple[Issue, ...]:
     """Remove what Prowess put here and no lock entry records any more; returns an issue for each install."""
-    if not find_leftovers(scope, locked_entries, limits):
+    leftovers = find_leftovers(scope, locked_entries, limits)
+    if not leftovers:
         return ()
+    lost_lock = find_lost_lock(scope, leftovers)
     with open_store(scope, limits, keep_lock=locked) as store:
         # Looked for again: only now does nobody else change the scope.
         stage_leftovers(store, find_leftovers(scope, store.locked, limits))
         store.commit(store.locked)
-        return store.issues
+        return (*lost_lock, *store.issues)
 
 
 def _record_equal_installs(scope: InstallScope, locked: LockEntries, unequal: set[str], limits: Limits) -> None:
     """Record the installs that are as the lock file says, also where a cache or another program brought them."""
-    equal = {name: entry for name, entry in locked.items() if name not in unequal and not is_sourceless(entry)}
-    placed = {name: entry.digest for name, entry in equal.items() if not entry.is_copied}
+    equal = {
+        name: entry
+        for name, entry in locked.items()
+        if name not in unequal and not is_sourceless(entry) and not entry.is_copied
+    }
+    placed = {name: entry.digest for name, entry in equal.items()}
     for entry in equal.values():
         placed |= {name: entry.digest_for_link(name) for name in map(os.path.basename, entry.copies)}
     if placed.items() <= PlacedTrees(scope.base, limits).items():
@@ -271,10 +280,10 @@ def list_changes(context: InstallContext, scope: InstallScope, *, locked: bool, 
     context.issues += _choose_agents(context, scope, diff.missing, recorded)[1]
     unrestorable = find_unrestorable(scope, context.limits, recorded)
     surplus = tuple(_find_surplus(diff.undeclared, recorded, scope, context.limits))
-    context.issues += (*unrestorable, *(() if removes else surplus))
+    leftovers = find_leftovers(scope, recorded, context.limits)
+    context.issues += (*unrestorable, *find_lost_lock(scope, leftovers), *(() if removes else surplus))
     passed_over = {issue.field for issue in unrestorable}
     restorable = {name: entry for name, entry in recorded.items() if name not in passed_over}
-    leftovers = find_leftovers(scope, recorded, context.limits)
     differences = verify_scope(scope, restorable, LinkFolders(scope).path_of_link, context.limits)
     rows = [
         _describe_restore(issue)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import Issue
 from prowess.files.directory import exists
+from prowess.install.leftovers import find_leftovers, find_lost_lock
 from prowess.install.manifest import manifest_file_name, read_declarations
 from prowess.install.store import open_store_read_only
 from prowess.install.system_errors import wrap_os_errors
@@ -34,13 +35,14 @@ def verify_installs(scopes: Sequence[InstallScope], limits: Limits) -> tuple[Iss
 
 
 def _find_missing_lock(scope: InstallScope, limits: Limits) -> Iterator[Issue]:
-    """An issue for a manifest that declares skills where no lock file records any.
+    """An issue for a manifest that declares skills, and for installs, where no lock file records any.
 
     Raises ``InstallError`` for a manifest that makes no sense.
     """
     # Without it a clone that was never synced, or whose lock file was never committed, would count as verified.
     if exists(os.path.join(scope.lock_folder, LOCK_FILE)):
         return
+    yield from find_lost_lock(scope, find_leftovers(scope, {}, limits))
     declared = read_declarations(scope.lock_folder, limits)
     if declared:
         file, entries = manifest_file_name(scope.lock_folder), format_count(len(declared), "source")

@@ -75,4 +75,4 @@ def _plan_adoption(scope: InstallScope, names: tuple[str, ...]) -> Iterator[str]
         yield f"{_TAKE_OVER} {folder} as {name}, and record it in prowess.lock"
         if is_project_own(candidate, scope):
             install_folder = shorten_path(scope.install_folder(name))
-            yield f"{name} has no recorded source: commit {install_folder}, or clones cannot get it"
+            yield f"{name} has no recorded source: 'git add --force {install_folder}', or clones cannot get it"

@@ -54,8 +54,8 @@ _GIT_UNWELCOME = ("commondir", "config.worktree")
 """Files that lead git to another configuration. No command of git makes one in a repository that exists already."""
 # The keys of git's configuration whose values are files that git reads as configuration, or runs.
 _CONFIG_LINE = re.compile(
-    r"^\s*(hookspath|path|fsmonitor|sshcommand|pager|editor|askpass|program|cmd|helper|clean|smudge|process|textconv"
-    r"|driver|command)\s*=\s*(.+?)\s*$",
+    r"^[ \t]*(?:\[[^\]\n]*\][ \t]*)?(hookspath|path|fsmonitor|sshcommand|pager|editor|askpass|program|cmd|helper"
+    r"|clean|smudge|process|textconv|driver|command)[ \t]*=(.*)$",
     re.IGNORECASE | re.MULTILINE,
 )
 _MAX_CONFIG_BYTES = 1 << 20
@@ -349,7 +349,9 @@ class _Search:
             return
         base = os.path.join(self._work, folder)
         for key, written in _CONFIG_LINE.findall(text):
-            value = os.path.expanduser(written.strip('"'))
+            value = os.path.expanduser(written.strip().strip('"'))
+            if not value:
+                continue
             if key.lower() == "hookspath":  # also where it does not exist yet
                 self.protect_place(os.path.normpath(os.path.join(os.path.dirname(base), value)))
                 continue
