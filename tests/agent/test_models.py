@@ -60,11 +60,22 @@ def test_providers_are_made_with_their_keys(monkeypatch: pytest.MonkeyPatch) -> 
     assert make_model("anthropic:claude-sonnet-5-5").model_name == "claude-sonnet-5-5"
 
 
-@pytest.mark.parametrize("url", ["localhost:8000", "file:///etc/passwd", "http://", "ftp://x/v1"])
+@pytest.mark.parametrize("url", ["localhost:8000", "file:///etc/passwd", "http://", "ftp://x/v1", "http://[::1/v1"])
 def test_base_url_that_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(prowess.ModelError) as caught:
         make_model("tiny", url)
     assert caught.value.code == "bad-model"
+
+
+@pytest.mark.parametrize(
+    "url", ["http://me:hunter2@127.0.0.1/v1", "http://127.0.0.1/v1?token=hunter2", "http://x/#hunter2="]
+)
+def test_base_url_that_may_hold_a_secret_is_refused_without_it(url: str) -> None:
+    with pytest.raises(prowess.ModelError) as caught:
+        make_model("tiny", url)
+    assert caught.value.code == "bad-model"
+    assert "PROWESS_API_KEY" in caught.value.message
+    assert "hunter2" not in str(caught.value)
 
 
 def test_key_of_another_provider_is_never_sent_to_a_base_url(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -291,6 +291,22 @@ def test_key_that_a_server_repeats_is_not_shown(monkeypatch: pytest.MonkeyPatch)
     assert told.message == "the server of script answered with status 401: wrong key: Bearer [PROWESS_API_KEY]"
 
 
+@pytest.mark.parametrize("key", ["  key-of-this-person", "key-of-this-person\r", "key-of\tthis  person"])
+def test_key_with_spaces_is_not_shown_without_them(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    monkeypatch.setenv("PROWESS_API_KEY", key)
+    error = ModelHTTPError(401, "tiny", {"message": f"wrong key: {key.strip()}"})  # what a server gets of a header
+    told = explain_failure(error, script("Hello."))
+    assert told.message == "the server of script answered with status 401: wrong key: [PROWESS_API_KEY]"
+
+
+def test_key_that_begins_with_another_key_is_hidden_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "key-of-this")
+    monkeypatch.setenv("PROWESS_API_KEY", "key-of-this-person")
+    error = ModelHTTPError(401, "tiny", {"message": "wrong key: key-of-this-person"})
+    told = explain_failure(error, script("Hello."))
+    assert told.message == "the server of script answered with status 401: wrong key: [PROWESS_API_KEY]"
+
+
 def test_half_a_character_of_a_model_is_an_error_and_no_crash(scene: Scene) -> None:
     with provide(play(ToolCall("half\ud800", {}), Text("ok"))) as provider:
         result = scene.run(loopback(provider))

@@ -390,10 +390,11 @@ def test_the_record_holds_names_and_digests_and_no_paths(team: Team) -> None:
         lambda record: record.write_text("{", encoding="utf-8"),
         lambda record: record.write_text('{"version": 1, "trees": ["a"]}', encoding="utf-8"),
         lambda record: record.write_text('{"version": 1, "trees": {"../../x": "0", "local/pdf": 7}}', encoding="utf-8"),
+        lambda record: record.write_text('{"version": 1, "trees": {"local/\\ud800": "0"}}', encoding="utf-8"),
         lambda record: (record.unlink(), record.symlink_to("/etc/passwd")),
         lambda record: (record.unlink(), record.mkdir()),
     ],
-    ids=["broken", "a list", "odd names", "a link", "a folder"],
+    ids=["broken", "a list", "odd names", "half a character", "a link", "a folder"],
 )
 def test_a_malformed_record_costs_a_backup_and_nothing_more(team: Team, forge: Callable[[Path], object]) -> None:
     forge(team.ben.base / RECORD_FILE)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, cast
 import pytest
 
 import prowess
+from prowess.runtime.work_pools import get_pools
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -265,6 +266,29 @@ def test_an_approval_is_used_up_by_one_call(
     toolset.call("unload_skill", {"name": "act"})
     assert load(toolset, "act").pending is not None
     assert not has_run(tmp_path)
+
+
+@pytest.mark.usefixtures("act")
+@pytest.mark.parametrize(
+    ("tool", "arguments"), [("run_skill_script", CALL), ("load_skill", {"name": "act"})], ids=["script", "commands"]
+)
+def test_an_approval_is_gone_with_the_call_that_was_cancelled(
+    talk: Talk, defer: prowess.Trust, scripts: prowess.Scripts, tool: str, arguments: dict[str, object]
+) -> None:
+    session = talk(trust=defer, limits=prowess.Limits(max_parallel_reads=1))
+    toolset = prowess.Toolset(session, scripts=scripts)
+    session.approve(pending(toolset.call(tool, arguments)))
+
+    async def main() -> None:
+        with get_pools(session.limits).reads.hold_place():  # the only one: the call waits for it
+            task = asyncio.ensure_future(toolset.acall(tool, arguments))
+            await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        assert (await toolset.acall(tool, arguments)).pending is not None
+
+    asyncio.run(main())
 
 
 @pytest.mark.usefixtures("act")

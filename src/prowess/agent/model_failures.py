@@ -46,10 +46,14 @@ def _read_message(error: Exception) -> str:
 
 
 def _hide_keys(text: str) -> str:
-    """Return a message of a server without the keys of the environment: some servers repeat what they were sent."""
-    for name, value in os.environ.items():
-        if name.endswith(_KEY_ENDINGS) and len(value) >= _MIN_KEY_CHARS:
-            text = text.replace(value, f"[{name}]")
+    """Return a message of a server without the keys of the environment: some servers repeat what they were sent.
+
+    The message is one line, with single spaces.
+    """
+    keys = {name: " ".join(value.split()) for name, value in os.environ.items() if name.endswith(_KEY_ENDINGS)}
+    for name, key in sorted(keys.items(), key=lambda item: -len(item[1])):  # a key may begin with another one
+        if len(key) >= _MIN_KEY_CHARS:
+            text = text.replace(key, f"[{name}]")
     return text
 
 

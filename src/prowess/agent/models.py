@@ -74,9 +74,17 @@ def make_model(name: str, base_url: str = "") -> Model:
 
 
 def _make_compatible_model(name: str, base_url: str) -> Model:
-    address = urlsplit(base_url)
+    try:
+        address = urlsplit(base_url)
+    except ValueError:  # such as a bracket that is not closed
+        address = urlsplit("")
     if address.scheme not in {"http", "https"} or not address.hostname:
         raise ModelError(f"{scrub_text(base_url)!r} is no address of a server", code="bad-model")
+    if "@" in address.netloc or address.query or address.fragment:  # a server may repeat them, and transcripts are kept
+        message = (
+            f"{scrub_text(base_url)!r} holds a user, a query or a fragment: put the key into {KEY_VARIABLE} instead"
+        )
+        raise ModelError(message, code="bad-model")
     # Their import takes a second, and a script needs none of it.
     from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - see above
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415 - see above

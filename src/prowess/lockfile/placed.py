@@ -46,7 +46,9 @@ class PlacedTrees:
         with suppress(InstallError, ValueError, RecursionError):
             data = json.loads(read_text(self._base, RECORD_FILE, self._limits) or "null")
             if isinstance(data, dict) and data.get("version") == _VERSION and isinstance(data.get("trees"), dict):
-                return {name: digest for name, digest in data["trees"].items() if isinstance(digest, str)}
+                trees = {name: digest for name, digest in data["trees"].items() if isinstance(digest, str)}
+                json.dumps(trees, ensure_ascii=False).encode()  # half a character is in no name, and cannot be written
+                return trees
         return {}
 
     def digest_of(self, name: str) -> str:

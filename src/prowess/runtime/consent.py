@@ -86,6 +86,14 @@ class Consent:
             _CALL.reset(token)
             approvals.clear()  # a thread of a cancelled call may still be on its way to what it was to run
 
+    def withdraw_approvals(self, skill_name: str) -> None:
+        """Forget what was approved of a skill and not used: a call was cancelled before it came to that."""
+        for approvals in self.list_approvals():
+            for request in tuple(approvals.values()):  # another thread may use one up meanwhile
+                if request.skill.name == skill_name:
+                    approvals.pop(request.id, None)
+        self._decision_count += 1
+
     def refuse(self, request: TrustRequest) -> None:
         """Refuse exactly this call; nobody is asked about it again in this conversation."""
         self._check_request(request)

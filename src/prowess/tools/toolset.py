@@ -254,11 +254,17 @@ class Toolset:
         return self._hide_paths(await self._acall_tool(_as_text(name), arguments))
 
     async def _acall_tool(self, name: str, arguments: Mapping[str, Any] | str | bytes | None) -> ToolResult:
+        import asyncio  # noqa: PLC0415 - it takes long to import, and only asynchronous hosts need it
+
         tool = self._tools_by_name.get(name)
         try:
             if tool is None:
                 return await self._run_in_pool(partial(self._answer_unknown_tool, name))
             result = await self._run_in_pool(partial(self._answer_and_report, tool, arguments))
+        except asyncio.CancelledError:
+            # The approval of this call must not be left for the next one that is equal.
+            self._session.consent.withdraw_approvals(self._find_named_skill(arguments))
+            raise
         except SkillError as error:  # the pool is busy: whatever else goes wrong is a result already
             self._session.tell(Event("refused", "", {"tool": name[:_MAX_NAME_SHOWN], "code": error.code}))
             return self._describe_error(name[:_MAX_NAME_SHOWN], error)
@@ -292,12 +298,16 @@ class Toolset:
 
     def _emit_refusal(self, tool: Tool, result: ToolResult, arguments: Mapping[str, Any] | str | bytes | None) -> None:
         """Tell of a refusal that the session did not see."""
+        detail = {"tool": tool.name, "code": result.data.get("reason", "bad-arguments")}
+        self._session.tell(Event("refused", self._find_named_skill(arguments)[:_MAX_NAME_SHOWN], detail))
+
+    def _find_named_skill(self, arguments: Mapping[str, Any] | str | bytes | None) -> str:
+        """Return the name of the skill that a call is about; ``""`` for none."""
         try:
             name = parse_arguments(arguments).get(self._find_skill_parameter())
         except Exception:  # noqa: BLE001 - bad arguments, or code of the host's that fails: both are reported already
-            name = None
-        detail = {"tool": tool.name, "code": result.data.get("reason", "bad-arguments")}
-        self._session.tell(Event("refused", name[:_MAX_NAME_SHOWN] if isinstance(name, str) else "", detail))
+            return ""
+        return name if isinstance(name, str) else ""
 
     def _run_handler(self, tool: Tool, arguments: Mapping[str, Any] | str | bytes | None) -> ToolResult:
         try:

@@ -165,6 +165,13 @@ def with_included_configuration(work: Path) -> None:
     put(work / "tools/gitsettings", "[alias]\n\tx = status\n")
 
 
+def with_configuration_that_is_included_twice_over(work: Path) -> None:
+    with_included_configuration(work)
+    put(work / "tools/gitsettings", "[include]\n\tpath = more\n")
+    put(work / "tools/more", "[include]\n\tpath = gitsettings\n[core]\n\tfsmonitor = tools/watch.sh\n")
+    put(work / "tools/watch.sh")
+
+
 def with_repository_behind_a_link(work: Path) -> None:
     make_repository(work)
     (work / ".git").rename(work / "real-git")
@@ -254,6 +261,16 @@ ATTACKS: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "hooks elsewhere": (with_hooks_elsewhere, "echo evil > tools/hooks/pre-commit", "tools"),
     "a hook that is a link": (with_linked_hook, "echo evil > tools/check.sh", "tools/check.sh"),
     "an included configuration": (with_included_configuration, "echo evil >> tools/gitsettings", "tools/gitsettings"),
+    "a configuration that an included one includes": (
+        with_configuration_that_is_included_twice_over,
+        "echo evil >> tools/more",
+        "tools/more",
+    ),
+    "a program that an included configuration names": (
+        with_configuration_that_is_included_twice_over,
+        "echo evil >> tools/watch.sh",
+        "tools/watch.sh",
+    ),
     "a repository behind a link": (
         with_repository_behind_a_link,
         "echo evil >> .git/config; echo evil >> real-git/config",

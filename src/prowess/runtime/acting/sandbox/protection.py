@@ -341,26 +341,44 @@ class _Search:
             self.protect_place(path)
 
     def _protect_configured_files(self, folder: str, name: str) -> None:
-        """Protect the files and folders that a configuration of git names, such as ``core.hooksPath``."""
-        try:
-            with OpenFile(self._work, (*filter(None, folder.split("/")), name)) as file:
-                text = file.read_all(_MAX_CONFIG_BYTES).decode("utf-8", "replace")
-        except ResourceError:
-            return
+        """Protect the files and folders that a configuration of git names, such as ``core.hooksPath``.
+
+        What an included configuration names counts too.
+        """
         base = os.path.join(self._work, folder)
-        for key, written in _CONFIG_LINE.findall(text):
-            value = os.path.expanduser(written.strip().strip('"'))
-            if not value:
-                continue
-            if key.lower() == "hookspath":  # also where it does not exist yet
-                self.protect_place(os.path.normpath(os.path.join(os.path.dirname(base), value)))
-                continue
-            words = [value]
-            with suppress(ValueError):
-                words += shlex.split(value.lstrip("!"))[:1]
-            for word in words:
-                for start in (base, os.path.dirname(base)):
-                    self._protect_target(os.path.normpath(os.path.join(start, word)))
+        top = os.path.dirname(base)
+        files = [os.path.join(base, name)]
+        for path in files:  # grows by each file that is included, once
+            for key, written in _CONFIG_LINE.findall(self._read_configuration(path)):
+                value = os.path.expanduser(written.strip().strip('"'))
+                if not value:
+                    continue
+                if key.lower() == "hookspath":  # also where it does not exist yet
+                    self.protect_place(os.path.normpath(os.path.join(top, value)))
+                    continue
+                words = [value]
+                with suppress(ValueError):
+                    words += shlex.split(value.lstrip("!"))[:1]
+                starts = dict.fromkeys((os.path.dirname(path), base, top))
+                named = [os.path.normpath(os.path.join(start, word)) for word in words for start in starts]
+                for target in named:
+                    self._protect_target(target)
+                included = {os.path.realpath(target) for target in named if key.lower() == "path"}
+                files += [each for each in included if each not in files and self._is_file(each)]
+                if len(files) > self._limits.max_protected_entries:
+                    raise self._refuse(f"{self._limits.max_protected_entries:,} entries that must not be changed")
+
+    def _is_file(self, path: str) -> bool:
+        return path_inside(path, self._work) is not None and os.path.isfile(path)
+
+    def _read_configuration(self, path: str) -> str:
+        """Return the text of a configuration of git in the working folder; ``""`` where it cannot be read."""
+        inside = path_inside(path, self._work)
+        try:
+            with OpenFile(self._work, tuple((inside or "").split(os.sep))) as file:
+                return file.read_all(_MAX_CONFIG_BYTES).decode("utf-8", "replace")
+        except ResourceError:
+            return ""
 
     def _make_folder(self, folder: str, name: str) -> bool:
         try:
