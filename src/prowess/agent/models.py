@@ -14,7 +14,7 @@ from prowess.agent.scripted_model import load_scripted_model
 from prowess.errors import ModelError, ResourceError
 from prowess.files.tree import hash_file
 from prowess.limits import DEFAULT_LIMITS
-from prowess.spec.redaction import scrub_text
+from prowess.spec.redaction import hide_secrets, scrub_text
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -44,7 +44,7 @@ class ModelChoice(NamedTuple):
         script is another model. Raises ``ModelError`` (``bad-script``) for a script that cannot be read.
         """
         if not self.name.startswith(SCRIPTED):
-            return f"{self.name} {self.base_url}"
+            return f"{self.name} {hide_secrets(self.base_url)}"
         folder, file = os.path.split(os.path.abspath(self.name.removeprefix(SCRIPTED)))
         try:
             return SCRIPTED + hash_file(folder, (file,), DEFAULT_LIMITS.max_file_bytes).sha256

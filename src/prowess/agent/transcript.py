@@ -21,6 +21,7 @@ from pydantic_ai.messages import (
 
 from prowess.agent.json_lines import FileKind, JsonLines, read_json_lines
 from prowess.errors import SourceError
+from prowess.spec.redaction import hide_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,6 +99,8 @@ class Transcript:
                 continue
             self._written[place : place + 1] = [message]
             data = ModelMessagesTypeAdapter.dump_python([message], mode="json")[0]
+            if data.get("provider_url"):  # the address of --base-url, which may have a password
+                data["provider_url"] = hide_secrets(data["provider_url"])
             self._file.write_line({"event": "message", "place": place, "message": data})
 
 

@@ -293,7 +293,7 @@ class _WatchedProcess:
 
 _ERROR_PATTERNS = (
     (re.compile(r"couldn't find remote ref|not our ref|unadvertised object|invalid refspec"), "unknown-version"),
-    (re.compile(r"transport '.*' not allowed"), "bad-scheme"),
+    (re.compile(r"transport '[^'\n]*+' not allowed"), "bad-scheme"),
 )
 
 
