@@ -243,7 +243,7 @@ class Conversation:
         """
         if not self.enforce or not self._has_bounded_skills():
             return ""
-        if self.session.allows(tool, find_command(arguments)) == "allowed":
+        if self.session.allows(tool, find_command(arguments)):
             return ""
         names = ", ".join(self.session.active_skills)
         return f"This call of {tool} is not in the allowed-tools of the active skills ({names})."

@@ -95,12 +95,11 @@ class ToolGate:
     def _is_approved(self, request: ToolRequest, child: ChildTask | None) -> bool:
         """Return whether the active skills, or the skill of a child agent, approve the call beforehand."""
         if child is None:
-            return self._find_session().allows(request.tool, request.subject) == "allowed"
-        answers = (
-            child.prepared.allows(request.tool, request.subject),
-            child.conversation.session.allows(request.tool, request.subject),
+            return bool(self._find_session().allows(request.tool, request.subject))
+        return bool(
+            child.prepared.allows(request.tool, request.subject)
+            or child.conversation.session.allows(request.tool, request.subject)
         )
-        return "allowed" in answers
 
     def _answer_key(self, request: ToolRequest) -> tuple[str, str]:
         """Return what a person's ``always`` covers; hidden files are asked about one by one."""
