@@ -15,8 +15,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from prowess.arguments import as_existing_folder, check_text, check_texts, check_variables
+from prowess.arguments import check_text, check_texts, check_variables
 from prowess.errors import SkillError
+from prowess.files.path_arguments import as_existing_folder
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.runtime.activation import Activation, collect_tools, make_activation
 from prowess.runtime.activator import ActivationRequest, SkillActivator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from prowess.arguments import check_text
+from prowess.arguments import check_instance, check_text
 from prowess.errors import EmptySkillBodyError, ResourceNotFoundError, SkillError, SourceError
 from prowess.limits import resolve_bound
 from prowess.on_demand import OnDemand
@@ -30,12 +30,14 @@ if TYPE_CHECKING:
     from prowess.skills.skill_files import SkillFiles
     from prowess.spec import render, rules
     from prowess.spec.document import Document
+    from prowess.spec.frontmatter import fields
     from prowess.spec.frontmatter.fast_match import HeadMatch
     from prowess.spec.frontmatter.fields import Frontmatter
 else:
     instructions, resources = OnDemand("prowess.skills.instructions"), OnDemand("prowess.skills.resources")
     inline_files = OnDemand("prowess.skills.inline_files")
-    render, rules = OnDemand("prowess.spec.render"), OnDemand("prowess.spec.rules")
+    fields, render = OnDemand("prowess.spec.frontmatter.fields"), OnDemand("prowess.spec.render")
+    rules = OnDemand("prowess.spec.rules")
 
 _ALL_SLOTS = (*SkillHead.__slots__, *LocatedHead.__slots__)
 
@@ -58,6 +60,9 @@ class Skill(LocatedHead):
         body: str | None = None,
     ) -> None:
         """A skill with this frontmatter whose SKILL.md is at ``location``; without one, ``body`` is its text."""
+        check_instance(frontmatter, "frontmatter", fields.Frontmatter, remedy="pass Frontmatter(name=…, description=…)")
+        if body is not None:
+            check_text(body, "body")
         base, file = os.path.split(os.path.abspath(os.fspath(location))) if location is not None else ("", "")
         self._front = frontmatter
         self._raw = b""
