@@ -210,7 +210,7 @@ def test_a_bad_entry_never_hides_a_good_one(site: Site, load: Load) -> None:
             good | {"description": " "},
             good | {"size": "1"},
         ],
-        "bad-name": [good | {"name": "a/b"}, good | {"name": "con"}, good | {"name": "x" * 65}],
+        "bad-name": [good | {"name": "a/b"}, good | {"name": "con"}, good | {"name": "x" * 257}],
         "bad-digest": [good | {"digest": "md5:" + "0" * 32}, good | {"digest": "sha256:" + "A" * 64}],
         "unknown-type": [good | {"type": "container"}],
         "other-origin": [good | {"url": "https://other.example/x"}],

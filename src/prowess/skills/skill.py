@@ -11,7 +11,7 @@ from prowess.on_demand import OnDemand
 from prowess.skills.folder_files import FolderFiles
 from prowess.skills.head import SkillHead
 from prowess.skills.location import LocatedHead, SkillLocation
-from prowess.spec.document import read_document
+from prowess.spec.document import is_repair, read_document
 from prowess.spec.frontmatter.fast_match import MAX_HEAD_BYTES, match_head
 from prowess.spec.frontmatter.plain_yaml import can_skip_limit_checks
 
@@ -129,12 +129,12 @@ class Skill(LocatedHead):
     @property
     def repair_issues(self) -> tuple[Issue, ...]:
         """What had to be repaired before its head could be read, line breaks included."""
-        return tuple(i for i in self._head_issues() if i.code.startswith("repaired-") or i.code == "line-break")
+        return tuple(i for i in self._head_issues() if is_repair(i) or i.code == "line-break")
 
     @property
     def repairs(self) -> tuple[Issue, ...]:
         """What had to be repaired for it to load; empty for a head that nothing was wrong with."""
-        return tuple(issue for issue in self._head_issues() if issue.code.startswith("repaired-"))
+        return tuple(issue for issue in self._head_issues() if is_repair(issue))
 
     def _head_issues(self) -> tuple[Issue, ...]:
         """The issues, or none where nothing can have been repaired, so that nothing is looked for in vain."""
