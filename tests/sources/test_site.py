@@ -277,7 +277,16 @@ def test_a_skill_that_is_announced_and_not_there_is_an_error_when_it_is_needed(s
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"no frontmatter", b"---\nname: pdf\n---\n", b"---\nname: pdf\ndescription: \xff\n---\n"]
+    "content",
+    [
+        b"",
+        b" \n",
+        b"<!DOCTYPE html>\n<html><body>Not found</body></html>",
+        b"\n<html>\n",
+        b"---\nname: pdf\n---\n",
+        b"---\nname: pdf\ndescription: \xff\n---\n",
+        b"---\nname: pdf\ndescription: d\n",
+    ],
 )
 def test_a_file_that_makes_no_skill_is_refused_when_it_is_loaded(site: Site, load: Load, content: bytes) -> None:
     site.index(site.entry("pdf", content))

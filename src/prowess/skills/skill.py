@@ -186,7 +186,9 @@ class Skill(LocatedHead):
         if match is not None and match[2] == self._raw:  # the head is as it was, and only the rest of the file changed
             same = identity == self._identity and match[3] == self._offset
             return self if same else self._copy(_offset=match[3], _identity=identity)
-        document = instructions.parse_document(self, data)
+        document = instructions.parse_file(self, data)
+        if document.body_offset == 0:  # without frontmatter the fields stay as they were given
+            return self
         slots = _head_slots(document.front)
         # The old bytes of a head that was repaired are not kept, so its issues are looked for before they go.
         issues = self.issues if self._has_fences else self._issues
@@ -225,7 +227,8 @@ class Skill(LocatedHead):
         comes as its bytes (``"bytes"``). ``max_bytes``: another bound than ``Limits.max_body_bytes``; ``None`` is none.
 
         Raises ``SkillValidationError`` when the file cannot be read, is too large or is not UTF-8, and
-        ``InvalidFrontmatterError`` when it has no frontmatter any more; which fields that has plays no part.
+        ``InvalidFrontmatterError`` when it has no frontmatter; which fields that has plays no part. ``load`` and
+        sessions take the whole file for the body where ``needs_frontmatter`` is false.
         """
         if errors not in {"strict", "replace", "bytes"}:
             raise SourceError(f"errors must be 'strict', 'replace' or 'bytes', not {errors!r}")
@@ -236,6 +239,12 @@ class Skill(LocatedHead):
         if not text.strip():
             raise EmptySkillBodyError("the skill has no instructions", self.location)
         return text.strip()
+
+    @property
+    def needs_frontmatter(self) -> bool:
+        """Whether its file must have frontmatter to load: not if a program or the index of a site gave the fields."""
+        is_made = self.is_local and self._offset == 0  # frontmatter that was read ends behind the first byte
+        return not (is_made or self._location.files.announces_fields)
 
     def read_text(self) -> str:
         """The whole text of its SKILL.md, frontmatter included; of a skill without a file, its text."""
