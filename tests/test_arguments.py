@@ -81,6 +81,46 @@ MISTAKES: dict[str, tuple[Mistake, str]] = {
         lambda p, _, __: p.Source.inline("a", "Does a.", "Do a.", allowed_tools="Read"),
         "allowed_tools is a list of texts, not the text 'Read'; pass ['Read']",
     ),
+    "a number as a tool of a skill": (
+        lambda p, _, __: p.Frontmatter("a", "Does a.", allowed_tools=["Read", 3]),
+        "allowed_tools[1] is a text, not the int 3",
+    ),
+    "a number in the metadata of a skill": (
+        lambda p, _, __: p.Frontmatter("a", "Does a.", metadata={"version": 1.0}),
+        "metadata['version'] is a text, not the float 1.0",
+    ),
+    "a text as the metadata of a skill": (
+        lambda p, _, __: p.Frontmatter("a", "Does a.", metadata="version"),
+        "metadata is a mapping, not the text 'version'",
+    ),
+    "a text as the metadata of an inline skill": (
+        lambda p, _, __: p.Source.inline("a", "Does a.", "Do a.", metadata="version"),
+        "metadata is a mapping, not the text 'version'",
+    ),
+    "nothing as the description of a skill": (
+        lambda p, _, __: p.Frontmatter("a", None),
+        "description is a text, not None",
+    ),
+    "a number as the license of a skill": (
+        lambda p, _, __: p.Frontmatter("a", "Does a.", license=3),
+        "license is a text, not the int 3",
+    ),
+    "nothing as the instructions of an inline skill": (
+        lambda p, _, __: p.Source.inline("a", "Does a.", None),
+        "instructions is a text, not None",
+    ),
+    "a no in words for an inline skill": (
+        lambda p, _, __: p.Source.inline("a", "Does a.", "Do a.", preload="no"),
+        "preload is True or False, not the text 'no'",
+    ),
+    "a name in place of the frontmatter": (
+        lambda p, _, __: p.Skill("pdf"),
+        "frontmatter is a prowess.Frontmatter, not the text 'pdf'; pass Frontmatter(name=…, description=…)",
+    ),
+    "a number as the body of a skill": (
+        lambda p, _, __: p.Skill(p.Frontmatter("a", "Does a."), body=3),
+        "body is a text, not the int 3",
+    ),
     "a text as prefixes": (
         lambda p, _, folder: p.scan(folder, skip_prefixes="."),
         "skip_prefixes is a list of texts, not the text '.'; pass ['.']",

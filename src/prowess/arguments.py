@@ -7,8 +7,6 @@ is only used later would fail far from the line that is wrong.
 
 from __future__ import annotations
 
-import os
-
 from prowess.errors import SourceError
 
 TYPE_CHECKING = False
@@ -25,12 +23,14 @@ def describe_value(given: object) -> str:
     if given is None:
         return "None"
     # The text of other objects is theirs to choose, and may hold a secret or an address in memory.
-    if not isinstance(given, str | bytes | int | float | list | tuple | set | dict | os.PathLike):
+    is_path = hasattr(given, "__fspath__")
+    if not is_path and not isinstance(given, str | bytes | int | float | list | tuple | set | dict):
         return f"a {type(given).__name__}"
-    return f"the {'text' if isinstance(given, str) else type(given).__name__} {_shorten(repr(given))}"
+    return f"the {'text' if isinstance(given, str) else type(given).__name__} {shorten_value(repr(given))}"
 
 
-def _shorten(text: str) -> str:
+def shorten_value(text: str) -> str:
+    """Return the beginning of a value's text, as much as a message shows."""
     return text if len(text) <= _MAX_SHOWN_CHARS else f"{text[:_MAX_SHOWN_CHARS]}…"
 
 
@@ -38,11 +38,6 @@ def raise_bad_argument(argument: str, expected: str, given: object, remedy: str 
     """Raise ``SourceError`` for a value that is not what is expected; ``remedy`` says what to pass instead."""
     hint = f"; {remedy}" if remedy else ""
     raise SourceError(f"{argument} {expected}, not {describe_value(given)}{hint}")
-
-
-def show_path_argument(given: object) -> str:
-    """Return a path as a remedy shows it between the parentheses of a call: shortened, or ``…`` when it is no path."""
-    return repr(_shorten(str(os.fspath(given)))) if isinstance(given, str | os.PathLike) else "…"
 
 
 def check_text(given: object, argument: str) -> None:
@@ -131,36 +126,3 @@ def check_method(given: object, argument: str, method: str, remedy: str) -> None
     """Raise ``SourceError`` unless the value has that method."""
     if not callable(getattr(given, method, None)):
         raise SourceError(f"{argument} has a method {method}(), which {describe_value(given)} has not; {remedy}")
-
-
-def check_path(given: str | os.PathLike[str], argument: str, remedy: str = "") -> str:
-    """Return the path as text, as it was given. Raises ``SourceError`` unless it is a text or a path object."""
-    try:
-        written = os.fspath(given)
-    except TypeError:
-        written = None
-    if not isinstance(written, str):
-        raise_bad_argument(argument, "is a text or a path", given, remedy)
-    return written
-
-
-def as_absolute(given: str | os.PathLike[str], argument: str) -> str:
-    """Return the absolute path, so that a later change of the working folder changes nothing; ``""`` stays ``""``.
-
-    Raises ``SourceError`` unless it is a text or a path object.
-    """
-    written = check_path(given, argument)
-    return os.path.abspath(written) if written else ""
-
-
-def as_optional_absolute(given: str | os.PathLike[str] | None, argument: str) -> str | None:
-    """Return ``None`` for ``None``, and otherwise the absolute path that ``as_absolute`` returns."""
-    return None if given is None else as_absolute(given, argument)
-
-
-def as_existing_folder(given: str | os.PathLike[str], argument: str) -> str:
-    """Return the absolute path of a folder. Raises ``SourceError`` unless the folder exists; it is never created."""
-    folder = as_absolute(given, argument)
-    if not os.path.isdir(folder):
-        raise_bad_argument(argument, "is a folder that is there", folder, "make it first")
-    return folder

@@ -7,6 +7,7 @@ HINTS: dict[str, str] = {
     "reserved-name": "choose a name that is not a device name on any platform",
     "name-mismatch": "rename the folder or the name so that both are equal, in lower-case letters, digits and hyphens",
     "missing-name": "add a line 'name: folder-name'",
+    "description-from-body": "add a line 'description: what it does and when to use it'",
     "missing-description": "add a line 'description: what it does and when to use it'",
     "description-too-long": "shorten it to 1,024 characters; details belong in the body",
     "vague-description": "say what the skill does and when to use it, in the words that people would use",

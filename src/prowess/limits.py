@@ -17,6 +17,8 @@ KIB = 1024
 MIB = 1024 * KIB
 
 MAX_NAME_LENGTH = 64
+MAX_LENIENT_NAME_LENGTH = 256
+"""How many characters a name may have that lenient mode keeps, with a warning above ``MAX_NAME_LENGTH``."""
 MAX_DESCRIPTION_LENGTH = 1024
 MAX_COMPATIBILITY_LENGTH = 500
 

@@ -31,11 +31,25 @@ _HFS_IGNORES = dict.fromkeys((*range(0x200C, 0x2010), *range(0x202A, 0x202F), *r
 _REPOSITORY_LAYOUTS = (frozenset(("head", "objects/", "refs/")), frozenset(("head", "commondir")))
 _REPOSITORY_ENTRIES = frozenset.union(*_REPOSITORY_LAYOUTS)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_NOT_IN_SLUGS = re.compile(r"[^a-z0-9]+")
+_SLUG_DIGITS = 8
 
 
 def is_device_name(name: str) -> bool:
     """Return whether Windows takes ``name`` for a device, with or without an extension."""
     return name.partition(".")[0].strip().lower() in DEVICE_NAMES
+
+
+def make_slug(name: str, most: int) -> str:
+    """Return a name of at most ``most`` lower-case letters, digits and hyphens in place of one that cannot be used.
+
+    It ends in eight digits of the name's SHA-256, so that two names rarely become one, and one name always the same.
+    """
+    from hashlib import sha256  # noqa: PLC0415 - it loads OpenSSL, and few names need it
+
+    digits = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_SLUG_DIGITS]
+    words = _NOT_IN_SLUGS.sub("-", name.lower())[: most - _SLUG_DIGITS - 1].strip("-")
+    return f"{words or 'skill'}-{digits}"
 
 
 def is_git_name(name: str) -> bool:

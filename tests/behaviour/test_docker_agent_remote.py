@@ -97,6 +97,31 @@ def test_files_may_be_fetched_in_advance(site: Site, load: Load) -> None:
     assert len(site.paths) == asked
 
 
+@pytest.mark.parametrize("header", ["no-cache", "no-store", "max-age=60"])
+def test_a_file_that_is_fetched_in_advance_is_asked_for_once(site: Site, load: Load, header: str) -> None:
+    """S2-17: the source reads the fields of the SKILL.md from what it fetched."""
+    site.old_index(site.old_entry("pdf", {"SKILL.md": skill_md("pdf", fields="license: MIT\n"), "a.md": b"a"}))
+    site.put(FILE, skill_md("pdf", fields="license: MIT\n"), Cache_Control=header)
+    catalog = load(prefetch=True)
+    assert (catalog["pdf"].license, site.paths.count(FILE)) == ("MIT", 1)
+
+
+@pytest.mark.parametrize("prefetch", [True, False])
+def test_a_file_of_an_index_needs_no_frontmatter(site: Site, load: Load, *, prefetch: bool) -> None:
+    """S2-17: the index gives the fields, so the whole file is instructions, with an issue."""
+    text = b"# Forms\n\nFill forms.\n"
+    site.old_index(site.old_entry("pdf", {"SKILL.md": text}))
+    catalog = load(prefetch=prefetch)
+    session = prowess.Session(catalog)
+    toolset = prowess.Toolset(session, "read_skill", fork="host")
+    assert toolset.call("read_skill", {"name": "pdf"}).content == text.decode()
+    assert session.read_text("pdf", whole=True) == session.read_text("pdf") == text.decode()
+    assert "not configured for forked execution" in toolset.prepare_fork("pdf", "x").content
+    loaded = catalog.load("pdf")
+    assert (loaded.instructions, loaded.skill.description) == (text.decode().strip(), catalog["pdf"].description)
+    assert [(issue.code, issue.severity) for issue in loaded.skill.issues] == [("no-frontmatter", "warning")]
+
+
 @pytest.mark.parametrize("path", ["", "/a.md", "../a.md", "a/../b.md", "a\\b.md", "a?b", "a#b", "a\x01b"])
 def test_a_path_that_is_not_valid_refuses_the_skill(site: Site, load: Load, path: str) -> None:
     """S2-18: the file is not asked for, and the skill is not listed with a file that it does not have."""
@@ -115,11 +140,11 @@ def test_a_path_that_is_harmless_is_encoded(site: Site, load: Load, path: str, a
     assert load().read_resource("pdf", path) == "there"
 
 
-@pytest.mark.parametrize("name", ["../x", "a/b", "a\\b", "x" * 65, ".."])
+@pytest.mark.parametrize("name", ["../x", "a/b", "a\\b", "x" * 257, ".."])
 def test_a_remote_name_is_checked_like_a_local_one(site: Site, load: Load, name: str) -> None:
     """S2-18: what could not name a folder names no remote skill."""
     site.old_index(site.old_entry("pdf", {"SKILL.md": PDF}) | {"name": name})
-    assert codes(load()) == ["bad-name"]
+    assert (load().names, codes(load())) == ((), ["bad-name"])
 
 
 def test_too_much_is_an_error_and_never_cut(site: Site, load: Load) -> None:

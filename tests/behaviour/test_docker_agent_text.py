@@ -112,11 +112,20 @@ def test_a_long_description_and_an_odd_name_load_with_warnings() -> None:
     }
 
 
-@pytest.mark.parametrize("mode", ["strict", "lenient"])
-def test_a_description_is_required(mode: Literal["strict", "lenient"]) -> None:
+@pytest.mark.parametrize(("mode", "repair"), [("strict", True), ("lenient", False)])
+def test_a_description_is_required(mode: Literal["strict", "lenient"], repair: bool) -> None:
     """S2-14: without one there is nothing to list."""
     with pytest.raises(prowess.SkillLoadError) as caught:
-        prowess.parse_skill("---\nname: pdf\n---\nBody.\n", "/skills/pdf/SKILL.md", mode=mode)
+        prowess.parse_skill("---\nname: pdf\n---\nBody.\n", "/skills/pdf/SKILL.md", mode=mode, repair=repair)
+    assert caught.value.code == "missing-description"
+
+
+def test_a_missing_description_is_the_first_paragraph() -> None:
+    """S2-14: lenient takes it with a warning, and refuses a file whose instructions have no paragraph."""
+    parsed = lenient("name: pdf\n", path="/skills/pdf/SKILL.md")
+    assert (parsed.skill.description, [issue.code for issue in parsed.issues]) == ("Body.", ["description-from-body"])
+    with pytest.raises(prowess.SkillLoadError) as caught:
+        prowess.parse_skill("---\nname: pdf\n---\n# Title\n", "/skills/pdf/SKILL.md", mode="lenient")
     assert caught.value.code == "missing-description"
 
 

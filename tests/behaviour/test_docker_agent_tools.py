@@ -128,6 +128,35 @@ def test_a_skill_is_read_with_its_frontmatter(toolset: prowess.Toolset, library:
     assert toolset.call("read_skill", {"name": "greet"}).content == "Say hello."
 
 
+def test_a_made_skill_needs_no_frontmatter_in_its_file(tmp_path: Path) -> None:
+    """S2-26: the program gave the fields, so the whole file is instructions, for every way to read it."""
+    path = tmp_path / "SKILL.md"
+    path.write_text("# Forms\n\nFill $ARGUMENTS.\n", encoding="utf-8")
+    front = prowess.Frontmatter("pdf", "Fills forms.", context="fork", model="m")
+    session = prowess.Session(prowess.Catalog([prowess.Skill(front, path)]))
+    toolset = prowess.Toolset(session, "read_skill", fork="host")
+    assert toolset.call("read_skill", {"name": "pdf"}).content == "# Forms\n\nFill $ARGUMENTS.\n"
+    assert session.read_text("pdf", whole=True) == session.read_text("pdf") == "# Forms\n\nFill $ARGUMENTS.\n"
+    prepared = toolset.prepare_fork("pdf", "a.pdf")
+    assert isinstance(prepared, prowess.PreparedFork)
+    assert (prepared.content, prepared.model) == ("# Forms\n\nFill a.pdf.\n", "m")
+    assert session.catalog.load("pdf").instructions == "# Forms\n\nFill $ARGUMENTS."
+    loaded = prowess.Toolset(prowess.Session(session.catalog), "load_skill").call("load_skill", {"skill_name": "pdf"})
+    assert (loaded.is_error, loaded.content) == (False, "# Forms\n\nFill $ARGUMENTS.\n")
+    path.write_text("---\nname: pdf\ndescription: Fills forms.\n---\nMerge.\n", encoding="utf-8")
+    assert session.catalog.load("pdf").instructions == "Merge."
+
+
+def test_a_found_skill_must_keep_its_frontmatter(library: Path) -> None:
+    """S2-26: the same file fails for every tool and every way to read it, once it has lost what it was found by."""
+    session = prowess.Session(prowess.scan(library))
+    (library / "pdf/SKILL.md").write_text("Only text.\n", encoding="utf-8")
+    assert prowess.Toolset(session, "read_skill").call("read_skill", {"name": "pdf"}).is_error
+    for read in (session.read_text, session.activate, session.catalog.load, session.catalog.load_body):
+        with pytest.raises(prowess.NoFrontmatterError):
+            read("pdf")
+
+
 def test_an_unknown_skill_is_not_found(toolset: prowess.Toolset) -> None:
     """S2-26: whichever tool asks for it."""
     for tool, arguments in (("read_skill", {"name": "X"}), ("read_skill_file", {"skill_name": "X", "path": "a"})):

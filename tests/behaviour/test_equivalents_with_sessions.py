@@ -287,12 +287,12 @@ def test_roots_that_are_no_folders_may_be_left_out(put: Put, tmp_path: Path) -> 
 
 def test_a_name_that_is_too_long_is_kept_by_a_host_that_makes_the_skill(put: Put) -> None:
     """S4-5: the host makes it from the fields. Only listings cut a description."""
-    path = put("pdf", name="a" * 70, description="d" * 2000)
+    path = put("pdf", name="a" * 300, description="d" * 2000)
     assert prowess.scan(path.parent).names == ("pdf",)
     with path.open("rb") as stream:
         front, _ = prowess.parse_frontmatter(stream)
     catalog = prowess.Catalog([prowess.Skill(front, path)])
-    assert (catalog.names, len(catalog["a" * 70].description)) == (("a" * 70,), 2000)
+    assert (catalog.names, len(catalog["a" * 300].description)) == (("a" * 300,), 2000)
 
 
 def test_an_issue_may_end_a_scan(put: Put, tmp_path: Path) -> None:

@@ -91,11 +91,12 @@ def test_a_host_gives_each_violation_its_own_words(name: str, description: str, 
 def test_a_skill_with_a_blank_description_is_made_of_its_parts(put: Put) -> None:
     """S0-16: parse_frontmatter checks nothing, and a catalogue takes the skill that the host makes of the fields."""
     path = put("folder", name="pdf", description="' '")
-    assert prowess.scan(path.parent).names == ()
+    assert prowess.scan(path.parent)["pdf"].description == "Do it."
+    assert prowess.scan(path.parent, repair=False).names == ()
     with path.open("rb") as stream:
         front, _ = prowess.parse_frontmatter(stream)
     catalog = prowess.Catalog([prowess.Skill(front, path)])
-    assert (catalog.names, catalog.load_body("pdf")) == (("pdf",), "Do it.\n")
+    assert (catalog["pdf"].description, catalog.load_body("pdf")) == ("", "Do it.\n")
 
 
 def test_a_text_may_be_stripped_before_it_is_parsed() -> None:

@@ -121,9 +121,20 @@ def test_a_name_that_is_not_the_folders_loads_with_a_warning(put: Put, tmp_path:
     }
 
 
-def test_a_name_that_is_too_long_loads_as_its_folder(put: Put, tmp_path: Path) -> None:
-    """S4-5: with a warning; nothing with more than 64 characters is ever listed as a name."""
-    put("forms", name="n" * 65)
+@pytest.mark.parametrize("length", [65, 256])
+def test_a_name_that_is_too_long_loads_with_a_warning(put: Put, tmp_path: Path, length: int) -> None:
+    """S4-5: as it is written, also if it is the name of its folder."""
+    put("n" * min(length, 255), name="n" * length)
+    catalog = prowess.scan(tmp_path)
+    assert catalog.names == ("n" * length,)
+    assert ("bad-name", "warning") in [(issue.code, issue.severity) for issue in catalog.issues]
+    assert [issue.code for issue in catalog.failures] == []
+    assert f"<name>{'n' * length}</name>" in prowess.Toolset(prowess.Session(catalog), "use_skill").prompt()
+
+
+def test_a_name_of_more_than_256_characters_loads_as_its_folder(put: Put, tmp_path: Path) -> None:
+    """S4-5: with a warning, so that no name takes the room of the other skills."""
+    put("forms", name="n" * 257)
     catalog = prowess.scan(tmp_path)
     assert catalog.names == ("forms",)
     assert [(issue.code, issue.severity) for issue in catalog.issues] == [("bad-name", "warning")]

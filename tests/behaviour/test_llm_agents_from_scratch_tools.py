@@ -85,6 +85,20 @@ def test_a_host_keeps_skills_for_explicit_calls(put: Put, tmp_path: Path) -> Non
     assert "name='deploy'" in toolset.explicit("deploy")
 
 
+def test_the_tool_is_offered_for_skills_that_only_users_call(put: Put, tmp_path: Path) -> None:
+    """S4-15, S4-18: an explicit activation never orders a call of a tool that the model does not have."""
+    put("deploy", fields="disable-model-invocation: true\n", body="Deploy it.\n")
+    put("release", body="Release it.\n")
+    session = prowess.Session(prowess.scan(tmp_path), explicit_only=("release",))
+    toolset = prowess.Toolset(session, "use_skill")
+    assert toolset.prompt() == ""
+    (tool,) = toolset.tools()
+    assert (tool.name, tool.parameters["properties"]["name"].keys() & {"enum"}) == (TOOL, set())
+    for name in ("deploy", "release"):
+        assert f"name='{name}'. Use exactly this name: it may not be in the tool's schema." in toolset.explicit(name)
+        assert f"{name.title()} it." in toolset.call(TOOL, {"name": name}).content
+
+
 def test_a_skill_comes_in_an_element_with_its_folder(put: Put, tmp_path: Path) -> None:
     """S4-16: the body without blanks at its ends, a blank line, the folder, the end."""
     put("pdf", body="\n  Fill it.\n\n")

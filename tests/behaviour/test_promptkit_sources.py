@@ -237,7 +237,7 @@ def test_an_inline_skill_has_no_folder() -> None:
         ("a/b", "Greets.", "Say hello."),
         ("..", "Greets.", "Say hello."),
         ("a\nb", "Greets.", "Say hello."),
-        ("n" * 65, "Greets.", "Say hello."),
+        ("n" * 257, "Greets.", "Say hello."),
         ("greet", " ", "Say hello."),
         ("greet", "Greets.", "\n"),
     ],

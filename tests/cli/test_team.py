@@ -487,7 +487,7 @@ def test_a_pinned_version_is_told_of_later_ones(command: Command, alpha: Reposit
 
 def broken_skill(folder: Path) -> None:
     folder.mkdir(parents=True)
-    (folder / "SKILL.md").write_text("---\nname: nodesc\n---\nDo it.\n", encoding="utf-8")
+    (folder / "SKILL.md").write_text("---\nname: nodesc\n---\n# Title\n", encoding="utf-8")
 
 
 def test_a_source_without_a_skill_that_can_be_loaded_is_refused(command: Command, project: Path) -> None:
@@ -514,7 +514,7 @@ def test_a_version_in_which_no_skill_can_be_loaded_is_not_updated_to(
     command: Command, project: Path, alpha: Repository
 ) -> None:
     command("install", alpha.address, "--project", "--yes")
-    alpha.write("SKILL.md", "---\nname: alpha\n---\nDo it.\n")
+    alpha.write("SKILL.md", "---\nname: alpha\n---\n# Title\n")
     alpha.commit()
     ran = command("update", "--yes")
     assert (ran.status, "has no skill that can be loaded" in ran.out) == (1, True)

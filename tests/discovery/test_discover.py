@@ -246,7 +246,7 @@ def test_discovery_tells_of_issues_and_not_of_places_that_are_missing(put: Put, 
     put("w/repo/.agents/skills/_draft")
     heard: list[str] = []
     catalog = discover(repo, home, on_issue=lambda issue: heard.append(issue.code))
-    assert (heard, len(catalog.issues)) == (["skipped-directory", "missing-description"], 2)
+    assert (heard, len(catalog.issues)) == (["skipped-directory", "description-from-body"], 2)
     assert [place.state for place in catalog.places].count("missing") > 1
 
 

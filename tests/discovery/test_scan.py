@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import prowess
 from prowess import Catalog, Issue, Limits, SkillLoadError, SourceError, scan
 from prowess.names import is_git_name
 
@@ -174,8 +175,8 @@ def test_a_skill_inside_another_that_a_second_root_finds_is_no_information(put: 
 
 def test_a_bad_file_below_a_skill_is_told_by_those_who_look_there(put: Put, tmp_path: Path) -> None:
     put("outer")
-    put("outer/bad", "no: description\n")
-    assert codes(scan(tmp_path, nested=True)) == ["missing-description"]
+    put("outer/bad", "- no mapping\n")
+    assert codes(scan(tmp_path, nested=True)) == ["yaml-not-a-mapping"]
 
 
 # -- files that are invalid --------------------------------------------------------------------------------------------
@@ -192,7 +193,46 @@ def test_a_scan_may_leave_out_what_the_specification_refuses_and_go_on(put: Put,
     assert catalog.names == ("good", "good-too")
     refused = ["bad-name", "description-too-long", "blank-field", "yaml-syntax", "missing-description"]
     assert sorted(issue.code for issue in catalog.failures) == sorted(refused)
-    assert scan(tmp_path).names == ("Capital", "good", "good-too", "long", "mended")
+    assert scan(tmp_path).names == ("Capital", "good", "good-too", "long", "mended", "none")
+
+
+@pytest.mark.parametrize("filler", [1, 3950, 4020, 5000, 8110])
+def test_every_reader_finds_the_same_description_in_the_body(filler: int, put: Put, tmp_path: Path) -> None:
+    """Discovery reads the head alone, and the others the whole file: the paragraph may end behind what it read."""
+    body = "\n# Forms\n\nFill forms in PDF files, one by one, and keep the fonts that they have.\n" + "x" * 9000
+    path = put("forms", f"name: forms\nlicense: {'m' * filler}\n", body=body) / "SKILL.md"
+    catalog = scan(tmp_path)
+    assert catalog["forms"].description.startswith("Fill forms")
+    described = {
+        catalog["forms"].description,
+        catalog["forms"].load().skill.description,
+        prowess.parse_skill_file(path, mode="lenient").skill.description,
+        prowess.read_metadata(path, mode="lenient").description,
+        prowess.parse_skill(path.read_bytes(), path, mode="lenient").skill.description,
+    }
+    assert len(described) == 1
+    assert [issue.code for issue in catalog["forms"].repairs] == ["description-from-body"]
+    assert codes(scan(tmp_path, invalid="skip")) == ["missing-description"]
+    with pytest.raises(SkillLoadError):
+        scan(tmp_path, mode="strict")
+
+
+def test_an_edited_first_paragraph_is_the_description_of_the_next_load(put: Put, tmp_path: Path) -> None:
+    put("forms", "name: forms\n", body="Fill forms.\n")
+    skill = scan(tmp_path)["forms"]
+    put("forms", "name: forms\n", body="Merge files.\n")
+    assert (skill.description, skill.load().skill.description) == ("Fill forms.", "Merge files.")
+    assert scan(tmp_path)["forms"].description == "Merge files."
+
+
+def test_names_of_65_characters_in_folders_of_that_name_load(put: Put, tmp_path: Path) -> None:
+    put("n" * 65, f"name: {'n' * 65}\ndescription: d\n")
+    catalog = scan(tmp_path)
+    assert (catalog.names, codes(catalog)) == (("n" * 65,), ["bad-name"])
+    assert catalog.issues[0].severity == "warning"
+    with pytest.raises(SkillLoadError):
+        scan(tmp_path, mode="strict")
+    assert scan(tmp_path, invalid="skip").names == ()
 
 
 def test_a_strict_scan_that_skips_compares_the_folder_and_does_not_raise(put: Put, tmp_path: Path) -> None:
@@ -235,7 +275,7 @@ def test_what_a_listener_raises_is_the_callers_to_see(put: Put, tmp_path: Path) 
     def refuse(issue: Issue) -> None:
         raise LookupError(issue.code)
 
-    with pytest.raises(LookupError, match="missing-description"):
+    with pytest.raises(LookupError, match="description-from-body"):
         scan(tmp_path, on_issue=refuse)
 
 
@@ -272,11 +312,11 @@ def test_a_root_that_is_a_skill_may_hold_others(put: Put) -> None:
 
 
 def test_a_folder_whose_file_is_broken_is_searched_on(put: Put, tmp_path: Path) -> None:
-    put("broken", "name: broken\n")
+    put("broken", "- broken\n")
     put("broken/inner")
     catalog = scan(tmp_path)
     assert catalog.names == ("inner",)
-    assert codes(catalog) == ["missing-description"]
+    assert codes(catalog) == ["yaml-not-a-mapping"]
 
 
 @pytest.mark.parametrize("folder", [".git", ".hidden", "_private", "node_modules", "node_modules2"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -118,12 +119,16 @@ def check_hostile_name(library: Library, name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["..", "con", "%2e%2e"])
-def test_a_hostile_name_in_a_folder_whose_name_is_no_better_is_left_out(library: Library, name: str) -> None:
-    """Case 30: where the folder's name cannot stand in, there is no skill."""
-    library.write(named(name), folder="nul")
+def test_a_hostile_name_in_a_folder_whose_name_is_no_better_is_a_slug(library: Library, name: str) -> None:
+    """Case 30: of letters, digits and hyphens alone; the skill has no second name by which the hostile one finds it."""
+    path = library.write(named(name), folder="nul")
+    with pytest.raises(prowess.SkillLoadError):
+        prowess.parse_skill_file(path)
     catalog = library.scan()
-    assert catalog.names == ("good",)
-    assert [i.code for i in catalog.issues] == ["bad-name"]
+    (slug,) = set(catalog.names) - {"good"}
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*-[0-9a-f]{8}", slug)
+    assert (name in catalog, catalog.get(name), catalog.load(slug).skill.name) == (False, None, slug)
+    assert [(i.code, i.severity) for i in catalog.issues if i.path == str(path)] == [("bad-name", "warning")]
 
 
 def test_no_path_is_made_from_a_name(library: Library, child: Children) -> None:

@@ -71,6 +71,13 @@ def test_loading_a_skill_that_broke_while_nobody_watches_says_so(tmp_path: Path)
     assert "anchor" in said
 
 
+def test_a_description_that_only_the_body_has_is_not_served(tmp_path: Path) -> None:
+    """The extension serves what the specification allows; tools of the same server offer the skill."""
+    put(tmp_path, "pdf/SKILL.md", "---\nname: pdf\n---\nFill forms.\n")
+    (refused,) = prowess.mcp.check(tmp_path)
+    assert [issue.code for issue in refused.issues] == ["description-from-body"]
+
+
 def test_a_skill_that_never_was_is_unknown_and_not_broken(library: Path) -> None:
     put(library, "broken/SKILL.md", "no head\n")
     server = prowess.mcp.Server(library, notice=None)

@@ -1,5 +1,7 @@
 """The ceiling of a host, and which calls the active skills approve."""
 
+import json
+import pickle
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
@@ -49,6 +51,28 @@ def test_a_ceiling_leaves_the_tools_that_it_and_the_skill_name(
     assert session.activate("a").added_tools == tools
     assert session.active_tools == tools
     assert session.deactivate("a") == tools
+
+
+def test_only_the_answer_allowed_is_true() -> None:
+    """A host that writes ``if session.allows(…)`` must never run a call that no skill approves."""
+    answers = [
+        session_of("Bash(git:*)", ceiling=["Bash"]).allows("Bash", "git log"),
+        session_of("Bash(git:*)", ceiling=["Bash"]).allows("Bash", "rm -rf ~"),
+        session_of("Read", ceiling=["Read"]).allows("Write"),
+        session_of("Read").allows("Write"),
+    ]
+    assert answers == ["allowed", "refused", "refused", "not-mentioned"]
+    assert [bool(answer) for answer in answers] == [True, False, False, False]
+    assert json.dumps(answers) == '["allowed", "refused", "refused", "not-mentioned"]'
+    assert [f"{pickle.loads(pickle.dumps(answer))!r}" for answer in answers[:2]] == ["'allowed'", "'refused'"]  # noqa: S301 - our own
+
+
+def test_only_the_answer_allowed_of_a_fork_is_true() -> None:
+    prepared = prowess.PreparedFork("pdf", "", "", "", ("Read",), 0, grants_tools=True)
+    answers = [prepared.allows("Read"), prepared.allows("Write"), prepared.allows("run_skill")]
+    assert [(answer, bool(answer)) for answer in answers] == [("allowed", True), ("refused", False), ("refused", False)]
+    unbounded = prowess.PreparedFork("pdf", "", "", "").allows("Write")
+    assert (unbounded, bool(unbounded)) == ("not-mentioned", False)
 
 
 def test_no_skill_approves_a_tool_for_a_host_that_said_nothing_about_tools() -> None:

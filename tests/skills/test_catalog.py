@@ -241,7 +241,7 @@ def test_preloaded_skills_come_with_instructions_and_broken_ones_are_left_out(pu
 
 def test_issues_are_in_order_of_file_line_and_code(put: Put, tmp_path: Path) -> None:
     put("c", "name: C C\ndescription: x: y\nlicense: ''\n")
-    put("a", "name: a\n")
+    put("a", "name: a\n", body="")
     put("b", "name: other\ndescription: d\n", body="")
     issues = scan(tmp_path).issues
     keys = [(i.path, i.line, i.code) for i in issues]
@@ -361,7 +361,7 @@ def test_a_skill_is_explained_with_its_losers_issues_and_places(put: Put, tmp_pa
 
 
 def test_a_name_that_did_not_load_is_explained_by_its_issues(put: Put, tmp_path: Path) -> None:
-    put("bad", "name: bad\n")
+    put("bad", "name: bad\n", body="# Bad\n")
     put("good")
     found = scan(tmp_path).explain("bad")
     assert (found.location, found.visible) == (None, False)

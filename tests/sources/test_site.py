@@ -210,7 +210,7 @@ def test_a_bad_entry_never_hides_a_good_one(site: Site, load: Load) -> None:
             good | {"description": " "},
             good | {"size": "1"},
         ],
-        "bad-name": [good | {"name": "a/b"}, good | {"name": "con"}, good | {"name": "x" * 65}],
+        "bad-name": [good | {"name": "a/b"}, good | {"name": "con"}, good | {"name": "x" * 257}],
         "bad-digest": [good | {"digest": "md5:" + "0" * 32}, good | {"digest": "sha256:" + "A" * 64}],
         "unknown-type": [good | {"type": "container"}],
         "other-origin": [good | {"url": "https://other.example/x"}],
@@ -277,7 +277,16 @@ def test_a_skill_that_is_announced_and_not_there_is_an_error_when_it_is_needed(s
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"no frontmatter", b"---\nname: pdf\n---\n", b"---\nname: pdf\ndescription: \xff\n---\n"]
+    "content",
+    [
+        b"",
+        b" \n",
+        b"<!DOCTYPE html>\n<html><body>Not found</body></html>",
+        b"\n<html>\n",
+        b"---\nname: pdf\n---\n",
+        b"---\nname: pdf\ndescription: \xff\n---\n",
+        b"---\nname: pdf\ndescription: d\n",
+    ],
 )
 def test_a_file_that_makes_no_skill_is_refused_when_it_is_loaded(site: Site, load: Load, content: bytes) -> None:
     site.index(site.entry("pdf", content))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from prowess.errors import InvalidFrontmatterError, SkillLoadError
+from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.spec.document import STRICT_POLICY, Document, LoadPolicy, read_document
 
 LENIENT = LoadPolicy()
@@ -62,11 +65,40 @@ def test_lenient_mode_keeps_a_usable_name(name: str) -> None:
     assert (found.front.name, codes(found)) == (name, ["bad-name", "name-mismatch"])
 
 
-@pytest.mark.parametrize("name", ["a/b", "'..'", "x" * 65, "con", '"a\\u200bb"', "'~'", "a<b", '"a\\nb"', "'%2e%2e'"])
+@pytest.mark.parametrize("name", ["a/b", "'..'", "x" * 257, "con", '"a\\u200bb"', "'~'", "a<b", '"a\\nb"', "'%2e%2e'"])
 def test_lenient_mode_takes_the_folders_name_for_one_that_is_not_usable(name: str) -> None:
     found = read(f"name: {name}\ndescription: d\n")
     assert (found.front.name, codes(found)) == ("folder", ["bad-name"])
     assert [issue.severity for issue in found.issues] == ["warning"]
+
+
+@pytest.mark.parametrize("length", [65, 256])
+def test_lenient_mode_keeps_a_long_name_and_warns(length: int) -> None:
+    name = "n" * length
+    found = read(f"name: {name}\ndescription: d\n", folder=name)
+    assert (found.front.name, codes(found), found.issues[0].severity) == (name, ["bad-name"], "warning")
+    with pytest.raises(SkillLoadError):
+        read(f"name: {name}\ndescription: d\n", STRICT_POLICY, folder=name)
+
+
+@pytest.mark.parametrize(
+    ("written", "folder", "name"),
+    [
+        ("a/b", None, "a-b-c14cddc0"),
+        ("a/b", "con", "a-b-c14cddc0"),
+        ("../../Über Pfad", "<x>", "ber-pfad-63a5f97a"),
+        ("'..'", "..", "skill-5ec1f7e7"),
+        ("x" * 257, "%2e", "x" * 55 + "-15eb95a4"),
+        ("''", "nul", "nul-99e62427"),
+    ],
+)
+def test_a_slug_stands_in_for_two_names_that_cannot_be_used(written: str, folder: str | None, name: str) -> None:
+    """Its digits are those of the name's digest, so that every reader finds the same name, whatever else changes."""
+    for rows in (f"name: {written}\ndescription: d\n", f"name: {written}\ndescription: e\nlicense: MIT\n"):
+        found = read(rows, folder=folder, check_dir=False)
+        assert (found.front.name, [issue.severity for issue in found.issues]) == (name, ["warning"])
+        assert name in found.issues[0].message
+    assert len(name) <= 64
 
 
 @pytest.mark.parametrize(("written", "name"), [("maestro:agent-base", "maestro-agent-base"), ("a:b:c", "a-b-c")])
@@ -83,7 +115,7 @@ def test_a_colon_in_a_name_becomes_a_hyphen(written: str, name: str) -> None:
         read(f"name: {written}\ndescription: d\n", STRICT_POLICY)
 
 
-@pytest.mark.parametrize("written", ["'C:\\x'", "'../a:b'", "'::'", "'a:<b>'", f"a:{'b' * 63}"])
+@pytest.mark.parametrize("written", ["'C:\\x'", "'../a:b'", "'::'", "'a:<b>'", f"a:{'b' * 255}"])
 def test_a_name_that_no_hyphen_makes_usable_is_the_folders(written: str) -> None:
     assert read(f"name: {written}\ndescription: d\n").front.name == "folder"
 
@@ -100,13 +132,13 @@ def test_a_missing_name_is_repaired_from_the_folder() -> None:
         ("description: d\n", UNREPAIRED, "folder", "missing-name"),
         ("description: d\n", STRICT_POLICY, "folder", "missing-name"),
         ("description: d\n", LENIENT, None, "missing-name"),
-        ("description: d\n", LENIENT, "..", "missing-name"),
-        ("name: a/b\ndescription: d\n", LENIENT, None, "bad-name"),
-        ("name: a/b\ndescription: d\n", LENIENT, "con", "bad-name"),
+        ("description: d\n", LENIENT, "", "missing-name"),
+        ("name: a/b\ndescription: d\n", STRICT_POLICY, None, "bad-name"),
         ("name: [a]\ndescription: d\n", LENIENT, "folder", "wrong-type"),
         ("name: {a: b}\ndescription: d\n", LENIENT, "folder", "wrong-type"),
-        ("name: folder\n", LENIENT, "folder", "missing-description"),
-        ("name: folder\ndescription: '  '\n", LENIENT, "folder", "missing-description"),
+        ("name: folder\n", UNREPAIRED, "folder", "missing-description"),
+        ("name: folder\n", STRICT_POLICY, "folder", "missing-description"),
+        ("name: folder\ndescription: '  '\n", STRICT_POLICY, "folder", "missing-description"),
         ("name: folder\ndescription: [a]\n", LENIENT, "folder", "wrong-type"),
     ],
 )
@@ -131,3 +163,61 @@ def test_a_scalar_name_is_the_text_that_was_written(name: str) -> None:
 
 def test_a_name_that_is_bad_without_its_colon_too_is_reported_as_bad() -> None:
     assert codes(read("name: Team:one\ndescription: d\n", folder="Team-one")) == ["bad-name", "repaired-name-colon"]
+
+
+# -- a description from the body ---------------------------------------------------------------------------------------
+
+
+def described(body: str | bytes, rows: str = "name: folder\n", limits: Limits = DEFAULT_LIMITS) -> Document:
+    data = body if isinstance(body, bytes) else body.encode()
+    head = f"---\n{rows}---\n".encode() + data
+    return read_document(head, whole=True, policy=LoadPolicy(limits=limits), folder="folder", path="p/SKILL.md")
+
+
+@pytest.mark.parametrize("rows", ["name: folder\n", "name: folder\ndescription:\n", "name: folder\ndescription: ' '\n"])
+def test_a_missing_description_is_the_first_paragraph_of_the_body(rows: str) -> None:
+    found = described("\n# Forms\n\nFill forms\nin PDF files.\n\nMore.\n", rows)
+    assert found.front.description == "Fill forms in PDF files."
+    (issue,) = found.issues
+    assert (issue.code, issue.field, issue.severity, issue.path) == (
+        "description-from-body",
+        "description",
+        "warning",
+        "p/SKILL.md",
+    )
+
+
+def test_a_description_from_the_body_is_no_longer_than_any() -> None:
+    found = described("word " * 400)
+    assert len(found.front.description) <= 1024
+    assert found.front.description.endswith("word…")
+    assert codes(found) == ["description-from-body"]
+
+
+def test_a_description_is_taken_from_the_bytes_that_discovery_reads() -> None:
+    """Every reader has the bytes up to the next step, and takes no more, so that all find one description."""
+    rows = "name: folder\n"
+    before = len(f"---\n{rows}---\n")
+    limits = replace(DEFAULT_LIMITS, head_step=before + 40)
+    assert described("\n" * 10 + "Fill forms é.\n", rows, limits).front.description == "Fill forms é."
+    assert described("\n" * 28 + "Fill forms é.\n", rows, limits).front.description == "Fill forms …"
+    for body in ("\n" * 40 + "Fill forms.\n", "# " + "T" * 50 + "\n\nFill forms.\n"):
+        with pytest.raises(SkillLoadError):
+            described(body, rows, limits)
+    with pytest.raises(SkillLoadError):  # the head ends with a step, so that nothing of the body is read
+        described("Fill forms.\n", rows, replace(DEFAULT_LIMITS, head_step=before))
+
+
+@pytest.mark.parametrize(
+    "body", ["", " \n", "# Title\n", "```\ncode\n```\n", b"\xff\xfe paragraph\n", "<!-- a\nb -->\n"]
+)
+def test_without_a_paragraph_there_is_no_skill(body: str | bytes) -> None:
+    with pytest.raises(InvalidFrontmatterError) as caught:
+        described(body)
+    assert [issue.code for issue in caught.value.issues] == ["missing-description"]
+
+
+def test_a_description_of_the_wrong_type_is_not_replaced() -> None:
+    with pytest.raises(InvalidFrontmatterError) as caught:
+        described("Fill forms.\n", "name: folder\ndescription: [a]\n")
+    assert caught.value.code == "wrong-type"

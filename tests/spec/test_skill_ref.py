@@ -111,6 +111,8 @@ def test_a_commit_is_a_whole_id() -> None:
         ("a_b.c", "a_b.c"),
         ("...", ""),
         ("con", ""),
+        ("n" * 100, "n" * 100),
+        ("N" * 101, "n" * 91 + "-c0cb7a59"),
         ("p\u0430ypal", ""),
         ("\uff50\uff44\uff46", ""),
     ],

@@ -47,13 +47,21 @@ def test_without_skills_nothing_is_offered_or_said(dialect: prowess.DialectName,
 
 
 @pytest.mark.parametrize("count", [1, 40])
-def test_with_hidden_skills_only_nothing_is_offered_or_said(
+def test_with_hidden_skills_only_a_tool_is_offered_if_it_loads_them(
     count: int, dialect: prowess.DialectName, put: Put, talk: Talk
 ) -> None:
+    """An explicit call has the model use the tool, so the tool is there; it names none of the hidden skills."""
     for number in range(count):
         put(f"hidden-{number}", fields="disable-model-invocation: true\n", files={"a.md": "a"})
     toolset = prowess.Toolset(talk(), dialect)
-    assert (toolset.tools(), toolset.prompt()) == ((), "")
+    tools = toolset.tools()
+    assert ("hidden-" in str(tools), toolset.prompt()) == (False, "")
+    if dialect == "prowess":
+        assert (tools, "Do it." in toolset.explicit("hidden-0")) == ((), True)
+        return
+    called = tools[0]
+    assert f"Call the {called.name} tool" in toolset.explicit("hidden-0")
+    assert not toolset.call(called.name, {called.parameters["required"][0]: "hidden-0"}).is_error
 
 
 @pytest.mark.parametrize("count", [1, 40])

@@ -102,7 +102,7 @@ def test_a_search_keeps_the_filters(put: Put, library: Callable[[], Library]) ->
 
 def test_each_filter_shows_what_it_says(put: Put, tmp_path: Path, library: Callable[[], Library]) -> None:
     put("skills/plain", "name: plain\ndescription: Counts the words of long German letters.\n")
-    put("skills/broken", "name: [\n")
+    put("skills/broken", "name: [\n", body="# Broken\n")
     put("skills/repaired", "name: repaired\ndescription: Use this: when asked.\n")
     put("skills/acting/one", "name: one\ndescription: Prints today's date.\n", body="It is !`date`.\n")
     put("skills/long", f"name: long\ndescription: {'Word ' * 120}\n")

@@ -54,7 +54,7 @@ def test_the_raw_text_has_its_findings_at_their_lines(put: Put, browse: Browse, 
 
 
 def test_a_file_that_does_not_load_has_a_page_with_its_text_and_the_reason(put: Put, browse: Browse) -> None:
-    folder = put("skills/bad", "name: [\n")
+    folder = put("skills/bad", "name: [\n", body="# Bad\n")
     answer = browse().get(f"/skills/{make_skill_id('bad', str(folder / 'SKILL.md'))}")
     assert answer.status == 200
     assert "This does not load" in answer.page.text_of("p", class_="problem")[0]

@@ -317,7 +317,7 @@ class Conversation:
         if not self.enforce or not self._has_bounded_skills():
             return ""
         # What the skills list, not what they approve: a host that only enforces has not let them approve anything.
-        if judge_call(tool, find_command(arguments), self.session.listed_tools) == "allowed":
+        if judge_call(tool, find_command(arguments), self.session.listed_tools):
             return ""
         names = ", ".join(self.session.active_skills)
         return f"This call of {tool} is not in the allowed-tools of the active skills ({names})."

@@ -101,7 +101,7 @@ class ToolGate:
             return False
         session = self._find_session() if child is None else child.conversation.session
         listed = [*session.listed_tools, *(child.prepared.allowed_tools if child is not None else ())]
-        return judge_call(request.tool, request.subject, listed) == "allowed"
+        return bool(judge_call(request.tool, request.subject, listed))
 
     def _answer_key(self, request: ToolRequest) -> tuple[str, str]:
         """Return what a person's ``always`` covers; hidden files are asked about one by one."""

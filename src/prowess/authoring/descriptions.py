@@ -30,10 +30,11 @@ _ENGLISH = re.compile(r"[\x00-\x7f\u2010-\u2bff\ufe0f\U0001f000-\U0001faff]*")
 
 def description_issues(skill: Skill) -> Iterator[Issue]:
     """Yield a warning about a description that says nothing, or a note about one that does not say when to use it."""
-    text = skill.description
-    if not _ENGLISH.fullmatch(text):
+    text, front = skill.description, skill.peek()
+    is_from_body = front.raw and "description" not in front.lines  # what the author has to write is reported already
+    if is_from_body or not _ENGLISH.fullmatch(text):
         return
-    line = skill.peek().lines.get("description", 1)
+    line = front.lines.get("description", 1)
     if _is_vague(text):
         message = "says nothing about what the skill does"
         yield Issue("vague-description", "description", message, skill.location, line, "warning")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 
-from prowess.arguments import check_callable, check_number, check_path, check_texts
+from prowess.arguments import check_callable, check_number, check_texts
 from prowess.discovery.scan_options import MAX_DEPTH, SKIP_PREFIXES, ScanRules
 from prowess.discovery.walk import Walk
 from prowess.errors import SourceError
+from prowess.files.path_arguments import check_path
 from prowess.limits import DEFAULT_LIMITS
 from prowess.model import Place
 from prowess.names import SKILL_FILE

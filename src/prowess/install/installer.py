@@ -11,9 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
-from prowess.arguments import as_optional_absolute, check_text, check_texts
+from prowess.arguments import check_text, check_texts
 from prowess.discovery.agents import get_agent
 from prowess.errors import InstallError, Issue, SkillError
+from prowess.files.path_arguments import as_optional_absolute
 from prowess.install.adopt import adopt_skills
 from prowess.install.agent_coverage import find_coverage
 from prowess.install.apply_plan import apply_plan, to_installed_skill

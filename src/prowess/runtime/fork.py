@@ -16,7 +16,15 @@ from prowess.spec.document import LoadPolicy, read_document
 from prowess.spec.frontmatter.fences import find_fences
 from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import CONTENT_TAG, neutralize_tags
-from prowess.spec.tool_rules import intersect_ceilings, is_tool_match, judge_call, parse_tool_pattern
+from prowess.spec.tool_rules import (
+    ALLOWED,
+    NOT_MENTIONED,
+    REFUSED,
+    intersect_ceilings,
+    is_tool_match,
+    judge_call,
+    parse_tool_pattern,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -71,22 +79,22 @@ class PreparedFork:
     def allows(self, tool: str, command: str | None = None) -> ToolAnswer:
         """Return whether the child may make a call: ``allowed``, ``refused``, or ``not-mentioned``.
 
-        ``not-mentioned`` leaves the call to the host's own rules. It is the answer where nothing bounds the child, and
-        for the tools within the ceiling where ``grants_tools`` is false, since then the skill approves nothing. A
-        tool outside of the list is refused, and so is a command that the patterns of its tool do not cover, and a fork
-        of the fork. The tools that read files of skills are allowed.
+        Only ``allowed`` is true. ``not-mentioned`` leaves the call to the host's own rules. It is the answer where
+        nothing bounds the child, and for the tools within the ceiling where ``grants_tools`` is false, since then the
+        skill approves nothing. A tool outside of the list is refused, and so is a command that the patterns of its tool
+        do not cover, and a fork of the fork. The tools that read files of skills are allowed.
         """
         check_text(tool, "tool")
         if command is not None:
             check_text(command, "command")
         if tool in PARENT_ONLY_TOOLS:
-            return "refused"
+            return REFUSED
         if tool in FILE_TOOLS:
-            return "allowed"
+            return ALLOWED
         answer = judge_call(tool, command, self.allowed_tools, has_families=True)
-        if answer == "allowed" and not self.grants_tools:
-            return "not-mentioned"
-        return "refused" if answer == "not-mentioned" and self.is_bounded else answer
+        if answer and not self.grants_tools:
+            return NOT_MENTIONED
+        return REFUSED if answer == NOT_MENTIONED and self.is_bounded else answer
 
     def child_tools(self, offered: Iterable[str]) -> tuple[str, ...]:
         """Return which of the parent's tools the child gets, in their order.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from prowess.errors import NoFrontmatterError
 from prowess.runtime.activation import CommandDecision
 from prowess.runtime.source_labels import with_source_label
 from prowess.spec.commands import ExpandedText, may_have_commands
@@ -19,6 +20,16 @@ if TYPE_CHECKING:
     from prowess.skills.skill import Skill
 
 _NOT_EXPANDED = ExpandedText("")
+
+
+def _read_body(skill: Skill) -> str:
+    """Return the body of a skill, the whole file where it has no frontmatter and needs none."""
+    try:
+        return skill.read_body()
+    except NoFrontmatterError:
+        if skill.needs_frontmatter:
+            raise
+        return skill.read_text()
 
 
 class PreparedInstructions(NamedTuple):
@@ -88,20 +99,20 @@ class InstructionLoader:
         """
         if run:
             return self.expand_text(skill, whole=whole).text
-        return with_source_label(skill, skill.read_text() if whole else skill.read_body())
+        return with_source_label(skill, skill.read_text() if whole else _read_body(skill))
 
     def expand_text(self, skill: Skill, *, whole: bool) -> ExpandedText:
         """Return the text that ``read_text`` returns, and where in it stands what a command printed."""
-        text = skill.read_text() if whole else skill.read_body()
+        text = skill.read_text() if whole else _read_body(skill)
         if not may_have_commands(text):
             return ExpandedText(with_source_label(skill, text))
 
         # Both take a skill, since the commands run from a private copy of it, which is read in its turn.
         def read_skill_text(source: Skill) -> str:
-            return source.read_text() if whole else source.read_body()
+            return source.read_text() if whole else _read_body(source)
 
         def read_head(source: Skill) -> str:
-            return source.read_text().removesuffix(source.read_body())
+            return source.read_text().removesuffix(_read_body(source))
 
         expanded = self._make_expander(skill).expand(skill, read_skill_text, begin=read_head if whole else None)
         self._report_skipped_commands(skill, expanded)

@@ -15,8 +15,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from prowess.arguments import as_existing_folder, check_text, check_texts, check_variables
+from prowess.arguments import check_text, check_texts, check_variables
 from prowess.errors import SkillError
+from prowess.files.path_arguments import as_existing_folder
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.runtime.activation import Activation, collect_tools, make_activation
 from prowess.runtime.activator import ActivationRequest, SkillActivator
@@ -46,7 +47,7 @@ from prowess.runtime.user_call import expand_call
 from prowess.runtime.visibility import Visibility
 from prowess.select.auto_selector import AutoSelector
 from prowess.skills.instructions import LoadedSkill
-from prowess.spec.tool_rules import grant_tools, judge_call
+from prowess.spec.tool_rules import REFUSED, grant_tools, judge_call
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -231,16 +232,16 @@ class Session:
     def allows(self, tool: str, command: str | None = None) -> ToolAnswer:
         """Return whether the active skills approve a call: ``allowed``, ``refused``, or ``not-mentioned`` by any.
 
-        A call is refused beyond the ceiling, and where a skill mentions the tool but does not cover the command. No
-        pattern covers a command with a shell operator, a substitution or a line break. Where the host gave no
-        ``tools``, no skill mentions any.
+        Only ``allowed`` is true. A call is refused beyond the ceiling, and where a skill mentions the tool but does not
+        cover the command. No pattern covers a command with a shell operator, a substitution or a line break. Where the
+        host gave no ``tools``, no skill mentions any.
         """
         check_text(tool, "tool")
         if command is not None:
             check_text(command, "command")
         ceiling = self._state.active.ceiling.tools
-        if ceiling is not None and judge_call(tool, command, ceiling, has_families=True) != "allowed":
-            return "refused"
+        if ceiling is not None and not judge_call(tool, command, ceiling, has_families=True):
+            return REFUSED
         return judge_call(tool, command, self.active_tools)
 
     # -- what may be seen --------------------------------------------------------------------------------------------

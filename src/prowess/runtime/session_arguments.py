@@ -13,10 +13,10 @@ from prowess.arguments import (
     check_text,
     check_texts,
     raise_bad_argument,
-    show_path_argument,
 )
 from prowess.discovery.live import Live
 from prowess.errors import SourceError
+from prowess.files.path_arguments import show_path_argument
 from prowess.limits import Limits
 from prowess.skills.catalog import Catalog
 from prowess.spec.tool_rules import ANY_TOOL, ToolCeiling, is_tool_pattern

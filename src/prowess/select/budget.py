@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from prowess.arguments import check_count, raise_bad_argument, show_path_argument
+from prowess.arguments import check_count, raise_bad_argument
+from prowess.files.path_arguments import show_path_argument
 from prowess.spec.quantities import format_count
 from prowess.spec.render import ListingEntry, make_entry, render_entries, render_xml
 from prowess.spec.tokens import COUNTER_NAME, estimate_tokens

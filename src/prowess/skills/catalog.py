@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from _thread import allocate_lock  # not from threading, which a scan does without
 
-from prowess.arguments import check_integer, check_name, check_text, raise_bad_argument, show_path_argument
+from prowess.arguments import check_integer, check_name, check_text, raise_bad_argument
 from prowess.errors import (
     MAX_LISTED_NAMES,
     DuplicateSkillError,
@@ -15,6 +15,7 @@ from prowess.errors import (
     SourceError,
     UnknownSkillError,
 )
+from prowess.files.path_arguments import show_path_argument
 from prowess.model import Explanation, Place, Shadowed, SkillScope
 from prowess.names import SKILL_FILE
 from prowess.on_demand import OnDemand

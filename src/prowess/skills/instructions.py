@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from prowess.errors import ResourceError, ResourceTooLargeError, SkillLoadError, SkillValidationError
+import re
+
+from prowess.errors import (
+    Issue,
+    NoFrontmatterError,
+    ResourceError,
+    ResourceTooLargeError,
+    SkillLoadError,
+    SkillValidationError,
+)
+from prowess.patterns import compile_pattern
 from prowess.records import dataclass, replace
-from prowess.spec.document import read_document
+from prowess.spec.document import Document, read_document
 from prowess.spec.frontmatter.parse import find_body_offset, needs_more_bytes
 
 TYPE_CHECKING = False
@@ -12,7 +22,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from prowess.files.read import OpenFile
     from prowess.skills.skill import Skill
-    from prowess.spec.document import Document
+
+
+_HTML_PAGE = compile_pattern(rb"\s*+<(?:!doctype\s++)?html\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +74,22 @@ def parse_document(skill: Skill, data: bytes) -> Document:
         path=skill.location,
         check_dir=False,
     )
+
+
+def parse_file(skill: Skill, data: bytes) -> Document:
+    """The document of a whole file. Without frontmatter it is all body, where the fields came from elsewhere.
+
+    They did where a program made the skill, or where the index of a site announced it. Raises ``SkillLoadError``, also
+    for an empty file and for an HTML page, with which many sites answer in place of a file that they do not have.
+    """
+    try:
+        return parse_document(skill, data)
+    except NoFrontmatterError:
+        if skill.needs_frontmatter or not data.strip() or _HTML_PAGE.match(data):
+            raise
+        message = "the file has no frontmatter; the fields are those that were announced"
+        issue = Issue("no-frontmatter", "", message, skill.location, 1, "warning")
+        return Document(skill.frontmatter, 0, (issue,))
 
 
 def read_body_offset(skill: Skill, file: OpenFile) -> int:

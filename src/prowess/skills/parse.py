@@ -16,7 +16,7 @@ from prowess.skills.inline_files import InlineFiles
 from prowess.skills.location import SkillLocation
 from prowess.skills.resources import git_issues, tree_issues
 from prowess.skills.skill import Skill, make_skill_from_document
-from prowess.spec.document import LoadPolicy, check_mode, find_strict_issues, read_document
+from prowess.spec.document import LoadPolicy, check_mode, find_strict_issues, is_repair, read_document
 from prowess.spec.frontmatter.parse import needs_more_bytes
 from prowess.spec.hidden_characters import find_hidden_points
 
@@ -238,7 +238,7 @@ def _with_later_issues(
         )
     known = {(issue.code, issue.field) for issue in first}
     # Repairs are no findings here: the fault that needed one is already among the first issues.
-    more = (i for i in rest if (i.code, i.field) not in known and not i.code.startswith("repaired-"))
+    more = (i for i in rest if (i.code, i.field) not in known and not is_repair(i))
     return (*first, *more)
 
 

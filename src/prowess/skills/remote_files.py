@@ -8,7 +8,7 @@ from prowess.errors import Issue, ResourceNotFoundError, SkillValidationError
 from prowess.files.tree import digest_tree, hash_bytes
 from prowess.model import FileList, Resources
 from prowess.names import SKILL_FILE, split_resource_path
-from prowess.skills.instructions import LoadedSkill, extract_instructions, parse_document
+from prowess.skills.instructions import LoadedSkill, extract_instructions, parse_document, parse_file
 from prowess.skills.resources import find_readable, group_resources
 from prowess.skills.skill_files import SkillFiles
 
@@ -78,19 +78,22 @@ class RemoteFiles(SkillFiles):
 
     def load(self, skill: Skill) -> LoadedSkill:
         files = self.renew()  # instructions and files must be of one state, so the skill goes on with these
-        data = files.read(skill.file_name)
-        document = parse_document(skill, data)
+        return files.load_bytes(skill, files.read(skill.file_name))
+
+    def load_bytes(self, skill: Skill, data: bytes) -> LoadedSkill:
+        """The skill as the bytes of its SKILL.md, which were read before, have it."""
+        document = parse_file(skill, data)
         # A server names its skills itself, so the name in the file need not be the one that was announced.
-        name = document.front.name if files.source_label else skill.name
+        name = document.front.name if self.source_label else skill.name
         differing = find_differences(document.front, name, skill.description, skill.location)
         fresh = skill.with_fetched_head(
-            files.admit_fields(document.front, skill.name),
+            self.admit_fields(document.front, skill.name),
             document.body_offset,
-            (*document.issues, *differing, *files.issues()),
-            files,
+            (*document.issues, *differing, *self.issues()),
+            self,
         )
         loaded = LoadedSkill(fresh, extract_instructions(skill, data, document.body_offset))
-        files._note_body(skill, loaded.instructions)
+        self._note_body(skill, loaded.instructions)
         return loaded
 
     def _note_body(self, skill: Skill, text: str) -> None:

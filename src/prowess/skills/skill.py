@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 
-from prowess.arguments import check_text
+from prowess.arguments import check_instance, check_text
 from prowess.errors import EmptySkillBodyError, ResourceNotFoundError, SkillError, SourceError
 from prowess.limits import resolve_bound
 from prowess.on_demand import OnDemand
 from prowess.skills.folder_files import FolderFiles
 from prowess.skills.head import SkillHead
 from prowess.skills.location import LocatedHead, SkillLocation
-from prowess.spec.document import read_document
+from prowess.spec.document import is_repair, read_document
 from prowess.spec.frontmatter.fast_match import MAX_HEAD_BYTES, match_head
 from prowess.spec.frontmatter.plain_yaml import can_skip_limit_checks
 
@@ -30,12 +30,14 @@ if TYPE_CHECKING:
     from prowess.skills.skill_files import SkillFiles
     from prowess.spec import render, rules
     from prowess.spec.document import Document
+    from prowess.spec.frontmatter import fields
     from prowess.spec.frontmatter.fast_match import HeadMatch
     from prowess.spec.frontmatter.fields import Frontmatter
 else:
     instructions, resources = OnDemand("prowess.skills.instructions"), OnDemand("prowess.skills.resources")
     inline_files = OnDemand("prowess.skills.inline_files")
-    render, rules = OnDemand("prowess.spec.render"), OnDemand("prowess.spec.rules")
+    fields, render = OnDemand("prowess.spec.frontmatter.fields"), OnDemand("prowess.spec.render")
+    rules = OnDemand("prowess.spec.rules")
 
 _ALL_SLOTS = (*SkillHead.__slots__, *LocatedHead.__slots__)
 
@@ -58,6 +60,9 @@ class Skill(LocatedHead):
         body: str | None = None,
     ) -> None:
         """A skill with this frontmatter whose SKILL.md is at ``location``; without one, ``body`` is its text."""
+        check_instance(frontmatter, "frontmatter", fields.Frontmatter, remedy="pass Frontmatter(name=…, description=…)")
+        if body is not None:
+            check_text(body, "body")
         base, file = os.path.split(os.path.abspath(os.fspath(location))) if location is not None else ("", "")
         self._front = frontmatter
         self._raw = b""
@@ -124,12 +129,12 @@ class Skill(LocatedHead):
     @property
     def repair_issues(self) -> tuple[Issue, ...]:
         """What had to be repaired before its head could be read, line breaks included."""
-        return tuple(i for i in self._head_issues() if i.code.startswith("repaired-") or i.code == "line-break")
+        return tuple(i for i in self._head_issues() if is_repair(i) or i.code == "line-break")
 
     @property
     def repairs(self) -> tuple[Issue, ...]:
         """What had to be repaired for it to load; empty for a head that nothing was wrong with."""
-        return tuple(issue for issue in self._head_issues() if issue.code.startswith("repaired-"))
+        return tuple(issue for issue in self._head_issues() if is_repair(issue))
 
     def _head_issues(self) -> tuple[Issue, ...]:
         """The issues, or none where nothing can have been repaired, so that nothing is looked for in vain."""
@@ -181,7 +186,9 @@ class Skill(LocatedHead):
         if match is not None and match[2] == self._raw:  # the head is as it was, and only the rest of the file changed
             same = identity == self._identity and match[3] == self._offset
             return self if same else self._copy(_offset=match[3], _identity=identity)
-        document = instructions.parse_document(self, data)
+        document = instructions.parse_file(self, data)
+        if document.body_offset == 0:  # without frontmatter the fields stay as they were given
+            return self
         slots = _head_slots(document.front)
         # The old bytes of a head that was repaired are not kept, so its issues are looked for before they go.
         issues = self.issues if self._has_fences else self._issues
@@ -220,7 +227,8 @@ class Skill(LocatedHead):
         comes as its bytes (``"bytes"``). ``max_bytes``: another bound than ``Limits.max_body_bytes``; ``None`` is none.
 
         Raises ``SkillValidationError`` when the file cannot be read, is too large or is not UTF-8, and
-        ``InvalidFrontmatterError`` when it has no frontmatter any more; which fields that has plays no part.
+        ``InvalidFrontmatterError`` when it has no frontmatter; which fields that has plays no part. ``load`` and
+        sessions take the whole file for the body where ``needs_frontmatter`` is false.
         """
         if errors not in {"strict", "replace", "bytes"}:
             raise SourceError(f"errors must be 'strict', 'replace' or 'bytes', not {errors!r}")
@@ -231,6 +239,12 @@ class Skill(LocatedHead):
         if not text.strip():
             raise EmptySkillBodyError("the skill has no instructions", self.location)
         return text.strip()
+
+    @property
+    def needs_frontmatter(self) -> bool:
+        """Whether its file must have frontmatter to load: not if a program or the index of a site gave the fields."""
+        is_made = self.is_local and self._offset == 0  # frontmatter that was read ends behind the first byte
+        return not (is_made or self._location.files.announces_fields)
 
     def read_text(self) -> str:
         """The whole text of its SKILL.md, frontmatter included; of a skill without a file, its text."""

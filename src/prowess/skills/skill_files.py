@@ -32,6 +32,9 @@ class SkillFiles:
     is_inline = False
     """True for a text in a program, which has no files."""
 
+    announces_fields = False
+    """True where a source gives the fields of the skill, so that its SKILL.md needs no frontmatter."""
+
     fetched_body = ""
     """The beginning of the instructions of a remote skill, once this process has fetched them for use."""
 

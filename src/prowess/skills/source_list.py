@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from prowess.arguments import check_method, raise_bad_argument, show_path_argument
+from prowess.arguments import check_method, raise_bad_argument
 from prowess.errors import SourceError
+from prowess.files.path_arguments import show_path_argument
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

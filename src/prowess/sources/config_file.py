@@ -9,10 +9,11 @@ from contextlib import suppress
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
-from prowess.arguments import as_optional_absolute, check_instance, check_number, check_texts, raise_bad_argument
+from prowess.arguments import check_instance, check_number, check_texts, raise_bad_argument
 from prowess.discovery.scan import check_options
 from prowess.discovery.scan_options import MAX_DEPTH, SKIP_PREFIXES
 from prowess.errors import ResourceError, SourceError
+from prowess.files.path_arguments import as_optional_absolute
 from prowess.files.read import OpenFile
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.skills.catalog import Catalog

@@ -9,9 +9,9 @@ import os
 import posixpath
 from typing import TYPE_CHECKING, Any
 
-from prowess.arguments import check_path
 from prowess.discovery.scan import root_folder, scan
 from prowess.errors import SourceError
+from prowess.files.path_arguments import check_path
 from prowess.names import SKILL_FILE
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from prowess.arguments import check_flag, check_text
 from prowess.errors import SourceError
 from prowess.skills.catalog import Catalog
 from prowess.skills.skill import Skill
@@ -35,6 +36,8 @@ class InlineSource:
         metadata: Mapping[str, str] | None = None,
         toolsets: tuple[str, ...] = (),
     ) -> None:
+        check_text(instructions, "instructions")
+        check_flag(preload, "preload")
         self._front = Frontmatter(
             name=name,
             description=description,
@@ -43,7 +46,7 @@ class InlineSource:
             allowed_tools=allowed_tools,
             allowed_tools_raw=" ".join(allowed_tools) or None,
             tags=tags,
-            metadata=dict(metadata or {}),
+            metadata=metadata or {},
             extra={"toolsets": list(toolsets)} if toolsets else {},
         )
         self._instructions = instructions

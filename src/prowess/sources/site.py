@@ -161,25 +161,26 @@ class UrlSource:
     def _make_skill(self, entry: SiteEntry, downloads: CachedFetcher, notes: list[Issue]) -> Skill:
         """Return the skill with the fields of the index, or with those of its file where a copy of it is here."""
         contents = open_skill_files(entry, downloads)
-        failed = _prefetch_files(contents) if self._prefetch else []
-        notes += failed
+        text = _prefetch_files(contents, notes) if self._prefetch else None
         virtual = f"{parse_origin(self._base).host}{urlsplit(self._base).path}/{entry.front.name}"
         policy = LoadPolicy(limits=self._limits)
         home = SkillLocation(file=SKILL_FILE, policy=policy, origin="url", virtual_path=virtual, files=contents)
         skill = make_remote_skill(home, entry.front, entry.issues)
-        if failed or not (self._prefetch or contents.is_in_cache()):
-            return skill
         try:
-            return skill.load().skill  # the file has fields that an index does not announce
+            if text is None and not self._prefetch and contents.is_in_cache():
+                text = contents.read(SKILL_FILE)
+            # The file has fields that an index does not announce.
+            return skill if text is None else contents.load_bytes(skill, text).skill
         except SkillError:
             return skill  # a bad copy hides no skill: whoever loads it gets the error
 
 
-def _prefetch_files(contents: SiteFiles) -> list[Issue]:
-    """Fetch every file of a skill, and return an issue when that fails; the skill stays listed."""
+def _prefetch_files(contents: SiteFiles, notes: list[Issue]) -> bytes | None:
+    """Fetch every file of a skill; return its SKILL.md, or ``None`` and add an issue when a file cannot be fetched."""
     try:
-        for _ in contents.read_all():
-            pass
+        texts = [file.content for file in contents.read_all() if file.path == SKILL_FILE]
     except SkillError as error:
-        return [Issue(error.code, "", f"cannot be fetched: {error.message}", contents.location, 0, "warning")]
-    return []
+        message = f"cannot be fetched: {error.message}"
+        notes.append(Issue(error.code, "", message, contents.location, 0, "warning"))
+        return None
+    return texts[0] if texts else None

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 class SiteFiles(RemoteFiles):
     """The files of a skill that a site announces."""
 
+    announces_fields = True
+
     def is_in_cache(self) -> bool:
         """True when its SKILL.md can be read without asking the server."""
         raise NotImplementedError

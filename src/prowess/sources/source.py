@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prowess.arguments import as_optional_absolute, check_texts
+from prowess.arguments import check_texts
+from prowess.files.path_arguments import as_optional_absolute
 from prowess.names import SKILL_FILE
 from prowess.sources.directory import DirectorySource
 from prowess.sources.inline import InlineSource
@@ -132,7 +133,7 @@ class Source:
             model=model,
             allowed_tools=check_texts(allowed_tools, "allowed_tools"),
             tags=check_texts(tags, "tags"),
-            metadata=dict(metadata or {}),
+            metadata=metadata,
             toolsets=check_texts(toolsets, "toolsets"),
         )
 

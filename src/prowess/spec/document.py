@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from prowess.errors import Issue, SkillLoadError, SourceError, as_load_error
-from prowess.limits import DEFAULT_LIMITS, Limits
+from prowess.limits import DEFAULT_LIMITS, MAX_NAME_LENGTH, Limits
+from prowess.names import make_slug
 from prowess.on_demand import OnDemand
 from prowess.records import NamedTuple, replace
 
@@ -49,6 +50,11 @@ class Document(NamedTuple):
     issues: tuple[Issue, ...]
 
 
+def is_repair(issue: Issue) -> bool:
+    """Return whether an issue says what had to be repaired, or filled in, for a skill to load."""
+    return issue.code.startswith("repaired-") or issue.code == "description-from-body"
+
+
 def read_document(
     head: bytes, *, whole: bool, policy: LoadPolicy, folder: str | None = None, path: str = "", check_dir: bool = True
 ) -> Document:
@@ -68,6 +74,11 @@ def read_document(
     front = parsed.front
     if policy.mode == "lenient" and not rules.is_usable_name(front.name):
         front, issues = _choose_name(front, issues, policy, folder, path)
+    if policy.repairs and any(issue.code == "missing-description" for issue in issues):
+        # Discovery reads whole steps, so that every other reader has these bytes too, and finds the same paragraph.
+        end = -(-parsed.body_offset // policy.limits.head_step) * policy.limits.head_step
+        body, is_all = head[parsed.body_offset : end], whole and len(head) <= end
+        front, issues = _take_first_paragraph(front, issues, body, whole=is_all, path=path)
     if any(issue.severity == "error" for issue in issues):
         raise as_load_error((issue for issue in issues if issue.severity == "error"), path)
     return Document(front, parsed.body_offset, tuple(issues))
@@ -111,7 +122,8 @@ def _choose_name(
 ) -> tuple[Frontmatter, list[Issue]]:
     """Return the fields under a name that lenient mode can use in place of the written one, and the issues.
 
-    A ':' becomes '-'. Otherwise the name of the folder is taken. Where neither helps, one of the issues is an error.
+    A ':' becomes '-'. Otherwise the name of the folder is taken, and a slug with digits of a digest where that is not
+    usable either. A name that is missing has to be that of a folder, else one of the issues is an error.
     """
     if ("name", "wrong-type") in {(i.field, i.code) for i in issues}:  # an error already, and no text to mend
         return front, issues
@@ -121,11 +133,29 @@ def _choose_name(
     is_missing = not front.name.strip()
     line = front.lines.get("name") or min(front.lines.values(), default=1)
     others = [i for i in issues if i.field != "name"]
-    if folder is not None and rules.is_usable_name(folder) and (policy.repair or not is_missing):
-        code, fault = ("repaired-name", "missing") if is_missing else ("bad-name", "not usable")
-        message = f"is {fault}; the folder's, {folder!r}, is used"
-        return front.renamed(folder), [*others, Issue(code, "name", message, path, line, "warning")]
-    if is_missing:
+    if is_missing and not (policy.repair and folder):
         return front, [*others, Issue("missing-name", "name", "is required", path, line)]
-    others = [i for i in issues if i.code != "name-mismatch"]  # the other findings say why the name is not usable
-    return front, [*others, Issue("bad-name", "name", "is not usable, and neither is its folder's", path, line)]
+    code, fault = ("repaired-name", "missing") if is_missing else ("bad-name", "not usable")
+    if folder is not None and rules.is_usable_name(folder):
+        name, message = folder, f"is {fault}; the folder's, {folder!r}, is used"
+    else:
+        name = make_slug(front.name.strip() or folder or "", MAX_NAME_LENGTH)
+        message = f"is {fault}, and its folder's is not usable; {name!r} is used"
+    return front.renamed(name), [*others, Issue(code, "name", message, path, line, "warning")]
+
+
+def _take_first_paragraph(
+    front: Frontmatter, issues: list[Issue], body: bytes, *, whole: bool, path: str
+) -> tuple[Frontmatter, list[Issue]]:
+    """Return the fields with the first paragraph of a body as the description, where there is one, and the issues."""
+    from prowess.spec.first_paragraph import find_first_paragraph  # noqa: PLC0415 - few skills have no description
+
+    missing = next(issue for issue in issues if issue.code == "missing-description")
+    paragraph = find_first_paragraph(body, whole=whole)
+    if not paragraph:
+        return front, issues
+    message = "is missing; the first paragraph of the instructions is used"
+    repaired = Issue("description-from-body", "description", message, path, missing.line, "warning")
+    lines = {key: number for key, number in front.lines.items() if key != "description"}  # no line has this text
+    described = replace(front, description=paragraph, lines=lines)
+    return described, [*(i for i in issues if i is not missing), repaired]

@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 
 from prowess.errors import Issue
-from prowess.limits import MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH
+from prowess.limits import (
+    MAX_COMPATIBILITY_LENGTH,
+    MAX_DESCRIPTION_LENGTH,
+    MAX_LENIENT_NAME_LENGTH,
+    MAX_NAME_LENGTH,
+)
 from prowess.names import is_device_name
 from prowess.spec.hidden_characters import find_hidden_points, has_hidden
 
@@ -68,7 +73,7 @@ def is_spec_name(name: str) -> bool:
 def is_usable_name(name: str) -> bool:
     """Return whether lenient mode lists a skill under ``name``: it is printable, short, and harmless in a path."""
     return (
-        0 < len(name) <= MAX_NAME_LENGTH
+        0 < len(name) <= MAX_LENIENT_NAME_LENGTH
         and name == name.strip()
         and name.isprintable()
         and name not in {".", ".."}

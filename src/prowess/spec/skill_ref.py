@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from prowess.errors import BadReferenceError
-from prowess.names import is_device_name
+from prowess.names import is_device_name, make_slug
 from prowess.spec.redaction import show_address
 
 MAX_PART_CHARS = 100
@@ -78,11 +78,14 @@ def is_safe_part(text: str) -> bool:
 def link_name(skill: str) -> str:
     """Return the name of the folder under which agents find a skill: its name in characters that every agent accepts.
 
-    Returns ``""`` when nothing is left, or when the name is not ASCII: such names are easily mistaken for others.
+    A long name is cut, and ends in digits of its digest. Returns ``""`` when nothing is left, or when the name is not
+    ASCII: such names are easily mistaken for others.
     """
     if not skill.isascii():
         return ""
     name = _NOT_IN_LINK_NAMES.sub("-", skill.lower()).strip(".-")
+    if len(name) > MAX_PART_CHARS:
+        return make_slug(skill, MAX_PART_CHARS)
     return name if is_safe_part(name) else ""
 
 

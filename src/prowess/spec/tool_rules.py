@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Literal
 
-ToolAnswer = Literal["allowed", "refused", "not-mentioned"]
 ANY_TOOL: Final = "any"
 """What a host passes in place of a list of tools: there is no ceiling, and skills approve the tools that they name."""
 
@@ -19,6 +19,21 @@ _MORE_THAN_ONE = re.compile(r"[;&|<>`\n\r\x00]|\$[\w({\[@*?$!#-]")
 
 # Signs that are in no name of a tool: they show two names in one text, or a parenthesis that was never opened.
 _NO_NAME = re.compile(r"[\s,)]")
+
+
+class ToolAnswer(str):
+    """The answer about one call of a tool: the string ``allowed``, ``refused`` or ``not-mentioned``.
+
+    Only ``allowed`` is true, so that ``if session.allows(…)`` never runs a call that no skill approves.
+    """
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        return self == "allowed"
+
+
+ALLOWED, REFUSED, NOT_MENTIONED = map(ToolAnswer, ("allowed", "refused", "not-mentioned"))
 
 
 class ToolPattern(NamedTuple):
@@ -141,13 +156,13 @@ def judge_call(tool: str, command: str | None, patterns: Iterable[str], *, has_f
     is_meant = is_tool_match if has_families else str.__eq__
     matching = [pattern for pattern in map(parse_tool_pattern, patterns) if is_meant(tool, pattern.tool)]
     if not matching:
-        return "not-mentioned"
+        return NOT_MENTIONED
     if any(pattern.inside is None for pattern in matching):
-        return "allowed"
+        return ALLOWED
     if command is None or _MORE_THAN_ONE.search(command):
-        return "refused"
+        return REFUSED
     is_covered = any(_is_command_match(pattern.inside or "", command.strip()) for pattern in matching)
-    return "allowed" if is_covered else "refused"
+    return ALLOWED if is_covered else REFUSED
 
 
 def _is_command_match(inside: str, command: str) -> bool:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import SkillError
 from prowess.tools.acting_tools import has_scripts
+from prowess.tools.refusals import is_reachable
 
 if TYPE_CHECKING:
     from prowess.tools.view import View
@@ -17,6 +18,13 @@ SEARCH_THRESHOLD = 30
 def has_skills(view: View) -> bool:
     """Return whether there is a skill to load."""
     return bool(view.skills)
+
+
+def can_load_skills(view: View) -> bool:
+    """Return whether there is a skill to load, listed or kept for explicit calls, for a tool that loads either."""
+    return has_skills(view) or any(
+        not view.session.is_for_models(skill) and is_reachable(view, skill.name) for skill in view.session.catalog
+    )
 
 
 def has_files(view: View) -> bool:

@@ -196,7 +196,7 @@ class Toolset:
             return self._open_view("").mask_text(self._session.expand(f"/{name} {request}", inline_forks=True))
         tool, key = self._dialect.tools[0], self._find_skill_parameter()
         said = f"This is a user-explicit skill activation. Call the {tool.name} tool with {key}={name!r}."
-        follow = "Then follow its instructions."
+        follow = "Use exactly this name: it may not be in the tool's schema. Then follow its instructions."
         asked = f"\n\n<user-instructions>{request}</user-instructions>" if request else ""
         return f"{said} {follow}{asked}"
 

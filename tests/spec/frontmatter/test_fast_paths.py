@@ -575,7 +575,7 @@ def test_the_longest_plain_text_stays_within_the_bound_on_events() -> None:
         b"---\nname: con\ndescription: b\n---\nbody\n",
         b"---\nname: |\n  a\ndescription: b\n---\nbody\n",
         b"---\nname: >-\n  a\ndescription: b\n---\nbody\n",
-        b"---\nname: " + b"a" * 65 + b"\ndescription: b\n---\nbody\n",
+        b"---\nname: " + b"a" * 257 + b"\ndescription: b\n---\nbody\n",
         b"---\nname: a\nname: b\ndescription: b\n---\nbody\n",
         b"---\nname: a\ndescription: b\nmetadata:\n  x: 1\n  x: 2\n---\nbody\n",
         b"---\nname: a\ndescription: b\nlist:\n- x: 1\n  y: 2\n  x: 3\n---\nbody\n",
@@ -664,7 +664,7 @@ def test_a_skill_whose_text_holds_wide_blanks_has_all_its_fields(tmp_path: Path,
 
 def test_a_description_of_wide_blanks_only_is_no_description(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "SKILL.md").write_text('---\nname: a\ndescription: "\u3000"\n---\nbody\n', encoding="utf-8")
+    (tmp_path / "a" / "SKILL.md").write_text('---\nname: a\ndescription: "\u3000"\n---\n# A\n', encoding="utf-8")
     catalog = prowess.scan(tmp_path)
     assert len(catalog) == 0
     assert [issue.code for issue in catalog.issues] == ["missing-description"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import prowess
 from prowess import Frontmatter
 from prowess.spec.frontmatter.fields import build_frontmatter
 
@@ -52,6 +53,36 @@ def test_every_field_of_the_yaml_is_an_attribute() -> None:
         },
     )
     assert front.findings == ()
+
+
+def test_a_program_may_name_tools_and_tags_as_a_file_does() -> None:
+    """One string is never taken apart into its characters."""
+    for tools in ("Bash(git add:*) Read, Grep", ["Bash(git add:*)", "Read, Grep"], ("Bash(git add:*)", "Read", "Grep")):
+        assert Frontmatter("a", "b", allowed_tools=tools).allowed_tools == ("Bash(git add:*)", "Read", "Grep")  # type: ignore[arg-type]
+    for tags in ("git, pdf", ["git", " pdf "], ("git", "pdf")):
+        assert Frontmatter("a", "b", tags=tags).tags == ("git", "pdf")  # type: ignore[arg-type]
+    assert Frontmatter("a", "b", allowed_tools="Read").allowed_tools_raw == "Read"  # type: ignore[arg-type]
+
+
+def test_a_skill_made_with_one_string_of_tools_grants_those_tools() -> None:
+    front = Frontmatter("a", "b", allowed_tools="Read Grep", tags="git", metadata=None)  # type: ignore[arg-type]
+    session = prowess.Session(prowess.Catalog([prowess.Skill(front, body="Do it.")]), tools="any")
+    assert session.activate("a").added_tools == ("Grep", "Read")
+    assert session.catalog["a"].to_dict()["allowed_tools"] == ["Read", "Grep"]
+    assert [skill.tags for skill in session.catalog] == [("git",)]
+
+
+def test_nothing_stands_for_absent_tools_tags_and_metadata() -> None:
+    front = Frontmatter("a", "b", allowed_tools=None, tags=None, metadata=None, extra=None)  # type: ignore[arg-type]
+    assert front == Frontmatter("a", "b")
+    front.validate()
+
+
+def test_a_program_that_changes_its_metadata_changes_no_skill() -> None:
+    metadata = {"author": "x"}
+    front = Frontmatter("a", "b", metadata=metadata)
+    metadata["author"] = "y"
+    assert front.metadata == {"author": "x"}
 
 
 def test_absent_fields_are_none_and_required_ones_empty() -> None:

@@ -8,17 +8,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from prowess.arguments import (
-    as_existing_folder,
-    check_flag,
-    check_instance,
-    check_text,
-    check_texts,
-    raise_bad_argument,
-)
+from prowess.arguments import check_flag, check_instance, check_text, check_texts, raise_bad_argument
 from prowess.errors import NotTrustedError, ResourceNotFoundError, SandboxError
 from prowess.escapes import escape_line
 from prowess.files.contained_open import open_folder_beneath
+from prowess.files.path_arguments import as_existing_folder
 from prowess.files.read import OpenFile
 from prowess.files.syscalls import delete_file
 from prowess.files.temp import temporary_folder

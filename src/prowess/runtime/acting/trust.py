@@ -12,11 +12,12 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from prowess.arguments import as_absolute, check_callable, check_instance, raise_bad_argument
+from prowess.arguments import check_callable, check_instance, raise_bad_argument
 from prowess.discovery.scan import scan
 from prowess.errors import Issue, NotTrustedError, SkillError, SourceError
 from prowess.files.identity import identity_at
 from prowess.files.owned_json import OwnedJson
+from prowess.files.path_arguments import as_absolute
 from prowess.files.projects import user_config_file
 from prowess.runtime.acting.trust_request import TrustRequest
 from prowess.skills.skill import Skill

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from prowess.arguments import as_absolute
 from prowess.errors import SourceError
 from prowess.files.owned_json import OwnedJson
+from prowess.files.path_arguments import as_absolute
 from prowess.files.projects import user_config_file
 
 if TYPE_CHECKING:

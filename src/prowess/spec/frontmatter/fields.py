@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from prowess.arguments import check_text, check_texts, raise_bad_argument
 from prowess.errors import Issue, as_load_error
 from prowess.records import dataclass, field, replace
 from prowess.spec.allowed_tools import parse_allowed_tools
@@ -12,7 +13,8 @@ from prowess.spec.rules import field_issues
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
 
     from prowess.model import Value
     from prowess.spec.frontmatter.json_types import Json
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 TEXT_FIELDS = ("name", "description", "license", "compatibility", "version", "model", "context")
 """The keys whose values are one text and an attribute of ``Frontmatter``."""
+_REQUIRED_FIELDS = frozenset(("name", "description"))
 SPEC_FIELDS = frozenset(("name", "description", "license", "compatibility", "metadata", "allowed-tools"))
 """The keys of the specification."""
 
@@ -32,6 +35,10 @@ class Frontmatter:
     An absent optional field is ``None``, an absent required one ``""``. ``extra`` holds every key that the
     specification does not have, as it was written, even those that are fields here (``tags``, ``version``, ``model``,
     ``context``). Nested values are plain str, list and dict.
+
+    A program may give the tools as a list or as one string (``"Read, Bash(git:*)"``), the tags likewise
+    (``"git, pdf"``), and ``None`` for no tools, tags, metadata or extra. Raises ``SourceError`` for any other kind of
+    value.
     """
 
     name: str = ""
@@ -55,6 +62,19 @@ class Frontmatter:
     written_name: str = field(default="", repr=False, compare=False)
     """The name in the file, where the skill goes by another name."""
 
+    def __post_init__(self) -> None:
+        for key in TEXT_FIELDS:
+            if (value := getattr(self, key)) is not None or key in _REQUIRED_FIELDS:
+                check_text(value, key)
+        tools: Iterable[str] | str | None = self.allowed_tools
+        if isinstance(tools, str) and self.allowed_tools_raw is None:
+            object.__setattr__(self, "allowed_tools_raw", tools or None)
+        object.__setattr__(self, "allowed_tools", _list_tools(tools))
+        object.__setattr__(self, "tags", _list_tags(self.tags))
+        object.__setattr__(self, "metadata", _check_metadata(self.metadata))
+        if not isinstance(self.extra, dict):
+            object.__setattr__(self, "extra", _check_mapping(self.extra, "extra"))
+
     def typed(self) -> dict[str, Json]:
         """Return every key with the type that YAML gives its value: ``1.10`` is a number, ``true`` a boolean.
 
@@ -77,6 +97,43 @@ class Frontmatter:
     def renamed(self, name: str) -> Frontmatter:
         """Return a copy of the fields under another name; ``written_name`` is the name in the file."""
         return replace(self, name=name, written_name=self.written_name or self.name)
+
+
+# -- what a program gives ----------------------------------------------------------------------------------------------
+
+
+def _list_tools(given: Iterable[str] | str | None) -> tuple[str, ...]:
+    """Return the tools that a program names, in a list or in one string as it would stand in a file."""
+    if given is None or isinstance(given, str):
+        return parse_allowed_tools(given)
+    return parse_allowed_tools(" ".join(check_texts(given, "allowed_tools")))
+
+
+def _list_tags(given: Iterable[str] | str | None) -> tuple[str, ...]:
+    if given is None or isinstance(given, str):
+        return split_names(given or "") or ()
+    return split_names(list(check_texts(given, "tags"))) or ()
+
+
+def _check_metadata(given: Mapping[str, str] | None) -> dict[str, str]:
+    metadata = _check_mapping(given, "metadata")
+    for key, value in metadata.items():
+        check_text(key, "a key of metadata")
+        check_text(value, f"metadata[{key!r}]")
+    return metadata
+
+
+def _check_mapping(given: Mapping[str, Any] | None, argument: str) -> dict[str, Any]:
+    """Return a copy, so that nobody changes the fields of a skill afterwards."""
+    if given is None:
+        return {}
+    try:
+        return dict(given)
+    except (TypeError, ValueError):
+        raise_bad_argument(argument, "is a mapping", given)
+
+
+# -- what a file says --------------------------------------------------------------------------------------------------
 
 
 def build_frontmatter(

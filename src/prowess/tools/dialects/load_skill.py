@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from prowess.spec.render import render_lines
 from prowess.tools.arguments import BadArgumentsError, optional_text
-from prowess.tools.availability import has_skills
+from prowess.tools.availability import can_load_skills
 from prowess.tools.definitions import ToolDefinition, ToolResult, object_schema, string_schema
 from prowess.tools.dialect import Dialect, Tool
 from prowess.tools.refusals import describe_error, error_result, is_reachable
@@ -54,7 +54,7 @@ def _render_error(_tool: str, error: Exception) -> ToolResult:
 
 DIALECT = Dialect(
     "load_skill",
-    (Tool("load_skill", _define_load, _answer_load, has_skills),),
+    (Tool("load_skill", _define_load, _answer_load, can_load_skills),),
     _render_prompt,
     _render_error,
 )

@@ -9,7 +9,7 @@ from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import escape_attribute, escape_xml
 from prowess.tools.acting_tools import run_skill
 from prowess.tools.arguments import optional_text
-from prowess.tools.availability import has_files, has_forks, has_skills
+from prowess.tools.availability import can_load_skills, has_files, has_forks
 from prowess.tools.content import render_preload_text
 from prowess.tools.definitions import ToolDefinition, ToolResult, object_schema, string_schema
 from prowess.tools.dialect import Dialect, Tool
@@ -124,7 +124,7 @@ def _render_error(tool: str, error: Exception) -> ToolResult:
 DIALECT = Dialect(
     "read_skill",
     (
-        Tool("read_skill", _define_read, _answer_read, has_skills),
+        Tool("read_skill", _define_read, _answer_read, can_load_skills),
         Tool("read_skill_file", _define_file, _answer_file, has_files),
         Tool("run_skill", _define_run, run_skill, has_forks),
     ),

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from prowess.tools.arguments import BadArgumentsError, required_text
-from prowess.tools.availability import has_skills
+from prowess.tools.availability import can_load_skills
 from prowess.tools.definitions import ToolDefinition, ToolResult, object_schema, string_schema
 from prowess.tools.dialect import Dialect, Tool
 from prowess.tools.refusals import deactivate_skill, error_result, render_plain_error, require_allowed_skill
@@ -103,9 +103,9 @@ def _render_error(tool: str, error: Exception) -> ToolResult:
 DIALECT = Dialect(
     "skill__activate",
     (
-        Tool(SKILL_ACTIVATE_TOOL, _define_activate, _answer_activate, has_skills),
-        Tool(SKILL_DEACTIVATE_TOOL, _define_deactivate, _answer_deactivate, has_skills),
-        Tool(SKILL_READ_RESOURCE_TOOL, _define_read, _answer_read, has_skills),
+        Tool(SKILL_ACTIVATE_TOOL, _define_activate, _answer_activate, can_load_skills),
+        Tool(SKILL_DEACTIVATE_TOOL, _define_deactivate, _answer_deactivate, can_load_skills),
+        Tool(SKILL_READ_RESOURCE_TOOL, _define_read, _answer_read, can_load_skills),
     ),
     _render_prompt,
     _render_error,

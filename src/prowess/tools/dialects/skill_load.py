@@ -8,7 +8,7 @@ from prowess.errors import ResourceError, ResourceTooLargeError
 from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import neutralize_tags
 from prowess.tools.arguments import optional_text, required_text
-from prowess.tools.availability import has_skills
+from prowess.tools.availability import can_load_skills
 from prowess.tools.definitions import ToolDefinition, ToolResult, object_schema, string_schema
 from prowess.tools.dialect import Dialect, Tool
 from prowess.tools.refusals import error_result, render_plain_error
@@ -138,8 +138,8 @@ def _render_file_list(resources: Resources) -> str:
 DIALECT = Dialect(
     "skill_load",
     (
-        Tool("skill_load", _define_load, _answer_load, has_skills),
-        Tool("skill_resource", _define_resource, _answer_resource, has_skills),
+        Tool("skill_load", _define_load, _answer_load, can_load_skills),
+        Tool("skill_resource", _define_resource, _answer_resource, can_load_skills),
     ),
     _render_prompt,
     render_plain_error,

@@ -9,7 +9,7 @@ from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import CONTENT_TAG, wrap_in_element
 from prowess.spec.render import render_entries
 from prowess.tools.arguments import BadArgumentsError
-from prowess.tools.availability import has_skills
+from prowess.tools.availability import can_load_skills
 from prowess.tools.content import render_file_element
 from prowess.tools.definitions import ToolDefinition, ToolResult, object_schema
 from prowess.tools.dialect import Dialect, Tool
@@ -76,7 +76,7 @@ def _render_error(_tool: str, error: Exception) -> ToolResult:
 
 DIALECT = Dialect(
     "use_skill",
-    (Tool("from_scratch__use_skill", _define_use, _answer_use, has_skills),),
+    (Tool("from_scratch__use_skill", _define_use, _answer_use, can_load_skills),),
     _render_prompt,
     _render_error,
     # Preloaded instructions stand in the element that the tool uses.
