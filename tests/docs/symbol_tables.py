@@ -7,6 +7,8 @@ The check of a row is a Python expression. The tests evaluate it in a working fo
 - ``skill``: the skill ``csv-report`` of that catalogue
 - ``session``: a new session over that catalogue with ``tools=["Read"]``
 - ``toolset(dialect, **options)``: a toolset over another such session
+- ``empty_toolset(dialect, **options)``: a toolset over a session without skills
+- ``with_readme``: the skill ``deep-review``, with a README.md beside its SKILL.md
 
 The other names that it may use are functions of ``test_coming_from.py``.
 """
@@ -34,7 +36,8 @@ _INTRODUCTION = """\
 The five systems of [coming-from.md](../how-to/coming-from.md) document {} symbols. Each row names the counterpart in
 Prowess, and a check: an expression that must be true. The tests evaluate it in a folder with the skills of `examples/`.
 There `catalog` is `prowess.scan("skills")`, `skill` is its skill `csv-report`, `session` is a new session with
-`tools=["Read"]`, and `toolset(dialect)` is a toolset over such a session. `make manual` writes this page.
+`tools=["Read"]`, `toolset(dialect)` is a toolset over such a session and `empty_toolset(dialect)` one over a session
+without skills, and `with_readme` is a skill with a README.md. `make manual` writes this page.
 """
 _TABLE = re.compile(r"(<!-- symbols of ([a-z-]+) -->\n).*?(<!-- end of symbols -->)", re.DOTALL)
 

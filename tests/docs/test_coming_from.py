@@ -70,11 +70,15 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setenv("HOME", str(folder / "home"))
+        (folder / "skills/deep-review/README.md").write_text("For people.\n", encoding="utf-8")
         catalog = prowess.scan("skills")
         yield {
             "Path": Path,
             "Picker": Picker,
             "catalog": catalog,
+            "empty_toolset": lambda dialect, **options: prowess.Toolset(
+                prowess.Session(prowess.Catalog()), dialect, **options
+            ),
             "fresh_folder": fresh_folder,
             "inside": inside,
             "io": io,
@@ -86,6 +90,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
             "skill": catalog["csv-report"],
             "fresh_installer": lambda: prowess.Installer(fresh_folder(), fresh_folder()),
             "toolset": lambda dialect, **options: prowess.Toolset(new_session(), dialect, **options),
+            "with_readme": catalog["deep-review"],
         }
 
 
