@@ -11,9 +11,9 @@ LENIENT = LoadPolicy()
 UNREPAIRED = LoadPolicy(repair=False)
 
 
-def read(rows: str, policy: LoadPolicy = LENIENT, folder: str | None = "folder", *, check_dir: bool = True) -> Document:
+def read(rows: str, policy: LoadPolicy = LENIENT, folder: str | None = "folder") -> Document:
     head = f"---\n{rows}---\nbody\n".encode()
-    return read_document(head, whole=True, policy=policy, folder=folder, path="p/SKILL.md", check_dir=check_dir)
+    return read_document(head, whole=True, policy=policy, folder=folder, path="p/SKILL.md")
 
 
 def codes(document: Document) -> list[str]:
@@ -53,7 +53,7 @@ def test_lenient_mode_without_repair_refuses_what_is_no_yaml() -> None:
 def test_lenient_mode_warns_of_a_name_that_is_not_the_folders() -> None:
     found = read("name: other\ndescription: d\n")
     assert (found.front.name, codes(found)) == ("other", ["name-mismatch"])
-    assert codes(read("name: other\ndescription: d\n", check_dir=False)) == []
+    assert codes(read("name: other\ndescription: d\n", LoadPolicy(check_dir=False))) == []
 
 
 @pytest.mark.parametrize("name", ["My Skill", "a_b", "日本語"])
