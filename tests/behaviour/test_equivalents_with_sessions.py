@@ -4,8 +4,9 @@ import html
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -387,3 +388,82 @@ def test_a_hidden_skill_is_shown_where_a_host_makes_it_anew(put: Put, tmp_path: 
     ]
     assert ["<name>pdf</name>" in prompt for prompt in prompts] == [False, True]
     assert shown.read_body(strip=True) == "Do it."
+
+
+def test_a_catalogue_without_skills_gives_no_tool(put: Put, tmp_path: Path) -> None:
+    """S0-37: neither does one that does not exist."""
+    put("pdf")
+    counts = [
+        len(prowess.Toolset(prowess.Session(catalog or prowess.Catalog()), "load_skill").tools())
+        for catalog in (None, prowess.scan(""), prowess.scan(tmp_path))
+    ]
+    assert counts == [0, 0, 1]
+
+
+@pytest.mark.parametrize(("refused", "instructions"), [("", "1 2"), ("echo 2", "!`echo 1` !`echo 2`")])
+def test_a_host_may_ask_about_each_command(refused: str, instructions: str, put: Put, tmp_path: Path) -> None:
+    """S2-44: none of them runs unless all are approved."""
+    put("skills/pdf", body="!`echo 1` !`echo 2`\n")
+    asked: list[str] = []
+
+    def approve(command: str) -> bool:
+        asked.append(command)
+        return command != refused
+
+    trust = prowess.Trust(tmp_path / "trust.json", ask=lambda request: all(map(approve, request.commands)))
+    session = prowess.Session(prowess.scan(tmp_path / "skills"), trust=trust)
+    assert session.activate("pdf").instructions == instructions
+    assert asked == ["echo 1", "echo 2"]
+
+
+def test_commands_of_an_inline_skill_run_once_it_is_a_file(tmp_path: Path) -> None:
+    """S2-45: as text in a program they stay text, whatever is granted."""
+    trust = prowess.Trust(tmp_path / "trust.json", ask=lambda _: True)
+    inline = prowess.Source.inline("pdf", "Fills forms.", "Say !`echo hi`.").load()
+    assert prowess.Session(inline, trust=trust).activate("pdf").instructions == "Say !`echo hi`."
+    skill_file = tmp_path / "written/pdf/SKILL.md"
+    skill_file.parent.mkdir(parents=True)
+    skill_file.write_text("---\nname: pdf\ndescription: Fills forms.\n---\nSay !`echo hi`.\n", encoding="utf-8")
+    written = prowess.scan(tmp_path / "written")
+    assert prowess.Session(written, trust=trust).activate("pdf").instructions == "Say hi."
+
+
+def test_a_list_may_mix_words_addresses_names_and_inline_skills(put: Put, home: Path) -> None:
+    """S2-46: the host sorts its entries by what they are."""
+    put("home/.agents/skills/pdf")
+    put("home/.agents/skills/csv")
+    greet: dict[str, Any] = {"name": "greet", "description": "Greets.", "instructions": "Hi.", "context": "fork"}
+    with Site() as site:
+        site.old_index(site.old_entry("web", {"SKILL.md": skill_md("web")}))
+
+        def read_list(entries: Sequence[str | dict[str, Any]]) -> prowess.Catalog:
+            words = [entry for entry in entries if isinstance(entry, str)]
+            inline = [prowess.Source.inline(**entry) for entry in entries if not isinstance(entry, str)]
+            addresses = [word for word in words if word.startswith(("http://", "https://"))]
+            names = [word for word in words if word != "local" and word not in addresses]
+            is_local = "local" in words or (names and not addresses)
+            found = prowess.discover(home, home) if is_local else prowess.Catalog()
+            found |= prowess.Catalog.from_sources(
+                prowess.Source.url(word, allow_http=True, allow_private=True, cache_dir=home / "cache")
+                for word in addresses
+            )
+            chosen = prowess.Catalog(skill for skill in found if skill.name in names) if names else found
+            return prowess.Catalog.from_sources(inline) | chosen
+
+        assert read_list(["local"]).names == ("csv", "pdf")
+        assert read_list(["pdf"]).names == ("pdf",)
+        assert read_list([site.url]).names == ("web",)
+        assert read_list([site.url, "pdf"]).names == ()
+        assert read_list([greet]).names == ("greet",)
+        mixed = read_list(["local", greet, site.url, "web", "csv", {**greet, "name": "csv"}])
+        assert [(skill.name, skill.is_fork) for skill in mixed] == [("csv", True), ("greet", True), ("web", False)]
+
+
+def test_tools_for_files_are_those_of_the_own_dialect(put: Put, tmp_path: Path) -> None:
+    """S4-21: a dialect of another system has no more tools than that system."""
+    put("skills/pdf")
+    (tmp_path / "skills/pdf/a.md").touch()
+    session = prowess.Session(prowess.scan(tmp_path / "skills"))
+    assert [tool.name for tool in prowess.Toolset(session, "use_skill").tools()] == ["from_scratch__use_skill"]
+    own = {tool.name for tool in prowess.Toolset(session, scripts=True).possible_tools()}
+    assert {"read_skill_file", "run_skill_script"} <= own

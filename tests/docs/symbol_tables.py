@@ -33,8 +33,9 @@ SYSTEMS = {
 _INTRODUCTION = """\
 # Symbols of other systems, checked
 
-The five systems of [coming-from.md](../how-to/coming-from.md) document {} symbols. Each row names the counterpart in
-Prowess, and a check: an expression that must be true. The tests evaluate it in a folder with the skills of `examples/`.
+The five systems of [coming-from.md](../how-to/coming-from.md) document {} symbols, {} of them only in newer versions.
+Each row names the counterpart in Prowess, and a check: an expression that must be true. The tests evaluate it in a
+folder with the skills of `examples/`.
 There `catalog` is `prowess.scan("skills")`, `skill` is its skill `csv-report`, `session` is a new session with
 `tools=["Read"]`, `toolset(dialect)` is a toolset over such a session and `empty_toolset(dialect)` one over a session
 without skills, and `with_readme` is a skill with a README.md. `make manual` writes this page.
@@ -49,6 +50,13 @@ class Symbol(NamedTuple):
     symbol: str
     prowess: str
     check: str
+    newer: bool = False
+    """Whether only newer versions of that system document it."""
+
+    @property
+    def cell(self) -> str:
+        """The symbol as a cell of a table."""
+        return f"`{self.symbol}` (newer)" if self.newer else f"`{self.symbol}`"
 
 
 def load_symbols() -> tuple[Symbol, ...]:
@@ -59,7 +67,7 @@ def load_symbols() -> tuple[Symbol, ...]:
 
 def write_table(system: str) -> str:
     """Return the table of a system's symbols and their counterparts in Prowess, as Markdown."""
-    rows = [_row(f"`{one.symbol}`", one.prowess) for one in load_symbols() if one.system == system]
+    rows = [_row(one.cell, one.prowess) for one in load_symbols() if one.system == system]
     return "".join((_row(SYSTEMS[system], "Prowess"), "|---|---|\n", *rows))
 
 
@@ -71,9 +79,9 @@ def fill_guide(text: str) -> str:
 def write_page() -> str:
     """Return the page of all symbols with their checks, as Markdown."""
     symbols = load_symbols()
-    parts = [_INTRODUCTION.format(len(symbols))]
+    parts = [_INTRODUCTION.format(len(symbols), sum(one.newer for one in symbols))]
     for system, name in SYSTEMS.items():
-        rows = [_row(f"`{one.symbol}`", one.prowess, f"`{one.check}`") for one in symbols if one.system == system]
+        rows = [_row(one.cell, one.prowess, f"`{one.check}`") for one in symbols if one.system == system]
         table = "".join((_row("symbol", "Prowess", "check"), "|---|---|---|\n", *rows))
         parts.append(f"## {name}: {len(rows)}\n\n{table}")
     return "\n".join(parts)
