@@ -96,7 +96,14 @@ if TYPE_CHECKING:
     from prowess.select.budget import BudgetReport, listing_costs, render_catalog
     from prowess.select.candidates import Candidates
     from prowess.select.rerank_selector import RerankSelector
-    from prowess.select.selectors import LexicalSelector, ModelDrivenSelector, Selector, SelectorChain, TagSelector
+    from prowess.select.selectors import (
+        LexicalSelector,
+        ModelDrivenSelector,
+        Selector,
+        SelectorChain,
+        SkillQuery,
+        TagSelector,
+    )
     from prowess.skills.catalog import Catalog
     from prowess.skills.instructions import LoadedSkill
     from prowess.skills.inventory import FileInfo, Inventory, inventory
@@ -194,7 +201,7 @@ _ROOMS = {
     "select.budget": "BudgetReport listing_costs render_catalog",
     "select.candidates": "Candidates",
     "select.rerank_selector": "RerankSelector",
-    "select.selectors": "LexicalSelector ModelDrivenSelector Selector SelectorChain TagSelector",
+    "select.selectors": "LexicalSelector ModelDrivenSelector Selector SelectorChain SkillQuery TagSelector",
     "skills.catalog": "Catalog",
     "skills.skill_source": "SkillSource",
     "skills.instructions": "LoadedSkill",
@@ -361,6 +368,7 @@ __all__ = [
     "SkillFilteredError",
     "SkillLoadError",
     "SkillNotActiveError",
+    "SkillQuery",
     "SkillRef",
     "SkillScope",
     "SkillSource",

@@ -282,15 +282,25 @@ class ResourceChangedError(ResourceError):
 
 
 class MaxActiveError(SkillError):
-    """As many skills are active as the session allows."""
+    """As many skills are active as the session allows, which is ``limit``."""
 
     code = "max-active"
 
+    def __init__(self, message: str, path: str = "", code: str = "", limit: int = 0) -> None:
+        super().__init__(message, path, code)
+        self._made_from = (message, path, code, limit)
+        self.limit = limit
+
 
 class SkillFilteredError(SkillError):
-    """The skill exists, and a filter of the session hides it."""
+    """The skill exists, and a filter hides it; ``filter`` has the patterns that hold, with commas between them."""
 
     code = "filtered"
+
+    def __init__(self, message: str, path: str = "", code: str = "", filter: str = "") -> None:  # noqa: A002 - the word for it
+        super().__init__(message, path, code)
+        self._made_from = (message, path, code, filter)
+        self.filter = filter
 
 
 class SkillNotActiveError(SkillError):

@@ -98,7 +98,7 @@ HINTS: dict[str, str] = {
     "no-files": "only skills in a folder have files",
     "unknown-skill": "use one of the names listed",
     "no-skills": "name a folder that holds skills; catalog.issues says what was found and does not load",
-    "max-active": "unload an active skill first: the model by its tool (unload_skill), the host by session.deactivate",
+    "max-active": "unload an active skill first: the model by its tool for that, the host by session.deactivate",
     "filtered": "use a skill that is listed",
     "not-active": "activate it first, or leave it",
     "unknown-tool": "use one of the tools offered",

@@ -185,16 +185,24 @@ def test_a_person_is_asked_about_all_commands_of_a_skill_at_once(put: Put, tmp_p
     assert nobody.issues[0].message.startswith("2 commands in these instructions did not run")
 
 
-def test_who_is_asked_may_break_off(put: Put, tmp_path: Path) -> None:
-    """S2-36: that reaches the caller, and nothing runs."""
+@pytest.mark.parametrize("broken_off", [KeyboardInterrupt, asyncio.CancelledError, ValueError])
+def test_who_is_asked_may_break_off(broken_off: type[BaseException], put: Put, tmp_path: Path) -> None:
+    """S2-36: nothing runs. It reaches the caller, but a tool turns an error of the callback into a result."""
     put("skills/report", body=f"!`touch '{tmp_path}/ran'`")
 
     def ask(_request: prowess.TrustRequest) -> bool:
-        raise KeyboardInterrupt
+        raise broken_off
 
     session = prowess.Session(prowess.scan(tmp_path / "skills"), trust=prowess.Trust(tmp_path / "trust.json", ask=ask))
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(broken_off):
         session.activate("report")
+    toolset = prowess.Toolset(session, "read_skill")
+    if issubclass(broken_off, Exception):
+        result = toolset.call("read_skill", {"name": "report"})
+        assert (result.is_error, result.data["reason"]) == (True, "host-failed")
+    else:
+        with pytest.raises(broken_off):
+            toolset.call("read_skill", {"name": "report"})
     assert not (tmp_path / "ran").exists()
 
 

@@ -121,6 +121,35 @@ def test_the_tools_take_required_texts_and_nothing_else(toolset: prowess.Toolset
         assert {key: value["type"] for key, value in parameters["properties"].items()} == dict.fromkeys(keys, "string")
 
 
+def test_tools_and_arguments_have_the_descriptions_of_that_system(put: Put, tmp_path: Path) -> None:
+    """S2-23, S2-25: the first sentence of a tool says what it does, and each argument has its own."""
+    folder = put("skills/audit", fields="context: fork\n").parent
+    (folder / "a.md").touch()
+    tools = tools_of(prowess.Source.directory(tmp_path), fork="host").tools()
+    for tool, first in zip(
+        tools,
+        (
+            "Read the content of a skill by name. ",
+            "Read a supporting file from a skill (e.g. references, scripts, assets). ",
+            "Run a skill in a forked context with its own conversation history. ",
+        ),
+        strict=True,
+    ):
+        assert tool.description.startswith(first)
+    described = [{key: value["description"] for key, value in tool.parameters["properties"].items()} for tool in tools]
+    assert described == [
+        {"name": "The name of the skill to read"},
+        {
+            "skill_name": "The name of the skill that contains the file",
+            "path": "The relative path to the file within the skill (e.g. references/FORMS.md)",
+        },
+        {
+            "name": "The name of the skill to run in a forked context",
+            "task": "A clear description of the task the skill should achieve",
+        },
+    ]
+
+
 def test_a_skill_is_read_with_its_frontmatter(toolset: prowess.Toolset, library: Path) -> None:
     """S2-26: the whole file as it is, nothing trimmed."""
     result = toolset.call("read_skill", {"name": "pdf"})

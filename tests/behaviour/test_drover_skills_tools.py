@@ -38,9 +38,18 @@ def tools_of(
 
 
 def test_two_tools_load_and_read(session: prowess.Session) -> None:
-    """S3-25: the name is required, the file may be left out."""
+    """S3-25: the name is required, the file may be left out; tools and names have that system's descriptions."""
     load, resource = tools_of(session).tools()
     assert (load.name, resource.name) == ("skill_load", "skill_resource")
+    assert load.description.startswith("Load the full instructions for a named skill. ")
+    assert resource.description.startswith("Read or list supporting files in a skill directory. ")
+    described = load.parameters["properties"]["name"]["description"]
+    assert described == "Skill name (as advertised in the system prompt)."
+    assert resource.parameters["properties"]["name"]["description"] == "Skill name (must be allowlisted)."
+    path = resource.parameters["properties"]["resource"]["description"]
+    assert path.startswith(
+        "Relative path under the skill directory (e.g. 'references/REFERENCE.md', 'scripts/extract.py'). "
+    )
     for tool, keys in ((load, ["name"]), (resource, ["name", "resource"])):
         assert tool.parameters["required"] == ["name"]
         assert {key: value["type"] for key, value in tool.parameters["properties"].items()} == dict.fromkeys(
@@ -85,13 +94,19 @@ def test_loading_gives_the_body_and_counts_its_files(session: prowess.Session, t
     hint = "This skill ships 2 script(s), 1 reference(s), 1 asset(s). Call "
     assert not result.is_error
     assert result.content.startswith(f"Fill it.\n\n---\n{hint}")
-    assert "\n" not in result.content.partition(hint)[2]
+    calls = result.content.partition(hint)[2]
+    assert "\n" not in calls
+    assert '`skill_resource(name="pdf")`' in calls
+    assert '`skill_resource(name="pdf", resource="<relative-path>")`' in calls
     assert (result.data["skill"], result.data["path"]) == ("pdf", str(tmp_path / "pdf/SKILL.md"))
-    assert {kind: list(names) for kind, names in result.data["resources"].items()} == {
-        "scripts": ["a.py", "b.py"],
-        "references": ["forms.md"],
-        "assets": ["form.pdf"],
+    kinds = {
+        "scripts": ("a.py", "b.py"),
+        "references": ("forms.md",),
+        "assets": ("form.pdf",),
+        "other": ("README.md",),
     }
+    assert result.data["resources"] == kinds
+    assert tools_of(session).call("skill_resource", {"name": "pdf"}).data == {"skill": "pdf", "resources": kinds}
 
 
 def test_kinds_of_files_that_are_missing_are_not_counted(put: Put, tmp_path: Path) -> None:
@@ -108,7 +123,7 @@ def test_loading_gives_the_body_alone_without_files_or_hints(session: prowess.Se
     (tmp_path / "csv/README.md").touch()
     assert tools_of(session).call("skill_load", {"name": "csv"}).content == "Profile it: !`ls`."
     assert tools_of(session, hint_resources=False).call("skill_load", {"name": "pdf"}).content == "Fill it."
-    assert "resources" not in tools_of(session).call("skill_load", {"name": "csv"}).data
+    assert "resources" not in tools_of(session, hint_resources=False).call("skill_load", {"name": "pdf"}).data
 
 
 @pytest.mark.parametrize(
@@ -122,6 +137,24 @@ def test_without_a_file_the_files_are_listed(arguments: dict[str, str | None], s
         "## scripts\n- scripts/a.py\n- scripts/b.py\n\n## references\n- references/forms.md\n\n"
         "## assets\n- assets/form.pdf\n\n## other\n- README.md"
     )
+
+
+def test_each_kind_of_files_ends_with_an_empty_line(put: Put, tmp_path: Path) -> None:
+    """S3-29: the last one too, unless other files follow."""
+    folder = put("one").parent
+    (folder / "scripts").mkdir()
+    (folder / "scripts/a.py").touch()
+    toolset = tools_of(prowess.Session(prowess.scan(tmp_path)), None)
+    assert toolset.call("skill_resource", {"name": "one"}).content == "## scripts\n- scripts/a.py\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "rule"), [("/etc/passwd", "be relative"), ("../csv/SKILL.md", "not escape skill root")]
+)
+def test_a_path_that_leads_out_is_refused_in_fixed_words(path: str, rule: str, session: prowess.Session) -> None:
+    """S3-24: below what every file that cannot be read begins with."""
+    result = tools_of(session).call("skill_resource", {"name": "pdf", "resource": path})
+    assert result.content == f"cannot read '{path}': resource path must {rule} (got '{path}')"
 
 
 def test_a_skill_without_files_says_so(session: prowess.Session) -> None:
@@ -151,7 +184,7 @@ def test_a_file_beyond_the_bound_is_refused_whole(
     result = tools_of(session, max_bytes=most).call("skill_resource", {"name": "pdf", "resource": "large.md"})
     assert (result.is_error, result.data["reason"]) == (True, "too_large")
     assert "xx" not in result.content
-    assert result.content.startswith(f"resource 'large.md' exceeds {bound} bytes \u2014 refusing to inline")
+    assert result.content == f"resource 'large.md' exceeds {bound} bytes \u2014 refusing to inline."
 
 
 @pytest.mark.parametrize("path", ["none.md", "../csv/SKILL.md", "/etc/passwd", "scripts"])

@@ -114,11 +114,17 @@ def test_a_search_ends_at_sixty_four_levels_unless_the_limits_say_more(put: Put,
     assert prowess.scan(tmp_path, max_depth=None, limits=prowess.Limits(max_scan_depth=80)).names == ("pdf",)
 
 
-def test_the_folders_of_the_other_product_are_given_to_the_installer(put: Put, home: Path, tmp_path: Path) -> None:
-    """S1-58: Prowess lists, resolves and loads an install of that product."""
+@pytest.mark.parametrize("config", [".config", "xdg"])
+def test_the_folders_of_the_other_product_are_given_to_the_installer(
+    config: str, put: Put, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S1-58: Prowess lists, resolves and loads an install of that product, which may be in XDG_CONFIG_HOME."""
     put("work/.promptkit/skills/acme/pdf", name="pdf")
-    put("home/.config/promptkit/skills/acme/csv", name="csv")
-    user, project = home / ".config/promptkit/skills", tmp_path / "work/.promptkit/skills"
+    put(f"home/{config}/promptkit/skills/acme/csv", name="csv")
+    if config != ".config":
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(home / config))
+    folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    user, project = folder / "promptkit/skills", tmp_path / "work/.promptkit/skills"
     installer = prowess.Installer(user, project)
     listed = [(one.location, one.full_name) for one in installer.list()]
     assert listed == [("project", "acme/pdf"), ("user", "acme/csv")]
@@ -182,18 +188,28 @@ def test_activations_are_events_in_every_dialect(put: Put, tmp_path: Path) -> No
 def test_the_places_of_another_order_are_named_from_strongest_to_weakest(
     ours: str | None, theirs: str, put: Put, home: Path, tmp_path: Path
 ) -> None:
-    """S2-2: scan takes the places in that order. discover prefers the nearest folder and asks no other agent's."""
+    """S2-2: the sources are in that order. discover prefers the nearest folder and asks no other agent's."""
     (tmp_path / "repo/.git").mkdir(parents=True)
     put("repo/sub/README/x")
     put(f"{theirs}/pdf", description="Theirs.")
     if ours is not None:
         put(f"{ours}/pdf", description="Ours.")
     cwd = tmp_path / "repo/sub"
-    places = [cwd / ".agents", cwd.parent / ".agents", cwd / ".claude", home / ".agents", home / ".claude"]
-    catalog = prowess.scan(*(place / "skills" for place in (*places, home / ".codex")))
-    assert [skill.description for skill in catalog] == ["Theirs."]
+    put("repo/.agents/skills/group/flat")
+    put("home/.codex/skills/group/deep")
+
+    def flat(folder: Path) -> prowess.SkillSource:
+        return prowess.Source.directory(folder / "skills", max_depth=1, skip_prefixes=(".",))
+
+    def deep(folder: Path) -> prowess.SkillSource:
+        return prowess.Source.directory(folder / "skills", max_depth=None, nested=True, skip_prefixes=(".",))
+
+    of_project = [flat(folder) for folder in (cwd / ".agents", cwd.parent / ".agents", cwd / ".claude")]
+    of_user = [deep(home / ".agents"), flat(home / ".claude"), deep(home / ".codex")]
+    catalog = prowess.Catalog.from_sources([*of_project, *of_user])
+    assert {skill.name: skill.description for skill in catalog} == {"deep": "Does one thing.", "pdf": "Theirs."}
     found = prowess.discover(cwd=cwd, home=home)
-    assert [skill.description for skill in found] == (["Ours."] if ours else [])
+    assert [skill.description for skill in found if skill.name == "pdf"] == (["Ours."] if ours else [])
 
 
 def test_a_kit_folder_replaces_everything_where_the_host_says_so(
@@ -287,13 +303,20 @@ def test_only_two_folders_are_looked_in_when_they_are_the_sources(
     put("work/.agents/skills/above")
     put("work/sub/.agents/skills/pdf")
     put("work/sub/.claude/skills/other")
-    put("home/.agents/skills/csv")
+    put("work/sub/.agents/skills/group/deep")
+    put("home/.agents/skills/.csv", name="csv")
+    put("elsewhere/zip")
+    (home / ".agents/skills/zip").symlink_to(tmp_path / "elsewhere/zip")
     monkeypatch.chdir(tmp_path / "work/sub")
-    user = prowess.Source.directory(home / ".agents/skills", scope=prowess.SkillScope.USER)
-    project = prowess.Source.directory(".agents/skills", scope=prowess.SkillScope.PROJECT)
-    catalog = prowess.Catalog.from_sources([user, project], on_duplicate="last")
-    assert {skill.name: str(skill.scope.value) for skill in catalog if skill.scope} == {"csv": "user", "pdf": "project"}
-    assert prowess.discover().names == ("above", "csv", "other", "pdf")
+    places = ((home / ".agents/skills", prowess.SkillScope.USER), (".agents/skills", prowess.SkillScope.PROJECT))
+    sources = [
+        prowess.Source.directory(place, scope=scope, max_depth=1, skip_prefixes=(), follow_links=True)
+        for place, scope in places
+    ]
+    catalog = prowess.Catalog.from_sources(sources, on_duplicate="last")
+    scopes = {skill.name: str(skill.scope.value) for skill in catalog if skill.scope}
+    assert scopes == {"csv": "user", "pdf": "project", "zip": "user"}
+    assert prowess.discover().names == ("above", "deep", "other", "pdf")
 
 
 def test_a_stripped_body_keeps_its_line_ends_and_instructions_have_line_feeds(put: Put, tmp_path: Path) -> None:
@@ -316,6 +339,10 @@ def test_a_number_in_a_list_of_tools_is_its_text() -> None:
     text = "---\nname: pdf\ndescription: d\nallowed-tools: {}\n---\nBody.\n"
     mixed = prowess.parse_skill(text.format("[Read, 5, '']"), check_dir=False, mode="lenient")
     assert (mixed.skill.allowed_tools, [issue.code for issue in mixed.issues]) == (("Read", "5"), ["wrong-type"])
+    for written, kept in (("[Read, 5]", ["Read"]), ("Read Grep", None), ("", None)):
+        parsed = prowess.parse_skill(text.format(written), check_dir=False)
+        tools = parsed.skill.frontmatter.typed().get("allowed-tools")
+        assert ([item for item in tools if isinstance(item, str)] if isinstance(tools, list) else None) == kept
     for nothing in ("''", ""):
         parsed = prowess.parse_skill(text.format(nothing), check_dir=False)
         assert (parsed.skill.allowed_tools_raw, parsed.issues) == (None, ())
@@ -524,6 +551,11 @@ def test_the_order_of_discovery_is_that_of_the_paths(put: Put, tmp_path: Path) -
     assert catalog.names == ("ant", "zebra")
     assert [skill.name for skill in sorted(catalog, key=lambda skill: skill.location)] == ["zebra", "ant"]
     assert catalog["zebra"].folder_name == "a"
+    put("later/b", name="ant")
+    put("earlier/z", name="zebra")
+    roots = (tmp_path / "later", tmp_path / "earlier")
+    one_by_one = [skill for root in roots for skill in sorted(prowess.scan(root), key=lambda skill: skill.location)]
+    assert [skill.name for skill in one_by_one] == ["ant", "zebra"]
 
 
 def test_folders_among_the_resources_are_listed_by_the_host(put: Put, tmp_path: Path) -> None:
@@ -555,14 +587,58 @@ def test_skills_without_instructions_are_left_out_by_their_issue(put: Put, tmp_p
     assert prowess.Catalog(skill for skill in catalog if skill.location not in empty).names == ("pdf",)
 
 
-def test_hidden_resources_are_among_all_files(put: Put, tmp_path: Path) -> None:
-    """S4-12: files() lists hidden files at every depth."""
-    folder = put("pdf").parent / "scripts"
-    folder.mkdir()
-    (folder / ".env").touch()
-    skill = prowess.scan(tmp_path)["pdf"]
-    assert skill.resources().scripts == ()
-    assert [path for path in skill.files() if path.startswith("scripts/")] == ["scripts/.env"]
+def test_the_resources_of_the_three_folders_are_picked_from_all_files(put: Put, tmp_path: Path) -> None:
+    """S4-12, S4-16: files() lists hidden files too, and those at every depth."""
+    folder = put("pdf").parent
+    for name in ("scripts/.env", "scripts/lib/deep.py", "references/r.md", "assets/a.png", "README.md"):
+        (folder / name).parent.mkdir(exist_ok=True, parents=True)
+        (folder / name).touch()
+    catalog = prowess.scan(tmp_path)
+    skill = catalog["pdf"]
+    assert skill.resources().paths == ("assets/a.png", "references/r.md", "README.md")
+    kinds = ("assets", "scripts", "references")
+    picked = [path for kind in kinds for path in skill.files() if path.startswith(f"{kind}/") and path.count("/") == 1]
+    assert picked == ["assets/a.png", "scripts/.env", "references/r.md"]
+    shown = prowess.Toolset(prowess.Session(catalog), "use_skill").call("from_scratch__use_skill", {"name": "pdf"})
+    assert (".env" in shown.content, "references/r.md" in shown.content) == (False, True)
+
+
+def test_a_folder_is_validated_with_the_errors_and_warnings_of_that_system(put: Put, tmp_path: Path) -> None:
+    """S4-9: lenient mode without repairs has its warnings, and reading the stripped body its last error."""
+    put("ok")
+    put("mismatch", name="other")
+    put("blank", body=" \n")
+    put("headless", text="Body.\n")
+    put("nameless", text="---\ndescription: d\n---\nBody.\n")
+    (tmp_path / "none").mkdir()
+
+    def check(folder: str) -> list[str] | str:
+        try:
+            parsed = prowess.parse_skill_file(tmp_path / folder, mode="lenient", repair=False)
+            parsed.skill.read_body(strip=True)
+        except prowess.SkillValidationError as error:
+            kinds = (prowess.InvalidFrontmatterError, prowess.EmptySkillBodyError, prowess.SkillValidationError)
+            return next(kind.__name__ for kind in kinds if isinstance(error, kind))
+        return [issue.code for issue in parsed.warnings]
+
+    assert {folder.name: check(folder.name) for folder in tmp_path.iterdir()} == {
+        "ok": [],
+        "mismatch": ["name-mismatch"],
+        "blank": "EmptySkillBodyError",
+        "headless": "InvalidFrontmatterError",
+        "nameless": "InvalidFrontmatterError",
+        "none": "SkillValidationError",
+    }
+    assert [issue.code for issue in prowess.parse_skill_file(tmp_path / "blank").issues] == ["empty-body"]
+    with pytest.raises(prowess.SkillLoadError):
+        prowess.parse_skill_file(tmp_path / "mismatch")
+
+
+def test_an_inline_skill_that_is_not_checked_is_made_of_its_parts() -> None:
+    """S1-20: a catalogue takes whatever skill a host makes."""
+    front = prowess.Frontmatter(name="Two words!", description="")
+    catalog = prowess.Catalog([prowess.Skill(front, body="Say hello.")])
+    assert catalog.load("Two words!").instructions == "Say hello."
 
 
 def test_an_inline_skill_loads_as_an_equal_object_every_time() -> None:
@@ -640,3 +716,6 @@ def test_yamls_types_tell_what_other_readers_refuse_or_convert() -> None:
     assert (typed["name"], typed["license"]) == (123, None)
     assert [key for key in ("name", "description") if not isinstance(typed[key], str)] == ["name"]
     assert typed["metadata"] == {"version": 1.1, "left-out": None}
+    for null in ("null", "~", ""):
+        nothing, _ = prowess.parse_frontmatter(io.BytesIO(f"---\nname: pdf\ndescription: {null}\n---\n".encode()))
+        assert nothing.typed()["description"] is None

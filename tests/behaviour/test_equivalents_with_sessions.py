@@ -4,8 +4,9 @@ import html
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,12 +38,24 @@ def test_names_that_only_one_system_accepts_are_kept_by_its_own_rule(put: Put, t
     """S0-13, S0-28: a host filters a lenient scan. invalid="skip" leaves out all that the specification refuses."""
     for name in ("my_skill", "a--b", "Upper"):
         put(name)
+    put("folder", name="other")
+    put("open", fields=f"compatibility: {'c' * 600}\n")
+    put("listed", fields="tags: [x]\n")
+    put("named", fields="tags: x\n")
     put("long", description="d" * 2000)
-    assert prowess.scan(tmp_path, invalid="skip").names == ()
-    refused = {issue.path for issue in prowess.scan(tmp_path).issues if issue.code != "bad-name"}
-    kept = [skill for skill in prowess.scan(tmp_path) if skill.location not in refused]
-    catalog = prowess.Catalog(skill for skill in kept if re.fullmatch("[a-z0-9_-]{1,64}", skill.name))
-    assert catalog.names == ("a--b", "my_skill")
+    put("wide", description="\u6f22" * 400)
+    put("elsewhere", name="a/b")
+    put("nameless", text="---\ndescription: d\n---\n")
+    put("colon", description="a: b")
+    assert prowess.scan(tmp_path, invalid="skip").names == ("listed", "named", "other", "wide")
+    catalog = prowess.Catalog(
+        skill
+        for skill in prowess.scan(tmp_path, repair=False)
+        if re.fullmatch("[a-z0-9_-]{1,64}", skill.frontmatter.written_name or skill.name)
+        and len(skill.description.encode()) <= prowess.MAX_DESCRIPTION_LENGTH
+        and isinstance(skill.frontmatter.typed().get("tags", []), list)
+    )
+    assert catalog.names == ("a--b", "listed", "my_skill", "open", "other")
 
 
 def test_the_warning_about_the_case_of_a_file_name_has_a_code(put: Put, tmp_path: Path) -> None:
@@ -164,6 +177,16 @@ def test_preloaded_skills_may_be_taken_from_the_limit(put: Put, tmp_path: Path) 
         session.activate("csv")
 
 
+def test_preloaded_skills_beyond_a_limit_may_be_deactivated(put: Put, tmp_path: Path) -> None:
+    """S1-49: the host deactivates them after it has made the session."""
+    put("pdf")
+    put("csv")
+    session = prowess.Session(prowess.Source.directory(tmp_path, preload=True).load())
+    for name in session.active_skills[1:]:
+        session.deactivate(name)
+    assert session.active_skills == ("csv",)
+
+
 def test_an_error_result_may_be_raised(put: Put, tmp_path: Path) -> None:
     """S1-53: the caller of the toolset raises it. The message begins with the words of that system."""
     put("pdf")
@@ -188,8 +211,29 @@ def test_a_folder_that_a_host_copied_is_resolved_and_listed(tmp_path: Path) -> N
     assert not (base / "local/notes/link.txt").is_symlink()
     (base / "local" / ".hidden").mkdir()
     assert [skill.name for skill in installer.list()] == ["notes"]
-    folders = sorted(path.name for path in base.glob("*/*") if path.is_dir() and not path.is_symlink())
-    assert folders == [".hidden", "notes"]
+    folders = sorted(path for path in base.glob("*/*") if path.is_dir() and not path.is_symlink())
+    assert [path.name for path in folders] == [".hidden", "notes"]
+
+
+def test_what_a_host_put_among_the_installs_is_not_discovered(put: Put, home: Path, tmp_path: Path) -> None:
+    """S1-59: no lock file records it, so discover leaves it out. scan and Source.installed find it."""
+    put("home/.config/prowess/skills/acme/pdf")
+    base = home / ".config/prowess/skills"
+    assert prowess.scan(base).names == ("pdf",)
+    assert prowess.Catalog.from_sources([prowess.Source.installed("@acme/pdf", user_dir=base)]).names == ("pdf",)
+    found = prowess.discover(tmp_path, home)
+    assert (found.names, [issue.code for issue in found.issues]) == ((), ["not-in-lock"])
+
+
+def test_links_to_folders_are_found_before_a_host_copies_a_folder(tmp_path: Path) -> None:
+    """S1-62: a copy of Python follows them, where that system fails."""
+    (tmp_path / "pdf/sub").mkdir(parents=True)
+    folder = tmp_path / "pdf"
+    assert not any(path.is_symlink() and path.is_dir() for path in folder.rglob("*"))
+    (folder / "link").symlink_to("sub")
+    assert any(path.is_symlink() and path.is_dir() for path in folder.rglob("*"))
+    shutil.copytree(folder, tmp_path / "copy")
+    assert not (tmp_path / "copy/link").is_symlink()
 
 
 def test_words_and_addresses_are_told_apart_by_the_host(put: Put, home: Path) -> None:
@@ -205,6 +249,9 @@ def test_words_and_addresses_are_told_apart_by_the_host(put: Put, home: Path) ->
         ]
         found = prowess.discover(home, home) if "local" in words else prowess.Catalog()
         assert (found | prowess.Catalog.from_sources(addresses)).names == ("pdf", "web")
+        words.remove("local")
+        found = prowess.discover(home, home) if "local" in words else prowess.Catalog()
+        assert (found | prowess.Catalog.from_sources(addresses)).names == ("web",)
 
 
 def test_an_inline_skill_may_be_kept_from_naming_tools_or_a_name_twice() -> None:
@@ -286,13 +333,17 @@ def test_roots_that_are_no_folders_may_be_left_out(put: Put, tmp_path: Path) -> 
 
 
 def test_a_name_that_is_too_long_is_kept_by_a_host_that_makes_the_skill(put: Put) -> None:
-    """S4-5: the host makes it from the fields. Only listings cut a description."""
+    """S4-5: the host makes it from the fields. Only listings cut a description, and results have a scan's name."""
     path = put("pdf", name="a" * 300, description="d" * 2000)
     assert prowess.scan(path.parent).names == ("pdf",)
     with path.open("rb") as stream:
         front, _ = prowess.parse_frontmatter(stream)
     catalog = prowess.Catalog([prowess.Skill(front, path)])
     assert (catalog.names, len(catalog["a" * 300].description)) == (("a" * 300,), 2000)
+    toolset = prowess.Toolset(prowess.Session(catalog), "use_skill")
+    (scanned,) = prowess.scan(path.parent).names
+    result = toolset.call("from_scratch__use_skill", {"name": "a" * 300}).content
+    assert result.startswith(f'<skill_content name="{scanned}">')
 
 
 def test_an_issue_may_end_a_scan(put: Put, tmp_path: Path) -> None:
@@ -305,6 +356,9 @@ def test_an_issue_may_end_a_scan(put: Put, tmp_path: Path) -> None:
 
     with pytest.raises(UnicodeError, match="not UTF-8"):
         prowess.scan(tmp_path, on_issue=refuse)
+    put("pdf", text=b"---\nname: pdf\ndescription: d\n---\n\xff\n")
+    with pytest.raises(prowess.SkillValidationError, match="not UTF-8"):
+        [skill.read_body() for skill in prowess.scan(tmp_path, on_issue=refuse)]
 
 
 def test_what_was_escaped_can_be_taken_back(put: Put, tmp_path: Path) -> None:
@@ -334,3 +388,82 @@ def test_a_hidden_skill_is_shown_where_a_host_makes_it_anew(put: Put, tmp_path: 
     ]
     assert ["<name>pdf</name>" in prompt for prompt in prompts] == [False, True]
     assert shown.read_body(strip=True) == "Do it."
+
+
+def test_a_catalogue_without_skills_gives_no_tool(put: Put, tmp_path: Path) -> None:
+    """S0-37: neither does one that does not exist."""
+    put("pdf")
+    counts = [
+        len(prowess.Toolset(prowess.Session(catalog or prowess.Catalog()), "load_skill").tools())
+        for catalog in (None, prowess.scan(""), prowess.scan(tmp_path))
+    ]
+    assert counts == [0, 0, 1]
+
+
+@pytest.mark.parametrize(("refused", "instructions"), [("", "1 2"), ("echo 2", "!`echo 1` !`echo 2`")])
+def test_a_host_may_ask_about_each_command(refused: str, instructions: str, put: Put, tmp_path: Path) -> None:
+    """S2-44: none of them runs unless all are approved."""
+    put("skills/pdf", body="!`echo 1` !`echo 2`\n")
+    asked: list[str] = []
+
+    def approve(command: str) -> bool:
+        asked.append(command)
+        return command != refused
+
+    trust = prowess.Trust(tmp_path / "trust.json", ask=lambda request: all(map(approve, request.commands)))
+    session = prowess.Session(prowess.scan(tmp_path / "skills"), trust=trust)
+    assert session.activate("pdf").instructions == instructions
+    assert asked == ["echo 1", "echo 2"]
+
+
+def test_commands_of_an_inline_skill_run_once_it_is_a_file(tmp_path: Path) -> None:
+    """S2-45: as text in a program they stay text, whatever is granted."""
+    trust = prowess.Trust(tmp_path / "trust.json", ask=lambda _: True)
+    inline = prowess.Source.inline("pdf", "Fills forms.", "Say !`echo hi`.").load()
+    assert prowess.Session(inline, trust=trust).activate("pdf").instructions == "Say !`echo hi`."
+    skill_file = tmp_path / "written/pdf/SKILL.md"
+    skill_file.parent.mkdir(parents=True)
+    skill_file.write_text("---\nname: pdf\ndescription: Fills forms.\n---\nSay !`echo hi`.\n", encoding="utf-8")
+    written = prowess.scan(tmp_path / "written")
+    assert prowess.Session(written, trust=trust).activate("pdf").instructions == "Say hi."
+
+
+def test_a_list_may_mix_words_addresses_names_and_inline_skills(put: Put, home: Path) -> None:
+    """S2-46: the host sorts its entries by what they are."""
+    put("home/.agents/skills/pdf")
+    put("home/.agents/skills/csv")
+    greet: dict[str, Any] = {"name": "greet", "description": "Greets.", "instructions": "Hi.", "context": "fork"}
+    with Site() as site:
+        site.old_index(site.old_entry("web", {"SKILL.md": skill_md("web")}))
+
+        def read_list(entries: Sequence[str | dict[str, Any]]) -> prowess.Catalog:
+            words = [entry for entry in entries if isinstance(entry, str)]
+            inline = [prowess.Source.inline(**entry) for entry in entries if not isinstance(entry, str)]
+            addresses = [word for word in words if word.startswith(("http://", "https://"))]
+            names = [word for word in words if word != "local" and word not in addresses]
+            is_local = "local" in words or (names and not addresses)
+            found = prowess.discover(home, home) if is_local else prowess.Catalog()
+            found |= prowess.Catalog.from_sources(
+                prowess.Source.url(word, allow_http=True, allow_private=True, cache_dir=home / "cache")
+                for word in addresses
+            )
+            chosen = prowess.Catalog(skill for skill in found if skill.name in names) if names else found
+            return prowess.Catalog.from_sources(inline) | chosen
+
+        assert read_list(["local"]).names == ("csv", "pdf")
+        assert read_list(["pdf"]).names == ("pdf",)
+        assert read_list([site.url]).names == ("web",)
+        assert read_list([site.url, "pdf"]).names == ()
+        assert read_list([greet]).names == ("greet",)
+        mixed = read_list(["local", greet, site.url, "web", "csv", {**greet, "name": "csv"}])
+        assert [(skill.name, skill.is_fork) for skill in mixed] == [("csv", True), ("greet", True), ("web", False)]
+
+
+def test_tools_for_files_are_those_of_the_own_dialect(put: Put, tmp_path: Path) -> None:
+    """S4-21: a dialect of another system has no more tools than that system."""
+    put("skills/pdf")
+    (tmp_path / "skills/pdf/a.md").touch()
+    session = prowess.Session(prowess.scan(tmp_path / "skills"))
+    assert [tool.name for tool in prowess.Toolset(session, "use_skill").tools()] == ["from_scratch__use_skill"]
+    own = {tool.name for tool in prowess.Toolset(session, scripts=True).possible_tools()}
+    assert {"read_skill_file", "run_skill_script"} <= own

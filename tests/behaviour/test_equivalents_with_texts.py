@@ -22,10 +22,12 @@ def parse(text: str) -> prowess.ParsedSkill:
 
 @pytest.mark.parametrize("before", ["\ufeff", "\n", "\n\n"])
 def test_a_host_may_insist_on_the_first_byte(before: str) -> None:
-    """S0-2, S3-1: the text itself shows what stands before the dashes."""
-    assert PLAIN.startswith("---\n")
-    assert parse(before + PLAIN).skill.name == "pdf"
-    assert not (before + PLAIN).startswith("---\n")
+    """S0-2, S3-1: the text itself shows what stands before the dashes, whatever its line ends are."""
+    for text in (PLAIN, PLAIN.replace("\n", "\r\n")):
+        assert text.split("\n", 1)[0].rstrip("\r") == "---"
+        assert parse(before + text).skill.name == "pdf"
+        assert (before + text).split("\n", 1)[0].rstrip("\r") != "---"
+        assert not (before + text).startswith("---")
 
 
 def test_blanks_after_the_closing_dashes_stand_before_the_body(put: Put) -> None:
@@ -70,16 +72,21 @@ def test_a_host_gives_each_error_of_a_text_its_own_words(text: str, told: str) -
     [
         ("", "d", "skill name is required"),
         ("A", "d", "invalid skill name"),
-        ("a" * 65, "d", "invalid skill name"),
+        ("A" * 65, "d", "invalid skill name"),
+        ("a" * 65, "d", "skill name exceeds maximum length"),
         ("a", "", "skill description is required"),
         ("a", "d" * 1025, "skill description exceeds maximum length"),
     ],
 )
 def test_a_host_gives_each_violation_its_own_words(name: str, description: str, told: str) -> None:
-    """S0-15, S1-8, S3-12: a table maps codes to messages. A host that wants only one takes the first issue."""
+    """S0-15, S1-8, S3-12: a table maps codes to messages. A host that wants only one takes the first issue.
+
+    A name with wrong characters and one that is too long have one code, and the name itself tells them apart.
+    """
+    is_long = len(name) > prowess.MAX_NAME_LENGTH and name.islower()
     words = {
         "missing-name": "skill name is required",
-        "bad-name": "invalid skill name",
+        "bad-name": "skill name exceeds maximum length" if is_long else "invalid skill name",
         "missing-description": "skill description is required",
         "description-too-long": "skill description exceeds maximum length",
     }
@@ -128,7 +135,8 @@ def test_the_line_ends_of_a_file_stay_in_its_stripped_body(put: Put, tmp_path: P
 def test_the_types_of_yaml_tell_a_list_of_tools_from_a_text(written: str, is_list: bool) -> None:
     """S1-9, S3-9: typed() lets a host refuse one text in place of a list, or items that are not text."""
     skill = parse(f"{HEAD}allowed-tools: {written}\n---\nBody.\n").skill
-    tools = skill.frontmatter.typed()["allowed-tools"]
+    tools = skill.frontmatter.typed().get("allowed-tools", [])
+    assert isinstance(parse(PLAIN).skill.frontmatter.typed().get("allowed-tools", []), list)
     assert isinstance(tools, list) == is_list
     if isinstance(tools, list):
         assert all(isinstance(tool, str) for tool in tools) == ("7" not in written)
@@ -142,20 +150,31 @@ def test_a_whole_file_is_parsed_where_its_metadata_are_not_enough(put: Put) -> N
         prowess.parse_skill_file(path)
 
 
-def test_other_line_ends_are_made_line_feeds_by_the_host() -> None:
-    """S2-11: the host replaces CRLF and single carriage returns before the text is parsed."""
-    text = PLAIN.replace("\n", "\r")
-    with pytest.raises(prowess.NoFrontmatterError):
-        parse(text)
-    assert parse(text.replace("\r\n", "\n").replace("\r", "\n")).body == "Body."
+@pytest.mark.parametrize(
+    ("text", "body"),
+    [
+        (PLAIN, "Body."),
+        (PLAIN.replace("\n", "\r"), "Body."),
+        (f"---x{PLAIN[3:]}", "Body."),
+        (PLAIN.replace("---\nB", "----\nB"), "-\nBody."),
+        ("\ufeff" + PLAIN, None),
+        ("\n" + PLAIN, None),
+    ],
+)
+def test_fences_of_another_kind_are_made_whole_lines_by_the_host(text: str, body: str | None) -> None:
+    """S2-11: the host replaces line ends, and gives the dashes a line of their own, before the text is parsed."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    fences = re.sub(r"\n---(?=.)", "\n---\n", re.sub(r"\A---.*", "---", text), count=1)
+    assert (parse(fences).body if text.startswith("---") else None) == body
 
 
 def test_the_lines_of_the_frontmatter_are_there_as_they_were_written() -> None:
     """S2-12: a host can read them one by one, with comments and folding marks in the values."""
-    front = parse("---\nname: pdf\ndescription: >\n  Folded.\nlicense: MIT # see\n---\n").skill.frontmatter
+    head = "name: pdf\ndescription: >\n  Folded.\nlicense: MIT # see\nmetadata:\n  a: b\n"
+    front = parse(f"---\n{head}---\n").skill.frontmatter
     assert (front.description.strip(), front.license) == ("Folded.", "MIT")
     lines = front.raw.decode().splitlines()
-    assert dict(line.split(": ", 1) for line in lines if line[:1].strip()) == {
+    assert dict(line.split(": ", 1) for line in lines if line[:1].strip() and ": " in line) == {
         "name": "pdf",
         "description": ">",
         "license": "MIT # see",

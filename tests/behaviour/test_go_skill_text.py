@@ -161,6 +161,15 @@ def test_tags_may_be_written_as_one_text() -> None:
     assert head("---\ntags: a, b c\n---\n").tags == ("a", "b c")
 
 
+@pytest.mark.parametrize("value", ["[a]", "{a: b}"])
+def test_a_list_in_a_text_field_is_empty_until_it_is_validated(value: str) -> None:
+    """S0-10: what was written is in typed()."""
+    front, _ = prowess.parse_frontmatter(io.BytesIO(f"---\nname: {value}\ndescription: d\n---\n".encode()))
+    assert (front.name, isinstance(front.typed()["name"], str)) == ("", False)
+    with pytest.raises(prowess.SkillLoadError):
+        front.validate()
+
+
 @pytest.mark.parametrize("text", ["name: pdf\nname: pdf\n", "name: [\n", "- name\n", "name: 'pdf\n"])
 def test_yaml_that_is_wrong_is_an_error(text: str) -> None:
     """S0-10: bad syntax, a repeated key or anything but a mapping is invalid frontmatter."""

@@ -25,12 +25,13 @@ def test_the_tool_has_its_name_and_description_and_runs_in_parallel(put: Put, tm
 
 
 def test_the_tool_takes_the_name_of_a_skill(put: Put, tmp_path: Path) -> None:
-    """S0-32: one text, which is required."""
+    """S0-32: one text, which is required and described."""
     put("pdf")
     (tool,) = tools_of(tmp_path).tools()
+    description = 'Name of the skill to load (matches the frontmatter "name" field).'
     assert tool.parameters == {
         "type": "object",
-        "properties": {"skill_name": {"type": "string"}},
+        "properties": {"skill_name": {"type": "string", "description": description}},
         "required": ["skill_name"],
     }
 

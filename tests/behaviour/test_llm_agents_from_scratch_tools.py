@@ -20,15 +20,15 @@ def tools_of(*roots: Path) -> prowess.Toolset:
 
 
 def test_the_block_lists_the_skills_with_their_locations(put: Put, tmp_path: Path) -> None:
-    """S4-14: after a sentence that names the tool; nothing at all when no skill is visible."""
+    """S4-14: after a sentence that names the tool, not indented; nothing at all when no skill is visible."""
     csv = put("csv", description="Profiles tables.")
     pdf = put("pdf", description="Fills forms.")
     assert tools_of(tmp_path).prompt() == (
         "The following skills are available. To activate one, call the `from_scratch__use_skill` tool with the skill "
         "name.\n\n<available_skills>\n"
-        "  <skill>\n    <name>csv</name>\n    <description>Profiles tables.</description>\n"
+        "<skill>\n    <name>csv</name>\n    <description>Profiles tables.</description>\n"
         f"    <location>{csv}</location>\n  </skill>\n"
-        "  <skill>\n    <name>pdf</name>\n    <description>Fills forms.</description>\n"
+        "<skill>\n    <name>pdf</name>\n    <description>Fills forms.</description>\n"
         f"    <location>{pdf}</location>\n  </skill>\n"
         "</available_skills>"
     )
@@ -48,9 +48,13 @@ def test_the_tool_takes_one_of_the_visible_names(put: Put, tmp_path: Path) -> No
     put("pdf")
     put("csv")
     (tool,) = tools_of(tmp_path).tools()
-    assert (tool.name, tool.parameters["required"]) == (TOOL, ["name"])
-    parameter = tool.parameters["properties"]["name"]
-    assert (parameter["type"], parameter["enum"]) == ("string", ["csv", "pdf"])
+    assert tool.name == TOOL
+    assert tool.description.startswith("Load and activate a skill by name, returning its full instructions. ")
+    assert tool.parameters == {
+        "type": "object",
+        "properties": {"name": {"type": "string", "enum": ["csv", "pdf"]}},
+        "required": ["name"],
+    }
     assert tools_of().tools() == ()
 
 

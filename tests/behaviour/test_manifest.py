@@ -16,7 +16,7 @@ SYSTEMS = {
     "S4": "llm_agents_from_scratch",
 }
 """Each system's label in the manifest, and its name in the names of the test files."""
-BEHAVIOURS = {"go_skill": 36, "promptkit": 68, "docker_agent": 43, "drover_skills": 31, "llm_agents_from_scratch": 20}
+BEHAVIOURS = {"go_skill": 37, "promptkit": 68, "docker_agent": 46, "drover_skills": 31, "llm_agents_from_scratch": 21}
 """How many behaviours of each system the manifest must state. They are numbered from 1."""
 KEYS = {"says", "how", "difference", "tests"}
 NUMBERS = re.compile(r"(S\d-\d+(?:, S\d-\d+)*): \S")

@@ -381,6 +381,31 @@ def test_a_selector_is_asked_when_there_is_a_query(kind: type[Picks], catalog: p
     assert selector.asked == [("check the books", [("audit", "Does one thing."), ("refund", "Does one thing.")])]
 
 
+def test_a_selector_gets_the_query_that_this_system_documents(put: Put, tmp_path: Path) -> None:
+    """S1-46: its text and its kind, as plain strings. For every other selector it is the text itself."""
+
+    class Picker:
+        strict = False
+
+        def select(self, query: prowess.SkillQuery, candidates: Sequence[prowess.Skill]) -> list[str]:
+            asked.append((type(query.text), query.text, query.kind, query == "a form", query.upper()))
+            return [candidate.name for candidate in candidates if "form" in candidate.description]
+
+    put("pdf", description="Fills a form.")
+    put("csv")
+    asked: list[tuple[type, str, str, bool, str]] = []
+    catalog = prowess.scan(tmp_path)
+    for selector in (
+        Picker(),
+        prowess.SelectorChain(prowess.ModelDrivenSelector(), Picker()),
+        prowess.RerankSelector(Picker(), lambda _query, skills: [skill.name for skill in skills]),
+        prowess.AutoSelector(budget=10, base=Picker()),
+    ):
+        session = prowess.Session(catalog, selector=selector)
+        assert [skill.name for skill in session.candidates("a form")] == ["pdf"]
+    assert asked == [(str, "a form", "skill", True, "A FORM")] * 4
+
+
 @pytest.mark.parametrize("kind", [Picks, AwaitedPicks])
 @pytest.mark.parametrize("answer", [[], ["nope"], RuntimeError("down")])
 def test_a_selector_that_finds_nothing_or_fails_shows_everything(

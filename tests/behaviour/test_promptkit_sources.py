@@ -315,3 +315,35 @@ def test_a_preloaded_skill_that_cannot_be_loaded_is_left_out(put: Put, tmp_path:
     path.unlink()
     assert [loaded.skill.name for loaded in catalog.preloaded()] == ["good"]
     assert prowess.Session(catalog).active_skills == ("good",)
+
+
+def test_a_source_need_not_compare_names_with_folders(put: Put, tmp_path: Path) -> None:
+    """S1-7, S1-16: a strict source finds every skill of every folder, whatever the folders are called."""
+    put("skills/folder", name="other")
+    put("skills/folder/inner", name="nested")
+    put("skills/.hidden", name="hidden")
+    put("skills/node_modules/x", name="packed")
+    put("skills/a/b/c/d/e/f/g/deep")
+    with pytest.raises(prowess.SkillLoadError, match="is not the name of its folder"):
+        prowess.Source.directory(tmp_path / "skills", mode="strict").load()
+    source = prowess.Source.directory(
+        tmp_path / "skills", mode="strict", check_dir=False, max_depth=None, nested=True, skip_prefixes=()
+    )
+    catalog = source.load()
+    assert catalog.names == ("deep", "hidden", "nested", "other", "packed")
+    assert catalog.issues == ()
+
+
+def test_a_list_of_sources_need_not_compare_names_with_folders(put: Put, tmp_path: Path) -> None:
+    """S1-7: for all entries, or for one of them, also in lenient mode, where it is no warning then."""
+    put("skills/folder", name="other")
+    listed = [{"dir": str(tmp_path / "skills")}]
+    assert [issue.code for issue in prowess.Catalog.from_sources(prowess.load_sources(listed)).issues] == [
+        "name-mismatch"
+    ]
+    for sources in (
+        prowess.load_sources(listed, check_dir=False),
+        prowess.load_sources([{**listed[0], "check_dir": "no"}]),
+    ):
+        catalog = prowess.Catalog.from_sources(sources)
+        assert (catalog.names, catalog.issues) == (("other",), ())

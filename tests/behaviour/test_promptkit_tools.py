@@ -42,17 +42,24 @@ def test_the_names_of_the_tools_and_of_their_executor_are_public(toolset: prowes
 
 
 def test_the_tools_take_and_give_named_texts(toolset: prowess.Toolset) -> None:
-    """S1-51: every input is a required text; outputs are objects with texts and lists of texts."""
+    """S1-51: every input is a required text with a description; outputs are objects with texts and lists of texts."""
     text, texts = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
-    activate, deactivate, read = toolset.tools()
-    for tool, keys in ((activate, ["name"]), (deactivate, ["name"]), (read, ["skill_name", "path"])):
-        assert tool.parameters == {"type": "object", "properties": dict.fromkeys(keys, text), "required": keys}
-    shapes = {
-        activate.name: {"instructions": text, "added_tools": texts},
-        deactivate.name: {"removed_tools": texts},
-        read.name: {"content": text},
+    inputs: dict[str, dict[str, str]] = {
+        "skill__activate": {"name": "Name of the skill to activate."},
+        "skill__deactivate": {"name": "Name of the skill to deactivate."},
+        "skill__read_resource": {
+            "skill_name": "Name of the skill owning the resource.",
+            "path": "Relative path to the resource within the skill directory.",
+        },
     }
-    assert {tool.name: (tool.output or {})["properties"] for tool in (activate, deactivate, read)} == shapes
+    for tool in toolset.tools():
+        described = {key: {**text, "description": words} for key, words in inputs[tool.name].items()}
+        assert tool.parameters == {"type": "object", "properties": described, "required": [*described]}
+    assert [tool.output for tool in toolset.tools()] == [
+        {"type": "object", "properties": {"instructions": text, "added_tools": texts}},
+        {"type": "object", "properties": {"removed_tools": texts}},
+        {"type": "object", "properties": {"content": text}},
+    ]
 
 
 def test_the_tools_have_their_descriptions(session: prowess.Session) -> None:
@@ -113,18 +120,61 @@ def test_arguments_that_cannot_be_read_are_told_by_the_tool(
     assert result.content.startswith(f"parsing {tool} args: ")
 
 
-def test_what_goes_wrong_in_the_session_is_an_error_result(toolset: prowess.Toolset) -> None:
-    """S1-53: an unknown skill (with the names that exist), one that is not active, a file that is not there."""
-    calls = {
-        ("skill__activate", "unknown-skill"): {"name": "pfd"},
-        ("skill__deactivate", "not-active"): {"name": "csv"},
-        ("skill__read_resource", "not-found"): {"skill_name": "pdf", "path": "refs/none.md"},
-        ("skill__read_resource", "path-escape"): {"skill_name": "pdf", "path": "../csv/SKILL.md"},
-    }
-    results = {key: toolset.call(key[0], arguments) for key, arguments in calls.items()}
-    assert all(result.is_error for result in results.values())
-    assert [result.data["reason"] for result in results.values()] == [code for _, code in calls]
-    assert "available: pdf, csv" in results["skill__activate", "unknown-skill"].content
+@pytest.fixture
+def narrow(put: Put, tmp_path: Path) -> prowess.Toolset:
+    """One skill that is active, one for which there is no room, and one that the filter hides."""
+    for name in ("pdf", "csv", "far"):
+        put(name)
+    session = prowess.Session(prowess.scan(tmp_path), filter="[cp]*", max_active=1, base_dir=tmp_path)
+    session.activate("pdf")
+    return prowess.Toolset(session, "skill__activate")
+
+
+@pytest.mark.parametrize(
+    ("call", "reason", "said"),
+    [
+        (("activate", {"name": "pfd"}), "unknown-skill", 'activating skill "pfd": skill "pfd" not found'),
+        (("activate", {}), "unknown-skill", 'activating skill "": skill "" not found'),
+        (
+            ("activate", {"name": "csv"}),
+            "max-active",
+            'cannot activate skill "csv": max active limit (1) reached',
+        ),
+        (
+            ("activate", {"name": "far"}),
+            "filtered",
+            'skill "far" is not available in the current state (filter: "[cp]*")',
+        ),
+        (("deactivate", {"name": "csv"}), "not-active", 'skill "csv" is not active'),
+        (("read_resource", {"skill_name": "pfd", "path": "a.md"}), "unknown-skill", 'skill "pfd" not found'),
+        (
+            ("read_resource", {"skill_name": "pdf", "path": "../csv/SKILL.md"}),
+            "path-escape",
+            "resource path escapes skill directory: ../csv/SKILL.md",
+        ),
+    ],
+)
+def test_what_goes_wrong_in_the_session_has_fixed_words(
+    call: tuple[str, dict[str, str]], reason: str, said: str, narrow: prowess.Toolset
+) -> None:
+    """S1-31, S1-34, S1-36, S1-40, S1-53: programs compare these words, so they are those of that system."""
+    result = narrow.call(f"skill__{call[0]}", call[1])
+    assert (result.is_error, result.content, result.data["reason"]) == (True, said, reason)
+
+
+def test_a_skill_without_a_folder_has_fixed_words_too() -> None:
+    """S1-25: whatever the path is."""
+    catalog = prowess.Catalog.from_sources([prowess.Source.inline("greet", "Greets.", "Say hello.")])
+    toolset = prowess.Toolset(prowess.Session(catalog), "skill__activate")
+    result = toolset.call("skill__read_resource", {"skill_name": "greet", "path": "a.md"})
+    assert (result.is_error, result.content) == (True, 'skill "greet" is inline and has no directory')
+
+
+def test_a_missing_file_is_an_error_that_lists_what_there_is(toolset: prowess.Toolset) -> None:
+    """S1-53: in words of Prowess, since those of that system are the operating system's and hold a host's path."""
+    result = toolset.call("skill__read_resource", {"skill_name": "pdf", "path": "refs/none.md"})
+    assert (result.is_error, result.data["reason"]) == (True, "not-found")
+    assert "refs/forms.md" in result.content
 
 
 def test_an_unknown_tool_is_an_error_result(toolset: prowess.Toolset) -> None:

@@ -7,6 +7,8 @@ The check of a row is a Python expression. The tests evaluate it in a working fo
 - ``skill``: the skill ``csv-report`` of that catalogue
 - ``session``: a new session over that catalogue with ``tools=["Read"]``
 - ``toolset(dialect, **options)``: a toolset over another such session
+- ``empty_toolset(dialect, **options)``: a toolset over a session without skills
+- ``with_readme``: the skill ``deep-review``, with a README.md beside its SKILL.md
 
 The other names that it may use are functions of ``test_coming_from.py``.
 """
@@ -31,10 +33,12 @@ SYSTEMS = {
 _INTRODUCTION = """\
 # Symbols of other systems, checked
 
-The five systems of [coming-from.md](../how-to/coming-from.md) document {} symbols. Each row names the counterpart in
-Prowess, and a check: an expression that must be true. The tests evaluate it in a folder with the skills of `examples/`.
+The five systems of [coming-from.md](../how-to/coming-from.md) document {} symbols, {} of them only in newer versions.
+Each row names the counterpart in Prowess, and a check: an expression that must be true. The tests evaluate it in a
+folder with the skills of `examples/`.
 There `catalog` is `prowess.scan("skills")`, `skill` is its skill `csv-report`, `session` is a new session with
-`tools=["Read"]`, and `toolset(dialect)` is a toolset over such a session. `make manual` writes this page.
+`tools=["Read"]`, `toolset(dialect)` is a toolset over such a session and `empty_toolset(dialect)` one over a session
+without skills, and `with_readme` is a skill with a README.md. `make manual` writes this page.
 """
 _TABLE = re.compile(r"(<!-- symbols of ([a-z-]+) -->\n).*?(<!-- end of symbols -->)", re.DOTALL)
 
@@ -46,6 +50,13 @@ class Symbol(NamedTuple):
     symbol: str
     prowess: str
     check: str
+    newer: bool = False
+    """Whether only newer versions of that system document it."""
+
+    @property
+    def cell(self) -> str:
+        """The symbol as a cell of a table."""
+        return f"`{self.symbol}` (newer)" if self.newer else f"`{self.symbol}`"
 
 
 def load_symbols() -> tuple[Symbol, ...]:
@@ -56,7 +67,7 @@ def load_symbols() -> tuple[Symbol, ...]:
 
 def write_table(system: str) -> str:
     """Return the table of a system's symbols and their counterparts in Prowess, as Markdown."""
-    rows = [_row(f"`{one.symbol}`", one.prowess) for one in load_symbols() if one.system == system]
+    rows = [_row(one.cell, one.prowess) for one in load_symbols() if one.system == system]
     return "".join((_row(SYSTEMS[system], "Prowess"), "|---|---|\n", *rows))
 
 
@@ -68,9 +79,9 @@ def fill_guide(text: str) -> str:
 def write_page() -> str:
     """Return the page of all symbols with their checks, as Markdown."""
     symbols = load_symbols()
-    parts = [_INTRODUCTION.format(len(symbols))]
+    parts = [_INTRODUCTION.format(len(symbols), sum(one.newer for one in symbols))]
     for system, name in SYSTEMS.items():
-        rows = [_row(f"`{one.symbol}`", one.prowess, f"`{one.check}`") for one in symbols if one.system == system]
+        rows = [_row(one.cell, one.prowess, f"`{one.check}`") for one in symbols if one.system == system]
         table = "".join((_row("symbol", "Prowess", "check"), "|---|---|---|\n", *rows))
         parts.append(f"## {name}: {len(rows)}\n\n{table}")
     return "\n".join(parts)

@@ -14,9 +14,9 @@ LENIENT = LoadPolicy()
 UNREPAIRED = LoadPolicy(repair=False)
 
 
-def read(rows: str, policy: LoadPolicy = LENIENT, folder: str | None = "folder", *, check_dir: bool = True) -> Document:
+def read(rows: str, policy: LoadPolicy = LENIENT, folder: str | None = "folder") -> Document:
     head = f"---\n{rows}---\nbody\n".encode()
-    return read_document(head, whole=True, policy=policy, folder=folder, path="p/SKILL.md", check_dir=check_dir)
+    return read_document(head, whole=True, policy=policy, folder=folder, path="p/SKILL.md")
 
 
 def codes(document: Document) -> list[str]:
@@ -56,7 +56,7 @@ def test_lenient_mode_without_repair_refuses_what_is_no_yaml() -> None:
 def test_lenient_mode_warns_of_a_name_that_is_not_the_folders() -> None:
     found = read("name: other\ndescription: d\n")
     assert (found.front.name, codes(found)) == ("other", ["name-mismatch"])
-    assert codes(read("name: other\ndescription: d\n", check_dir=False)) == []
+    assert codes(read("name: other\ndescription: d\n", LoadPolicy(check_dir=False))) == []
 
 
 @pytest.mark.parametrize("name", ["My Skill", "a_b", "日本語"])
@@ -95,7 +95,7 @@ def test_lenient_mode_keeps_a_long_name_and_warns(length: int) -> None:
 def test_a_slug_stands_in_for_two_names_that_cannot_be_used(written: str, folder: str | None, name: str) -> None:
     """Its digits are those of the name's digest, so that every reader finds the same name, whatever else changes."""
     for rows in (f"name: {written}\ndescription: d\n", f"name: {written}\ndescription: e\nlicense: MIT\n"):
-        found = read(rows, folder=folder, check_dir=False)
+        found = read(rows, LoadPolicy(check_dir=False), folder=folder)
         assert (found.front.name, [issue.severity for issue in found.issues]) == (name, ["warning"])
         assert name in found.issues[0].message
     assert len(name) <= 64

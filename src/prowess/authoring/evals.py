@@ -26,7 +26,7 @@ from prowess.progress_steps import report_steps
 from prowess.search.listing_search import find_missing_words
 from prowess.select.auto_selector import AutoSelector
 from prowess.select.candidates import Candidates
-from prowess.select.selectors import LexicalSelector
+from prowess.select.selectors import LexicalSelector, SkillQuery
 from prowess.select.steps import run_awaitable
 from prowess.skills.search_library import make_head_text
 
@@ -180,7 +180,7 @@ class _Judge:
         """Return the names that fit a query, the best first."""
         if self._selector is None:
             return tuple(hit.name for hit in self._candidates.rank(query, len(self._candidates)))
-        answer = self._selector.select(query, self._candidates)
+        answer = self._selector.select(SkillQuery(query), self._candidates)
         return tuple(dict.fromkeys(run_awaitable(answer) if inspect.isawaitable(answer) else answer))
 
     def _find_reasons(self, query: str, names: tuple[str, ...]) -> dict[str, str]:

@@ -50,6 +50,7 @@ def scan(
     on_duplicate: OnDuplicate = "first",
     follow_links: bool = False,
     invalid: Literal["load", "skip"] = "load",
+    check_dir: bool = True,
     on_issue: OnIssue | None = None,
     limits: Limits | None = None,
 ) -> Catalog:
@@ -60,15 +61,16 @@ def scan(
     is no root; no root at all raises ``SourceError``.
 
     ``invalid="skip"`` leaves out every file that the specification refuses, reports all of its violations as issues,
-    and goes on, in strict mode too; in lenient mode the name may differ from the folder's. ``on_issue`` is called with
-    each issue of the catalogue before the catalogue is returned.
+    and goes on, in strict mode too; in lenient mode the name may differ from the folder's. ``check_dir=False`` does not
+    compare the two in any mode. ``on_issue`` is called with each issue of the catalogue before the catalogue is
+    returned.
     """
     if not roots:
         raise SourceError("scan needs a folder: scan('skills'); discover() looks in the standard places")
     check_options(mode=mode, missing=missing, max_depth=max_depth, invalid=invalid)
     check_callable(on_issue, "on_issue")
     rules = ScanRules(
-        LoadPolicy(mode, repair, limits or DEFAULT_LIMITS),
+        LoadPolicy(mode, repair, limits or DEFAULT_LIMITS, check_dir),
         missing,
         max_depth,
         nested,

@@ -30,15 +30,15 @@ class ScanRules(NamedTuple):
 
     @property
     def head_policy(self) -> LoadPolicy:
-        """The policy by which heads are judged; nothing is overlooked or mended when invalid files are skipped."""
+        """The policy by which heads are judged.
+
+        When invalid files are skipped, nothing is overlooked or repaired, except that in lenient mode a name may differ
+        from that of its folder.
+        """
         if self.invalid == "load":
             return self.policy
-        return LoadPolicy("strict", repair=False, limits=self.policy.limits)
-
-    @property
-    def check_dir(self) -> bool:
-        """Whether a name must be that of its folder: always, unless a lenient scan skips invalid files."""
-        return self.invalid == "load" or self.policy.mode == "strict"
+        check_dir = self.policy.check_dir and self.policy.mode == "strict"
+        return LoadPolicy("strict", repair=False, limits=self.policy.limits, check_dir=check_dir)
 
     @property
     def raises(self) -> bool:

@@ -350,7 +350,6 @@ class Walk:
             policy=policy,
             folder=skill_path.name,
             path=skill_path.path,
-            check_dir=self.rules.check_dir,
         )
         has_body = bool(head[document.body_offset :].decode("utf-8", "ignore").strip())
         location = self._locate(skill_path, is_body_seen=has_body)

@@ -199,10 +199,9 @@ def _read_skill(folder: str, read: ReadFile, name: str, limits: Limits, issues: 
         document = read_document(
             data[:max_bytes],
             whole=len(data) <= max_bytes,
-            policy=LoadPolicy(limits=limits),
+            policy=LoadPolicy(limits=limits, check_dir=False),
             folder=fallback,
             path=path,
-            check_dir=False,
         )
     except SkillLoadError as error:
         first = error.issues[0]

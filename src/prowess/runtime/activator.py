@@ -209,7 +209,8 @@ class SkillActivator:
             raise make_filter_error(request.name, filters)
         if step == "refuse-full":
             limit = format_count(active.max_active, "active skill")
-            raise MaxActiveError(f"cannot activate {request.name!r}: the session allows {limit} at once")
+            said = f"cannot activate {request.name!r}: the session allows {limit} at once"
+            raise MaxActiveError(said, limit=active.max_active)
         return step
 
     def _is_decision_current(self, name: str, active: ActiveSkill) -> bool:

@@ -161,9 +161,7 @@ def find_body_start(content: str) -> int:
 
 def _find_body_offset(data: bytes) -> int:
     try:
-        document = read_document(
-            data, whole=True, policy=LoadPolicy("lenient"), folder="skill", path="", check_dir=False
-        )
+        document = read_document(data, whole=True, policy=LoadPolicy(check_dir=False), folder="skill")
     except SkillError:
         # A host may make a fork of text that is no valid skill: the fences of a frontmatter still count.
         try:

@@ -62,5 +62,6 @@ class Visibility(NamedTuple):
 
 def make_filter_error(name: str, filters: tuple[str, ...]) -> SkillFilteredError:
     """Return the error for a skill that ``filters`` do not let through."""
-    shown = ", ".join(repr(pattern) for pattern in filters if pattern) or "''"
-    return SkillFilteredError(f"skill {name!r} is not available here (filter: {shown})")
+    patterns = [pattern for pattern in filters if pattern]
+    shown = ", ".join(map(repr, patterns)) or "''"
+    return SkillFilteredError(f"skill {name!r} is not available here (filter: {shown})", filter=", ".join(patterns))

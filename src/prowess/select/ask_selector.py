@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from prowess.arguments import check_texts
 from prowess.select.auto_selector import AutoSelector
 from prowess.select.candidates import Candidates
-from prowess.select.selectors import SelectorChain
+from prowess.select.selectors import SelectorChain, SkillQuery
 from prowess.select.steps import await_steps, run_steps
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _ask_single(
     if not query and not strict:
         return candidates
     try:
-        answer = selector.select(query, candidates)
+        answer = selector.select(SkillQuery(query), candidates)
         names = check_texts((yield answer) if inspect.isawaitable(answer) else answer, "what select() gives")
     except Exception as error:  # noqa: BLE001 - a selector is code of the host; the conversation goes on
         if failed is not None:

@@ -9,7 +9,7 @@ from prowess.arguments import check_count, check_method, check_texts
 from prowess.errors import SourceError
 from prowess.select.candidates import CandidateCache
 from prowess.select.listing_turn import LineRoom, ListingTurn
-from prowess.select.selectors import SelectorChain
+from prowess.select.selectors import SelectorChain, SkillQuery
 from prowess.select.shown_list import (
     LATER_SKILLS,
     ListingRequest,
@@ -123,7 +123,7 @@ class AutoSelector:
         """Return the names that fit the query, the best first, and the query if its words were ranked."""
         if self.base is not None:
             try:
-                answer = self.base.select(query, candidates)
+                answer = self.base.select(SkillQuery(query), candidates)
                 names = check_texts((yield answer) if inspect.isawaitable(answer) else answer, "what select() gives")
                 return [name for name in dict.fromkeys(names) if name in candidates.by_name], ""
             except Exception as error:  # noqa: BLE001 - the host's code; the conversation goes on, and words rank

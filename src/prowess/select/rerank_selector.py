@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from prowess.arguments import check_callable, check_count, check_texts, raise_bad_argument
 from prowess.host_errors import log_host_error
 from prowess.select.auto_selector import check_base
+from prowess.select.selectors import SkillQuery
 from prowess.select.steps import answer_steps
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class RerankSelector:
         return answer_steps(self._order_names(query, candidates))
 
     def _order_names(self, query: str, candidates: Sequence[Skill]) -> Steps[list[str]]:
-        answer = self.base.select(query, candidates)
+        answer = self.base.select(SkillQuery(query), candidates)
         picked = check_texts((yield answer) if inspect.isawaitable(answer) else answer, "what select() gives")
         by_name = {skill.name: skill for skill in candidates}
         names = [name for name in dict.fromkeys(picked) if name in by_name]

@@ -17,6 +17,19 @@ DEFAULT_LIMIT = 20
 """How many skills ``LexicalSelector`` shows unless it is told otherwise."""
 
 
+class SkillQuery(str):
+    """What a selector is asked: the text of the request, which it may also take apart as ``text`` and ``kind``."""
+
+    __slots__ = ()
+    kind = "skill"
+    """What the candidates are. Hosts may ask the same selectors about tools of their own."""
+
+    @property
+    def text(self) -> str:
+        """The request as a plain string."""
+        return str(self)
+
+
 class Selector(Protocol):
     """Chooses which of the candidates are worth showing for a query, by name; may be asynchronous.
 
@@ -25,8 +38,8 @@ class Selector(Protocol):
     listing has the order of the answer, otherwise that of the names.
     """
 
-    def select(self, query: str, candidates: Sequence[Skill]) -> Iterable[str] | Awaitable[Iterable[str]]:
-        """Return the names to show."""
+    def select(self, query: SkillQuery, candidates: Sequence[Skill]) -> Iterable[str] | Awaitable[Iterable[str]]:
+        """Return the names to show; a selector that takes a plain ``str`` will do."""
         ...
 
 

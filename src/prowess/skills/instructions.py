@@ -69,10 +69,9 @@ def parse_document(skill: Skill, data: bytes) -> Document:
     return read_document(
         data[:limit],
         whole=len(data) <= limit,
-        policy=skill.policy,
+        policy=skill.policy._replace(check_dir=False),
         folder=skill.folder_name or skill.name,
         path=skill.location,
-        check_dir=False,
     )
 
 

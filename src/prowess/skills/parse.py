@@ -63,15 +63,15 @@ def parse_skill(
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     file_path = "" if path is None else os.path.abspath(os.fspath(path))
     whole = len(data) <= limits.max_frontmatter_bytes
-    return _parse_bytes(data, file_path, LoadPolicy(mode, repair, limits), whole=whole, check_dir=check_dir)
+    return _parse_bytes(data, file_path, LoadPolicy(mode, repair, limits, check_dir), whole=whole)
 
 
-def _parse_bytes(data: bytes, file_path: str, policy: LoadPolicy, *, whole: bool, check_dir: bool) -> ParsedSkill:
+def _parse_bytes(data: bytes, file_path: str, policy: LoadPolicy, *, whole: bool) -> ParsedSkill:
     """The skill in the bytes of a file; ``whole``: they end within the limit for frontmatter."""
     limits = policy.limits
     head = data[: limits.max_frontmatter_bytes]
     folder = os.path.basename(os.path.dirname(file_path)) if file_path else None
-    document = read_document(head, whole=whole, policy=policy, folder=folder, path=file_path, check_dir=check_dir)
+    document = read_document(head, whole=whole, policy=policy, folder=folder, path=file_path)
     body = _decode_body(data[document.body_offset :], document.body_offset, file_path, limits)
     base, file = os.path.split(file_path)
     inline = SkillLocation(policy=policy, origin="inline", files=InlineFiles(body))
@@ -117,9 +117,9 @@ def parse_skill_file(
     """
     check_mode(mode)
     file_path = _skill_file_path(path)
-    policy = LoadPolicy(mode, repair, limits)
+    policy = LoadPolicy(mode, repair, limits, check_dir)
     data, whole = _read_file(file_path, policy)
-    return _parse_bytes(data, file_path, policy, whole=whole, check_dir=check_dir)
+    return _parse_bytes(data, file_path, policy, whole=whole)
 
 
 def _read_file(file_path: str, policy: LoadPolicy) -> tuple[bytes, bool]:
@@ -153,7 +153,7 @@ def read_metadata(
     """The skill in a SKILL.md (or a folder that holds one); only the head of the file is read."""
     check_mode(mode)
     file_path = _skill_file_path(path)
-    policy = LoadPolicy(mode, repair, limits)
+    policy = LoadPolicy(mode, repair, limits, check_dir)
     try:
         with OpenFile(*_split_path(file_path)) as file:
             head, whole = _read_head(file, policy)
@@ -161,7 +161,7 @@ def read_metadata(
     except ResourceError as error:
         raise SkillValidationError(f"cannot read the file: {error.message}", file_path, error.code) from None
     folder = os.path.basename(os.path.dirname(file_path))
-    document = read_document(head, whole=whole, policy=policy, folder=folder, path=file_path, check_dir=check_dir)
+    document = read_document(head, whole=whole, policy=policy, folder=folder, path=file_path)
     base, name = os.path.split(file_path)
     return make_skill_from_document(SkillLocation(base, name, policy=policy), "", document, identity, head)
 

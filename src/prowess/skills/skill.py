@@ -124,7 +124,8 @@ class Skill(LocatedHead):
             return read_document(self._raw, whole=True, policy=self.policy, folder=folder, path=path).issues
         if self.is_surely_faultless(folder):
             return ()
-        return tuple(rules.field_issues(self.peek(), mode="lenient", folder=folder, path=path))
+        expected = folder if self.policy.check_dir else None
+        return tuple(rules.field_issues(self.peek(), mode="lenient", folder=expected, path=path))
 
     @property
     def repair_issues(self) -> tuple[Issue, ...]:

@@ -53,6 +53,7 @@ def load_sources(
     max_depth: int | None = MAX_DEPTH,
     nested: bool = False,
     skip_prefixes: Sequence[str] = SKIP_PREFIXES,
+    check_dir: bool = True,
     limits: Limits | None = None,
 ) -> list[SkillSource]:
     """Return the sources of a file or a mapping, in order. It is a list, or a mapping with the list under ``skills``.
@@ -77,6 +78,7 @@ def load_sources(
         "max_depth": max_depth,
         "nested": nested,
         "skip_prefixes": check_texts(skip_prefixes, "skip_prefixes"),
+        "check_dir": check_dir,
         "limits": bounds,
     }
     folder = as_optional_absolute(base_dir, "base_dir")
@@ -263,6 +265,7 @@ _OPTION_READERS: dict[str, Callable[[object, str, Mapping[str, Any]], object]] =
     "max_depth": _read_depth,
     "nested": _read_flag,
     "skip_prefixes": _read_prefixes,
+    "check_dir": _read_flag,
     "limits": _read_limits,
 }
 """The keywords of ``scan`` that an entry for a folder may have, each with the function that reads its value."""

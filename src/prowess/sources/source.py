@@ -46,6 +46,7 @@ class Source:
         on_duplicate: OnDuplicate = "first",
         follow_links: bool = False,
         invalid: Literal["load", "skip"] = "load",
+        check_dir: bool = True,
         on_issue: OnIssue | None = None,
         limits: Limits | None = None,
     ) -> DirectorySource:
@@ -64,6 +65,7 @@ class Source:
             "on_duplicate": on_duplicate,
             "follow_links": follow_links,
             "invalid": invalid,
+            "check_dir": check_dir,
             "on_issue": on_issue,
             "limits": limits,
         }

@@ -32,6 +32,8 @@ class LoadPolicy(NamedTuple):
     mode: Mode = "lenient"
     repair: bool = True
     limits: Limits = DEFAULT_LIMITS
+    check_dir: bool = True
+    """Whether the name must be that of the folder."""
 
     @property
     def repairs(self) -> bool:
@@ -56,19 +58,18 @@ def is_repair(issue: Issue) -> bool:
 
 
 def read_document(
-    head: bytes, *, whole: bool, policy: LoadPolicy, folder: str | None = None, path: str = "", check_dir: bool = True
+    head: bytes, *, whole: bool, policy: LoadPolicy, folder: str | None = None, path: str = ""
 ) -> Document:
     """Return the document that ``head``, the first bytes of a file, describes; ``whole``: the file has no more.
 
-    ``folder`` is the name of the skill's folder; ``check_dir``: the name of the skill must equal it. Raises
-    ``SkillLoadError`` with every violation that the mode refuses.
+    ``folder`` is the name of the skill's folder. Raises ``SkillLoadError`` with every violation that the mode refuses.
     """
     is_lenient = policy.mode == "lenient"
     try:
         parsed = parse.parse_head(head, whole=whole, lenient=is_lenient, repair=policy.repairs, limits=policy.limits)
     except SkillLoadError as error:
         raise type(error)([_with_path(issue, path) for issue in error.issues], path) from None
-    expected = folder if check_dir else None
+    expected = folder if policy.check_dir else None
     issues = [_with_path(issue, path) for issue in parsed.issues]
     issues += rules.field_issues(parsed.front, mode=policy.mode, folder=expected, path=path)
     front = parsed.front

@@ -65,7 +65,7 @@ def render_entries(entries: Sequence[ListingEntry], style: ListingStyle = "xml")
 def render_xml(skills: Iterable[Listable]) -> str:
     """Return the XML listing of all ``skills``, in the order given; ``""`` when there are none."""
     # Fast path of the bench row "render_catalog": most skills need neither cleaning nor escaping. The slow twin is
-    # ``_render_xml_entry``; tests/spec/test_render.py reads listings of any text back.
+    # ``render_xml_entry``; tests/spec/test_render.py reads listings of any text back.
     parts = ["<available_skills>\n"]
     for skill in skills:
         name, description, location = skill.name, skill.description, skill.location
@@ -77,17 +77,17 @@ def render_xml(skills: Iterable[Listable]) -> str:
                 f"    <location>{location}</location>\n  </skill>\n"
             )
         else:
-            parts.append(f"  {_render_xml_entry(_clean_entry(name, description, location))}\n")
+            parts.append(f"  {render_xml_entry(_clean_entry(name, description, location))}\n")
     parts.append("</available_skills>")
     return "".join(parts) if len(parts) > _FRAME_PARTS else ""
 
 
 def render_skill_xml(skill: Listable) -> str:
     """Return the ``<skill>`` element of one skill; its first line is not indented, so that the caller can indent it."""
-    return _render_xml_entry(make_entry(skill))
+    return render_xml_entry(make_entry(skill))
 
 
-def _render_xml_entry(entry: ListingEntry) -> str:
+def render_xml_entry(entry: ListingEntry) -> str:
     name, description, location = map(escape_xml, entry)
     return (
         f"<skill>\n    <name>{name}</name>\n    <description>{description}</description>\n"
@@ -96,7 +96,7 @@ def _render_xml_entry(entry: ListingEntry) -> str:
 
 
 def _render_xml_listing(entries: Sequence[ListingEntry]) -> str:
-    elements = "".join(f"  {_render_xml_entry(entry)}\n" for entry in entries)
+    elements = "".join(f"  {render_xml_entry(entry)}\n" for entry in entries)
     return f"<available_skills>\n{elements}</available_skills>"
 
 

@@ -173,9 +173,13 @@ def string_schema(description: str = "", **more: Any) -> dict[str, Any]:  # noqa
     return {"type": "string", **({"description": description} if description else {}), **more}
 
 
-def object_schema(properties: Mapping[str, Any], required: tuple[str, ...], *, closed: bool = False) -> dict[str, Any]:
+def object_schema(
+    properties: Mapping[str, Any], required: tuple[str, ...] = (), *, closed: bool = False
+) -> dict[str, Any]:
     """Return the schema of an object; ``closed``: it allows no further properties."""
-    schema: dict[str, Any] = {"type": "object", "properties": dict(properties), "required": list(required)}
+    schema: dict[str, Any] = {"type": "object", "properties": dict(properties)}
+    if required:
+        schema["required"] = list(required)
     if closed:
         schema["additionalProperties"] = False
     return schema

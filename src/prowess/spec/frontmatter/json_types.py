@@ -83,7 +83,7 @@ def to_typed_fields(front: Frontmatter) -> dict[str, Json]:
     except YamlError:
         styled = _rebuild_values(front)
     fields = {key: _to_json(value, str) for key, value in styled.items()}
-    if fields.get("description") is None and front.description:  # it begins with a '#', and was repaired
+    if not styled.get("description") and front.description:  # it begins with a '#', and was repaired
         fields["description"] = front.description
     return fields
 

@@ -29,7 +29,8 @@ def _render_prompt(view: View) -> str:
 
 def _define_load(_view: View) -> ToolDefinition:
     description = "Load the full instructions for a named skill. Returns the complete SKILL.md body as markdown."
-    return ToolDefinition("load_skill", description, object_schema({"skill_name": string_schema()}, ("skill_name",)))
+    name = string_schema('Name of the skill to load (matches the frontmatter "name" field).')
+    return ToolDefinition("load_skill", description, object_schema({"skill_name": name}, ("skill_name",)))
 
 
 def _answer_load(view: View, arguments: Mapping[str, Any]) -> ToolResult:

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 _DEFAULT_HITS = 10
 _MAX_HITS = 50
 _ARGS_DESCRIPTION = "Its arguments, one item each; a file of the skill is ${SKILL_DIR}/assets/table.csv"
-_HINTS = {"not-found": "name a file as the skill's instructions do, relative to its directory"}
+_HINTS = {
+    "not-found": "name a file as the skill's instructions do, relative to its directory",
+    "max-active": "unload an active skill first, with unload_skill",
+}
 """Remedies for a model, in place of those that name something which no tool of this dialect can do."""
 
 

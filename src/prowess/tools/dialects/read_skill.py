@@ -61,7 +61,10 @@ def _list_paths(skill: Skill) -> tuple[str, ...]:
 def _define_read(_view: View) -> ToolDefinition:
     parameters = object_schema({"name": string_schema("The name of the skill to read")}, ("name",), closed=True)
     return ToolDefinition(
-        "read_skill", "Reads what a skill says, by its name: its whole SKILL.md.", parameters, title="Read Skill"
+        "read_skill",
+        "Read the content of a skill by name. Call it when a request fits the description of a skill.",
+        parameters,
+        title="Read Skill",
     )
 
 
@@ -76,14 +79,18 @@ def _answer_read(view: View, arguments: Mapping[str, Any]) -> ToolResult:
 def _define_file(_view: View) -> ToolDefinition:
     parameters = object_schema(
         {
-            "skill_name": string_schema("The name of the skill that the file belongs to"),
-            "path": string_schema("The path of the file, relative to the skill, such as references/FORMS.md"),
+            "skill_name": string_schema("The name of the skill that contains the file"),
+            "path": string_schema("The relative path to the file within the skill (e.g. references/FORMS.md)"),
         },
         ("skill_name", "path"),
         closed=True,
     )
+    what = "Read a supporting file from a skill (e.g. references, scripts, assets)."
     return ToolDefinition(
-        "read_skill_file", "Reads a file that belongs to a skill.", parameters, title="Read Skill File"
+        "read_skill_file",
+        f"{what} Call it when the instructions name a file.",
+        parameters,
+        title="Read Skill File",
     )
 
 
@@ -104,7 +111,7 @@ def _answer_file(view: View, arguments: Mapping[str, Any]) -> ToolResult:
 def _define_run(_view: View) -> ToolDefinition:
     return ToolDefinition(
         "run_skill",
-        "Runs a skill as a sub-agent of its own, and returns its answer.",
+        "Run a skill in a forked context with its own conversation history. A skill whose mode is forked runs only so.",
         fork_parameters(string_schema("The name of the skill to run in a forked context")),
         parallel=False,
         read_only=False,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from prowess.tools.arguments import BadArgumentsError, required_text
+from prowess.errors import SkillError, UnknownSkillError
+from prowess.spec.hidden_characters import to_one_line
+from prowess.tools.arguments import BadArgumentsError, optional_text
 from prowess.tools.availability import can_load_skills
 from prowess.tools.definitions import ToolDefinition, ToolResult, object_schema, string_schema
 from prowess.tools.dialect import Dialect, Tool
@@ -23,6 +25,16 @@ SKILL_DEACTIVATE_TOOL = f"{SKILL_NAMESPACE}__deactivate"
 SKILL_READ_RESOURCE_TOOL = f"{SKILL_NAMESPACE}__read_resource"
 SKILL_EXECUTOR_NAME = "skill"
 """The name of the executor of these tools, for hosts that look up executors by name."""
+_NAMES = {"type": "array", "items": string_schema()}
+_WORDS = {
+    "unknown-skill": "skill {name} not found",
+    "filtered": "skill {name} is not available in the current state (filter: {filter})",
+    "max-active": "cannot activate skill {name}: max active limit ({limit}) reached",
+    "not-active": "skill {name} is not active",
+    "no-files": "skill {name} is inline and has no directory",
+    "path-escape": "resource path escapes skill directory: {path}",
+}
+"""What this dialect's system says, by the code of the error."""
 
 
 def _render_prompt(view: View) -> str:
@@ -35,23 +47,26 @@ def _define_activate(view: View) -> ToolDefinition:
     description = "Activate a skill to load its instructions and tools."
     if view.index_in_description:
         description += f"\n\n{view.render_index()}"
-    lists = {"instructions": string_schema(), "added_tools": {"type": "array", "items": string_schema()}}
+    name = string_schema("Name of the skill to activate.")
     return ToolDefinition(
         SKILL_ACTIVATE_TOOL,
         description,
-        object_schema({"name": string_schema()}, ("name",)),
+        object_schema({"name": name}, ("name",)),
         parallel=False,
         read_only=False,
-        output=object_schema(lists, ("instructions", "added_tools")),
+        output=object_schema({"instructions": string_schema(), "added_tools": _NAMES}),
     )
 
 
 def _answer_activate(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     """Return the instructions, and the tools that the skill adds."""
-    name = required_text(arguments, "name")
-    require_allowed_skill(view, name)
-    # This dialect's system knows no commands in instructions: they stay text.
-    activation = view.session.activate(name, run=False)
+    name = optional_text(arguments, "name")
+    try:
+        require_allowed_skill(view, name)
+        # This dialect's system knows no commands in instructions: they stay text.
+        activation = view.session.activate(name, run=False)
+    except SkillError as error:
+        return _refuse(error, name, first=f"activating skill {_quote(name)}: ")
     return _json_result({"instructions": activation.instructions, "added_tools": list(activation.added_tools)})
 
 
@@ -59,45 +74,75 @@ def _define_deactivate(_view: View) -> ToolDefinition:
     return ToolDefinition(
         SKILL_DEACTIVATE_TOOL,
         "Deactivate a skill to unload its instructions and tools.",
-        object_schema({"name": string_schema()}, ("name",)),
+        object_schema({"name": string_schema("Name of the skill to deactivate.")}, ("name",)),
         parallel=False,
         read_only=False,
-        output=object_schema({"removed_tools": {"type": "array", "items": string_schema()}}, ("removed_tools",)),
+        output=object_schema({"removed_tools": _NAMES}),
     )
 
 
 def _answer_deactivate(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     """Return the tools that are removed."""
-    return _json_result({"removed_tools": list(deactivate_skill(view, required_text(arguments, "name")))})
+    name = optional_text(arguments, "name")
+    try:
+        return _json_result({"removed_tools": list(deactivate_skill(view, name))})
+    except SkillError as error:
+        return _refuse(error, name)
 
 
 def _define_read(_view: View) -> ToolDefinition:
     return ToolDefinition(
         SKILL_READ_RESOURCE_TOOL,
         "Read a resource file from within a skill's directory.",
-        object_schema({"skill_name": string_schema(), "path": string_schema()}, ("skill_name", "path")),
-        output=object_schema({"content": string_schema()}, ("content",)),
+        object_schema(
+            {
+                "skill_name": string_schema("Name of the skill owning the resource."),
+                "path": string_schema("Relative path to the resource within the skill directory."),
+            },
+            ("skill_name", "path"),
+        ),
+        output=object_schema({"content": string_schema()}),
     )
 
 
 def _answer_read(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     """Return the content of a file."""
-    name, path = required_text(arguments, "skill_name"), required_text(arguments, "path")
-    require_allowed_skill(view, name)
-    return _json_result({"content": view.session.read_resource(name, path, view.options.max_bytes)})
+    name, path = optional_text(arguments, "skill_name"), optional_text(arguments, "path")
+    try:
+        require_allowed_skill(view, name)
+        return _json_result({"content": view.session.read_resource(name, path, view.options.max_bytes)})
+    except SkillError as error:
+        return _refuse(error, name, path)
 
 
 def _json_result(data: dict[str, Any]) -> ToolResult:
     return ToolResult(json.dumps(data, ensure_ascii=False), data=data)
 
 
+def _quote(name: str) -> str:
+    return f'"{to_one_line(name)}"'
+
+
+def _refuse(error: SkillError, name: str, path: str = "", *, first: str = "") -> ToolResult:
+    """Return an error in the words that programs of this dialect's system compare; ``first`` begins an unknown name.
+
+    Raises ``error`` when that system has no words for it.
+    """
+    words = _WORDS.get(error.code)
+    if words is None:
+        raise error
+    limit, pattern = getattr(error, "limit", 0), _quote(getattr(error, "filter", ""))
+    said = words.format(name=_quote(name), path=to_one_line(path), limit=limit, filter=pattern)
+    return error_result(first + said if isinstance(error, UnknownSkillError) else said, reason=error.code)
+
+
 def _render_error(tool: str, error: Exception) -> ToolResult:
     """Return the message alone; for arguments that cannot be read, after the name of the call."""
-    return (
-        error_result(f"parsing {tool.removeprefix(f'{SKILL_NAMESPACE}__')} args: {error}", reason="bad-arguments")
-        if isinstance(error, BadArgumentsError)
-        else render_plain_error(tool, error)
-    )
+    if isinstance(error, BadArgumentsError):
+        return error_result(
+            f"parsing {tool.removeprefix(f'{SKILL_NAMESPACE}__')} args: {error}", reason="bad-arguments"
+        )
+    return render_plain_error(tool, error)
 
 
 DIALECT = Dialect(

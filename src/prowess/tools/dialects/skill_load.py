@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from prowess.errors import ResourceError, ResourceTooLargeError
+from prowess.errors import PathTraversalError, ResourceError, ResourceTooLargeError
 from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import neutralize_tags
 from prowess.tools.arguments import optional_text, required_text
@@ -49,54 +49,63 @@ def _render_entry(entry: ListingEntry, needs: str | None) -> str:
 def _define_load(_view: View) -> ToolDefinition:
     return ToolDefinition(
         "skill_load",
-        "Loads the instructions of one of the skills that are available to you.",
-        object_schema({"name": string_schema("Name of the skill")}, ("name",)),
+        "Load the full instructions for a named skill. The system prompt lists the names.",
+        object_schema({"name": string_schema("Skill name (as advertised in the system prompt).")}, ("name",)),
     )
 
 
 def _answer_load(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     """Return the body, and a hint at its files."""
     name = required_text(arguments, "name")
-    refusal = _find_refusal(view, name)
+    refusal = _find_refusal(view, name, " — no SKILL.md of that name loads.")
     if refusal is not None:
         return refusal
     # This dialect's system knows no commands in instructions: they stay text.
     activation = view.session.activate(name, run=False)
     skill = activation.skill
     data: dict[str, Any] = {"skill": name, "path": skill.location}
+    if not view.options.hint_resources:
+        return ToolResult(activation.instructions, data=data)
     resources = skill.resources()
-    hint = _render_resource_hint(resources) if view.options.hint_resources else ""
-    if hint:
-        groups = {"scripts": resources.scripts, "references": resources.references, "assets": resources.assets}
-        data["resources"] = groups
-    return ToolResult(activation.instructions + hint, data=data)
+    data["resources"] = _list_by_kind(resources)
+    return ToolResult(activation.instructions + _render_resource_hint(name, resources), data=data)
 
 
-def _find_refusal(view: View, name: str) -> ToolResult | None:
+def _find_refusal(view: View, name: str, end: str = ".") -> ToolResult | None:
+    """Return the answer for a skill that the agent cannot have; ``end`` ends what is said of a missing one."""
     if not view.may_use(name):
         allowed = ", ".join(view.options.allowed or ()) or "(none)"
         return error_result(
             f"skill '{name}' is not available to this agent. allowed: [{allowed}]", skill=name, reason="not_allowed"
         )
     if not view.session.is_available(name):
-        return error_result(f"skill '{name}' is allowed but not registered", skill=name, reason="missing")
+        return error_result(f"skill '{name}' is allowed but not registered{end}", skill=name, reason="missing")
     return None
 
 
-def _render_resource_hint(resources: Resources) -> str:
+def _list_by_kind(resources: Resources) -> dict[str, tuple[str, ...]]:
+    return {kind: getattr(resources, kind) for kind in ("scripts", "references", "assets", "other")}
+
+
+def _render_resource_hint(name: str, resources: Resources) -> str:
     groups = ((resources.scripts, "script"), (resources.references, "reference"), (resources.assets, "asset"))
     counts = ", ".join(f"{len(names)} {what}(s)" for names, what in groups if names)
-    return f"\n\n---\nThis skill ships {counts}. Call skill_resource to list or read them." if counts else ""
+    call = f'skill_resource(name="{name}"'
+    calls = f'Call `{call})` to list them, `{call}, resource="<relative-path>")` to read one.'
+    return f"\n\n---\nThis skill ships {counts}. {calls}" if counts else ""
 
 
 def _define_resource(_view: View) -> ToolDefinition:
     return ToolDefinition(
         "skill_resource",
-        "Lists the supporting files of a skill, or reads one of them.",
+        "Read or list supporting files in a skill directory. Without `resource` it lists them.",
         object_schema(
             {
-                "name": string_schema("Name of the skill"),
-                "resource": string_schema("Path of the file; leave it out to list them"),
+                "name": string_schema("Skill name (must be allowlisted)."),
+                "resource": string_schema(
+                    "Relative path under the skill directory (e.g. 'references/REFERENCE.md', 'scripts/extract.py'). "
+                    "Leave it out to list the files."
+                ),
             },
             ("name",),
         ),
@@ -112,16 +121,23 @@ def _answer_resource(view: View, arguments: Mapping[str, Any]) -> ToolResult:
         return refusal
     skill = view.session.skill(name)
     if not path:
-        return ToolResult(_render_file_list(skill.resources()), data={"skill": name})
+        resources = skill.resources()
+        return ToolResult(_render_file_list(resources), data={"skill": name, "resources": _list_by_kind(resources)})
     limit = _MAX_FILE_BYTES if view.options.max_bytes is None else view.options.max_bytes
     try:
         content = view.session.read_resource(name, path, limit)
     except ResourceTooLargeError:
-        message = f"resource '{path}' exceeds {limit} bytes — refusing to inline it"
+        message = f"resource '{path}' exceeds {limit} bytes — refusing to inline."
         return error_result(message, skill=name, resource=path, reason="too_large")
     except ResourceError as error:
-        return error_result(f"cannot read '{path}': {error.message}", skill=name, resource=path, reason="read_failed")
+        why = _explain_path(path) if isinstance(error, PathTraversalError) else error.message
+        return error_result(f"cannot read '{path}': {why}", skill=name, resource=path, reason="read_failed")
     return ToolResult(content, data={"skill": name, "resource": path})
+
+
+def _explain_path(path: str) -> str:
+    rule = "be relative" if path.startswith("/") else "not escape skill root"
+    return f"resource path must {rule} (got '{path}')"
 
 
 def _render_file_list(resources: Resources) -> str:
@@ -131,8 +147,8 @@ def _render_file_list(resources: Resources) -> str:
         if names:
             lines += [f"## {group}", *(f"- {group}/{to_one_line(name)}" for name in names), ""]
     if resources.other:
-        lines += ["## other", *(f"- {to_one_line(name)}" for name in resources.other), ""]
-    return neutralize_tags("\n".join(lines).rstrip("\n")) if lines else "(no supporting files)"
+        lines += ["## other", *(f"- {to_one_line(name)}" for name in resources.other)]
+    return neutralize_tags("\n".join(lines)) if lines else "(no supporting files)"
 
 
 DIALECT = Dialect(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import CONTENT_TAG, wrap_in_element
-from prowess.spec.render import render_entries
+from prowess.spec.render import render_xml_entry
 from prowess.tools.arguments import BadArgumentsError
 from prowess.tools.availability import can_load_skills
 from prowess.tools.content import render_file_element
@@ -17,10 +17,11 @@ from prowess.tools.parameters import name_parameter
 from prowess.tools.refusals import describe_error, is_reachable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from prowess.skills.skill import Skill
+    from prowess.spec.render import ListingEntry
     from prowess.tools.view import View
 
 
@@ -32,14 +33,20 @@ def _render_prompt(view: View) -> str:
         "The following skills are available. To activate one, call the `from_scratch__use_skill` tool with the skill "
         "name."
     )
-    return f"{intro}\n\n{view.fit_listing(lambda entries: render_entries(entries, 'xml'))}"
+    return f"{intro}\n\n{view.fit_listing(_render_listing)}"
+
+
+def _render_listing(entries: Sequence[ListingEntry]) -> str:
+    """Return the elements of the skills at the margin, as their system has them."""
+    rows = "".join(f"{render_xml_entry(entry)}\n" for entry in entries)
+    return f"<available_skills>\n{rows}</available_skills>" if entries else ""
 
 
 def _define_use(view: View) -> ToolDefinition:
     return ToolDefinition(
         "from_scratch__use_skill",
-        "Activates a skill by its name and returns its instructions.",
-        object_schema({"name": name_parameter(view, "The name of the skill to activate")}, ("name",)),
+        "Load and activate a skill by name, returning its full instructions. <available_skills> has the names.",
+        object_schema({"name": name_parameter(view)}, ("name",)),
     )
 
 
