@@ -42,21 +42,17 @@ def test_transcript_is_its_owners_alone_and_each_line_is_json(scene: Scene, path
     assert len(read_transcript(path).messages) == 4
 
 
-def test_transcript_has_neither_the_key_nor_the_password_of_a_server(
-    scene: Scene, path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_transcript_does_not_have_the_key_of_a_server(scene: Scene, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROWESS_API_KEY", "key-0123456789")
     with provide(play(Text("ok"), Text("ok"))) as provider:
-        address = provider.url.replace("http://", "http://bob:hunter2@")
         with Transcript.create(path) as transcript:
-            assert scene.run(make_model("tiny", f"{address}/v1"), transcript=transcript).text == "ok"
+            assert scene.run(make_model("tiny", f"{provider.url}/v1"), transcript=transcript).text == "ok"
         transcript, earlier = Transcript.resume(path)
         with transcript:
-            scene.run(make_model("tiny", f"{address}/v1"), "again", transcript=transcript, earlier=earlier)
+            scene.run(make_model("tiny", f"{provider.url}/v1"), "again", transcript=transcript, earlier=earlier)
     written = Path(path).read_text(encoding="utf-8")
     assert f'"provider_url": "{provider.url}/v1' in written
-    for secret in ("hunter2", "key-0123456789"):
-        assert secret not in written
+    assert "key-0123456789" not in written
 
 
 def test_lines_are_there_before_the_run_has_ended(scene: Scene, path: str) -> None:

@@ -23,7 +23,6 @@ from prowess.install.store import Disposal, open_store
 from prowess.install.tree_paths import check_paths
 from prowess.install.typed_source import parse_typed_source
 from prowess.lockfile.npm import compute_npm_hash, read_npm_lock
-from prowess.lockfile.read import read_lock
 from prowess.lockfile.scopes import list_install_names
 from prowess.names import SKILL_FILE
 from prowess.progress_steps import report_steps
@@ -74,8 +73,9 @@ def adopt_skills(scope: InstallScope, names: tuple[str, ...], limits: Limits) ->
     """
     issues: list[Issue] = []
     adopted: dict[str, str] = {}
-    if not names and next(find_adoptable(scope, read_lock(scope.lock_folder, limits=limits), limits), None) is None:
-        return [], []  # no folder of ours is made for nothing
+    # No folder of ours is made for nothing. Where there is one, an interrupted change in it is ended.
+    if not names and stat_folder(scope.base) is None and next(find_candidates(scope, limits), None) is None:
+        return [], []
     with open_store(scope, limits) as store:
         skills = find_adoptable(scope, store.locked, limits, names)
         if names:
