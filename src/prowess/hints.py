@@ -73,6 +73,7 @@ HINTS: dict[str, str] = {
     "bad-file-name": "rename it to a UTF-8 name",
     "git-in-skill": "take it out: '.git', however it is spelled, and what git takes for a repository are git's own",
     "special-file": "only regular files belong in a skill",
+    "outside-skills": "put what a skill needs into its own folder; Source.directory reads a clone as it is",
     "missing-root": "check its path, create the folder, or leave it out",
     "skipped-directory": "pass skip_prefixes without that beginning, or name the folder as a root",
     "nested-skill": "pass nested=True to find it as a skill of its own",

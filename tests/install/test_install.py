@@ -276,7 +276,7 @@ def test_links_outside_of_skills_do_not_matter_since_only_skills_are_installed(
     repo.commit()
     path = installer.install(repo.address, project=True)
     assert [entry.name for entry in path.iterdir()] == ["skills"]
-    assert installer.issues == ()
+    assert [issue.code for issue in installer.issues] == ["outside-skills"]
 
 
 # -- what is there already ---------------------------------------------------------------------------------------------
@@ -398,6 +398,55 @@ def test_the_working_folder_itself_may_be_a_skill(world: World, monkeypatch: pyt
     installer = prowess.Installer(project_dir=world.skills)
     monkeypatch.chdir(folder)
     assert installer.install(".", project=True) == world.skills / "local" / "notes"
+
+
+@pytest.mark.parametrize("method", ["install", "install_local", "install_into", "install_local_into"])
+def test_no_way_to_install_takes_a_skill_that_cannot_load(
+    world: World, installer: prowess.Installer, method: str
+) -> None:
+    folder = world.folder("notes")
+    (folder / "SKILL.md").write_text("---\nname: [notes\n  x: y\n---\n", encoding="utf-8")
+    into = (world.project / "vendor",) if method.endswith("into") else ()
+    with pytest.raises(prowess.InstallError, match="has no skill that can be loaded"):
+        getattr(installer, method)(str(folder), *into)
+    assert not (world.project / "vendor").exists()
+    assert installer.list() == ()
+
+
+@pytest.mark.parametrize("method", ["install", "install_into"])
+def test_an_install_says_which_files_of_a_library_it_leaves_out(
+    world: World, installer: prowess.Installer, method: str
+) -> None:
+    repo = world.repository("library", "skills/pdf", "skills/csv")
+    repo.write("README.md", "# Library\n")
+    repo.write("shared/words.txt", "words\n")
+    repo.commit(tag="v2")
+    into = (world.project / "vendor",) if method == "install_into" else ()
+    path = getattr(installer, method)(repo.address, *into)
+    assert sorted(str(file.relative_to(path)) for file in path.rglob("*") if file.is_file()) == [
+        "skills/csv/SKILL.md",
+        "skills/pdf/SKILL.md",
+    ]
+    (issue,) = [issue for issue in installer.issues if issue.code == "outside-skills"]
+    assert (issue.severity, issue.message) == (
+        "info",
+        "2 files outside of the skills' folders will not be installed: README.md, shared/words.txt",
+    )
+
+
+def test_nothing_is_left_out_of_a_skill_at_the_top_or_one_that_was_chosen(
+    world: World, installer: prowess.Installer
+) -> None:
+    whole = world.repository("pdf")
+    whole.write("shared/words.txt", "words\n")
+    whole.commit(tag="v2")
+    path = installer.install(whole.address)
+    assert (path / "shared/words.txt").is_file()
+    library = world.repository("library", "skills/one", "skills/two")
+    library.write("README.md", "# Library\n")
+    library.commit(tag="v2")
+    installer.install(library.address, select="one")
+    assert "outside-skills" not in [issue.code for issue in installer.issues]
 
 
 def test_a_folder_of_the_caller_gets_the_skill_and_nothing_else(

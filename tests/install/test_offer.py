@@ -48,7 +48,7 @@ def test_an_offer_says_what_each_skill_is_costs_and_could_run(installer: prowess
     assert plain.listing_tokens > 10
     assert plain.body_tokens == prowess.estimate_tokens("Do it.")
     assert [skill.name for skill in offer.skills if skill.is_internal] == ["inner"]
-    assert offer.issues == ()
+    assert [(issue.code, issue.severity) for issue in offer.issues] == [("outside-skills", "info")]
 
 
 def test_the_bytes_are_those_of_the_skills_not_of_the_repository(
@@ -90,7 +90,7 @@ def test_what_cannot_be_loaded_is_an_issue_of_the_offer(installer: prowess.Insta
     shop.commit()
     offer = installer.offers(shop.address)
     assert "skills/broken" not in [skill.folder for skill in offer.skills]
-    assert [issue.path for issue in offer.issues] == ["skills/broken/SKILL.md"]
+    assert [issue.path for issue in offer.issues if issue.severity == "error"] == ["skills/broken/SKILL.md"]
 
 
 def test_only_the_skills_that_were_chosen_are_offered(installer: prowess.Installer, shop: Repository) -> None:

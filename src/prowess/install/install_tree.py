@@ -89,7 +89,7 @@ def trees_for(source_files: SourceFiles, spec: SourceSpec, limits: Limits) -> li
 def _tree_of_all(spec: SourceSpec, survey: SourceSurvey) -> InstallTree:
     skills = {skill.name: skill.folder for skill in survey.skills if skill.is_default}
     load_error = survey.issues[0] if survey.issues and not survey.skills else None
-    # When no skill can be loaded, the tree holds everything that claims to be one: whoever copies it may mend it.
+    # When no skill can be loaded, the tree holds everything that claims to be one, for those who compare it.
     folders = set(skills.values()) or find_claimed_folders(survey.paths)
     refuse_irregular((code, path) for code, path in survey.irregular if is_below(path, folders))
     paths = [path for path in survey.paths if is_below(path, folders)]

@@ -25,7 +25,7 @@ from prowess.install.copy_into import copy_trees_into, refuse_taken_places
 from prowess.install.entry_source import refuse_own_source
 from prowess.install.fetch_source import SourceAccess
 from prowess.install.index_search import IndexSearch, search_indexes
-from prowess.install.install_tree import trees_for
+from prowess.install.install_tree import refuse_unloadable, trees_for
 from prowess.install.outdated import Outdated, find_newer_versions
 from prowess.install.plan import Plan, PlanArguments, make_plan
 from prowess.install.present_agents import choose_preset_agents, find_present_agents
@@ -174,7 +174,8 @@ class Installer:
         in whose folders the skills are linked, besides ``.agents/skills``. ``replace`` lets them take the place of
         what is there. With ``copy``, real files go into those folders instead of links, to be committed with a
         project; the lock file records that, and updates renew the files. With ``save``, the manifest declares the
-        source from then on, when there is a manifest.
+        source from then on, when there is a manifest. Of a source with several skills only their folders are installed;
+        ``issues`` says what is left out.
         """
         self._context.begin_change(self._context.scope_for(project=project))
         recovered = self.issues
@@ -218,7 +219,7 @@ class Installer:
         """Fetch what ``ref`` names into ``<folder>/<name>``: no links, no lock file, yours from then on.
 
         With ``offer``, exactly what the offer showed is copied. Returns where it is, of several chosen skills the
-        first.
+        first. Raises what ``install`` raises for a source without a skill that can be loaded.
         """
         spec = to_spec(ref, select)
         target = os.path.abspath(os.fspath(folder))
@@ -227,6 +228,8 @@ class Installer:
         refuse_taken_places(spec, target)
         with wrap_os_errors(), self._context.open_source(spec, offer) as source_files:
             trees = trees_for(source_files, spec, self._context.limits)
+            refuse_unloadable(trees, spec)
+            self._context.issues = tuple(issue for tree in trees for issue in tree.issues)
             return Path(copy_trees_into(target, trees, self._context.limits)[0])
 
     def install_local_into(

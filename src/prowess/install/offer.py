@@ -82,7 +82,7 @@ class Offer:
     skills: tuple[OfferedSkill, ...]
     """The skills, sorted by folder; chosen skills are in the order in which they were chosen."""
     issues: tuple[Issue, ...] = ()
-    """What is wrong with skills that the source has and cannot give."""
+    """What is wrong with skills that the source has and cannot give, and which files are in no skill's folder."""
     in_memory: InMemoryFiles | None = field(default=None, repr=False, compare=False)
     """The files themselves, when the source has no commit by which they could be fetched again."""
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from prowess.errors import InstallError, Issue, did_you_mean, sort_by_similarity
 from prowess.install.find_skills import find_skills
 from prowess.install.tree_paths import is_safe_path, refuse_irregular
-from prowess.names import SKILL_FILE, folders_above
-from prowess.spec.quantities import join_first
+from prowess.names import SKILL_FILE, folders_above, is_below
+from prowess.spec.quantities import format_count, join_first
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
     from prowess.files.write import NewFile
@@ -27,6 +27,8 @@ _VERSION = re.compile(r"v?\d")
 """How a version begins; people write ``owner/repo@v1`` and mean a version, where ``@`` chooses a skill."""
 _MAX_LISTED = 20
 """How many skills of a source a message names."""
+_MAX_LEFT_OUT = 3
+"""How many files outside of the skills' folders a message names."""
 _INCOMPLETE_CODES = frozenset(("unreadable-directory", "too-many-files", "too-deep"))
 """The codes that say that a listing is not whole. Nothing of such a source is installed: a skill may lack files."""
 
@@ -144,13 +146,24 @@ def survey_source(source_files: SourceFiles, spec: SourceSpec, limits: Limits) -
     paths, irregular = _paths_below(source_files, spec.subpath)
     reader = SubpathReader(source_files, spec.subpath)
     skills, issues = find_skills(paths, reader.read_file, name=spec.name, limits=limits, prefetch=reader.prefetch)
-    if not find_claimed_folders(paths):
+    claimed = find_claimed_folders(paths)
+    if not claimed:
         raise InstallError(f"{spec} does not contain a SKILL.md file", code="missing-skill-md")
     folders = [skill.folder for skill in skills]
     files = _group_by_folder(((path, path) for path in paths), folders)
     irregular_by_folder = _group_by_folder((((code, path), path) for code, path in irregular), folders)
-    issues = [*source_files.issues, *issues]
+    # Whoever chooses skills by name expects nothing else of the source; whoever takes all may miss a shared folder.
+    outside = [path for path in paths if not is_below(path, claimed)] if skills and not spec.skills else []
+    issues = [*source_files.issues, *issues, *_left_out_issues(outside)]
     return SourceSurvey(paths, irregular, reader, skills, files, irregular_by_folder, tuple(issues), limits)
+
+
+def _left_out_issues(paths: Sequence[str]) -> Iterator[Issue]:
+    """A note about the files of a library that are in no skill's folder, and so are not installed."""
+    if paths:
+        count = format_count(len(paths), "file")
+        message = f"{count} outside of the skills' folders will not be installed: {join_first(paths, _MAX_LEFT_OUT)}"
+        yield Issue("outside-skills", "", message, severity="info")
 
 
 def find_claimed_folders(paths: Iterable[str]) -> set[str]:
