@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NAMES = "abcdefgh"
-ORDINARY, FULL = 6, 150
+ORDINARY, FULL = 5, 150
 """How many examples."""
 CHANGES = st.one_of(
     st.tuples(st.sampled_from(["add", "remove", "update"]), st.sampled_from(NAMES)),
