@@ -53,7 +53,9 @@ def make_repository(root: Path) -> None:
 
 
 def _git(root: Path, *args: str) -> None:
-    subprocess.run(["git", *args], cwd=root, env={**os.environ, **_ENV}, check=True)
+    # Git would tidy a repository of thousands of files in the background, while something else is measured.
+    command = ["git", "-c", "gc.auto=0", "-c", "maintenance.auto=false", *args]
+    subprocess.run(command, cwd=root, env={**os.environ, **_ENV}, check=True)
 
 
 def make_installed(root: Path, count: int) -> None:

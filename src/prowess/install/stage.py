@@ -37,12 +37,15 @@ if TYPE_CHECKING:
     from prowess.install.store import Store
 
 
-def stage_install(store: Store, locked: LockEntries, tree: InstallTree, request: InstallRequest) -> list[Issue]:
+def stage_install(
+    store: Store, locked: LockEntries, tree: InstallTree, request: InstallRequest, *, is_as_locked: bool = False
+) -> list[Issue]:
     """Stage a tree and its links, and put its entry into ``locked``; returns a warning for each skill without a link.
 
     ``locked`` is the caller's own copy of the entries, and is changed: a copy for each of many trees would make their
     cost quadratic. Raises ``NameTakenError`` or ``AlreadyInstalledError`` when the options do not allow the install to
-    take its places, and ``UnsafeTreeError`` when none of its skills can be linked.
+    take its places, and ``UnsafeTreeError`` when none of its skills can be linked. ``is_as_locked``: the caller has
+    found that the folder of the install is as its entry records it.
     """
     options, taken = request.options, store.taken_names
     refuse_own_source(request.spec, store.scope.base)
@@ -62,7 +65,7 @@ def stage_install(store: Store, locked: LockEntries, tree: InstallTree, request:
     # Found before the others lose their links: the reason of a backup depends on whose a folder was.
     holders = [find_link_holder(store, locked, link.path) or before for link in new_links]
     displace_others(store, locked, new_links, Newcomer(tree.name, source, options))
-    _stage_tree(store, tree, before, options)
+    _stage_tree(store, tree, before, options, is_as_locked=is_as_locked)
     for link, holder in zip(new_links, holders, strict=True):
         store.stage_link(with_disposal(store, link, holder))
     wanted = {link.path for link in links}
@@ -102,15 +105,21 @@ def _make_entry(
     )
 
 
-def _stage_tree(store: Store, tree: InstallTree, before: LockEntry | None, options: InstallOptions) -> None:
+def _stage_tree(
+    store: Store, tree: InstallTree, before: LockEntry | None, options: InstallOptions, *, is_as_locked: bool
+) -> None:
     """Stage the files of a tree for the install base; of an install in mode copy, only that its folder there goes."""
     twin = store.taken_names.find_place(tree.name)
     place = store.scope.install_folder(twin or tree.name)
     hashes = tree.hashes
-    is_pristine = before is not None and twin == tree.name and not compare_folder(before.files, place, store.limits)
+    locked = before if before is not None and twin == tree.name else None
+    if locked is not None and (is_as_locked or not compare_folder(locked.files, place, store.limits)):
+        disposal = Disposal(digest=locked.digest)
+        folders = None if options.copy else _find_changed_folders(locked, tree, hashes)
+        if folders is not None:
+            _stage_folders(store, tree, locked, folders)
+            return
     # Files that are put back as they are need no backup, whoever put them there.
-    if before is not None and is_pristine:
-        disposal = Disposal(digest=before.digest)
     elif not compare_folder(hashes, place, store.limits):
         disposal = Disposal(digest=tree.digest)
     else:
@@ -118,12 +127,12 @@ def _stage_tree(store: Store, tree: InstallTree, before: LockEntry | None, optio
     # A place whose name differs in case is emptied first: on some systems both names are one folder.
     if twin and (options.copy or twin != tree.name):
         store.stage_removal(twin, disposal)
-    if options.copy:
-        return
-    folders = _find_changed_folders(before, tree, hashes) if before is not None and is_pristine else None
-    if before is None or folders is None:
+    if not options.copy:
         store.stage_tree(tree.name, tree.files, disposal)
-        return
+
+
+def _stage_folders(store: Store, tree: InstallTree, before: LockEntry, folders: Sequence[str]) -> None:
+    """Stage the files of some skills of a tree; the rest of the install stays where it is."""
     files = group_by_skill(tree.files, folders)
     for folder in folders:
         disposal = Disposal(digest=digest_tree(before.files_below(folder)))

@@ -326,7 +326,9 @@ class _CurrentInstall:
         entry = self._entry
         declared_agents = tuple(agent for agent in entry.agents if agent not in entry.extra_agents)
         install_options = request.options._replace(declared=entry.declared, declared_agents=declared_agents)
-        issues = stage_install(self._store, locked, tree, request._replace(options=install_options))
+        request = request._replace(options=install_options)
+        is_as_locked = self._is_as_locked and not entry.is_copied
+        issues = stage_install(self._store, locked, tree, request, is_as_locked=is_as_locked)
         return update, (*tree.issues, *issues)
 
     def _without_taken_skills(self, tree: InstallTree) -> InstallTree:
