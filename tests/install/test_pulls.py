@@ -12,7 +12,8 @@ import pytest
 
 import prowess
 from prowess.files import syscalls
-from prowess.lockfile.placed import RECORD_FILE
+from prowess.lockfile.placed import RECORD_FILE, digest_folder
+from prowess.lockfile.verifier import LockVerifier
 from prowess.mcp.skill_loader import SkillLoader
 from tests.install.teams import Team
 
@@ -154,6 +155,112 @@ def test_an_update_to_the_locked_version_brings_the_disk_up_to_date(team: Team) 
     with team.ben.working() as installer:
         assert [one.status for one in installer.update("@local/pdf")] == ["updated"]
         assert installer.verify() == ()
+
+
+# -- an install of several skills --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Team:
+    """Ada installed a whole source of four skills, and Ben has synced it."""
+    made = Team(tmp_path, "csv", "evil", "pdf", "png")
+    with made.ada.working() as installer:
+        installer.install(made.source.address, project=True)
+    made.ada.publish()
+    made.ben.pull()
+    with made.ben.working() as installer:
+        installer.sync(locked=True)
+    return made
+
+
+def file_of(team: Team, skill: str) -> Path:
+    """The file of a skill in Ben's install of the whole source."""
+    return team.ben.base / "local" / "source" / "skills" / skill / "SKILL.md"
+
+
+def edit_one_of_several(team: Team) -> None:
+    """Ben edits one skill; Ada's update changes it and another, adds one and removes one; Ben pulls."""
+    file_of(team, "pdf").write_text("---\nname: pdf\ndescription: d\n---\nmine\n", encoding="utf-8")
+    shutil.rmtree(team.source.path / "skills" / "evil")
+    team.source.skill("skills/new", body="New.\n")
+    team.source.skill("skills/csv", body="Version 2 of csv.\n")
+    team.release("pdf", 2)
+    with team.ada.working() as installer:
+        installer.update()
+    team.ada.publish()
+    team.ben.pull()
+
+
+def test_an_edit_of_one_skill_of_an_install_leaves_its_siblings_pristine(whole: Team) -> None:
+    edit_one_of_several(whole)
+    with whole.ben.working() as installer:
+        found = {(issue.code, issue.message) for issue in installer.verify() if not issue.code.endswith("link")}
+        assert found == {
+            ("changed-file", "skills/pdf/SKILL.md is not what the lock file says"),
+            ("not-synced", "skills/csv is another version than the lock file has"),
+            ("not-synced", "skills/evil is another version than the lock file has"),
+            ("not-synced", "local/source is another version than the lock file has"),
+        }
+        with pytest.raises(prowess.LockMismatchError) as caught:
+            installer.sync(locked=True)
+        assert caught.value.message == "local/source is not what the lock file says: skills/pdf/SKILL.md (changed)"
+        skills = [*prowess.discover(cwd=whole.ben.project, home=whole.ben.home).skills]
+        _, issues = LockVerifier((installer.project,), prowess.Limits()).verify_skills(skills)
+    assert [issue.code for issue in issues] == ["not-synced", "changed-since-locked"]  # csv and pdf
+
+
+def test_a_sync_keeps_only_the_edited_skill_of_an_install_and_names_it(whole: Team) -> None:
+    edit_one_of_several(whole)
+    with whole.ben.working() as installer:
+        rows = [row for row in installer.difference() if row.endswith("a backup is kept")]
+        assert len(rows) == 1
+        assert "skills/pdf" in rows[0]
+        installer.sync()
+        (issue,) = [issue for issue in installer.issues if issue.code == "backed-up"]
+        assert issue.message.startswith("local/source/skills/pdf is kept at ")
+        assert issue.message.endswith("somebody had changed it by hand")
+        assert installer.verify() == ()
+    (backup,) = whole.ben.backups()
+    assert [path.name for path in backup.iterdir()] == ["SKILL.md"]
+    assert "mine" in (backup / "SKILL.md").read_text(encoding="utf-8")
+    assert "Version 2" in file_of(whole, "csv").read_text(encoding="utf-8")
+    assert whole.ben.offered() == ("csv", "new", "pdf", "png")
+
+
+def test_a_skill_that_left_an_install_is_kept_if_it_was_edited(whole: Team) -> None:
+    file_of(whole, "evil").write_text("mine", encoding="utf-8")
+    shutil.rmtree(whole.source.path / "skills" / "evil")
+    whole.release("pdf", 2)
+    with whole.ada.working() as installer:
+        installer.update()
+    whole.ada.publish()
+    whole.ben.pull()
+    with whole.ben.working() as installer:
+        installer.sync()
+        assert installer.verify() == ()
+    (backup,) = whole.ben.backups()
+    assert (backup / "SKILL.md").read_text(encoding="utf-8") == "mine"
+    assert not file_of(whole, "evil").exists()
+
+
+def test_a_forged_name_of_a_skill_in_the_record_leads_nowhere(whole: Team) -> None:
+    """The record names folders outside of the install, and one inside a skill."""
+    mine = whole.ben.home / "mine"
+    mine.mkdir()
+    (mine / "SKILL.md").write_text("mine", encoding="utf-8")
+    record = whole.ben.base / RECORD_FILE
+    data = json.loads(record.read_text(encoding="utf-8"))
+    digest = digest_folder(str(mine), prowess.Limits())
+    outside = os.path.relpath(mine, whole.ben.base / "local" / "source")
+    data["trees"]["local/source"] |= {outside: digest, str(mine): digest, "skills": digest, "skills/pdf/..": digest}
+    record.write_text(json.dumps(data), encoding="utf-8")
+    edit_one_of_several(whole)
+    with whole.ben.working() as installer:
+        installer.sync()
+        assert installer.verify() == ()
+    assert (mine / "SKILL.md").read_text(encoding="utf-8") == "mine"
+    (backup,) = whole.ben.backups()
+    assert "mine" in next(backup.rglob("pdf/SKILL.md")).read_text(encoding="utf-8")
 
 
 # -- a removal ---------------------------------------------------------------------------------------------------------
@@ -381,7 +488,7 @@ def test_the_record_holds_names_and_digests_and_no_paths(team: Team) -> None:
     record = json.loads((team.ben.base / RECORD_FILE).read_text(encoding="utf-8"))
     assert record.keys() == {"version", "trees"}
     assert record["trees"].keys() == {"local/pdf", "local/evil"}
-    assert all(len(digest) == 64 for digest in record["trees"].values())
+    assert all(len(digest) == 64 for parts in record["trees"].values() for digest in parts.values())
 
 
 @pytest.mark.parametrize(
@@ -390,11 +497,12 @@ def test_the_record_holds_names_and_digests_and_no_paths(team: Team) -> None:
         lambda record: record.write_text("{", encoding="utf-8"),
         lambda record: record.write_text('{"version": 1, "trees": ["a"]}', encoding="utf-8"),
         lambda record: record.write_text('{"version": 1, "trees": {"../../x": "0", "local/pdf": 7}}', encoding="utf-8"),
-        lambda record: record.write_text('{"version": 1, "trees": {"local/\\ud800": "0"}}', encoding="utf-8"),
+        lambda record: record.write_text('{"version": 1, "trees": {"local/pdf": {"": 7}}}', encoding="utf-8"),
+        lambda record: record.write_text('{"version": 1, "trees": {"local/\\ud800": {"": "0"}}}', encoding="utf-8"),
         lambda record: (record.unlink(), record.symlink_to("/etc/passwd")),
         lambda record: (record.unlink(), record.mkdir()),
     ],
-    ids=["broken", "a list", "odd names", "half a character", "a link", "a folder"],
+    ids=["broken", "a list", "odd names", "a number", "half a character", "a link", "a folder"],
 )
 def test_a_malformed_record_costs_a_backup_and_nothing_more(team: Team, forge: Callable[[Path], object]) -> None:
     forge(team.ben.base / RECORD_FILE)
@@ -409,11 +517,9 @@ def test_a_forged_record_decides_nothing_about_what_is_right(team: Team) -> None
     """It claims that an edited skill is as Prowess put it there: the locked version comes back, without a backup."""
     file = team.ben.installed_file("pdf")
     file.write_text("---\nname: pdf\ndescription: d\n---\nforged\n", encoding="utf-8")
-    from prowess.lockfile.placed import digest_folder  # noqa: PLC0415 - what a forger computes
-
     record = team.ben.base / RECORD_FILE
     data = json.loads(record.read_text(encoding="utf-8"))
-    data["trees"]["local/pdf"] = digest_folder(str(file.parent), prowess.Limits())
+    data["trees"]["local/pdf"] = {"": digest_folder(str(file.parent), prowess.Limits())}
     record.write_text(json.dumps(data), encoding="utf-8")
     with team.ben.working() as installer:
         assert [issue.code for issue in installer.verify()] == ["not-synced"]

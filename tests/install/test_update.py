@@ -501,7 +501,7 @@ def test_an_update_of_a_few_skills_leaves_the_others_in_place(world: World, inst
     assert sorted(read_lock(str(world.project))["local/many"].skills) == sorted({*names, "added"} - {"removed"})
 
 
-def test_an_update_over_an_edit_keeps_a_backup_of_the_whole_install(world: World, installer: prowess.Installer) -> None:
+def test_an_update_over_an_edit_keeps_a_backup_of_the_edited_skill(world: World, installer: prowess.Installer) -> None:
     names = [f"skill-{number}" for number in range(6)]
     repo = world.repository("many", *(f"skills/{name}" for name in names))
     place = installer.install(repo.address, project=True)
@@ -510,7 +510,8 @@ def test_an_update_over_an_edit_keeps_a_backup_of_the_whole_install(world: World
     (place / "skills/skill-5/SKILL.md").write_text("mine", encoding="utf-8")
     assert [one.status for one in installer.update(force=True)] == ["updated"]
     (backup,) = installer.backups()
-    assert (backup.path / "skills/skill-5/SKILL.md").read_text(encoding="utf-8") == "mine"
+    assert (backup.skill, [path.name for path in backup.path.iterdir()]) == ("skill-5", ["SKILL.md"])
+    assert (backup.path / "SKILL.md").read_text(encoding="utf-8") == "mine"
     assert installer.verify() == ()
 
 

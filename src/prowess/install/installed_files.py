@@ -87,8 +87,8 @@ def compare_files(
     With ``placed``, an install that is as Prowess put it there differs as a whole, with ``not-synced``.
     """
     if not entry.is_copied:
-        digest = placed.digest_of(entry.name) if placed is not None else ""
-        return compare_folder(entry.files, link_folders.scope.install_folder(entry.name), limits, placed=digest)
+        parts = placed.parts_of(entry.name) if placed is not None else None
+        return compare_folder(entry.files, link_folders.scope.install_folder(entry.name), limits, placed=parts)
     # A missing copy holds nothing that an update could destroy; only changed files count.
     differences = compare_install(entry, link_folders.scope, link_folders.path_of_link, limits, placed)
     return [difference for difference in differences if difference.is_edit or difference.code == NOT_SYNCED]

@@ -79,7 +79,7 @@ def stage_leftovers(store: Store, leftovers: Leftovers) -> None:
         message = f"removed {name}, which the lock file does not record any more"
         store.issues += (Issue("removed-by-sync", name, message, store.scope.install_folder(name), 0, "info"),)
     for path in leftovers.paths:
-        digest = "" if is_link(path) else store.placed.digest_of(os.path.basename(path))
+        digest = "" if is_link(path) else store.placed.digest_if_pristine(os.path.basename(path), path)
         store.stage_unlink(path, Disposal(digest=digest))
 
 

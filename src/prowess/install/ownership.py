@@ -33,9 +33,8 @@ def dispose_of_install(store: Store, entry: LockEntry | None, name: str) -> Disp
         return DELETED
     if entry is not None and stat_folder(place) is not None and not compare_folder(entry.files, place, store.limits):
         return Disposal(digest=entry.digest)
-    if store.placed.is_pristine(name, place):
-        return Disposal(digest=store.placed.digest_of(name))
-    return Disposal("unknown" if entry is None else "edited")
+    digest = store.placed.digest_if_pristine(name, place)
+    return Disposal(digest=digest) if digest else Disposal("unknown" if entry is None else "edited")
 
 
 def find_link_holder(store: Store, locked: LockEntries, path: str) -> LockEntry | None:
@@ -63,8 +62,7 @@ def _find_copy_digest(store: Store, path: str, entry: LockEntry | None) -> str:
     name = os.path.basename(path)
     if entry is not None and is_exact_copy(entry, path, store.limits):
         return entry.digest_for_link(name)
-    is_pristine = is_real_folder(path) and store.placed.is_pristine(name, path)
-    return store.placed.digest_of(name) if is_pristine else ""
+    return store.placed.digest_if_pristine(name, path) if is_real_folder(path) else ""
 
 
 def _is_recorded_copy(store: Store, path: str, entry: LockEntry) -> bool:

@@ -6,10 +6,11 @@ Nothing takes its place before ``Store.commit``, which moves everything that is 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from prowess.errors import Issue, UnsafeTreeError
-from prowess.files.tree import digest_tree
+from prowess.files.tree import HashedTree, digest_tree, hash_tree
 from prowess.install.agent_links import skill_folder
 from prowess.install.entry_source import refuse_own_source, source_for_lock
 from prowess.install.install_tree import with_skill_files_only
@@ -22,7 +23,8 @@ from prowess.install.ownership import (
     with_disposal,
 )
 from prowess.install.store import AgentLink, Disposal
-from prowess.lockfile.compare import compare_folder, list_differing
+from prowess.lockfile.compare import list_differing
+from prowess.lockfile.placed import find_part, group_by_part
 from prowess.lockfile.read import COPY_MODE, LockEntries, LockEntry
 from prowess.names import folders_above
 from prowess.spec.skill_ref import link_name
@@ -30,7 +32,6 @@ from prowess.spec.skill_ref import link_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from prowess.files.tree import FileHash
     from prowess.files.write import NewFile
     from prowess.install.install_request import InstallOptions, InstallRequest
     from prowess.install.install_tree import InstallTree
@@ -113,14 +114,16 @@ def _stage_tree(
     place = store.scope.install_folder(twin or tree.name)
     hashes = tree.hashes
     locked = before if before is not None and twin == tree.name else None
-    if locked is not None and (is_as_locked or not compare_folder(locked.files, place, store.limits)):
-        disposal = Disposal(digest=locked.digest)
-        folders = None if options.copy else _find_changed_folders(locked, tree, hashes)
-        if folders is not None:
-            _stage_folders(store, tree, locked, folders)
+    here = HashedTree(dict(locked.files), []) if locked is not None and is_as_locked else _hash_install(store, place)
+    if locked is not None and here is not None and not options.copy:
+        disposals = _dispose_of_skills(store, tree, locked, here)
+        if disposals is not None:
+            _stage_skills(store, tree, disposals)
             return
+    if locked is not None and here == (locked.files, []):
+        disposal = Disposal(digest=locked.digest)
     # Files that are put back as they are need no backup, whoever put them there.
-    elif not compare_folder(hashes, place, store.limits):
+    elif here == (hashes, []):
         disposal = Disposal(digest=tree.digest)
     else:
         disposal = dispose_of_install(store, before, twin or tree.name)
@@ -131,33 +134,49 @@ def _stage_tree(
         store.stage_tree(tree.name, tree.files, disposal)
 
 
-def _stage_folders(store: Store, tree: InstallTree, before: LockEntry, folders: Sequence[str]) -> None:
-    """Stage the files of some skills of a tree; the rest of the install stays where it is."""
-    files = group_by_skill(tree.files, folders)
-    for folder in folders:
-        disposal = Disposal(digest=digest_tree(before.files_below(folder)))
+def _hash_install(store: Store, place: str) -> HashedTree | None:
+    """The files at the place of an install; ``None`` where there is no folder that can be listed."""
+    with suppress(OSError, ValueError):
+        return hash_tree(place, store.limits)
+    return None
+
+
+def _stage_skills(store: Store, tree: InstallTree, disposals: Mapping[str, Disposal]) -> None:
+    """Stage the files of some skills of a tree, by their folders; the rest of the install stays where it is."""
+    files = group_by_skill(tree.files, disposals)
+    for folder, disposal in disposals.items():
         if files[folder]:
             store.stage_tree(tree.name, files[folder], disposal, inside=folder)
         else:
             store.stage_removal(tree.name, disposal, inside=folder)
 
 
-def _find_changed_folders(before: LockEntry, tree: InstallTree, hashes: Mapping[str, FileHash]) -> list[str] | None:
-    """The folders of the skills that a tree changes in an install that is as ``before`` records it.
+def _dispose_of_skills(
+    store: Store, tree: InstallTree, before: LockEntry, here: HashedTree
+) -> dict[str, Disposal] | None:
+    """What becomes of each skill folder that a tree changes in an install, which the lock file has as ``before``.
 
-    ``None`` when the install has to be replaced as a whole: when something outside of its skills changes, or nothing
-    does, and when most of its skills do.
+    ``here`` is what is there now. A folder that is neither as the lock file has it nor as Prowess put it there goes to
+    the backups. ``None`` when the install has to be replaced as a whole: when something outside of its skills changes,
+    or nothing does, and when most of its skills do and none was edited.
     """
-    folders = {*before.skills.values(), *tree.skills.values()}
-    # A folder in another one would be moved twice.
-    if "" in folders or any(above in folders for folder in folders for above in folders_above(folder)):
+    placed = store.placed.parts_of(tree.name)
+    folders = {*before.skills.values(), *tree.skills.values(), *filter(None, placed)}
+    # A folder in another one would be moved twice, and the only one is the install.
+    if len(folders) == 1 or "" in folders or any(not folders.isdisjoint(folders_above(folder)) for folder in folders):
         return None
-    changed: set[str | None] = {
-        next((folder for folder in folders_above(path) if folder in folders), None)
-        for path in list_differing(before.files, hashes)
-    }
-    found = sorted(folder for folder in changed if folder is not None)
-    return found if found and len(found) == len(changed) and len(found) * 2 <= len(folders) else None
+    refused = {find_part(path, folders) for _, path in here.problems}
+    changed = {find_part(path, folders) for path in list_differing(here.files, tree.hashes)} | refused
+    if not changed or "" in changed:
+        return None
+    groups = group_by_part(here.files, changed)
+    disposals: dict[str, Disposal] = {}
+    for folder in sorted(changed):
+        digest = digest_tree(groups.get(folder, {}))
+        is_known = folder not in groups or digest in {before.folder_digest(folder), placed.get(folder)}
+        disposals[folder] = Disposal(digest=digest) if is_known and folder not in refused else Disposal("edited")
+    has_edits = any(disposal.keep for disposal in disposals.values())
+    return disposals if has_edits or len(changed) * 2 <= len(folders) else None
 
 
 def _plan_links(store: Store, tree: InstallTree, options: InstallOptions) -> tuple[list[AgentLink], list[Issue]]:

@@ -24,7 +24,7 @@ from prowess.install.backups import BACKUP_FOLDER, back_up
 from prowess.install.entry_source import is_sourceless
 from prowess.install.journal import ScopeJournal, new_token
 from prowess.lockfile.journal_format import Move, find_interrupted_change, has_journal, journal_path
-from prowess.lockfile.placed import RECORD_FILE, PlacedTrees
+from prowess.lockfile.placed import RECORD_FILE, PlacedTrees, digest_parts
 from prowess.lockfile.read import LOCK_FILE, LockFile, parse_lock_file, read_text
 from prowess.lockfile.scopes import STORE_FOLDER, list_install_names
 from prowess.lockfile.write import keep_unknown_fields, lock_text, with_line_ends
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from prowess.errors import Issue
     from prowess.files.write import NewFile
     from prowess.limits import Limits
+    from prowess.lockfile.placed import Parts
     from prowess.lockfile.read import LockEntries, LockEntry
     from prowess.lockfile.scopes import InstallScope
 
@@ -222,10 +223,10 @@ class Store:
     def _record_moves(self, locked: LockEntries) -> None:
         """Record what the staged moves have put in place."""
         holders = {link: entry for entry in locked.values() for link in entry.copies}
-        placed: dict[str, str] = {}
+        placed: dict[str, Parts] = {}
         gone: set[str] = set()
         for move in self._moves:
-            # A move inside an install changes the digest of the whole install.
+            # After a move inside an install the whole install is as its entry has it.
             install = "" if move.link else "/".join(move.name.split("/")[:2])
             name = install or os.path.basename(move.name)
             entry = locked.get(install) if install else holders.get(move.name)
@@ -233,7 +234,7 @@ class Store:
             is_there = move.new or install not in {"", move.name}
             # The copies of mode copy are under version control: what changes them is git, and not only Prowess.
             if is_there and entry is not None and not is_sourceless(entry) and not entry.is_copied:
-                placed[name] = entry.digest if install else entry.digest_for_link(name)
+                placed[name] = digest_parts(entry) if install else {"": entry.digest_for_link(name)}
         self.placed.save(placed, gone)
 
     @property

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from prowess.errors import Issue
 from prowess.files.directory import exists, stat_folder
 from prowess.files.paths import is_known_link_to, is_link, is_real_folder
-from prowess.files.tree import digest_tree, hash_tree
-from prowess.lockfile.placed import PlacedTrees
+from prowess.files.tree import hash_tree
+from prowess.lockfile.placed import PlacedTrees, find_edited_parts, find_part
 from prowess.lockfile.scopes import list_install_names
 from prowess.progress_steps import report_steps
 from prowess.spec.quantities import join_first
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from prowess.files.tree import FileHash
     from prowess.limits import Limits
+    from prowess.lockfile.placed import Parts
     from prowess.lockfile.read import LockEntries, LockEntry
     from prowess.lockfile.scopes import InstallScope
 
@@ -48,7 +49,7 @@ class Difference(NamedTuple):
     code: str
     """``missing-skill``, ``missing-file``, ``changed-file``, ``extra-file``, ``broken-link`` or ``not-synced``."""
     path: str
-    """The file, from the folder that was compared; ``""`` for the folder or the link itself."""
+    """The file, or a skill that is ``not-synced``, from the folder that was compared; ``""`` for that folder itself."""
     folder: str
     """The folder, or the link, that was compared."""
     link: str = ""
@@ -65,13 +66,15 @@ class Difference(NamedTuple):
 
 
 def compare_folder(
-    files: Mapping[str, FileHash], folder: str, limits: Limits, *, link: str = "", placed: str = ""
+    files: Mapping[str, FileHash], folder: str, limits: Limits, *, link: str = "", placed: Parts | None = None
 ) -> list[Difference]:
     """The differences between a folder and the files that the lock file lists for it, by path; none when it is equal.
 
-    ``placed`` is the digest of what Prowess put there: a folder that still has it is one difference, ``not-synced``.
+    ``placed`` are the digests of what Prowess put there: a folder that still has them is one difference,
+    ``not-synced``, and so is each skill in it that still has its own, where another one was edited.
     Raises ``OSError`` for a folder that exists and cannot be listed.
     """
+    placed = placed or {}
     try:
         tree = hash_tree(folder, limits)
     except (OSError, ValueError):
@@ -81,13 +84,17 @@ def compare_folder(
         return [Difference("missing-skill", "", folder, link)]
     if tree.files == files and not tree.problems:  # the usual case needs no sets of thousands of paths
         return []
-    if placed and not tree.problems and digest_tree(tree.files) == placed:
+    edited = find_edited_parts(tree, placed) if placed else {""}
+    if not edited:
         return [Difference(NOT_SYNCED, "", folder, link)]
     rows = [("missing-file", path) for path in files.keys() - tree.files.keys()]
     rows += [("extra-file", path) for path in tree.files.keys() - files.keys()]
     rows += [("changed-file", path) for path in files.keys() & tree.files.keys() if files[path] != tree.files[path]]
     # Links and special files are never installed, so each of them is one file too many.
     rows += [("extra-file", path) for _, path in tree.problems]
+    parts = {path: find_part(path, placed) for _, path in rows}
+    rows = [row for row in rows if parts[row[1]] in edited]
+    rows += [(NOT_SYNCED, part) for part in {*parts.values()} - edited]
     return [Difference(code, path, folder, link) for code, path in sorted(rows, key=lambda row: (row[1], row[0]))]
 
 
@@ -107,12 +114,12 @@ def compare_install(
     if is_link(place):  # no install is a link: somebody put it there, wherever it leads
         yield Difference("missing-skill", "", place)
     elif not entry.is_copied or exists(place):  # copies have nothing in the base, so a folder there is suspect
-        digest = placed.digest_of(entry.name) if placed is not None else ""
-        yield from compare_folder(entry.files, place, limits, placed=digest)
+        parts = placed.parts_of(entry.name) if placed is not None else None
+        yield from compare_folder(entry.files, place, limits, placed=parts)
     for recorded in entry.links:
         path = link_path(recorded)
-        digest = placed.digest_of(os.path.basename(path)) if placed is not None else ""
-        yield from _compare_link(entry, recorded, path, limits, _LinkEnds(place, digest))
+        parts = placed.parts_of(os.path.basename(path)) if placed is not None else {}
+        yield from _compare_link(entry, recorded, path, limits, _LinkEnds(place, parts))
 
 
 class _LinkEnds(NamedTuple):
@@ -120,8 +127,8 @@ class _LinkEnds(NamedTuple):
 
     install: str
     """The install that the link leads to."""
-    placed: str
-    """The digest of the copy that Prowess put there instead of a link; ``""`` for none."""
+    placed: Parts
+    """The digest of the copy that Prowess put there instead of a link; none for no copy."""
 
 
 def _compare_link(entry: LockEntry, recorded: str, path: str, limits: Limits, ends: _LinkEnds) -> Iterator[Difference]:
@@ -150,13 +157,13 @@ def get_install_state(differences: Iterable[Difference]) -> InstallState:
     as Prowess put it there. ``"edited"``: files of its folder differ. ``"copy"``: only files of a copy
     differ. ``"unlinked"``: only links differ, or copies are missing.
     """
-    state: InstallState = "equal"
-    for difference in differences:
-        if not difference.link:
-            return _FOLDER_STATES.get(difference.code, "edited")
-        is_other_copy = difference.is_edit or difference.code == NOT_SYNCED
-        state = "copy" if is_other_copy or state == "copy" else "unlinked"
-    return state
+    differences = [*differences]
+    states = {_FOLDER_STATES.get(difference.code, "edited") for difference in differences if not difference.link}
+    if states:  # several where one skill of an install was edited, and others are pristine
+        return "edited" if "edited" in states else states.pop()
+    if any(difference.is_edit or difference.code == NOT_SYNCED for difference in differences):
+        return "copy"
+    return "unlinked" if differences else "equal"
 
 
 def describe_differences(differences: Sequence[Difference], limit: int = 5) -> str:

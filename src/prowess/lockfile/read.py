@@ -82,6 +82,7 @@ class LockEntry:
     """The fields that this version of Prowess does not know, each as a row of TOML."""
     _by_folder: dict[str, dict[str, FileHash]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _by_link: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _digests: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def is_copied(self) -> bool:
@@ -91,7 +92,13 @@ class LockEntry:
     def skill_digest(self, skill: str) -> str:
         """The digest over the files of one of its skills."""
         folder = self.skills[skill]
-        return digest_tree(self.files_below(folder)) if folder else self.digest
+        return self.folder_digest(folder) if folder else self.digest
+
+    def folder_digest(self, folder: str) -> str:
+        """The digest over the files below one folder of the install."""
+        if folder not in self._digests:
+            self._digests[folder] = digest_tree(self.files_below(folder))
+        return self._digests[folder]
 
     def files_below(self, folder: str) -> dict[str, FileHash]:
         """The files below one folder of the install, by their paths from that folder."""
@@ -117,7 +124,7 @@ class LockEntry:
 
     def digest_for_link(self, link: str) -> str:
         """The digest of the skill that a link of that name leads to."""
-        return digest_tree(self.files_below(self.folder_for_link(link)))
+        return self.folder_digest(self.folder_for_link(link))
 
     def _group_files(self) -> dict[str, dict[str, FileHash]]:
         """The files of each skill, by the folder of the skill and by their paths from there."""

@@ -180,7 +180,6 @@ class LockRecords:
         self.locked = self._read()
         self._copies: dict[str, tuple[str, str]] | None = None
         self._placed = PlacedTrees(scope.base, limits)
-        self._pristine: dict[str, bool] = {}
 
     def _read(self) -> LockEntries:
         try:
@@ -207,13 +206,11 @@ class LockRecords:
         return {}
 
     def is_pristine(self, place: tuple[str, str], folder: str) -> bool:
-        """True when an install, or the copy at ``folder``, is exactly what Prowess put there."""
-        name = place[0]
+        """True when a skill of an install, or the copy at ``folder``, is exactly what Prowess put there."""
         if not is_inside(folder, self.base):
             return self._placed.is_pristine(os.path.basename(folder), folder)
-        if name not in self._pristine:  # once for all skills of an install
-            self._pristine[name] = self._placed.is_pristine(name, self.scope.install_folder(name))
-        return self._pristine[name]
+        name, inner = place
+        return self._placed.is_skill_pristine(name, inner, self.scope.install_folder(name))
 
     def locate_folder(self, folder: str) -> tuple[str, str] | None:
         """The install that a folder is in, and its path in there; ``None`` for a folder that is not of this scope."""

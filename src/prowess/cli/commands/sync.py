@@ -24,7 +24,7 @@ from prowess.cli.render.blocks import Block, line
 from prowess.files.paths import shorten_path
 from prowess.install.sync import SURPLUS_CODES
 from prowess.limits import DEFAULT_LIMITS
-from prowess.lockfile.placed import PlacedTrees
+from prowess.lockfile.placed import PlacedTrees, digest_parts
 from prowess.lockfile.read import read_lock
 
 if TYPE_CHECKING:
@@ -170,8 +170,8 @@ class _PlannedSync:
 
 def _choose_verb(was: LockEntry | None, now: LockEntry | None, placed: PlacedTrees) -> str:
     """Return what happened to an install: ``was`` and ``now`` are its entries in the lock file."""
-    here = placed.digest_of(now.name) if was is not None and now is not None else ""
+    here = placed.parts_of(now.name) if was is not None and now is not None else {}
     if not here or was is None or now is None:
         return "Installed"
-    is_same = (here, was.declared, was.agents) == (now.digest, now.declared, now.agents)
+    is_same = (here, was.declared, was.agents) == (digest_parts(now), now.declared, now.agents)
     return "Restored" if is_same else "Updated"
