@@ -143,7 +143,44 @@ def test_a_yes_on_a_terminal_removes_and_a_no_leaves(
     assert not (project / ".agents/skills/alpha").is_symlink()
 
 
-def test_backups_are_listed_with_the_way_to_take_one_back_which_works(
+def commands_of(shown: str, *programs: str) -> list[str]:
+    """The lines of an answer that are commands to paste."""
+    return [row.strip() for row in shown.splitlines() if row.strip().split(" ")[0] in programs]
+
+
+def test_what_backups_prints_takes_an_edit_over_and_keeps_an_update(command: Command, project: Path) -> None:
+    """A colleague updated the skill meanwhile, and there is an older backup of the same skill."""
+    source = Repository(project.parent / "repositories" / "tool")
+    for version in ("1", "2"):
+        source.skill("", "tool", body="This is the skill.\n")
+        source.write("notes/a b.md", f"Notes {version}.\n")
+        source.commit(tag=f"v{version}")
+    command("install", f"{source.address}#v1", "--project", "--yes")
+    file = project / ".prowess/skills/local/tool/SKILL.md"
+    for edit in ("An old edit.", "My edit."):
+        file.write_text(skill_text("tool", f"{edit}\n"), encoding="utf-8")
+        assert command("sync", "--yes").status == 0
+    file.write_text(skill_text("tool", "My last edit.\n"), encoding="utf-8")
+    assert command("update", "tool@v2", "--force", "--yes").status == 0
+    locked = (project / "prowess.lock").read_bytes()
+    shown = command("backups").out
+    assert [row.split()[0] for row in shown.splitlines()[1:4]] == ["local/tool"] * 3
+    data = command("backups", "--json").data["backups"]
+    assert [one["when"] for one in data] == sorted((one["when"] for one in data), reverse=True)
+    assert {one["place"] for one in data} == {str(file.parent)}
+    assert not commands_of(shown, "prowess")
+    comparing, copying = commands_of(shown, "diff", "cp")
+    compared = subprocess.run(["/bin/sh", "-c", comparing], cwd=project, capture_output=True, text=True, check=False)
+    assert "> My last edit." in compared.stdout
+    subprocess.run(["/bin/sh", "-c", copying], cwd=project, check=True)
+    assert "My last edit." in file.read_text(encoding="utf-8")
+    assert (file.parent / "notes" / "a b.md").read_text(encoding="utf-8") == "Notes 2.\n"
+    assert (project / "prowess.lock").read_bytes() == locked
+    assert read_lock(str(project))["local/tool"].kind == "git"
+    assert [one["field"] for one in command("verify", "--json").data["issues"]] == ["SKILL.md"]
+
+
+def test_a_backup_of_a_removed_skill_becomes_a_skill_of_your_own(
     command: Command, project: Path, alpha: Repository
 ) -> None:
     assert command("backups").out == "There are no backups.\n"
@@ -152,9 +189,7 @@ def test_backups_are_listed_with_the_way_to_take_one_back_which_works(
     data = command("remove", "alpha", "--yes", "--json").data
     (backup,) = command("backups", "--json").data["backups"]
     assert [(issue["code"], issue["path"]) for issue in data["issues"]] == [("backed-up", backup["path"])]
-    shown = command("backups").out
-    (copying,) = [row.partition(": ")[2] for row in shown.splitlines() if "cp -R" in row]
-    (using,) = [row.partition(": ")[2] for row in shown.splitlines() if "prowess install" in row]
+    copying, using = commands_of(command("backups").out, "cp", "prowess")
     subprocess.run(copying.split(), check=True)
     assert command(*using.split()[1:], "--yes").status == 0
     assert "Mine." in body(project)
@@ -166,8 +201,7 @@ def test_names_of_backups_that_came_with_a_clone_hide_no_other_and_run_nothing(c
     (kept / "$(touch ran); a+edited+0193fa5c1234-0123456789ab").mkdir()
     shown = command("backups")
     assert shown.status == 0
-    (copying,) = [row.partition(": ")[2] for row in shown.out.splitlines() if "cp -R" in row]
-    (using,) = [row.partition(": ")[2] for row in shown.out.splitlines() if "prowess install" in row]
+    copying, using = commands_of(shown.out, "cp", "prowess")
     subprocess.run(["/bin/sh", "-c", f"{copying}; : {using}"], check=True)
     assert not (project / "ran").exists()
     assert (project / "$(touch ran); a").is_dir()

@@ -17,6 +17,7 @@ from prowess.errors import Issue
 from prowess.files import syscalls
 from prowess.files.directory import Folder, folder_size, stat_folder
 from prowess.files.write import make_folders
+from prowess.spec.skill_ref import is_safe_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +40,11 @@ _OLDER_NAME = re.compile(r"(?P<what>.+)-(?P<time>[0-9a-f]{11,14})-[0-9a-f]{12}",
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """What a command kept: where it is, which skill it was, when and why it was kept, and how large it is."""
+    """What a command kept: where it is, which skill it was, when and why it was kept, and how large it is.
+
+    ``place`` is what is there now where it was: the install, the folder of a skill in it, or the folder where agents
+    look. ``None`` when nothing is there.
+    """
 
     path: Path
     skill: str
@@ -47,6 +52,7 @@ class Backup:
     when: datetime
     why: str
     bytes: int
+    place: Path | None = None
 
 
 def back_up(path: str, scope: InstallScope, what: str, why: str, token: str) -> Issue:
@@ -61,19 +67,34 @@ def back_up(path: str, scope: InstallScope, what: str, why: str, token: str) -> 
 
 
 def list_backups(scope: InstallScope) -> Iterator[Backup]:
-    """The backups of a scope, by name; anything else in their folder is left out."""
+    """The backups of a scope, the newest first; anything else in their folder is left out."""
     folder = os.path.join(scope.base, BACKUP_FOLDER)
     if stat_folder(folder) is None:
         return
     with Folder(folder) as opened:
         entries = opened.list_entries()
-    for name in sorted((*entries.folders, *entries.files)):
-        match = _NAME.fullmatch(name) or _OLDER_NAME.fullmatch(name)
-        when = _parse_time(match["time"]) if match is not None else None
-        if match is not None and when is not None:
-            path = Path(folder, name)
-            why = REASONS.get(match.groupdict().get("why") or "", "not recorded")  # older names have no reason
-            yield Backup(path, _skill_of(match), when, why, folder_size(str(path)))
+    found = [_read_name(scope, folder, name) for name in (*entries.folders, *entries.files)]
+    yield from sorted(filter(None, found), key=lambda backup: (backup.when, backup.path), reverse=True)
+
+
+def _read_name(scope: InstallScope, folder: str, name: str) -> Backup | None:
+    """What the name of an entry in the folder of backups says; ``None`` for a name that no command gave."""
+    match = _NAME.fullmatch(name) or _OLDER_NAME.fullmatch(name)
+    when = _parse_time(match["time"]) if match is not None else None
+    if match is None or when is None:
+        return None
+    path = Path(folder, name)
+    why = REASONS.get(match.groupdict().get("why") or "", "not recorded")  # older names have no reason
+    return Backup(path, _skill_of(match), when, why, folder_size(str(path)), _find_place(scope, match["what"]))
+
+
+def _find_place(scope: InstallScope, what: str) -> Path | None:
+    """What is there now where a backup was, by the first part of its name."""
+    parts = what.split("+")
+    if not all(map(is_safe_part, parts)):  # whoever made a clone chose the name
+        return None
+    places = (Path(scope.base, *parts), Path(scope.root, f".{parts[0]}", *parts[1:]), Path(scope.root, *parts))
+    return next((place for place in places if place.is_dir()), None)
 
 
 def _skill_of(match: re.Match[str]) -> str:

@@ -301,7 +301,10 @@ class Installer:
         return Path(find_install(ref, self._context.scopes_at(location))[1])
 
     def backups(self, *, location: Location = "all") -> tuple[Backup, ...]:
-        """Everything that commands kept because no source could give it back: the project's, then the user's."""
+        """Everything that commands kept because no source could give it back, the newest first.
+
+        The project's come before the user's.
+        """
         return tuple(backup for scope in self._context.scopes_at(location) for backup in list_backups(scope))
 
     def verify(self, *, location: Location = "all") -> tuple[Issue, ...]:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from prowess.cli.command_class import new_command
 from prowess.cli.install_options import find_location, note_empty
 from prowess.cli.options import AskedLocation, json_option, location_options
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Block, Line, Table, line
+from prowess.cli.render.blocks import Block, Line, Table, Verbatim, line
 from prowess.cli.shown_paths import quote_path
 from prowess.files.paths import shorten_path
+from prowess.files.tree import hash_tree
 from prowess.install.installer import Installer
+from prowess.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     import prowess
 
@@ -28,8 +33,9 @@ _HEAD = ("skill", "since", "bytes", "where", "why")
 def command(*, asked: AskedLocation, as_data: bool) -> None:
     """List the backups: skills that a command replaced and that were edited, or not installed by Prowess.
 
-    Inside a project its backups are meant, and elsewhere your own. A backup is an ordinary folder: look into it, copy
-    it back, or delete it when nobody needs it. No command reads or deletes one.
+    Inside a project its backups are meant, and elsewhere your own. The newest is the first. A backup is an ordinary
+    folder: compare it with what is installed, take over what you need, or delete it when nobody needs it. No command
+    uses or deletes one.
     """
     installer = Installer()
     location = find_location(installer, asked)
@@ -50,6 +56,7 @@ def _to_dict(backup: prowess.Backup) -> dict[str, object]:
         "when": backup.when.isoformat(timespec="seconds"),
         "why": backup.why,
         "bytes": backup.bytes,
+        "place": str(backup.place) if backup.place is not None else None,
     }
 
 
@@ -66,7 +73,37 @@ def _to_blocks(backups: Sequence[prowess.Backup]) -> Iterator[Block]:
     ]
     yield Table(rows, head=_HEAD, right=frozenset((2,)))
     yield Line()
+    yield from _explain_recovery(backups[0])
+
+
+def _explain_recovery(backup: prowess.Backup) -> Iterator[Block]:
+    """Return how to take over what is in a backup, without changing what prowess.lock says about the skill."""
     # Quoted: a backup may have a name that came with a clone, and people paste this into a shell.
-    name = shlex.quote(f"./{backups[0].skill.rpartition('/')[2]}")
-    yield line(f"To take one back, make it your own: cp -R {quote_path(str(backups[0].path))} {name}")
-    yield line(f"then use it in place of what is installed: prowess install {name} --project --replace")
+    path = quote_path(str(backup.path))
+    if backup.place is None:
+        name = shlex.quote(f"./{backup.skill.rpartition('/')[2]}")
+        yield line("Nothing is where the newest one was. To make it a skill of your own:")
+        yield Verbatim(f"  cp -R {path} {name}\n  prowess install {name} --project\n")
+        return
+    yield line("To see how the newest one differs from what is there now (lines with > are in the backup):")
+    yield Verbatim(f"  diff -r {quote_path(str(backup.place))} {path}\n")
+    edited = _find_last_edited(backup.path, backup.place)
+    if not edited:
+        yield line("It has no file that differs.")
+        return
+    yield line("To take an edit over, copy the file that you edited, and nothing else:")
+    copied = (quote_path(str(folder / edited)) for folder in (backup.path, backup.place))
+    yield Verbatim(f"  cp {' '.join(copied)}\n")
+    yield line("If an update has changed that file too, take your lines over in an editor instead.")
+    yield line("The next sync undoes the edit again, with a backup, unless the source of the skill has it by then.")
+
+
+def _find_last_edited(backup: Path, place: Path) -> str:
+    """Return the file of a backup that was written last, of those that differ from what is installed, or ``""``."""
+    with suppress(OSError, ValueError):
+        kept = hash_tree(str(backup), DEFAULT_LIMITS).files
+        here = hash_tree(os.path.realpath(place), DEFAULT_LIMITS).files
+        differing = [path for path in kept if path in here and kept[path] != here[path]]
+        # Prowess wrote all files of a skill at once: what an update changed is as old as what nobody touched.
+        return max(differing, key=lambda path: (backup / path).stat().st_mtime, default="")
+    return ""
