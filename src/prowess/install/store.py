@@ -233,7 +233,9 @@ class Store:
             gone.add(name)
             is_there = move.new or install not in {"", move.name}
             # The copies of mode copy are under version control: what changes them is git, and not only Prowess.
-            if is_there and entry is not None and not is_sourceless(entry) and not entry.is_copied:
+            if not is_there or name in placed:  # an install may have a move for each of many skills
+                continue
+            if entry is not None and not is_sourceless(entry) and not entry.is_copied:
                 placed[name] = digest_parts(entry) if install else {"": entry.digest_for_link(name)}
         self.placed.save(placed, gone)
 

@@ -185,6 +185,13 @@ def parse_lock_file(text: str, path: str = "") -> LockFile:
     A text with git's conflict markers is an ``InstallError`` with the code ``lock-conflict``, and one in a newer format
     has the code ``newer-lock``.
     """
+    entries, unknown = _parse_once(text, path)
+    return LockFile(dict(entries), unknown)
+
+
+# Cached because a command reads a lock file several times, and one of thousands of skills takes long to parse.
+@lru_cache(2)
+def _parse_once(text: str, path: str) -> LockFile:
     text = text.replace("\r\n", "\n")  # as TOML reads it; git writes such line ends on Windows
     data = parse_plain_toml(text)
     if data is None:  # the fast parser accepts no marker of git, so most files need no search for markers

@@ -31,6 +31,7 @@ _FETCH_OPTIONS = (
 )
 WITHOUT_BLOBS = "--filter=blob:none"
 """The option of git that asks for commits and folders without files."""
+_FILTERING_SERVER = "--upload-pack=git -c uploadpack.allowFilter=true upload-pack"
 _IDS_AT_ONCE = 20_000
 """How many ids one call of git names: they are arguments, of which Linux takes 2 MiB together."""
 HISTORY_DEPTHS = (64, 2_147_483_647)
@@ -86,7 +87,10 @@ class TemporaryRepository:
 
     def fetch_history(self, commit: str, depth: int) -> None:
         """Fetch ``depth`` generations of commits, without their files where the server can leave them out."""
-        self.run_online("fetch", *_FETCH_OPTIONS, f"--depth={depth}", "--filter=tree:0", "--", self.address, commit)
+        # A repository on this machine leaves nothing out unless its own git is asked to.
+        filtering = (_FILTERING_SERVER,) if self.address.startswith("file://") else ()
+        options = (*_FETCH_OPTIONS, *filtering, f"--depth={depth}", "--filter=tree:0")
+        self.run_online("fetch", *options, "--", self.address, commit)
 
     def fetch_all_history(self) -> None:
         """Fetch the commits of every branch and tag, without their files where the server can leave them out."""
