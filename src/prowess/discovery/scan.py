@@ -195,7 +195,9 @@ def resolve_standard_places(
     allowed = (*([root] if root else ()), *search_paths.install_bases(home_folder, env))
     around = projects.project_folders(here, home_folder)[-1:] if project else ()
     # The lock files are where the skills are looked for, so the folders are resolved by one rule.
-    return StandardPlaces(places, allowed, "".join(around), lambda: scopes.standard_scopes(here, home_folder, env, project=project))
+    return StandardPlaces(
+        places, allowed, "".join(around), lambda: scopes.standard_scopes(here, home_folder, env, project=project)
+    )
 
 
 def find_standard_skills(

@@ -19,6 +19,7 @@ from prowess.files.read import OpenFile
 from prowess.limits import DEFAULT_LIMITS
 from prowess.literals import DialectName
 from prowess.records import NamedTuple, dataclass
+from prowess.spec.redaction import scrub_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -340,10 +341,14 @@ def _check_value(spec: SettingSpec, value: object, origin: str) -> Value:
     """Return the value; raise ``SourceError`` when it is not of the setting's kind, or none of its choices."""
     is_valid, expected = _KIND_CHECKS[spec.kind]
     if not is_valid(value):
-        raise SourceError(f"setting {spec.name!r} must be {expected}, not {str(value)[:80]!r}", origin, "bad-setting")
+        raise SourceError(
+            f"setting {spec.name!r} must be {expected}, not {scrub_text(str(value))[:80]!r}", origin, "bad-setting"
+        )
     if spec.choices and value not in spec.choices:
         shown = ", ".join(choice or "''" for choice in spec.choices)
-        raise SourceError(f"setting {spec.name!r} is one of {shown}, not {str(value)[:80]!r}", origin, "bad-setting")
+        raise SourceError(
+            f"setting {spec.name!r} is one of {shown}, not {scrub_text(str(value))[:80]!r}", origin, "bad-setting"
+        )
     return value  # type: ignore[return-value]  # the check above proves it
 
 
