@@ -30,6 +30,8 @@ GIT_FIRST_CHARS = frozenset(".gG")
 _HFS_IGNORES = dict.fromkeys((*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
 _REPOSITORY_LAYOUTS = (frozenset(("head", "objects/", "refs/")), frozenset(("head", "commondir")))
 _REPOSITORY_ENTRIES = frozenset.union(*_REPOSITORY_LAYOUTS)
+_SHORT_NAME = re.compile(r"[^.~]{1,7}~[0-9]{1,6}(?:\.[^.]{0,3})?")
+"""How Windows and FAT write the second, short name of a file, such as ``GIT~1`` or ``PROWES~1.TOM``."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _NOT_IN_SLUGS = re.compile(r"[^a-z0-9]+")
 _SLUG_DIGITS = 8
@@ -50,6 +52,19 @@ def make_slug(name: str, most: int) -> str:
     digits = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_SLUG_DIGITS]
     words = _NOT_IN_SLUGS.sub("-", name.lower())[: most - _SLUG_DIGITS - 1].strip("-")
     return f"{words or 'skill'}-{digits}"
+
+
+def fold_name(name: str) -> str:
+    """Return one string for all names that some file system takes for ``name``, but for its short name.
+
+    Case does not count. HFS+ ignores some code points, and NTFS dots and blanks at the end, and has streams.
+    """
+    return name.translate(_HFS_IGNORES).partition(":")[0].rstrip(". ").casefold()
+
+
+def is_short_name(name: str) -> bool:
+    """Return whether a file system may take ``name`` for the short name of a file with any other name."""
+    return _SHORT_NAME.fullmatch(fold_name(name)) is not None
 
 
 def is_git_name(name: str) -> bool:

@@ -392,6 +392,34 @@ def test_hidden_files_are_asked_about_although_a_skill_approves(scene: Scene) ->
     assert not (scene.work / ".git").exists()
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(
+            "out/GIT~1/config",
+            "out/git~1 ./config",
+            "out/\u200c.git/config",
+            "out/.g\u200dit/config",
+            "out/.git./config",
+        ),
+        *("out/GIT~1::$INDEX_ALLOCATION/config", "out/\ufeff.claude/settings.json", "out/CLAUDE~1/settings.json"),
+        *("out/PROWES~1.TOM", "out/prowess.toml ", "out/.BA\u017fHRC", "out/bare/config", "out/bare/hooks/pre-commit"),
+    ],
+)
+def test_what_a_file_system_takes_for_a_protected_file_is_asked_about(scene: Scene, path: str) -> None:
+    write_skill(scene, "tidy", "Write(out/*)")
+    (scene.work / "out/bare/objects").mkdir(parents=True)
+    (scene.work / "out/bare/refs").mkdir()
+    (scene.work / "out/bare/HEAD").write_text("ref: refs/heads/main\n")
+    person = Answering("no")
+    turns = (call("load_skill", name="tidy"), call("Write", path=path, content="x"))
+    scene.run(
+        script(*turns, call("Write", path="out/a~b.txt", content="x"), "Done."), person=person, skills_approve=True
+    )
+    assert [request.subject for request in person.tools] == [path]
+    assert (scene.work / "out/a~b.txt").exists()
+
+
 def test_tool_beyond_the_ceiling_is_not_offered_and_not_run(scene: Scene) -> None:
     write_skill(scene, "tidy", "Bash Write")
     turns = (

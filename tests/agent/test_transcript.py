@@ -55,6 +55,26 @@ def test_transcript_does_not_have_the_key_of_a_server(scene: Scene, path: str, m
     assert "key-0123456789" not in written
 
 
+def test_transcript_has_no_key_that_the_server_repeats(
+    scene: Scene, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = 'sk-"0123456789'
+    monkeypatch.setenv("PROWESS_API_KEY", key)
+    moves = (ToolCall("load_skill", {"name": key, key: [key]}), Text(f"Your key is {key}."))
+    with Transcript.create(path) as transcript:
+        scene.run(
+            script(call("load_skill", name="greet", **{key: key}), f"It is {key}."), f"say {key}", transcript=transcript
+        )
+    with provide(play(*moves)) as provider:
+        transcript, earlier = Transcript.resume(path)
+        with transcript:
+            scene.run(make_model("tiny", f"{provider.url}/v1"), "again", transcript=transcript, earlier=earlier)
+    written = Path(path).read_text(encoding="utf-8")
+    assert "0123456789" not in written
+    assert "Your key is [PROWESS_API_KEY]." in written
+    assert len(read_transcript(path).messages) == 8
+
+
 def test_lines_are_there_before_the_run_has_ended(scene: Scene, path: str) -> None:
     seen: list[int] = []
     with Transcript.create(path) as transcript:

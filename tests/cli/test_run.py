@@ -178,6 +178,23 @@ def test_a_project_cannot_ask_for_no_sandbox(command: Command, project: Path) ->
     assert "[user-setting]" in ran.err
 
 
+@pytest.mark.parametrize("more", [(), ("--json",), ("base_url",), ("base_url", "--json")])
+def test_the_configuration_is_shown_without_secrets(
+    command: Command, project: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("PROWESS_BASE_URL", "https://me:hunter2@models.example/v1?key=hunter2")
+    monkeypatch.setenv("PROWESS_INDEXES", "https://me:hunter2@skills.example/x,git@host.example:a/b")
+    ran = command("config", *more)
+    assert "https://models.example/v1" in ran.out
+    assert "hunter2" not in ran.out + ran.err
+    (project / "prowess.toml").write_text(
+        '[settings]\nbudget = "https://me:hunter2@models.example"\n', encoding="utf-8"
+    )
+    ran = command("config", *more)
+    assert "bad-setting" in ran.err + ran.out
+    assert "hunter2" not in ran.out + ran.err
+
+
 def test_a_script_works_in_the_folder_that_it_is_given(command: Command, project: Path) -> None:
     granted()
     (project / "data.txt").write_text("12345", encoding="utf-8")

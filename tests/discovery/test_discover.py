@@ -213,6 +213,34 @@ def test_a_link_out_of_the_project_is_refused(put: Put, home: Path, repo: Path, 
     assert names_and_issues(discover(repo, home)) == ((), ["link-refused", "link-refused"])
 
 
+@pytest.mark.parametrize("link", [".agents/skills", ".claude", "pkg/.claude/skills"])
+def test_a_place_that_leads_out_of_the_repository_is_not_searched(
+    put: Put, home: Path, repo: Path, tmp_path: Path, link: str
+) -> None:
+    put("private/mine")
+    put("private/skills/mine2")
+    put("home/.agents/skills/own")
+    (repo / link).parent.mkdir(parents=True, exist_ok=True)
+    (repo / link).symlink_to(os.path.relpath(tmp_path / "private", (repo / link).parent))
+    # A link to one skill, which a search of that place would permit.
+    (repo / ".prowess/skills").mkdir(parents=True)
+    (repo / ".prowess/skills/again").symlink_to(tmp_path / "private/mine")
+    catalog = discover(repo / "pkg", home)
+    assert catalog.names == ("own",)
+    refused = {issue.path: issue.hint for issue in catalog.issues if issue.code == "link-refused"}
+    place = str(repo / link / "skills") if link == ".claude" else str(repo / link)
+    assert refused.keys() == {place, str(repo / ".prowess/skills/again")}
+    assert "scan the folder that the link leads to" in refused[place]
+
+
+def test_a_place_may_lead_to_the_users_own_skills(put: Put, home: Path, repo: Path) -> None:
+    put("home/.agents/skills/own")
+    (repo / ".claude").mkdir()
+    (repo / ".claude/skills").symlink_to(home / ".agents/skills")
+    catalog = discover(repo, home)
+    assert (catalog.names, catalog.issues) == (("own",), ())
+
+
 def test_a_users_link_into_a_project_is_refused_when_projects_are_left_out(put: Put, home: Path, repo: Path) -> None:
     put("w/repo/vendor/kit")
     (home / ".agents" / "skills").mkdir(parents=True)

@@ -64,10 +64,31 @@ def test_the_nearest_file_of_the_project_counts_and_none_above_it(folders: tuple
 
 
 def test_folders_in_a_file_are_relative_to_it(folders: tuple[Path, Path]) -> None:
-    _, inner = folders
-    (inner.parent / "prowess.toml").write_text("[settings]\nfolders = ['skills', '../more']\n", encoding="utf-8")
-    expected = (str(inner.parent / "skills"), str(inner.parent.parent / "more"))
-    assert load(folders).names("folders") == expected
+    home, inner = folders
+    (inner / "prowess.toml").write_text("[settings]\nfolders = ['skills', '../more']\n", encoding="utf-8")
+    assert load(folders).names("folders") == (str(inner / "skills"), str(inner.parent / "more"))
+    (home / ".config/prowess/config.toml").write_text("[settings]\nfolders = ['../../any']\n", encoding="utf-8")
+    (inner / "prowess.toml").unlink()
+    assert load(folders).names("folders") == (str(home / "any"),)
+
+
+@pytest.mark.parametrize("away", ["../private", "~/private", "{home}/private", "linked", "inner/../linked/work", ".."])
+def test_a_project_names_no_folder_outside_of_its_repository(
+    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, away: str
+) -> None:
+    home, inner = folders
+    monkeypatch.setenv("HOME", str(home))
+    (home / "private" / "work").mkdir(parents=True)
+    (inner.parent / "linked").symlink_to("../private")
+    written = f"[settings]\nfolders = ['skills', '{away.format(home=home)}']\n"
+    (inner.parent / "prowess.toml").write_text(written, encoding="utf-8")
+    settings = load(folders)
+    assert settings.names("folders") == (str(inner.parent / "skills"),)
+    (issue,) = settings.issues
+    assert (issue.code, issue.field) == ("user-setting", "folders")
+    assert "own file" in issue.hint
+    named = load(folders, env={"PROWESS_FOLDERS": str(home / "private")})
+    assert named.names("folders") == (str(home / "private"),), "the user may name any place"
 
 
 def test_what_may_run_is_not_for_a_project_to_decide(folders: tuple[Path, Path]) -> None:

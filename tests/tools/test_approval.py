@@ -292,6 +292,25 @@ def test_an_approval_is_gone_with_the_call_that_was_cancelled(
 
 
 @pytest.mark.usefixtures("act")
+@pytest.mark.parametrize(
+    ("tool", "arguments"), [("run_skill_script", CALL), ("load_skill", {"name": "act"})], ids=["script", "commands"]
+)
+def test_an_approval_is_gone_with_the_call_that_found_the_host_busy(
+    talk: Talk, defer: prowess.Trust, scripts: prowess.Scripts, tool: str, arguments: dict[str, object]
+) -> None:
+    session = talk(trust=defer, limits=prowess.Limits(max_parallel_reads=1, max_waiting_reads=0))
+    toolset = prowess.Toolset(session, scripts=scripts)
+    session.approve(pending(toolset.call(tool, arguments)))
+
+    async def main() -> None:
+        with get_pools(session.limits).reads.hold_place():
+            assert (await toolset.acall(tool, arguments)).data["reason"] == "busy"
+        assert (await toolset.acall(tool, arguments)).pending is not None
+
+    asyncio.run(main())
+
+
+@pytest.mark.usefixtures("act")
 def test_an_approval_of_a_call_is_of_no_use_to_another_at_the_same_time(
     talk: Talk, defer: prowess.Trust, scripts: prowess.Scripts
 ) -> None:

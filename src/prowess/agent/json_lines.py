@@ -7,6 +7,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from prowess.agent.api_keys import hide_keys_in
 from prowess.errors import BusyError, ResourceError, SourceError
 from prowess.files import syscalls
 from prowess.files.lock import lock_open_file
@@ -77,9 +78,9 @@ class JsonLines:
         self._write(b"\n")
 
     def write_line(self, data: dict[str, Any]) -> None:
-        """Append one line; raise ``SourceError`` where it cannot be written, as on a full disk."""
+        """Append one line without keys; raise ``SourceError`` where it cannot be written, as on a full disk."""
         # One call for one line: a reader never sees half of two lines, whatever ends this process.
-        line = json.dumps({"version": VERSION, **data}, ensure_ascii=True)
+        line = json.dumps({"version": VERSION, **hide_keys_in(data)}, ensure_ascii=True)
         self._write(line.encode() + b"\n")
 
     def _write(self, data: bytes) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UnexpectedModelBehavior, UsageLimitExceeded
 
+from prowess.agent.api_keys import hide_keys
 from prowess.errors import ModelError, SkillError
 from prowess.spec.redaction import scrub_text
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
 _MAX_ERROR_CHARS = 500
-_KEY_ENDINGS = ("_API_KEY", "_TOKEN")
-_MIN_KEY_CHARS = 8  # a shorter value, such as a placeholder for a local server, stands in ordinary words
 _UNAUTHORIZED = frozenset((401, 403))
 _CLIENTS = frozenset(("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2", "anyio"))
 """The packages whose errors are about a provider or the network."""
@@ -45,18 +43,6 @@ def _read_message(error: Exception) -> str:
     return str(error)
 
 
-def _hide_keys(text: str) -> str:
-    """Return a message of a server without the keys of the environment: some servers repeat what they were sent.
-
-    The message is one line, with single spaces.
-    """
-    keys = {name: " ".join(value.split()) for name, value in os.environ.items() if name.endswith(_KEY_ENDINGS)}
-    for name, key in sorted(keys.items(), key=lambda item: -len(item[1])):  # a key may begin with another one
-        if len(key) >= _MIN_KEY_CHARS:
-            text = text.replace(key, f"[{name}]")
-    return text
-
-
 def _iter_causes(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
@@ -71,7 +57,7 @@ def explain_failure(error: Exception, model: Model) -> SkillError:
     if ours is not None:  # a scripted model raises our own
         return ours
     name = model.model_name
-    said = _hide_keys(scrub_text(" ".join(_read_message(error).split())))[:_MAX_ERROR_CHARS]
+    said = hide_keys(scrub_text(" ".join(_read_message(error).split())))[:_MAX_ERROR_CHARS]
     if isinstance(error, ModelHTTPError):
         code = "no-model-key" if error.status_code in _UNAUTHORIZED else "model-failed"
         return ModelError(f"the server of {name} answered with status {error.status_code}: {said}", code=code)

@@ -7,10 +7,11 @@ import os
 from prowess.arguments import check_callable, check_number, check_texts
 from prowess.discovery.scan_options import MAX_DEPTH, SKIP_PREFIXES, ScanRules
 from prowess.discovery.walk import Walk
-from prowess.errors import SourceError
+from prowess.errors import Issue, SourceError
+from prowess.files import paths
 from prowess.files.path_arguments import check_path
 from prowess.limits import DEFAULT_LIMITS
-from prowess.model import Place
+from prowess.model import Place, SkillScope
 from prowess.names import SKILL_FILE
 from prowess.on_demand import OnDemand
 from prowess.records import NamedTuple
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from prowess.discovery import search_paths
-    from prowess.errors import Issue
     from prowess.files import projects
     from prowess.limits import Limits
     from prowess.literals import Mode, OnDuplicate
@@ -168,6 +168,8 @@ class StandardPlaces(NamedTuple):
     places: tuple[Place, ...]
     allowed: tuple[str, ...]
     """Further folders to which links in the places may lead."""
+    project: str
+    """The root of the repository; a place of the project that leads out of it and of ``allowed`` is not searched."""
     lock_scopes: Callable[[], tuple[scopes.InstallScope, ...]]
     """Returns the scopes whose lock files record what is installed in the places."""
 
@@ -191,8 +193,11 @@ def resolve_standard_places(
     places = search_paths.standard_places(here, home_folder, agents=chosen, project=project, user=user, env=env)
     root = projects.git_root(here, home_folder) if project else None
     allowed = (*([root] if root else ()), *search_paths.install_bases(home_folder, env))
+    around = projects.project_folders(here, home_folder)[-1:] if project else ()
     # The lock files are where the skills are looked for, so the folders are resolved by one rule.
-    return StandardPlaces(places, allowed, lambda: scopes.standard_scopes(here, home_folder, env, project=project))
+    return StandardPlaces(
+        places, allowed, "".join(around), lambda: scopes.standard_scopes(here, home_folder, env, project=project)
+    )
 
 
 def find_standard_skills(
@@ -203,7 +208,7 @@ def find_standard_skills(
     An installed skill counts only if its lock file records it, and with ``verify="lock"`` only while its files are what
     the lock file says. An issue names each of the others.
     """
-    found = find_skills(standard.places, rules, allowed=standard.allowed)
+    found = _find_in_places(standard, rules)
     if verify is None and not _may_have_installs(found):
         return found
     lock_scopes, limits = standard.lock_scopes(), rules.policy.limits
@@ -212,6 +217,23 @@ def find_standard_skills(
     else:
         skills, refusals = recorded_skills.drop_unrecorded(found.skills, lock_scopes, limits)
     return ScanResult(skills, [*found.issues, *refusals], found.places)
+
+
+def _find_in_places(standard: StandardPlaces, rules: ScanRules) -> ScanResult:
+    """Return the skills in the standard places, and an issue for each that a project's link leads to elsewhere."""
+    real = {place: os.path.realpath(place.path) for place in standard.places if place.scope is SkillScope.PROJECT}
+    if all(target == place.path for place, target in real.items()):
+        return find_skills(standard.places, rules, allowed=standard.allowed)
+    inside = tuple(map(os.path.realpath, (standard.project, *standard.allowed)))
+    refused = {
+        place: target for place, target in real.items() if not any(paths.is_inside(target, base) for base in inside)
+    }
+    found = find_skills([place for place in standard.places if place not in refused], rules, allowed=standard.allowed)
+    issues = [
+        Issue("link-refused", "", f"it leads out of the project, to {target}, and is not searched", place.path)
+        for place, target in refused.items()
+    ]
+    return ScanResult(found.skills, [*issues, *found.issues], found.places)
 
 
 def _may_have_installs(found: ScanResult) -> bool:

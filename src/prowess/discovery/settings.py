@@ -3,7 +3,8 @@
 The user's file is ``prowess/config.toml`` in the user's configuration folder. The project's file is the nearest
 ``prowess.toml`` between the working folder and the root of its git repository. In both, the settings stand in the table
 ``[settings]``. An environment variable is ``PROWESS_`` and the name in capitals. A project's file is somebody else's
-text, so it cannot set anything that decides what may run on this machine, or who gets what a model is sent.
+text, so it cannot set anything that decides what may run on this machine, or who gets what a model is sent, and it
+names no folder outside of its repository.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ import os
 from typing import TYPE_CHECKING, Literal, get_args
 
 from prowess.errors import Issue, ResourceError, ResourceNotFoundError, SourceError, sort_by_similarity
+from prowess.files.paths import is_really_inside
 from prowess.files.projects import config_home, project_folders
 from prowess.files.read import OpenFile
 from prowess.limits import DEFAULT_LIMITS
 from prowess.literals import DialectName
 from prowess.records import NamedTuple, dataclass
+from prowess.spec.redaction import scrub_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -178,8 +181,8 @@ def load_settings(
     issues: list[Issue] = []
     # Each step replaces what the ones before have set: the order is the precedence.
     settings = {spec.name: Setting(spec.name, spec.default, "default") for spec in SETTINGS}
-    for path, is_project in _find_files(here, house, variables):
-        settings |= _read_file_settings(path, issues, is_project=is_project, limits=limits)
+    for path, project in _find_files(here, house, variables):
+        settings |= _read_file_settings(path, issues, project=project, limits=limits)
     settings |= _read_environment(variables)
     settings |= {
         name: _make_flag_setting(name, value) for name, value in (flags or {}).items() if value not in (None, ())
@@ -192,32 +195,47 @@ def find_settings_files(cwd: str, home: str, env: Mapping[str, str]) -> tuple[st
     return tuple(path for path, _ in _find_files(cwd, home, env))
 
 
-def _find_files(cwd: str, home: str, env: Mapping[str, str]) -> Iterator[tuple[str, bool]]:
-    """Yield the path of each settings file, and whether it is the project's."""
+def _find_files(cwd: str, home: str, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the path of each settings file, and the root of the project that it belongs to; ``""``: the user's."""
     user_file = os.path.join(config_home(home, env), "prowess", USER_FILE)
     if os.path.lexists(user_file):
-        yield user_file, False
-    for folder in project_folders(cwd, home):
+        yield user_file, ""
+    folders = project_folders(cwd, home)
+    for folder in folders:
         path = os.path.join(folder, PROJECT_FILE)
         if os.path.lexists(path):
-            yield path, True
+            yield path, folders[-1]
             return
 
 
-def _read_file_settings(path: str, issues: list[Issue], *, is_project: bool, limits: Limits) -> dict[str, Setting]:
+def _read_file_settings(path: str, issues: list[Issue], *, project: str, limits: Limits) -> dict[str, Setting]:
     settings: dict[str, Setting] = {}
-    for name, value in _read_table(path, issues, is_project=is_project, limits=limits).items():
+    for name, value in _read_table(path, issues, is_project=bool(project), limits=limits).items():
         spec = _BY_NAME.get(name)
         if spec is None:
             meant = sort_by_similarity(name, sorted(_BY_NAME))[0]
             issues.append(Issue("unknown-setting", name, f"is no setting; did you mean {meant!r}?", path, 0, "warning"))
-        elif is_project and not spec.project_may_set:
+        elif project and not spec.project_may_set:
             message = "cannot be set by a project, because it decides what may run here, or who gets what you send"
             issues.append(Issue("user-setting", name, message, path, 0, "warning"))
         else:
-            checked = _check_value(spec, _from_toml(spec, value), path)
-            settings[name] = Setting(name, _resolve_folders(spec, checked, os.path.dirname(path)), path)
+            checked = _resolve_folders(spec, _check_value(spec, _from_toml(spec, value), path), os.path.dirname(path))
+            if project and spec.kind == "folders":
+                checked = _drop_folders_outside(name, checked, path, project, issues)
+            settings[name] = Setting(name, checked, path)
     return settings
+
+
+def _drop_folders_outside(name: str, value: Value, path: str, project: str, issues: list[Issue]) -> Value:
+    """Return the folders that are in the project, also when links are followed; an issue names each of the others."""
+    kept = []
+    for folder in value if isinstance(value, tuple) else ():
+        if is_really_inside(folder, project):
+            kept.append(folder)
+        else:
+            message = f"cannot name a folder outside of the project: {folder!r} is not searched"
+            issues.append(Issue("user-setting", name, message, path, 0, "warning"))
+    return tuple(kept)
 
 
 def _read_table(path: str, issues: list[Issue], *, is_project: bool, limits: Limits) -> Mapping[str, object]:
@@ -323,10 +341,14 @@ def _check_value(spec: SettingSpec, value: object, origin: str) -> Value:
     """Return the value; raise ``SourceError`` when it is not of the setting's kind, or none of its choices."""
     is_valid, expected = _KIND_CHECKS[spec.kind]
     if not is_valid(value):
-        raise SourceError(f"setting {spec.name!r} must be {expected}, not {str(value)[:80]!r}", origin, "bad-setting")
+        raise SourceError(
+            f"setting {spec.name!r} must be {expected}, not {scrub_text(str(value))[:80]!r}", origin, "bad-setting"
+        )
     if spec.choices and value not in spec.choices:
         shown = ", ".join(choice or "''" for choice in spec.choices)
-        raise SourceError(f"setting {spec.name!r} is one of {shown}, not {str(value)[:80]!r}", origin, "bad-setting")
+        raise SourceError(
+            f"setting {spec.name!r} is one of {shown}, not {scrub_text(str(value))[:80]!r}", origin, "bad-setting"
+        )
     return value  # type: ignore[return-value]  # the check above proves it
 
 

@@ -266,6 +266,7 @@ class Toolset:
             self._session.consent.withdraw_approvals(self._find_named_skill(arguments))
             raise
         except SkillError as error:  # the pool is busy: whatever else goes wrong is a result already
+            self._session.consent.withdraw_approvals(self._find_named_skill(arguments))
             self._session.tell(Event("refused", "", {"tool": name[:_MAX_NAME_SHOWN], "code": error.code}))
             return self._describe_error(name[:_MAX_NAME_SHOWN], error)
         if result.fork is None or self._sub_agents is None:  # without a runner of ours, the host runs the fork

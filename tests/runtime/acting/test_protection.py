@@ -172,6 +172,26 @@ def with_configuration_that_is_included_twice_over(work: Path) -> None:
     put(work / "tools/watch.sh")
 
 
+def with_included_configuration_to_come(work: Path) -> None:
+    make_repository(work)
+    git(work, "config", "include.path", "../tools/later")
+    put(work / "tools/a.txt")
+
+
+def with_own_configuration(written: str) -> Callable[[Path], None]:
+    """Return what makes a repository for a user whose own configuration of git names places in the working folder."""
+
+    def prepare(work: Path) -> None:
+        make_repository(work)
+        put(work / "tools/hooks/a.txt")
+        put(work / "tools/mine", "[core]\n\tfsmonitor = watch.sh\n")
+        put(work / "tools/watch.sh")
+        put(work.parent / "home/.dotfiles/gitconfig", written.format(work=work))
+        (work.parent / "home/.gitconfig").symlink_to(".dotfiles/gitconfig")
+
+    return prepare
+
+
 def with_repository_behind_a_link(work: Path) -> None:
     make_repository(work)
     (work / ".git").rename(work / "real-git")
@@ -270,6 +290,41 @@ ATTACKS: dict[str, tuple[Callable[[Path], object], str, str]] = {
         with_configuration_that_is_included_twice_over,
         "echo evil >> tools/watch.sh",
         "tools/watch.sh",
+    ),
+    "a configuration that is included and does not exist yet": (
+        with_included_configuration_to_come,
+        "echo evil > tools/later",
+        "tools/later",
+    ),
+    "a configuration that the user's own includes": (
+        with_own_configuration("[include]\n\tpath = {work}/tools/mine\n"),
+        "echo evil >> tools/mine",
+        "tools/mine",
+    ),
+    "a program that it names": (
+        with_own_configuration('[includeIf "gitdir:~/"]\n\tpath = {work}/tools/mine\n'),
+        "echo evil >> tools/watch.sh",
+        "tools/watch.sh",
+    ),
+    "a configuration that the user's own includes and that does not exist yet": (
+        with_own_configuration("[include]\n\tpath = {work}/tools/later\n"),
+        "echo evil > tools/later",
+        "tools/later",
+    ),
+    "hooks of the user's own": (
+        with_own_configuration("[core]\n\thooksPath = {work}/tools/hooks\n"),
+        "echo evil > tools/hooks/pre-commit",
+        "tools/hooks",
+    ),
+    "hooks of the user's own in every repository": (
+        with_own_configuration("[core]\n\thooksPath = tools/hooks\n"),
+        "echo evil > tools/hooks/pre-commit",
+        "tools/hooks",
+    ),
+    "a template of the user's own": (
+        with_own_configuration("[init]\n\ttemplateDir = {work}/tools\n"),
+        "echo evil > tools/hooks/post-commit",
+        "tools",
     ),
     "a repository behind a link": (
         with_repository_behind_a_link,

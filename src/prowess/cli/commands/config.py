@@ -12,6 +12,7 @@ from prowess.cli.skill_lookup import load_cli_settings
 from prowess.discovery.settings import SETTINGS, Setting
 from prowess.errors import SourceError, sort_by_similarity
 from prowess.files.paths import shorten_path
+from prowess.spec.redaction import hide_secrets, scrub_text
 
 
 @new_command(
@@ -39,12 +40,22 @@ def command(name: str | None, *, as_data: bool) -> None:
         raise SourceError(
             f"no setting {name!r}; nearest: {', '.join(sort_by_similarity(name, known)[:3])}", code="unknown-setting"
         )
-    chosen = [setting for setting in settings if name in (None, setting.name)]
+    chosen = [_without_secrets(setting) for setting in settings if name in (None, setting.name)]
     printer.print_answer(
         lambda: {"settings": [_to_dict(setting) for setting in chosen]},
         lambda: [line(_format_value(chosen[0]))] if name else [_to_table(chosen)],
         as_data=as_data,
     )
+
+
+def _without_secrets(setting: Setting) -> Setting:
+    """Return a setting without the passwords and queries of the addresses in it."""
+    value = setting.value
+    if isinstance(value, str):
+        value = scrub_text(hide_secrets(value))
+    elif isinstance(value, tuple):
+        value = tuple(scrub_text(hide_secrets(each)) for each in value)
+    return Setting(setting.name, value, setting.origin)
 
 
 def _to_dict(setting: Setting) -> dict[str, object]:

@@ -26,6 +26,7 @@ from prowess.files.contained_open import open_folder_beneath
 from prowess.files.paths import is_inside, is_link, path_inside, resolve_path
 from prowess.files.projects import config_home, user_config_file, user_state_file
 from prowess.files.read import OpenFile
+from prowess.names import fold_name, is_short_name
 from prowess.runtime.acting.sandbox.bwrap import find_programs
 from prowess.runtime.acting.sandbox.layout import Protected
 
@@ -54,8 +55,8 @@ _GIT_UNWELCOME = ("commondir", "config.worktree")
 """Files that lead git to another configuration. No command of git makes one in a repository that exists already."""
 # The keys of git's configuration whose values are files that git reads as configuration, or runs.
 _CONFIG_LINE = re.compile(
-    r"^[ \t]*(?:\[[^\]\n]*\][ \t]*)?(hookspath|path|fsmonitor|sshcommand|pager|editor|askpass|program|cmd|helper"
-    r"|clean|smudge|process|textconv|driver|command)[ \t]*=(.*)$",
+    r"^[ \t]*(?:\[[^\]\n]*\][ \t]*)?(hookspath|templatedir|path|fsmonitor|sshcommand|pager|editor|askpass"
+    r"|program|cmd|helper|clean|smudge|process|textconv|driver|command)[ \t]*=(.*)$",
     re.IGNORECASE | re.MULTILINE,
 )
 _MAX_CONFIG_BYTES = 1 << 20
@@ -157,12 +158,26 @@ def _find_own_inodes() -> frozenset[tuple[int, int]]:
 
 
 def is_protected_path(path: str, work: str, also: Sequence[str] = ()) -> bool:
-    """Return whether a path in a working folder is protected by a name in it, or by its place."""
+    """Return whether a path in a working folder is protected by a name in it, or by its place.
+
+    A name counts as every file system may read it; a short name may be that of any file.
+    """
     inside = path_inside(path, work) or ""
-    if not _NAMES.isdisjoint(inside.lower().split(os.sep)) or _GIT in inside.lower().split(os.sep):
+    parts = inside.split(os.sep)
+    names = {fold_name(part) for part in parts}
+    if not _NAMES.isdisjoint(names) or _GIT in names or any(map(is_short_name, parts)):
+        return True
+    around = (os.path.join(work, folder) for folder in _parents(inside))
+    if any(_is_repository(folder) for folder in around):
         return True
     places = (os.path.realpath(place) for place in (*_find_places(), *_search_path(), *also))
     return any(is_inside(path, place) for place in places if path_inside(place, work))
+
+
+def _is_repository(folder: str) -> bool:
+    """Return whether git takes a folder for a repository, whatever its name."""
+    layouts = (("HEAD", "objects", "refs"), ("HEAD", "commondir"))
+    return any(all(os.path.lexists(os.path.join(folder, name)) for name in layout) for layout in layouts)
 
 
 def name_repository(path: str) -> str:
@@ -187,6 +202,7 @@ def find_protected(work: str, limits: Limits, also: Sequence[str] = ()) -> Prote
     for folder in _search_path():
         if os.path.isdir(folder):
             search.protect_place(folder)
+    search.protect_user_configuration()
     # The top of the home folder is where new start-up files and new folders of agents would count.
     search.close_home()
     search.walk()
@@ -207,6 +223,8 @@ class _Search:
         """Folders to look at, and whether each is protected as a whole, so that only links in it matter."""
         self._several_names: list[tuple[str, tuple[int, int]]] = []
         self._protected_inodes: set[tuple[int, int]] = set()
+        self._hooks_of_user: set[str] = set()
+        """Folders of hooks in each repository, as the user's configuration of git names them."""
 
     # -- what is protected by its path ---------------------------------------------------------------------------------
 
@@ -308,6 +326,8 @@ class _Search:
                 self._pending.append((_join(folder, child.name), False))
             else:
                 others.append(child)
+        for hooks in self._hooks_of_user:
+            self.protect_place(os.path.normpath(os.path.join(self._work, os.path.dirname(folder), hooks)))
         if "HEAD" in names:
             missing = [name for name in _GIT_EMPTY_FOLDERS if name not in names and "commondir" not in names]
             self._entries |= {_join(folder, name) for name in missing if self._make_folder(folder, name)}
@@ -340,42 +360,61 @@ class _Search:
         if os.path.exists(end) and not is_inside(os.path.dirname(path), end):
             self.protect_place(path)
 
-    def _protect_configured_files(self, folder: str, name: str) -> None:
-        """Protect the files and folders that a configuration of git names, such as ``core.hooksPath``.
+    def protect_user_configuration(self) -> None:
+        """Protect what the user's own configuration of git, which counts in every repository, names in the folder."""
+        home = os.path.expanduser("~")
+        named = os.environ.get("GIT_CONFIG_GLOBAL")
+        files = [named] if named else [os.path.join(home, ".gitconfig")]
+        files += [] if named else [os.path.join(config_home(home, os.environ), "git", "config")]
+        self._protect_named_files([*files, os.environ.get("GIT_CONFIG_SYSTEM") or "/etc/gitconfig"], ())
 
-        What an included configuration names counts too.
-        """
+    def _protect_configured_files(self, folder: str, name: str) -> None:
+        """Protect the files and folders that a repository's configuration of git names, such as ``core.hooksPath``."""
         base = os.path.join(self._work, folder)
-        top = os.path.dirname(base)
-        files = [os.path.join(base, name)]
+        self._protect_named_files([os.path.join(base, name)], (base, os.path.dirname(base)))
+
+    def _protect_named_files(self, files: list[str], starts: tuple[str, ...]) -> None:
+        """Protect what some configurations of git name, and what they include; ``starts``: of a repository.
+
+        What git reads and runs by itself, hooks and included files, is protected also where it does not exist yet.
+        """
         for path in files:  # grows by each file that is included, once
-            for key, written in _CONFIG_LINE.findall(self._read_configuration(path)):
-                value = os.path.expanduser(written.strip().strip('"'))
+            for name, written in _CONFIG_LINE.findall(self._read_configuration(path)):
+                key, value = name.lower(), os.path.expanduser(written.strip().strip('"'))
                 if not value:
                     continue
-                if key.lower() == "hookspath":  # also where it does not exist yet
-                    self.protect_place(os.path.normpath(os.path.join(top, value)))
+                if key == "hookspath" and not starts and not os.path.isabs(value):
+                    self._hooks_of_user.add(value)
+                    continue
+                if key in {"hookspath", "templatedir", "path"}:
+                    start = starts[-1] if starts and key == "hookspath" else os.path.dirname(path)
+                    place = os.path.normpath(os.path.join(start, value))
+                    if not is_inside(path, place):
+                        self.protect_place(place)
+                    if key == "path" and place not in files:
+                        files.append(place)
+                        self._check_number(len(files))
                     continue
                 words = [value]
                 with suppress(ValueError):
                     words += shlex.split(value.lstrip("!"))[:1]
-                starts = dict.fromkeys((os.path.dirname(path), base, top))
-                named = [os.path.normpath(os.path.join(start, word)) for word in words for start in starts]
-                for target in named:
-                    self._protect_target(target)
-                included = {os.path.realpath(target) for target in named if key.lower() == "path"}
-                files += [each for each in included if each not in files and self._is_file(each)]
-                if len(files) > self._limits.max_protected_entries:
-                    raise self._refuse(f"{self._limits.max_protected_entries:,} entries that must not be changed")
+                for start in dict.fromkeys((os.path.dirname(path), *starts)):
+                    for word in words:
+                        self._protect_target(os.path.normpath(os.path.join(start, word)))
 
-    def _is_file(self, path: str) -> bool:
-        return path_inside(path, self._work) is not None and os.path.isfile(path)
+    def _check_number(self, number: int) -> None:
+        if number > self._limits.max_protected_entries:
+            raise self._refuse(f"{self._limits.max_protected_entries:,} entries that must not be changed")
 
     def _read_configuration(self, path: str) -> str:
-        """Return the text of a configuration of git in the working folder; ``""`` where it cannot be read."""
-        inside = path_inside(path, self._work)
+        """Return the text of a configuration of git; ``""`` where it cannot be read."""
+        place = os.path.realpath(path)
+        inside = path_inside(place, self._work)
+        folder, parts = (
+            (self._work, inside.split(os.sep)) if inside else (os.path.dirname(place), [os.path.basename(place)])
+        )
         try:
-            with OpenFile(self._work, tuple((inside or "").split(os.sep))) as file:
+            with OpenFile(folder, tuple(parts)) as file:
                 return file.read_all(_MAX_CONFIG_BYTES).decode("utf-8", "replace")
         except ResourceError:
             return ""
@@ -424,8 +463,7 @@ class _Search:
         entries = {path for path in self._entries if self._entries.isdisjoint(_parents(path))}
         closed = {path for path in self._closed if path not in entries and entries.isdisjoint(_parents(path))}
         between = {parent for path in (*entries, *closed) for parent in _parents(path)} - closed - {""}
-        if len(entries) + len(between) + len(closed) > self._limits.max_protected_entries:
-            raise self._refuse(f"{self._limits.max_protected_entries:,} entries that must not be changed")
+        self._check_number(len(entries) + len(between) + len(closed))
         unwelcome = (path for path in self._unwelcome if entries.isdisjoint(_parents(path)))
         return Protected(*(tuple(sorted(paths)) for paths in (entries, between, closed, unwelcome)))
 
