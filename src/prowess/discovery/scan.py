@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from prowess.errors import Issue
     from prowess.files import projects
     from prowess.limits import Limits
-    from prowess.literals import Mode, OnDuplicate
+    from prowess.literals import FollowLinks, Mode, OnDuplicate
     from prowess.lockfile import recorded_skills, scopes, verifier
     from prowess.skills.skill import Skill
 
@@ -48,7 +48,7 @@ def scan(
     skip_prefixes: Sequence[str] = SKIP_PREFIXES,
     filename: str = SKILL_FILE,
     on_duplicate: OnDuplicate = "first",
-    follow_links: bool = False,
+    follow_links: FollowLinks = False,
     invalid: Literal["load", "skip"] = "load",
     check_dir: bool = True,
     on_issue: OnIssue | None = None,
@@ -68,6 +68,8 @@ def scan(
     if not roots:
         raise SourceError("scan needs a folder: scan('skills'); discover() looks in the standard places")
     check_options(mode=mode, missing=missing, max_depth=max_depth, invalid=invalid)
+    if follow_links not in {True, False, "never"}:
+        raise SourceError(f"follow_links must be True, False or 'never', not {follow_links!r}")
     check_callable(on_issue, "on_issue")
     rules = ScanRules(
         LoadPolicy(mode, repair, limits or DEFAULT_LIMITS, check_dir),

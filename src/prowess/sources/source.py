@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from prowess.discovery.scan import OnIssue
     from prowess.limits import Limits
-    from prowess.literals import Mode, OnDuplicate
+    from prowess.literals import FollowLinks, Mode, OnDuplicate
     from prowess.model import SkillScope
     from prowess.sources.installed import InstalledSource
     from prowess.sources.mcp.approvals import Approvals
@@ -44,7 +44,7 @@ class Source:
         skip_prefixes: Sequence[str] = (".", "_", "node_modules"),
         filename: str = SKILL_FILE,
         on_duplicate: OnDuplicate = "first",
-        follow_links: bool = False,
+        follow_links: FollowLinks = False,
         invalid: Literal["load", "skip"] = "load",
         check_dir: bool = True,
         on_issue: OnIssue | None = None,
