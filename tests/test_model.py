@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import pytest
 
 from prowess import Explanation, FileList, Issue, Place, Resources, Shadowed, SkillScope
+
+
+def test_scopes_equal_their_values_and_serialize_as_json() -> None:
+    """A host compares a scope with a string, and writes it into JSON, without knowing the class."""
+    assert [scope == "user" for scope in SkillScope] == [False, True]
+    assert (f"{SkillScope.USER}", json.dumps({"scope": SkillScope.USER})) == ("user", '{"scope": "user"}')
 
 
 def test_scopes_have_the_values_that_files_and_people_use() -> None:

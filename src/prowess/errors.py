@@ -253,6 +253,12 @@ class PathTraversalError(ResourceError):
     code = "path-escape"
 
 
+def make_unreadable_error(error: ResourceError, path: str) -> SkillValidationError:
+    """Return the error for a SKILL.md that cannot be read; for one that does not exist it is ``missing-skill-md``."""
+    code = "missing-skill-md" if isinstance(error, ResourceNotFoundError) else error.code
+    return SkillValidationError(f"cannot read the file: {error.message}", path, code)
+
+
 class ResourceNotFoundError(ResourceError, FileNotFoundError):
     """The skill has no such file."""
 

@@ -17,8 +17,6 @@ KIB = 1024
 MIB = 1024 * KIB
 
 MAX_NAME_LENGTH = 64
-MAX_LENIENT_NAME_LENGTH = 256
-"""How many characters a name may have that lenient mode keeps, with a warning above ``MAX_NAME_LENGTH``."""
 MAX_DESCRIPTION_LENGTH = 1024
 MAX_COMPATIBILITY_LENGTH = 500
 
@@ -89,6 +87,10 @@ class Limits:
 
     max_scalar_chars: int = 64 * KIB
     """Characters in one YAML value."""
+
+    max_lenient_name_chars: int = 256
+    """Characters of a name that lenient mode keeps. Names of up to 64 are always kept, longer ones with a warning. A
+    folder's name may have 255."""
 
     max_body_bytes: int = MIB
     """The instructions that are loaded into a conversation. A larger body would not fit into a context window."""

@@ -12,6 +12,8 @@ Severity: TypeAlias = Literal["error", "warning", "info"]
 OnBadBytes: TypeAlias = Literal["strict", "replace", "bytes"]
 """What becomes of a body that is not UTF-8: an error, U+FFFD for each bad byte, or the bytes as they are."""
 Mode: TypeAlias = Literal["strict", "lenient"]
+FollowLinks: TypeAlias = bool | Literal["never"]
+"""Which links to folders a scan follows: those of installers, every one, or none."""
 OnDuplicate: TypeAlias = Literal["first", "last", "error"]
 DialectName: TypeAlias = Literal["load_skill", "skill__activate", "read_skill", "skill_load", "use_skill", "prowess"]
 OpenMethod: TypeAlias = Literal["openat2", "components", "portable"]

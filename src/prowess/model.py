@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 
 from prowess.escapes import escape_line
 from prowess.records import dataclass, field
@@ -18,8 +18,8 @@ Value: TypeAlias = "str | list[Value] | dict[str, Value]"
 """A frontmatter value: text as it was written, a list of values, or a mapping of text to values."""
 
 
-class SkillScope(Enum):
-    """Whose skill it is: the project's or the user's."""
+class SkillScope(StrEnum):
+    """Whose skill it is: the project's or the user's. Equal to its value, a string."""
 
     PROJECT = "project"
     USER = "user"

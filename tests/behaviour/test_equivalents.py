@@ -349,14 +349,15 @@ def test_a_number_in_a_list_of_tools_is_its_text() -> None:
 
 
 def test_a_list_with_a_name_that_no_skill_has_is_refused_when_the_toolset_is_made(put: Put, tmp_path: Path) -> None:
-    """S3-27: a host that wants to ignore such a name picks the names that exist first."""
+    """S3-27: unless the host says that such a name does not matter. The block has the others, in the list's order."""
     put("pdf")
     catalog = prowess.scan(tmp_path)
     wanted = ["pdf", "nope"]
     with pytest.raises(prowess.UnknownSkillError):
         prowess.Toolset(prowess.Session(catalog), "skill_load", wanted)
-    toolset = prowess.Toolset(prowess.Session(catalog), "skill_load", [name for name in wanted if name in catalog])
-    assert toolset.call("skill_load", {"name": "nope"}).data["reason"] == "not_allowed"
+    toolset = prowess.Toolset(prowess.Session(catalog), "skill_load", wanted, missing="ignore")
+    assert toolset.call("skill_load", {"name": "nope"}).data["reason"] == "missing"
+    assert toolset.prompt().endswith("for one of these:\n\n- pdf: Does one thing.")
 
 
 def test_a_file_that_is_no_text_cannot_be_read_by_the_tool(put: Put, tmp_path: Path) -> None:

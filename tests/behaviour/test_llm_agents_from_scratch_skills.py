@@ -219,7 +219,7 @@ def test_a_folder_is_parsed_or_an_error_raised(put: Put, tmp_path: Path) -> None
         prowess.parse_skill_file(tmp_path / "none")
     with pytest.raises(prowess.SkillValidationError) as bad:
         prowess.parse_skill_file(put("text", text="Only text.\n").parent)
-    assert (missing.value.code, bad.value.code) == ("not-found", "no-frontmatter")
+    assert (missing.value.code, bad.value.code) == ("missing-skill-md", "no-frontmatter")
 
 
 def test_resources_are_relative_paths_in_a_fixed_order(put: Put, tmp_path: Path) -> None:

@@ -183,7 +183,7 @@ def test_an_error_about_a_file_names_the_file(put: Put, tmp_path: Path) -> None:
     for read in (prowess.parse_skill_file, prowess.read_metadata):
         with pytest.raises(prowess.SkillValidationError) as missing:
             read(tmp_path / "SKILL.md")
-        assert (missing.value.code, missing.value.path) == ("not-found", str(tmp_path / "SKILL.md"))
+        assert (missing.value.code, missing.value.path) == ("missing-skill-md", str(tmp_path / "SKILL.md"))
         bad = put("bad", text="no frontmatter\n")
         with pytest.raises(prowess.NoFrontmatterError) as unparsed:
             read(bad)

@@ -155,6 +155,7 @@ def test_every_place_is_explained(put: Put, home: Path, repo: Path) -> None:
         ("w/repo/.prowess/skills", "missing", 0),
         ("w/repo/.agents/skills", "scanned", 1),
         ("w/repo/.claude/skills", "missing", 0),
+        ("w/repo/.github/skills", "missing", 0),
         ("home/.config/prowess/skills", "missing", 0),
         ("home/.agents/skills", "missing", 0),
         ("home/.claude/skills", "missing", 0),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import prowess
 from prowess import Catalog, scan
 
 if TYPE_CHECKING:
@@ -55,6 +56,25 @@ def test_a_skill_file_that_is_a_link_is_refused_even_where_links_are_followed(pu
 
 
 # -- a skill's folder --------------------------------------------------------------------------------------------------
+
+
+def test_links_that_are_never_followed_add_neither_skills_nor_issues(put: Put, root: Path, tmp_path: Path) -> None:
+    put("root/real")
+    put("elsewhere/outside")
+    for name, target in (("inner", "real"), ("outside", "../../elsewhere/outside"), ("gone", "nowhere"), ("loop", ".")):
+        (root / name).symlink_to(target)
+    (tmp_path / ".git").mkdir()
+    assert len(codes(scan(root))) > 0
+    for catalog in (
+        scan(root, follow_links="never"),
+        prowess.Catalog.from_sources([prowess.Source.directory(root, follow_links="never")]),
+    ):
+        assert (catalog.names, codes(catalog)) == (("real",), [])
+
+
+def test_a_word_for_links_that_is_unknown_is_refused(root: Path) -> None:
+    with pytest.raises(prowess.SourceError, match="follow_links must be True, False or 'never', not 'no'"):
+        scan(root, follow_links="no")  # type: ignore[arg-type]
 
 
 def test_a_link_into_the_same_root_adds_nothing(put: Put, root: Path) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
 import prowess
-from prowess import Catalog, Issue, Limits, SkillLoadError, SourceError, scan
+from prowess import Catalog, Issue, Limits, SkillLoadError, Source, SourceError, scan
 from prowess.names import is_git_name
 
 if TYPE_CHECKING:
@@ -254,7 +254,9 @@ def test_what_lies_below_a_skipped_file_is_still_found(put: Put, tmp_path: Path)
     assert scan(tmp_path, invalid="skip").names == ("inner",)
 
 
-@pytest.mark.parametrize("options", [{"invalid": "drop"}, {"on_issue": "print"}, {"max_depth": "6"}])
+@pytest.mark.parametrize(
+    "options", [{"invalid": "drop"}, {"on_issue": "print"}, {"on_issue_from": "fatal"}, {"max_depth": "6"}]
+)
 def test_a_keyword_that_makes_no_sense_is_refused(options: dict[str, object], tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=next(iter(options))):
         scan(tmp_path, **options)  # type: ignore[arg-type]  # on purpose
@@ -267,6 +269,31 @@ def test_issues_may_be_heard_of_one_by_one(put: Put, tmp_path: Path) -> None:
     heard: list[Issue] = []
     catalog = scan(tmp_path, tmp_path / "none", on_issue=heard.append)
     assert (tuple(heard), len(heard)) == (catalog.issues, 5)
+
+
+@pytest.mark.parametrize(
+    ("least", "heard"),
+    [
+        ("info", ["description-from-body", "skipped-directory", "bad-name"]),
+        ("warning", ["description-from-body", "bad-name"]),
+        ("error", []),
+    ],
+)
+def test_a_listener_may_hear_only_of_what_is_severe(
+    put: Put, tmp_path: Path, least: Literal["info", "warning", "error"], heard: list[str]
+) -> None:
+    put("bad", "name: bad\n")
+    put("odd", "name: Odd\ndescription: d\n")
+    put("_draft")
+    seen: list[Issue] = []
+    calls: list[Callable[[], Catalog]] = [
+        lambda: scan(tmp_path, on_issue=seen.append, on_issue_from=least),
+        Source.directory(tmp_path, on_issue=seen.append, on_issue_from=least).load,
+    ]
+    for call in calls:
+        seen.clear()
+        assert len(call().issues) == 4
+        assert {issue.code for issue in seen} == {*heard} | ({"name-mismatch"} if "bad-name" in heard else set())
 
 
 def test_what_a_listener_raises_is_the_callers_to_see(put: Put, tmp_path: Path) -> None:

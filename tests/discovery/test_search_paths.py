@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from prowess import AGENTS, SkillScope, SourceError
+from prowess import AGENTS, SkillScope, SourceError, discover
 from prowess.discovery.search_paths import install_bases, standard_places
 from prowess.files.projects import git_root, project_folders
 
@@ -146,12 +146,19 @@ def test_the_standard_places_in_the_order_in_which_they_win(home: Path, tmp_path
         *(
             (str(at / name), SkillScope.PROJECT)
             for at in (deep, repo)
-            for name in (".prowess/skills", ".agents/skills", ".claude/skills")
+            for name in (".prowess/skills", ".agents/skills", ".claude/skills", ".github/skills")
         ),
         (str(home / ".config/prowess/skills"), SkillScope.USER),
         (str(home / ".agents/skills"), SkillScope.USER),
         (str(home / ".claude/skills"), SkillScope.USER),
     ]
+
+
+def test_a_skill_of_github_copilot_is_found(home: Path, tmp_path: Path) -> None:
+    repo = folder(tmp_path / "w" / "repo", git=True)
+    path = folder(repo / ".github" / "skills" / "review") / "SKILL.md"
+    path.write_text("---\nname: review\ndescription: Reviews.\n---\nReview.\n", encoding="utf-8")
+    assert discover(folder(repo / "src"), home)["review"].path == path
 
 
 def test_the_project_may_be_left_out(home: Path, tmp_path: Path) -> None:
@@ -166,10 +173,10 @@ def test_agents_add_their_folders_behind_the_standard_ones(home: Path, tmp_path:
     usual = [p.path for p in standard_places(str(repo), str(home))]
     more = [p.path for p in standard_places(str(repo), str(home), agents=["kiro-cli", "goose", "claude-code"])]
     assert more == [
-        *usual[:3],
+        *usual[:4],
         str(repo / ".kiro/skills"),
         str(repo / ".goose/skills"),
-        *usual[3:],
+        *usual[4:],
         str(home / ".kiro/skills"),
         str(home / ".config/goose/skills"),
     ]

@@ -7,8 +7,10 @@ import itertools
 import json
 import re
 import shutil
+import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -16,7 +18,7 @@ import prowess
 from tests.docs.symbol_tables import GUIDE, PAGE, SYSTEMS, fill_guide, load_symbols, write_page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,6 +102,114 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
             "with_readme": catalog["deep-review"],
             "without_programs": without_programs,
         }
+
+
+# -- the programs ------------------------------------------------------------------------------------------------------
+
+HEADINGS = dict(
+    zip(SYSTEMS, ("Go skill", "PromptKit", "docker-agent", "@drover/skills", "llm_agents_from_scratch"), strict=True)
+)
+
+
+class Ran(NamedTuple):
+    """What a program printed, the message it ended with, and what it warned of."""
+
+    printed: str
+    ended: str
+    warned: list[str]
+
+
+Run = Callable[[str], Ran]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A git repository with the examples in ``skills/`` and ``.agents/skills/``, and a home folder."""
+    (tmp_path / "work" / ".git").mkdir(parents=True)
+    for folder in ("skills", ".agents/skills"):
+        shutil.copytree(ROOT / "examples" / "skills", tmp_path / "work" / folder)
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return tmp_path / "work"
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> Run:
+    """A function that runs the Python program beside that of a system, as it is on the page."""
+
+    def run_program(system: str) -> Ran:
+        section = GUIDE.read_text(encoding="utf-8").partition(f"\n## {HEADINGS[system]}\n")[2].partition("\n## ")[0]
+        program = re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)[0]
+        ended = ""
+        caplog.clear()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                exec(compile(program, system, "exec"), {"__name__": "program"})  # noqa: S102 - the page is ours
+            except (SystemExit, prowess.SkillError) as error:
+                ended = str(error)
+        logged = [record.getMessage() for record in caplog.records if record.name == "root"]
+        return Ran(capsys.readouterr().out, ended, [*logged, *(str(warning.message) for warning in caught)])
+
+    return run_program
+
+
+def places(project: Path) -> list[Path]:
+    return [project / "skills", project / ".agents" / "skills"]
+
+
+def test_the_programs_run_in_an_empty_folder_as_the_originals_do(project: Path, run: Run) -> None:
+    """The tools of Go and drover are there without skills; a skill that is not there ends the others, or is skipped."""
+    for folder in places(project):
+        shutil.rmtree(folder)
+        folder.mkdir()
+    go = run("go-skill")
+    assert go.printed.startswith('load_skill {"type": "object", "properties": {"skill_name"')
+    assert (go.ended, go.warned) == ("load_skill: no skills are configured", [])
+    kit = run("promptkit")
+    assert kit.printed == "Available skills:\n- greet: Greets people.\ngreet: Say hello.\n"
+    assert "csv-report" in kit.ended
+    assert run("docker-agent") == Ran("\n\n\nno such skill\n\nno such skill\n", "", [])
+    assert run("drover-skills") == Ran(" 2\n", "", [])
+    agents = run("llm-agents-from-scratch")
+    assert agents.printed == "<available_skills>\n  </available_skills>\n"
+    assert "csv-report" in agents.ended
+
+
+def test_the_programs_meet_a_broken_skill_as_the_originals_do(project: Path, run: Run) -> None:
+    """PromptKit ends with the error; docker-agent says nothing; the others warn of the file, and go on."""
+    sound = {system: run(system) for system in SYSTEMS}
+    assert [ran.warned for ran in sound.values()] == [[]] * 5
+    for folder in places(project):
+        (folder / "broken").mkdir()
+        (folder / "broken" / "SKILL.md").write_text("# No frontmatter\n\nOnly text.\n", encoding="utf-8")
+    for system, before in sound.items():
+        ran = run(system)
+        if system == "promptkit":
+            assert (ran.printed, "broken" in ran.ended) == ("", True)
+            continue
+        assert (ran.printed, ran.ended) == (before.printed, before.ended)
+        assert len([text for text in ran.warned if "broken" in text]) == (0 if system == "docker-agent" else 1)
+
+
+def test_the_programs_follow_links_only_where_the_originals_do(project: Path, run: Run) -> None:
+    """Four do not see a linked folder, not even one of the same repository; llm_agents_from_scratch follows any."""
+    sound = {system: run(system) for system in SYSTEMS}
+    for folder, elsewhere in zip(places(project), (project / "more", project.parent / "away"), strict=True):
+        elsewhere.mkdir()
+        (folder / "csv-report").rename(elsewhere / "csv-report")
+        (folder / "csv-report").symlink_to(elsewhere / "csv-report")
+    go, kit, docker, drover, agents = (run(system) for system in SYSTEMS)
+    assert 'skill "csv-report" not found; available: ' in go.ended
+    assert "csv-report" not in kit.printed + docker.printed.partition("Use the following")[0] + drover.printed
+    assert "csv-report" in kit.ended
+    assert docker.printed.endswith("no such skill\n")
+    assert drover.printed.endswith(" 2\n")
+    assert (agents.printed, agents.ended) == (sound["llm-agents-from-scratch"].printed, "")
+    assert [ran.warned for ran in (go, kit, docker, drover, agents)] == [[]] * 5
+
+
+# -- the symbols -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

@@ -127,7 +127,6 @@ RAW: dict[str, bytes] = {
     "a body that is shorter than announced": b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort",
     "two lengths": b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nshorty",
     "a length that is no number": b"HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\nshort",
-    "a body without any length": b"HTTP/1.1 200 OK\r\n\r\nshort",
     "chunks that do not end": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nshort\r\n",
     "a chunk that is cut": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nshort",
     "no answer": b"",
@@ -146,6 +145,13 @@ def test_an_answer_in_chunks_is_read_to_its_end() -> None:
     whole = RAW["chunks that do not end"] + b"0\r\n\r\n"
     with RawSite(lambda connection, _: connection.sendall(whole)) as raw:
         assert get(f"{raw.url}/x").body == b"short"
+
+
+@pytest.mark.parametrize("version", [b"HTTP/1.0", b"HTTP/1.1"])
+def test_an_answer_without_a_length_ends_with_its_connection(version: bytes) -> None:
+    with RawSite(lambda connection, _: connection.sendall(version + b" 200 OK\r\n\r\nwhole")) as raw:
+        assert get(f"{raw.url}/x", 5).body == b"whole"
+        refused(f"{raw.url}/x", "download-too-large", 4)
 
 
 # -- time --------------------------------------------------------------------------------------------------------------

@@ -54,6 +54,14 @@ def test_skills_are_found_by_name_and_listed_in_its_order() -> None:
     assert repr(catalog) == "<Catalog of 3 skills>"
 
 
+def test_a_catalogue_has_the_names_values_and_items_of_a_mapping() -> None:
+    """A program that had a dict of skills goes on with it, but for iterating over names."""
+    catalog = Catalog([inline("b"), inline("a")])
+    assert (catalog.keys(), catalog.values()) == (("a", "b"), catalog.skills)
+    assert [(name, skill.name) for name, skill in catalog.items()] == [("a", "a"), ("b", "b")]
+    assert dict(catalog) == dict(catalog.items()) == {"a": catalog["a"], "b": catalog["b"]}
+
+
 def test_a_missing_root_is_named_in_the_repr_and_in_errors(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     catalog = scan(gone)

@@ -121,7 +121,7 @@ def test_a_file_that_cannot_be_read_is_a_validation_error(tmp_path: Path, read: 
     folder.mkdir()
     with pytest.raises(SkillValidationError) as caught:
         read(folder)
-    assert (caught.value.code, caught.value.path) == ("not-found", str(folder / "SKILL.md"))
+    assert (caught.value.code, caught.value.path) == ("missing-skill-md", str(folder / "SKILL.md"))
     os.mkfifo(folder / "SKILL.md")
     with pytest.raises(SkillValidationError) as caught:
         read(folder)

@@ -241,7 +241,7 @@ def test_a_file_that_is_gone_is_an_error(put: Put, tmp_path: Path) -> None:
     for call in (skill.read_body, skill.load):
         with pytest.raises(SkillValidationError) as caught:
             call()
-        assert (caught.value.path, caught.value.code) == (skill.location, "not-found")
+        assert (caught.value.path, caught.value.code) == (skill.location, "missing-skill-md")
 
 
 @pytest.mark.parametrize("swapped", ["file", "folder"])

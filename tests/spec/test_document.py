@@ -81,6 +81,14 @@ def test_lenient_mode_keeps_a_long_name_and_warns(length: int) -> None:
         read(f"name: {name}\ndescription: d\n", STRICT_POLICY, folder=name)
 
 
+def test_how_long_a_kept_name_may_be_is_a_limit() -> None:
+    name = "n" * 100
+    for most, kept in ((99, "folder"), (100, name), (0, "folder")):
+        policy = LoadPolicy(limits=Limits(max_lenient_name_chars=most))
+        assert read(f"name: {name}\ndescription: d\n", policy).front.name == kept
+        assert read("name: short\ndescription: d\n", policy).front.name == "short"
+
+
 @pytest.mark.parametrize(
     ("written", "folder", "name"),
     [

@@ -213,6 +213,26 @@ def test_a_list_that_names_no_skill_is_refused_when_the_toolset_is_made(
         prowess.Toolset(talk(), dialect, allowed=["pdf", "pfd"])
 
 
+def test_a_list_that_names_no_skill_may_be_ignored(
+    dialect: prowess.DialectName, put: Put, talk: Talk, tmp_path: Path
+) -> None:
+    """The block has the skills that exist; a name counts as soon as a skill has it."""
+    put("pdf")
+    session = talk()
+    toolset = prowess.Toolset(session, dialect, ["pfd"], missing="ignore")
+    assert (toolset.missing, [issue.code for issue in toolset.issues]) == (("pfd",), ["unknown-skill"])
+    assert (prowess.Toolset(talk(), dialect, [], missing="ignore").prompt(), "pdf" in listing(toolset)) == (
+        toolset.prompt(),
+        False,
+    )
+    assert (toolset.child().missing, toolset.child().allowed) == ((), ())
+    put("pfd")
+    session.refresh(prowess.scan(tmp_path / "skills"))
+    assert "pfd" in listing(toolset)
+    with pytest.raises(prowess.SourceError, match="missing must be"):
+        prowess.Toolset(session, dialect, missing="drop")  # type: ignore[arg-type]  # on purpose
+
+
 def test_a_name_that_is_gone_after_a_refresh_is_an_issue(
     dialect: prowess.DialectName, put: Put, talk: Talk, tmp_path: Path
 ) -> None:

@@ -31,7 +31,6 @@ from prowess.runtime.events import Event
 from prowess.runtime.session import Session
 from prowess.runtime.work_pools import get_pools
 from prowess.skills.catalog import Catalog
-from prowess.tools.options import KnownNames
 from prowess.tools.toolset import Toolset
 
 if TYPE_CHECKING:
@@ -216,8 +215,7 @@ class Conversations:
 
         Raises ``UnknownSkillError`` for a name that no skill has.
         """
-        names = self.begin().toolset.allowed
-        self._toolset["allowed"] = None if names is None else KnownNames(names)
+        self._toolset |= {"allowed": self.begin().toolset.allowed, "missing": "ignore"}
 
     def _make_toolset(self, session: Session) -> Toolset:
         """Return the toolset of a conversation that begins or goes on; say which skills it should have and has not."""

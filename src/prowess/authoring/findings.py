@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from prowess.authoring.secrets import find_secrets, mask_secrets
-from prowess.errors import ResourceError, SkillValidationError
+from prowess.errors import ResourceError, make_unreadable_error
 from prowess.files.read import OpenFile
 from prowess.hints import HINTS
 from prowess.spec.hidden_characters import find_hidden
@@ -53,7 +53,7 @@ def read_skill_file(path: str, limits: Limits) -> bytes:
         with OpenFile(folder, (name,)) as file:
             return file.read_all(limits.max_frontmatter_bytes + limits.max_body_bytes)
     except ResourceError as error:
-        raise SkillValidationError(f"cannot read the file: {error.message}", path, error.code) from None
+        raise make_unreadable_error(error, path) from None
 
 
 def read_lines(folder: str, name: str, limits: Limits) -> list[str]:

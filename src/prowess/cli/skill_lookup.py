@@ -157,7 +157,7 @@ def _read_skill(path: str, *, verify: bool) -> prowess.Skill:
         # Lenient, as in a scan: a person may look at a skill with mistakes.
         skill = read_metadata(path, mode="lenient")
     except SkillValidationError as error:
-        if error.code == "not-found":
+        if error.code == "missing-skill-md":
             raise _explain_no_skill(path) from None
         raise
     return without_edited_skills(Catalog([skill]))[skill.name] if verify else skill

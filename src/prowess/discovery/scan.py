@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from prowess.discovery import search_paths
     from prowess.files import projects
     from prowess.limits import Limits
-    from prowess.literals import Mode, OnDuplicate
+    from prowess.literals import FollowLinks, Mode, OnDuplicate, Severity
     from prowess.lockfile import recorded_skills, scopes, verifier
     from prowess.skills.skill import Skill
 
@@ -36,6 +36,9 @@ else:  # a scan of named folders does without these (bench row "import and first
     verifier, scopes = OnDemand("prowess.lockfile.verifier"), OnDemand("prowess.lockfile.scopes")
     recorded_skills = OnDemand("prowess.lockfile.recorded_skills")
     projects, search_paths = OnDemand("prowess.files.projects"), OnDemand("prowess.discovery.search_paths")
+
+
+_SEVERITIES = ("info", "warning", "error")
 
 
 def scan(
@@ -48,10 +51,11 @@ def scan(
     skip_prefixes: Sequence[str] = SKIP_PREFIXES,
     filename: str = SKILL_FILE,
     on_duplicate: OnDuplicate = "first",
-    follow_links: bool = False,
+    follow_links: FollowLinks = False,
     invalid: Literal["load", "skip"] = "load",
     check_dir: bool = True,
     on_issue: OnIssue | None = None,
+    on_issue_from: Severity = "info",
     limits: Limits | None = None,
 ) -> Catalog:
     """Return a catalogue of the skills below ``roots``, with every issue that was met on the way.
@@ -63,12 +67,14 @@ def scan(
     ``invalid="skip"`` leaves out every file that the specification refuses, reports all of its violations as issues,
     and goes on, in strict mode too; in lenient mode the name may differ from the folder's. ``check_dir=False`` does not
     compare the two in any mode. ``on_issue`` is called with each issue of the catalogue before the catalogue is
-    returned.
+    returned, and with ``on_issue_from="warning"`` or ``"error"`` only with those that are at least as severe.
     """
     if not roots:
         raise SourceError("scan needs a folder: scan('skills'); discover() looks in the standard places")
     check_options(mode=mode, missing=missing, max_depth=max_depth, invalid=invalid)
-    check_callable(on_issue, "on_issue")
+    if follow_links not in {True, False, "never"}:
+        raise SourceError(f"follow_links must be True, False or 'never', not {follow_links!r}")
+    _check_on_issue(on_issue, on_issue_from)
     rules = ScanRules(
         LoadPolicy(mode, repair, limits or DEFAULT_LIMITS, check_dir),
         missing,
@@ -80,7 +86,7 @@ def scan(
         invalid,
     )
     places = [Place(folder) for folder in (root_folder(root, filename) for root in roots) if folder]
-    return _report_issues(scan_places(places, rules, on_duplicate=on_duplicate), on_issue)
+    return _report_issues(scan_places(places, rules, on_duplicate=on_duplicate), on_issue, on_issue_from)
 
 
 def check_options(*, mode: str, missing: str, max_depth: int | None, invalid: str = "load") -> None:
@@ -96,11 +102,20 @@ def check_options(*, mode: str, missing: str, max_depth: int | None, invalid: st
         raise SourceError(f"invalid must be 'load' or 'skip', not {invalid!r}")
 
 
-def _report_issues(catalog: Catalog, on_issue: OnIssue | None) -> Catalog:
-    """Call ``on_issue`` with each issue of the catalogue, and return the catalogue."""
+def _check_on_issue(on_issue: OnIssue | None, least: str) -> None:
+    """Raise ``SourceError`` for a value that cannot be called, or an unknown severity."""
+    check_callable(on_issue, "on_issue")
+    if least not in _SEVERITIES:
+        raise SourceError(f"on_issue_from must be 'info', 'warning' or 'error', not {least!r}")
+
+
+def _report_issues(catalog: Catalog, on_issue: OnIssue | None, least: Severity) -> Catalog:
+    """Call ``on_issue`` with each issue of the catalogue that is at least as severe, and return the catalogue."""
     if on_issue is not None:
+        severities = _SEVERITIES[_SEVERITIES.index(least) :]
         for issue in catalog.issues:
-            on_issue(issue)
+            if issue.severity in severities:
+                on_issue(issue)
     return catalog
 
 
@@ -129,6 +144,7 @@ def discover(
     max_depth: int | None = MAX_DEPTH,
     on_duplicate: OnDuplicate = "first",
     on_issue: OnIssue | None = None,
+    on_issue_from: Severity = "info",
     limits: Limits | None = None,
 ) -> Catalog:
     """Return a catalogue of the skills in the standard places.
@@ -136,7 +152,7 @@ def discover(
     The project's skills win over the user's, and the nearest folder wins. ``agents`` are the ids of further agents
     whose folders count. ``project=False`` leaves the project's skills out, ``user=False`` the user's. With ``home``
     given, no environment variable moves a folder. ``skip_prefixes``, ``max_depth``, ``on_duplicate`` and ``on_issue``
-    are those of ``scan``; a place that is missing is no issue.
+    (with ``on_issue_from``) are those of ``scan``; a place that is missing is no issue.
 
     An installed skill that its lock file does not record is an issue, and is not in the catalogue: a teammate may have
     removed it. With ``verify="lock"`` it counts only while every file of it is what the lock file says. That is checked
@@ -145,12 +161,12 @@ def discover(
     if verify not in {None, "lock"}:
         raise SourceError(f"verify must be 'lock' or None, not {verify!r}")
     check_options(mode="lenient", missing="ignore", max_depth=max_depth)
-    check_callable(on_issue, "on_issue")
+    _check_on_issue(on_issue, on_issue_from)
     prefixes = check_texts(skip_prefixes, "skip_prefixes")
     rules = ScanRules(LoadPolicy(limits=limits or DEFAULT_LIMITS), max_depth=max_depth, skip_prefixes=prefixes)
     standard = resolve_standard_places(cwd, home, agents=agents, project=project, user=user)
     found = find_standard_skills(standard, rules, verify=verify)
-    return _report_issues(_make_catalog(found, on_duplicate), on_issue)
+    return _report_issues(_make_catalog(found, on_duplicate), on_issue, on_issue_from)
 
 
 def _resolve_environment(

@@ -11,6 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal
 
+    from prowess.literals import FollowLinks
+
 SKIP_PREFIXES = (".", "_", "node_modules")
 MAX_DEPTH = 6
 
@@ -24,7 +26,7 @@ class ScanRules(NamedTuple):
     nested: bool = False
     skip_prefixes: tuple[str, ...] = SKIP_PREFIXES
     filename: str = SKILL_FILE
-    follow_links: bool = False
+    follow_links: FollowLinks = False
     invalid: Literal["load", "skip"] = "load"
     """What becomes of a file that breaks a rule of the specification and could be used nevertheless."""
 

@@ -1,9 +1,9 @@
 """The standard places: which folders hold skills, and in which order they win.
 
 The project's folders come first, from the working folder up to the root of its git repository, the nearest winning;
-then the user's own. In each folder: ``.prowess/skills``, ``.agents/skills``, ``.claude/skills``, then those of the
-agents asked for. The user's: ``$XDG_CONFIG_HOME/prowess/skills`` (else ``~/.config``), ``~/.agents/skills``,
-``~/.claude/skills``, then the agents'.
+then the user's own. In each folder: ``.prowess/skills``, ``.agents/skills``, ``.claude/skills``, ``.github/skills``,
+then those of the agents asked for. The user's: ``$XDG_CONFIG_HOME/prowess/skills`` (else ``~/.config``),
+``~/.agents/skills``, ``~/.claude/skills``, then the agents'.
 
 ``files/projects.py`` says where the walk up from the working folder ends.
 """
@@ -25,6 +25,8 @@ BASE_NAME = os.path.join("prowess", "skills")
 """How the path of every install base in the standard places ends."""
 SHARED_SKILLS = ".agents/skills"
 CLAUDE_SKILLS = ".claude/skills"
+GITHUB_SKILLS = ".github/skills"
+"""Where GitHub Copilot and VS Code look in a project, besides the two above."""
 
 
 def standard_places(
@@ -46,7 +48,8 @@ def standard_places(
     places: dict[str, Place] = {}
     if project:
         for folder in project_folders(cwd, home):
-            for name in (NATIVE_PROJECT, SHARED_SKILLS, CLAUDE_SKILLS, *(agent.project for agent in chosen)):
+            standard = NATIVE_PROJECT, SHARED_SKILLS, CLAUDE_SKILLS, GITHUB_SKILLS
+            for name in (*standard, *(agent.project for agent in chosen)):
                 _add_place(places, os.path.join(folder, name), SkillScope.PROJECT)
     if user:
         for path in user_folders(home, env):

@@ -76,7 +76,7 @@ class Walk:
         self._pending_links: deque[tuple[str, str, int, tuple[str, ...]]] = deque()
         self._resolver = PathResolver()
         roots = (place.path for place in places)
-        self._link_policy = LinkPolicy(roots, allowed, self._resolver, follow_all=rules.follow_links)
+        self._link_policy = LinkPolicy(roots, allowed, self._resolver, follow_all=rules.follow_links is True)
         self._links_to_here: tuple[str, ...] = ()
         """The links that led to where the walk is now."""
         self._link_targets: dict[str, int] = {}
@@ -212,6 +212,8 @@ class Walk:
 
     def _queue_links(self, path: str, names: Sequence[str], depth: int) -> None:
         """Remember the links of a folder. They are followed last, so that a skill is known by its own folder first."""
+        if self.rules.follow_links == "never":
+            return
         skill_file = self.rules.filename.lower()
         self._pending_links += [
             (path, name, depth, self._links_to_here)

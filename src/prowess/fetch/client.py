@@ -158,9 +158,6 @@ class Fetcher:
 
     def _read_body(self, url: str, response: httpx2.Response, max_bytes: int, limit_name: str) -> bytes:
         length = response.headers.get("content-length", "")
-        # An answer that ends with the connection looks whole when the connection breaks.
-        if not length and "chunked" not in response.headers.get("transfer-encoding", "").lower():
-            raise FetchError(f"{display_url(url)} is answered without saying where the answer ends")
         if length.isdigit() and len(length) < 20 and int(length) > max_bytes:  # noqa: PLR2004 - the digits of a 64-bit number
             raise _make_size_error(url, max_bytes, limit_name)
         body = bytearray()

@@ -268,6 +268,18 @@ class Catalog:
         """Every name, in order."""
         return tuple(skill.name for skill in self.skills)
 
+    def keys(self) -> tuple[str, ...]:
+        """``names``, as a mapping calls them, so that ``dict(catalog)`` works."""
+        return self.names
+
+    def values(self) -> tuple[Skill, ...]:
+        """``skills``, as a mapping calls them."""
+        return self.skills
+
+    def items(self) -> tuple[tuple[str, Skill], ...]:
+        """Every name with its skill, by name."""
+        return tuple((skill.name, skill) for skill in self.skills)
+
     def under(self, folder: str = "") -> tuple[Skill, ...]:
         """The skills whose virtual path lies under ``folder``, whole segments compared; all of them for ``""``."""
         if not folder:

@@ -11,6 +11,7 @@ from prowess.errors import (
     ResourceTooLargeError,
     SkillLoadError,
     SkillValidationError,
+    make_unreadable_error,
 )
 from prowess.patterns import compile_pattern
 from prowess.records import dataclass, replace
@@ -116,7 +117,7 @@ def unreadable_error(skill: Skill, error: ResourceError, limit: int) -> SkillVal
     """The error for a SKILL.md that cannot be read; ``limit``: how many bytes its body may have."""
     if isinstance(error, ResourceTooLargeError):
         return too_large_body_error(skill, limit)
-    return SkillValidationError(f"cannot read the file: {error.message}", skill.location, error.code)
+    return make_unreadable_error(error, skill.location)
 
 
 def too_large_body_error(skill: Skill, limit: int) -> SkillValidationError:

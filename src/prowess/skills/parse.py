@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from prowess.errors import Issue, ResourceError, SkillLoadError, SkillValidationError
+from prowess.errors import Issue, ResourceError, SkillLoadError, SkillValidationError, make_unreadable_error
 from prowess.files.directory import count_hard_links, stat_folder
 from prowess.files.read import OpenFile
 from prowess.files.tree import list_tree
@@ -131,7 +131,7 @@ def _read_file(file_path: str, policy: LoadPolicy) -> tuple[bytes, bool]:
             if whole or not needs_more_bytes(data, repair=policy.repairs):
                 data += file.read(policy.limits.max_body_bytes + 1, len(data))  # one byte more shows a body too large
     except ResourceError as error:
-        raise SkillValidationError(f"cannot read the file: {error.message}", file_path, error.code) from None
+        raise make_unreadable_error(error, file_path) from None
     return data, whole
 
 
@@ -159,7 +159,7 @@ def read_metadata(
             head, whole = _read_head(file, policy)
             identity = file.identity
     except ResourceError as error:
-        raise SkillValidationError(f"cannot read the file: {error.message}", file_path, error.code) from None
+        raise make_unreadable_error(error, file_path) from None
     folder = os.path.basename(os.path.dirname(file_path))
     document = read_document(head, whole=whole, policy=policy, folder=folder, path=file_path)
     base, name = os.path.split(file_path)
@@ -173,8 +173,7 @@ def validate(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -
         issues = list(_file_issues(file_path, limits))
         tree = list_tree(os.path.dirname(file_path), (), limits)
     except SkillValidationError as error:
-        code = "missing-skill-md" if error.code == "not-found" else error.code
-        return (Issue(code, "", error.message, file_path),)
+        return (Issue(error.code, "", error.message, file_path),)
     except OSError as error:
         return (*issues, Issue("unreadable-directory", "", f"cannot be listed: {error.strerror}", file_path))
     return (

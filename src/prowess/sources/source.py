@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from prowess.discovery.scan import OnIssue
     from prowess.limits import Limits
-    from prowess.literals import Mode, OnDuplicate
+    from prowess.literals import FollowLinks, Mode, OnDuplicate, Severity
     from prowess.model import SkillScope
     from prowess.sources.installed import InstalledSource
     from prowess.sources.mcp.approvals import Approvals
@@ -44,10 +44,11 @@ class Source:
         skip_prefixes: Sequence[str] = (".", "_", "node_modules"),
         filename: str = SKILL_FILE,
         on_duplicate: OnDuplicate = "first",
-        follow_links: bool = False,
+        follow_links: FollowLinks = False,
         invalid: Literal["load", "skip"] = "load",
         check_dir: bool = True,
         on_issue: OnIssue | None = None,
+        on_issue_from: Severity = "info",
         limits: Limits | None = None,
     ) -> DirectorySource:
         """The skills below a folder. ``mount_as`` is the virtual folder under which filters and listings know them.
@@ -67,6 +68,7 @@ class Source:
             "invalid": invalid,
             "check_dir": check_dir,
             "on_issue": on_issue,
+            "on_issue_from": on_issue_from,
             "limits": limits,
         }
         return DirectorySource(path, mount_as=mount_as, preload=preload, scope=scope, options=options)

@@ -73,7 +73,7 @@ def read_document(
     issues = [_with_path(issue, path) for issue in parsed.issues]
     issues += rules.field_issues(parsed.front, mode=policy.mode, folder=expected, path=path)
     front = parsed.front
-    if policy.mode == "lenient" and not rules.is_usable_name(front.name):
+    if policy.mode == "lenient" and not rules.is_usable_name(front.name, policy.limits):
         front, issues = _choose_name(front, issues, policy, folder, path)
     if policy.repairs and any(issue.code == "missing-description" for issue in issues):
         # Discovery reads whole steps, so that every other reader has these bytes too, and finds the same paragraph.
@@ -129,7 +129,7 @@ def _choose_name(
     if ("name", "wrong-type") in {(i.field, i.code) for i in issues}:  # an error already, and no text to mend
         return front, issues
     mended = front.name.replace(":", "-")
-    if policy.repair and mended.strip("-") and rules.is_usable_name(mended):
+    if policy.repair and mended.strip("-") and rules.is_usable_name(mended, policy.limits):
         return _replace_colons(front, mended, issues, folder, path)
     is_missing = not front.name.strip()
     line = front.lines.get("name") or min(front.lines.values(), default=1)
@@ -137,7 +137,7 @@ def _choose_name(
     if is_missing and not (policy.repair and folder):
         return front, [*others, Issue("missing-name", "name", "is required", path, line)]
     code, fault = ("repaired-name", "missing") if is_missing else ("bad-name", "not usable")
-    if folder is not None and rules.is_usable_name(folder):
+    if folder is not None and rules.is_usable_name(folder, policy.limits):
         name, message = folder, f"is {fault}; the folder's, {folder!r}, is used"
     else:
         name = make_slug(front.name.strip() or folder or "", MAX_NAME_LENGTH)

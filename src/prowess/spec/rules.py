@@ -5,12 +5,7 @@ from __future__ import annotations
 import re
 
 from prowess.errors import Issue
-from prowess.limits import (
-    MAX_COMPATIBILITY_LENGTH,
-    MAX_DESCRIPTION_LENGTH,
-    MAX_LENIENT_NAME_LENGTH,
-    MAX_NAME_LENGTH,
-)
+from prowess.limits import DEFAULT_LIMITS, MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH
 from prowess.names import is_device_name
 from prowess.spec.hidden_characters import find_hidden_points, has_hidden
 
@@ -19,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from prowess.limits import Limits
     from prowess.literals import Mode
     from prowess.spec.frontmatter.fields import Frontmatter
 
@@ -70,10 +66,10 @@ def is_spec_name(name: str) -> bool:
     return len(name) <= MAX_NAME_LENGTH and _KEBAB.fullmatch(name) is not None and not is_device_name(name)
 
 
-def is_usable_name(name: str) -> bool:
+def is_usable_name(name: str, limits: Limits = DEFAULT_LIMITS) -> bool:
     """Return whether lenient mode lists a skill under ``name``: it is printable, short, and harmless in a path."""
     return (
-        0 < len(name) <= MAX_LENIENT_NAME_LENGTH
+        0 < len(name) <= max(limits.max_lenient_name_chars, MAX_NAME_LENGTH)
         and name == name.strip()
         and name.isprintable()
         and name not in {".", ".."}

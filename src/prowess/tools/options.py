@@ -45,13 +45,14 @@ def make_options(
     *,
     budget: int | None,
     max_bytes: int | None,
+    missing: str,
     tokens: Callable[[str], int] | None,
     **flags: bool,
 ) -> ToolsetOptions:
     """Return the options of a toolset over ``session``.
 
     Raises ``SourceError`` for a value of the wrong kind and ``UnknownSkillError`` for an allowed name that no skill
-    has. Warns of ``fork`` and ``scripts`` when the dialect has no tool for them.
+    has, unless ``missing`` is ``"ignore"``. Warns of ``fork`` and ``scripts`` when the dialect has no tool for them.
     """
     check_count(budget, "budget", optional=True)
     check_count(max_bytes, "max_bytes", optional=True)
@@ -63,7 +64,7 @@ def make_options(
     if script_runner is not None and not dialect.has_script_tool:
         _warn_unused_option("scripts", "runs scripts", dialect)
     return ToolsetOptions(
-        allowed=_check_allowed_names(session, allowed),
+        allowed=_check_allowed_names(session, allowed, missing),
         budget=budget,
         max_bytes=max_bytes,
         fork=runner if dialect.has_fork_tool else None,
@@ -74,18 +75,15 @@ def make_options(
     )
 
 
-class KnownNames(tuple[str, ...]):
-    """Names in ``allowed`` that were checked when an agent was made: one that no skill has any more is no mistake."""
-
-    __slots__ = ()
-
-
-def _check_allowed_names(session: Session, allowed: Iterable[str] | None) -> tuple[str, ...] | None:
-    if allowed is None or isinstance(allowed, KnownNames):
-        return allowed
+def _check_allowed_names(session: Session, allowed: Iterable[str] | None, missing: str) -> tuple[str, ...] | None:
+    if missing not in {"ignore", "error"}:
+        raise SourceError(f"missing must be 'ignore' or 'error', not {missing!r}")
+    if allowed is None:
+        return None
     names = check_texts(allowed, "allowed")
-    # An active skill stays usable after a refresh has taken it out of the catalogue, so its name is no mistake.
-    session.catalog.check_names((name for name in names if not session.is_available(name)), "allowed")
+    if missing == "error":
+        # An active skill stays usable after a refresh has taken it out of the catalogue, so its name is no mistake.
+        session.catalog.check_names((name for name in names if not session.is_available(name)), "allowed")
     return tuple(map(session.resolve_name, names))
 
 

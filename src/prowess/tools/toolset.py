@@ -53,7 +53,8 @@ def _as_text(name: object) -> str:
 class Toolset:
     """The tools of one session in one dialect.
 
-    ``allowed``: the only skills that the model may have, by name (``UnknownSkillError`` for a name that no skill has).
+    ``allowed``: the only skills that the model may have, by name. A name that no skill has is an error
+    (``UnknownSkillError``), with ``missing="ignore"`` only a warning in ``issues``.
     ``budget``: tokens for the prompt. ``max_bytes``: the most that reading a file gives. ``hint_resources``: say which
     files a skill has. ``index_in_description``: put the listing into a tool's description, in a dialect that can.
     ``fork``: who runs skills as sub-agents, a callable that gets a ``PreparedFork`` and returns (or awaits) the answer;
@@ -73,6 +74,7 @@ class Toolset:
         *,
         budget: int | None = None,
         max_bytes: int | None = None,
+        missing: Literal["error", "ignore"] = "error",
         hint_resources: bool = True,
         index_in_description: bool = True,
         tokens: Callable[[str], int] | None = None,
@@ -92,6 +94,7 @@ class Toolset:
             scripts,
             budget=budget,
             max_bytes=max_bytes,
+            missing=missing,
             tokens=tokens,
             hint_resources=hint_resources,
             index_in_description=index_in_description,
@@ -117,7 +120,8 @@ class Toolset:
     def issues(self) -> tuple[Issue, ...]:
         """A warning for each name in ``allowed`` that no skill has now.
 
-        Unknown names are refused when the toolset is made, unless a source failed. A later refresh can remove skills.
+        Unknown names are refused when the toolset is made, unless a source failed or ``missing="ignore"`` was given. A
+        later refresh can remove skills.
         """
         return tuple(
             Issue("unknown-skill", "allowed", f"no skill is named {name!r}", "", 0, "warning") for name in self.missing

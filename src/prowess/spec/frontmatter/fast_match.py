@@ -144,7 +144,9 @@ def _read_name(head: bytes, start: int) -> bytes | None:
     if head[start] in b"|>":  # a block of text ends with a line break, and no name may
         return None
     name = _read_text(head, start)
-    return name if name and rules.is_usable_name(name.decode()) else None
+    if not name or len(name) > MAX_NAME_LENGTH:  # whether a longer name is kept depends on the limits
+        return None
+    return name if rules.is_usable_name(name.decode()) else None
 
 
 def _read_text(head: bytes, start: int) -> bytes | None:
