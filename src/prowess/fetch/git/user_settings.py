@@ -92,7 +92,7 @@ def read_user_settings(git: GitRunner, folder: str) -> UserSettings:
         if name in PASSED_VARIABLES or _CONFIGURATION_VARIABLE.fullmatch(name)
     }
     # Without a repository, git reads no repository's configuration, wherever the folder is.
-    env |= {"GIT_DIR": os.devnull, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    env |= {"GIT_DIR": os.devnull, "GIT_ALLOW_PROTOCOL": "", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     printed = git(["config", "--list", "--null", "--show-scope"], folder, env).decode("utf-8", "replace")
     parts = printed.split("\0")
     return UserSettings(
