@@ -67,6 +67,9 @@ def pytest_configure(config: pytest.Config) -> None:
     cache = TemporaryDirectory(prefix="prowess-cache-")
     os.environ["XDG_CACHE_HOME"] = cache.name
     config.add_cleanup(cache.cleanup)
+    # Git is set up by the tests: certificates, logins and mirrors of this machine do not count.
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        del os.environ[name]
     config.pluginmanager.register(CostPlugin(is_bounded=not config.getoption("full")), "costs")
     # A shell has what it starts in the background ignore interrupts, and that is inherited by what tests interrupt.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

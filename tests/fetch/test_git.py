@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.fetch.git.process import GitProgram, make_environment, read_connection_settings
+from prowess.fetch.git.process import GitProgram, make_environment
 from prowess.fetch.git.repository import GitRemote
 from tests.repositories import Repository, skill_text
 
@@ -213,8 +213,8 @@ def test_a_git_runner_is_called_with_arguments_a_folder_and_an_environment(repo:
     assert {cwd for _, cwd, _ in asked} == {env["GIT_DIR"] for _, _, env in asked}
 
 
-def test_git_sees_no_token_and_no_setting_of_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("GITHUB_TOKEN", "GH_TOKEN", "GITLAB_TOKEN", "GIT_ASKPASS", "GIT_SSH_COMMAND", "GIT_CONFIG_PARAMETERS"):
+def test_git_sees_no_token_and_no_setting_that_was_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GITHUB_TOKEN", "GH_TOKEN", "GITLAB_TOKEN", "GIT_SSL_NO_VERIFY", "GIT_CONFIG_PARAMETERS", "GIT_DIR"):
         monkeypatch.setenv(name, "hunter2")
     env = make_environment(("https",))
     assert "hunter2" not in " ".join(env.values())
@@ -224,30 +224,6 @@ def test_git_sees_no_token_and_no_setting_of_the_users(monkeypatch: pytest.Monke
     assert "protocol.file.allow" not in pairs
     assert env["GIT_CONFIG_GLOBAL"] == os.devnull
     assert env["GIT_TERMINAL_PROMPT"] == "0"
-
-
-def test_how_to_reach_servers_is_taken_from_the_users_settings_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home = tmp_path / "home"
-    home.mkdir()
-    text = (
-        '[credential]\n\thelper = \n\thelper = store\n[credential "https://h.example"]\n\tusername = me\n'
-        "[http]\n\tproxy = http://proxy:3128\n\tsslCAInfo = /ca.pem\n\textraHeader = Authorization: hunter2\n"
-        '[core]\n\tfsmonitor = touch pwned\n[url "https://evil/"]\n\tinsteadOf = https://github.com/\n'
-    )
-    (home / ".gitconfig").write_text(text, encoding="utf-8")
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
-    found = read_connection_settings(GitProgram(), str(tmp_path))
-    assert found["credential.helper"].endswith("\nstore")
-    assert found["credential.https://h.example.username"] == "me"
-    assert (found["http.proxy"], found["http.sslcainfo"]) == ("http://proxy:3128", "/ca.pem")
-    assert all(key.startswith(("credential.", "http.")) for key in found)
-    assert "hunter2" not in "".join(found.values())
-    env = make_environment(("https",), found)
-    values = [env[f"GIT_CONFIG_VALUE_{n}"] for n in range(int(env["GIT_CONFIG_COUNT"]))]
-    assert "store" in values
 
 
 @pytest.mark.parametrize("which", [1, 2])

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.fetch.git.process import GitProgram, make_environment, make_git_error, read_connection_settings
+from prowess.fetch.git.process import GitProgram, make_environment, make_git_error
+from prowess.fetch.git.user_settings import read_user_settings
 from prowess.files.directory import folder_size
 from tests.git_servers import demand_password, http
 from tests.repositories import Repository, skill_text
@@ -504,7 +505,7 @@ def test_an_ssh_host_that_is_not_known_is_refused_without_a_question(
     case: InstallerCase, ssh: Path, monkeypatch: pytest.MonkeyPatch, address: str, operands: list[str]
 ) -> None:
     """Case 86: Prowess tells ssh not to ask and not to trust new hosts, and reports the refusal of ssh."""
-    for name in ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "GITHUB_TOKEN"):
+    for name in ("GIT_SSH", "GIT_ASKPASS", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "GITHUB_TOKEN"):
         monkeypatch.setenv(name, MARKED)
     error = case.assert_refused(lambda: case.installer.install(address, project=True), "git-failed")
     assert "Host key verification failed." in error.message
@@ -597,8 +598,8 @@ def test_credentials_come_from_the_users_helper_and_stay_out_of_sight(
         headers.append(given)
         return demand_password(handler)
 
-    found = read_connection_settings(GitProgram(), str(case.base))
-    assert found["credential.helper"].endswith(helper)
+    found = read_user_settings(GitProgram(), str(case.base)).select_pairs("https://127.0.0.1")
+    assert ("credential.helper", helper) in found
     env = make_environment(("http",), found)
     monkeypatch.setenv("HOME", str(home))
     with http(case.base / "repositories", protected) as server:

@@ -306,7 +306,7 @@ def test_git_fetches_nothing_by_itself_after_a_partial_fetch(server: HttpServer)
         return GitProgram()(args, cwd, env)
 
     prowess.Installer(git=run, schemes=("http",)).install(wide_of(server), project=True)
-    assert reaching == {"fetch": {"http"}, "cat-file": {""}}
+    assert reaching == {"config": {""}, "fetch": {"http"}, "cat-file": {""}}
 
 
 # -- what is kept ------------------------------------------------------------------------------------------------------

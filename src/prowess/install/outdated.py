@@ -13,7 +13,7 @@ from prowess.install.rollback import find_rollback
 from prowess.install.system_errors import wrap_os_errors
 from prowess.progress_steps import report_steps
 from prowess.spec.skill_ref import is_commit, is_short_commit
-from prowess.spec.versions import find_later_version, has_numbers
+from prowess.spec.versions import find_later_version, find_latest_in_range, has_numbers, is_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,13 +36,18 @@ class Outdated:
     newest: str
     """The commit, or the digest, that the source has now."""
     newer: str = ""
-    """The newest tag that is written like the version asked for (``v1.2.0`` for ``v1.0.0``); it takes naming it."""
+    """The newest tag that is written like the version asked for (``v1.2.0`` for ``v1.0.0``); it takes naming it.
+
+    For a range, the newest tag beyond it.
+    """
     status: Literal["outdated", "failed"] = "outdated"
     """``"failed"``: the source could not be asked, so nobody knows of anything newer, and ``newest`` is empty."""
     why: str = ""
     """Why the source could not be asked."""
     location: ScopeName = "project"
     """Whose install it is: the ``"project"``'s or the ``"user"``'s."""
+    wanted: str = ""
+    """The tag that a range (``^1.2``) chooses now; ``""`` when a tag, a branch or a commit was asked for."""
 
 
 def find_newer_versions(context: InstallContext, scopes: Sequence[InstallScope]) -> tuple[Outdated, ...]:
@@ -85,18 +90,19 @@ def _find_newer(
     if entry.kind == "adopted" or is_at_commit:
         return
     spec = spec_of_entry(entry, scope, ref=entry.ref)
-    tag = ""
+    tag = wanted = ""
     issues: list[Issue] = []
     if spec.kind == "git":
         remote = access.remote_for(spec)
         newest, current = remote.resolve_ref(entry.ref), entry.commit
         # Listing tags costs a request, and only a version with numbers, such as v1.2, can have later ones.
-        tags = remote.list_tags() if has_numbers(entry.ref) else ()
-        tag = find_later_version(entry.ref, tags) if entry.ref in tags else ""
+        tags = remote.list_tags() if has_numbers(entry.ref) else {}
+        wanted = find_latest_in_range(entry.ref, tags) if is_range(entry.ref) else ""
+        tag = find_later_version(wanted or entry.ref, tags) if wanted or entry.ref in tags else ""
         # What a rollback offers is not newer, so it is not reported as outdated.
         rollback = find_rollback(entry, newest, spec, access)
         if rollback is not None:
-            newest, issues = current, [rollback]
+            newest, wanted, issues = current, "", [rollback]
     else:
         # Only a repository tells its newest version without giving its files.
         with wrap_os_errors():
@@ -108,7 +114,7 @@ def _find_newer(
     if why:
         yield _failed_check(entry, scope, why)
     elif newest != current or tag:
-        yield Outdated(entry.name, entry.ref, current, newest, tag, location=scope.location)
+        yield Outdated(entry.name, entry.ref, current, newest, tag, location=scope.location, wanted=wanted)
 
 
 def describe_unreachable(entry: LockEntry, issues: Sequence[Issue]) -> str:

@@ -26,7 +26,7 @@ from prowess.install.system_errors import wrap_os_errors
 from prowess.lockfile.compare import describe_differences, list_differing
 from prowess.lockfile.scopes import find_copies, locate_install
 from prowess.progress_steps import report_steps
-from prowess.spec.skill_ref import SkillRef, check_version, link_name
+from prowess.spec.skill_ref import SkillRef, check_ref, link_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -119,7 +119,7 @@ def _update_several(
 
 def _with_version(entry: LockEntry, version: str) -> LockEntry:
     """The entry at another version of its source; the entry itself when ``version`` is empty or its own."""
-    ref = check_version(version) if version else entry.ref
+    ref = check_ref(version) if version else entry.ref
     # Without a commit nothing counts as a rollback: whoever names another version may go back with it.
     return entry if ref == entry.ref else replace(entry, ref=ref, commit="")
 

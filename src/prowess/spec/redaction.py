@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 import string
 
+from prowess.spec.versions import LEADING_RANGE
+
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _PATH_PREFIXES = ("./", "../", "/", "~/", ".\\", "..\\")
 _SCHEME = re.compile(r"(?:[A-Za-z0-9+.-]+::)?[A-Za-z][A-Za-z0-9+.-]*")  # git writes helper::https://…
@@ -86,10 +88,14 @@ def _hide_in_path(path: str) -> str:
 
 
 def _without_query(text: str) -> str:
-    """Return ``text`` without its query, and without its fragment when that is written like a query."""
+    """Return ``text`` without its query, and without its fragment when that is written like a query.
+
+    A range of versions (``#>=1.0,<2``) is none.
+    """
     bare, _, fragment = text.partition("#")
     if "?" in bare:  # the fragment goes too: it may be the rest of a secret that holds a "#"
         return bare.partition("?")[0]
+    fragment = LEADING_RANGE.sub("", fragment, count=1)
     return bare if any(sign in fragment for sign in "=?&") else text
 
 

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 from prowess.errors import BadReferenceError
 from prowess.names import is_device_name, make_slug
 from prowess.spec.redaction import show_address
+from prowess.spec.versions import is_range
 
 MAX_PART_CHARS = 100
 MAX_VERSION_CHARS = 200
@@ -22,7 +23,10 @@ _LOCAL_PREFIXES = ("./", "../", "/")
 
 @dataclass(frozen=True, slots=True)
 class SkillRef:
-    """A shared skill: its owner, its name, and its version (``""`` is the newest commit of the default branch)."""
+    """A shared skill: its owner, its name, and its version.
+
+    The version is a tag, a branch, a commit, a range of tags, or ``""``: the newest commit of the default branch.
+    """
 
     org: str
     name: str
@@ -48,7 +52,7 @@ class SkillRef:
             raise BadReferenceError(f"a skill reference must be @org/name: {show_address(text)}")
         if "/" in name:
             raise BadReferenceError(f"a skill name must not contain /: {show_address(name)}")
-        return cls(check_part(org), check_part(name), check_version(version) if version else "")
+        return cls(check_part(org), check_part(name), check_ref(version) if version else "")
 
     @property
     def full_name(self) -> str:
@@ -107,6 +111,14 @@ def check_part(text: str) -> str:
     if not is_safe_part(text):
         raise BadReferenceError(f"{show_address(text)} is no plain name: letters, digits, '.', '_' and '-'")
     return text
+
+
+def check_ref(text: str) -> str:
+    """Return ``text``, which names a tag, a branch, a commit, or a range of tags such as ``^1.2``.
+
+    Raises ``BadReferenceError`` (code ``bad-version``) for anything else.
+    """
+    return text if is_range(text) else check_version(text)
 
 
 def check_version(text: str) -> str:

@@ -19,6 +19,7 @@ from urllib.parse import unquote
 
 from prowess.errors import BadReferenceError
 from prowess.spec.redaction import show_address
+from prowess.spec.versions import is_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -32,6 +33,7 @@ SOURCE_FORMS = (
     ("./x.zip", "an archive: .zip, .skill, .tar, .tar.gz, .tgz; also https://host/x.zip"),
     ("https://host/team", "a site that publishes skills"),
     ("…#REF", "a tag, a branch or a commit of it; %40 stands for an @ in it, %3A for a colon"),
+    ("…#^1.2", "the latest tag from 1.2 on, below 2; #~1.2 is below 1.3; also #>=1.0,<2"),
     ("…:SUBFOLDER", "only this folder of it"),
     ("…@SKILL,SKILL", "only these skills of it"),
     ("@org/name@version", "the repository org/name on GitHub at that version: here the last @ names no skill"),
@@ -145,7 +147,8 @@ def write_parts(ref: str, folder: str, skills: Iterable[str], *, marked: bool) -
     names = ",".join(_encode(name) for name in skills)
     tail = f":{_encode(folder)}" if folder else ""
     tail += f"@{names}" if names else ""
-    return f"#{_encode(ref)}{tail}" if ref or marked else tail
+    written = ref if is_range(ref) else _encode(ref)
+    return f"#{written}{tail}" if ref or marked else tail
 
 
 def _encode(part: str) -> str:

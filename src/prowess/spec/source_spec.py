@@ -26,7 +26,7 @@ from prowess.names import SKILL_FILE, split_relative_path
 from prowess.spec.address_check import AZURE_REPOSITORY, check_address, is_azure_page, match_scp_address, refuse_secret
 from prowess.spec.redaction import is_path, show_address
 from prowess.spec.rules import is_usable_name
-from prowess.spec.skill_ref import SkillRef, check_part, check_version, to_folder_name
+from prowess.spec.skill_ref import SkillRef, check_part, check_ref, check_version, to_folder_name
 from prowess.spec.source_grammar import (
     ARCHIVE_SUFFIXES,
     DOWNLOAD_URL,
@@ -36,6 +36,7 @@ from prowess.spec.source_grammar import (
     split_path,
     write_parts,
 )
+from prowess.spec.versions import LEADING_RANGE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -122,7 +123,8 @@ def parse_source(text: str, *, github: str = "", is_there: Callable[[str], bool]
         raise
     # In a shorthand "a/b:c@d" is a folder and a skill, not a password. So its parts are checked like a fragment.
     checked = source.partition("?")[0] if is_azure_page(source) else source
-    refuse_secret(f"{checked}#{re.sub('[#:@]', '', text[len(source) :])}")
+    tail = LEADING_RANGE.sub("", text[len(source) + 1 :], count=1)  # its "=" does not make it a query
+    refuse_secret(f"{checked}#{re.sub('[#:@]', '', tail)}")
     return _with_source_parts(_parse_remote(source, github), parts)
 
 
@@ -150,7 +152,7 @@ def with_parts(spec: SourceSpec, *, ref: str = "", subpath: str = "", skills: Se
     """
     if ref:
         spec = _as_repository(spec, ref)
-        _refuse_contradiction("version", spec.ref, check_version(ref))
+        _refuse_contradiction("version", spec.ref, check_ref(ref))
         spec = replace(spec, ref=ref)
     if subpath:
         folder = _check_subpath(subpath)

@@ -32,6 +32,9 @@ def command(*, asked: AskedLocation, installer: Installer, as_data: bool) -> int
 
     The column "newer" has the latest tag that is written like the version asked for, such as v1.2.0 for v1.0.0.
     'prowess update' stays with the version asked for, and 'prowess update NAME@v1.2.0' moves to another.
+
+    For a range such as ^1.2, the column "there" has the latest tag in it, to which 'prowess update' leads, and the
+    column "newer" the latest tag beyond it.
     """
     location = find_location(installer, asked)
     with printer.show_progress("asking the sources"):
@@ -43,7 +46,7 @@ def command(*, asked: AskedLocation, installer: Installer, as_data: bool) -> int
             (entry.name, "name"),
             entry.ref or "-",
             entry.current[:12],
-            entry.newest[:12] or "not known",
+            entry.wanted or entry.newest[:12] or "not known",
             entry.newer or "-",
         )
         for entry in entries

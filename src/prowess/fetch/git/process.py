@@ -1,7 +1,7 @@
 """Runs the program git: with our settings, a clean environment, no prompts, and limits on time and bytes.
 
-Of the user's own settings only those are used that say how to reach servers: credential helpers, the proxy and the
-certificate authorities. They are passed on through the environment. Variables that hold tokens are not passed on.
+Of the user's own settings only those that say how to reach servers are passed on (``user_settings.py``). Variables that
+hold tokens are not passed on.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _FIXED_VARIABLES = {
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
-_PASSED_VARIABLES = (
+PASSED_VARIABLES = (
     *(
         "PATH",
         "HOME",
@@ -96,7 +96,7 @@ _PASSED_VARIABLES = (
     ),
     *("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy", "http_proxy"),
 )
-_CONNECTION_KEYS = r"^(credential\..*|http\.(.*\.)?(proxy|sslcainfo))$"
+"""The variables of the user that git may see."""
 _POLL_SECONDS = 0.1  # how long git may go over a limit before it is stopped
 _CHUNK_BYTES = 1 << 16
 _MAX_MESSAGE_CHARS = 400
@@ -119,35 +119,23 @@ class GitRunner(Protocol):
         ...
 
 
-def make_environment(schemes: Sequence[str], settings: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the whole environment for git: it fetches by ``schemes`` only, with our settings and ``settings``."""
-    env = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
-    allowed = {f"protocol.{scheme}.allow": "always" for scheme in schemes}
-    # A key may have several values, one on each line.
-    given = [(key, value) for key, values in (settings or {}).items() for value in values.split("\n")]
-    pairs = [*SAFE_SETTINGS.items(), *allowed.items(), *given]
+def make_environment(
+    schemes: Sequence[str], settings: Sequence[tuple[str, str]] = (), variables: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return the whole environment for git: it fetches by ``schemes`` only.
+
+    ``settings`` and ``variables`` are added. Our own settings come after ``settings``, which therefore change none of
+    them.
+    """
+    env = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}
+    allowed = [(f"protocol.{scheme}.allow", "always") for scheme in schemes]
+    pairs = [*settings, *SAFE_SETTINGS.items(), *allowed]
     env |= _FIXED_VARIABLES | {"GIT_ALLOW_PROTOCOL": ":".join(schemes), "GIT_CONFIG_COUNT": str(len(pairs))}
     for number, (key, value) in enumerate(pairs):
         env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-    return env
-
-
-def read_connection_settings(git: GitRunner, cwd: str) -> dict[str, str]:
-    """Return the user's credential helpers, proxy and certificate authorities from git's own configuration."""
-    env = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ} | {
-        "GIT_TERMINAL_PROMPT": "0",
-        "LC_ALL": "C",
-    }
-    try:
-        printed = git(["config", "--null", "--includes", "--get-regexp", _CONNECTION_KEYS], cwd, env)
-    except GitError:  # git fails when no such setting exists
-        return {}
-    settings: dict[str, str] = {}
-    for setting in printed.decode("utf-8", "replace").split("\0"):
-        key, separator, value = setting.partition("\n")
-        if separator and "\n" not in value:
-            settings[key] = f"{settings[key]}\n{value}" if key in settings else value
-    return settings
+    if variables and "GIT_SSH_COMMAND" in variables:
+        del env["GIT_SSH_VARIANT"]  # ours is ssh itself; what the user named may be another program
+    return env | dict(variables or {})
 
 
 class GitProgram:
@@ -294,6 +282,7 @@ class _WatchedProcess:
 _ERROR_PATTERNS = (
     (re.compile(r"couldn't find remote ref|not our ref|unadvertised object|invalid refspec"), "unknown-version"),
     (re.compile(r"transport '[^'\n]*+' not allowed"), "bad-scheme"),
+    (re.compile(r"The requested URL returned error: 30[1278]"), "git-redirected"),
 )
 
 

@@ -23,6 +23,7 @@ from prowess.limits import DEFAULT_LIMITS
 from prowess.names import SKILL_FILE, is_below
 from prowess.spec.address_check import DEFAULT_SCHEMES, check_address
 from prowess.spec.skill_ref import check_version, is_commit, is_short_commit
+from prowess.spec.versions import find_latest_in_range, is_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -107,8 +108,8 @@ class SharedFetches:
     """By address and version: the id of the commit."""
     ancestors: dict[tuple[str, str, str], bool] = field(default_factory=dict)
     """By address and two commits: whether the second one is in the history of the first."""
-    tags: dict[str, list[str]] = field(default_factory=dict)
-    """By address: the tags."""
+    tags: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By address: the tags and their commits."""
 
     def needs_of(self, address: str) -> RepositoryNeeds:
         """Return what is needed of a repository."""
@@ -137,11 +138,13 @@ class GitRemote(NamedTuple):
 
     @contextmanager
     def open_commit(self, ref: str = "") -> Iterator[GitCommit]:
-        """Open the commit that ``ref`` means there now: a tag, a branch, a commit id, or ``""`` for the default branch.
+        """Open the commit that ``ref`` means there now.
+
+        That is a tag, a branch, a commit id, a range of tags, or ``""`` for the default branch.
 
         Raises ``GitError`` when there is no such version, or when it cannot be fetched.
         """
-        version = check_version(ref) if ref else "HEAD"
+        version = self._choose_version(ref)
         with ExitStack() as stack:
             commit_fetch = _CommitFetch(self, stack)
             try:
@@ -163,7 +166,7 @@ class GitRemote(NamedTuple):
 
         Raises ``GitError`` when there is no such version.
         """
-        version = check_version(ref) if ref else "HEAD"
+        version = self._choose_version(ref)
         if is_commit(version):
             return version
         if self.shared is None:
@@ -172,6 +175,21 @@ class GitRemote(NamedTuple):
         if (self.address, version) not in known:
             known[self.address, version] = self._query_commit(version)
         return known[self.address, version]
+
+    def _choose_version(self, ref: str) -> str:
+        """Return the version that git is asked for: for a range of tags, the latest one in it."""
+        if not is_range(ref):
+            return check_version(ref) if ref else "HEAD"
+        tags = self.list_tags()
+        tag = find_latest_in_range(ref, tags)
+        if not tag:
+            latest = find_latest_in_range(">=0", tags)
+            why = f"the latest one is {latest}" if latest else "it has no tag such as v1.2.0"
+            raise GitError(f"{self.address} has no tag in the range {ref}: {why}", code="unknown-version")
+        version = f"refs/tags/{tag}"
+        if self.shared is not None:
+            self.shared.commits.setdefault((self.address, version), tags[tag])
+        return version
 
     def _query_commit(self, version: str) -> str:
         """Return the commit of a version; what else this command needs is asked for by the same request."""
@@ -252,20 +270,22 @@ class GitRemote(NamedTuple):
                     return dict.fromkeys(found, True)
         return {one: one in found for one in ancestors}
 
-    def list_tags(self) -> list[str]:
-        """Return the tags that are there now; no object is fetched."""
+    def list_tags(self) -> Mapping[str, str]:
+        """Return the tags that are there now, with the ids of their commits; no object is fetched."""
         if self.shared is None:
             return self._query_tags()
         if self.address not in self.shared.tags:
             self.shared.tags[self.address] = self._query_tags()
         return self.shared.tags[self.address]
 
-    def _query_tags(self) -> list[str]:
+    def _query_tags(self) -> dict[str, str]:
         with TemporaryRepository(self) as repository:
-            printed = repository.run_online(
-                "ls-remote", "--quiet", "--tags", "--refs", "--", repository.address
-            ).decode("utf-8", "replace")
-        return [line.partition("\trefs/tags/")[2] for line in printed.splitlines() if "\trefs/tags/" in line]
+            printed = repository.run_online("ls-remote", "--quiet", "--tags", "--", repository.address).decode(
+                "utf-8", "replace"
+            )
+        lines = (line.partition("\trefs/tags/") for line in printed.splitlines())
+        # "^{}" is the commit behind an annotated tag, and follows the tag itself.
+        return {tag.removesuffix("^{}"): commit for commit, mark, tag in lines if mark}
 
 
 class _CommitFetch:

@@ -6,14 +6,15 @@ import os
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Self
 
-from prowess.fetch.git.process import GitProgram, make_environment, read_connection_settings
+from prowess.fetch.git.process import GitProgram, make_environment
+from prowess.fetch.git.user_settings import UserSettings, read_user_settings
 from prowess.files.directory import exists
 from prowess.files.read import OpenFile
 from prowess.files.temp import temporary_folder
 from prowess.files.write import NewFile, write_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from prowess.fetch.git.repository import GitRemote
 
@@ -51,7 +52,7 @@ class TemporaryRepository:
         self.schemes: Sequence[str] = ()
         self.address = ""
         self.fetched = ""
-        self._connection_settings: Mapping[str, str] = {}
+        self._user_settings = UserSettings()
         self._cleanup = ExitStack()
 
     def __enter__(self) -> Self:
@@ -62,10 +63,9 @@ class TemporaryRepository:
             self.folder = stack.enter_context(temporary_folder())
             config = _CONFIG.format(version=int(self._sha256), more=_SHA256_CONFIG if self._sha256 else "")
             write_tree(self.folder, (*_EMPTY_REPOSITORY, NewFile("config", config.encode())))
-            if self.address.startswith("https://"):  # passwords only over TLS; ssh has settings of its own
-                self._connection_settings = read_connection_settings(
-                    remote.git or GitProgram(remote.limits), self.folder
-                )
+            if not remote.local:
+                self._user_settings = read_user_settings(remote.git or GitProgram(remote.limits), self.folder)
+                self.address = self._user_settings.rewrite_address(self.address, self.schemes)
             # Only now: an error above must delete the folder at once, since __exit__ would not be called.
             self._cleanup = stack.pop_all()
         return self
@@ -125,6 +125,8 @@ class TemporaryRepository:
 
     def _run_git(self, schemes: Sequence[str], args: Sequence[str], printed: int | None) -> bytes:
         limits = self._remote.limits
-        low_speed = {"http.lowSpeedLimit": "1", "http.lowSpeedTime": str(max(1, int(limits.max_idle_seconds)))}
-        env = make_environment(schemes, {**low_speed, **self._connection_settings}) | {"GIT_DIR": self.folder}
+        users = self._user_settings
+        low_speed = (("http.lowSpeedLimit", "1"), ("http.lowSpeedTime", str(max(1, int(limits.max_idle_seconds)))))
+        settings = (*users.select_pairs(self.address), *low_speed)
+        env = make_environment(schemes, settings, users.select_variables(self.address)) | {"GIT_DIR": self.folder}
         return (self._remote.git or GitProgram(limits, printed=printed))(args, self.folder, env)
