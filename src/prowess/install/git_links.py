@@ -52,7 +52,7 @@ class _WorkTree:
 
     def __init__(self, root: str, limits: Limits) -> None:
         self._root, self._git, self._limits = root, GitProgram(limits), limits
-        self._env = make_environment((), {"core.quotePath": "false"}) | {"GIT_LITERAL_PATHSPECS": "1"}
+        self._env = make_environment((), [("core.quotePath", "false")]) | {"GIT_LITERAL_PATHSPECS": "1"}
 
     def _run(self, *words: str) -> str:
         with temporary_folder() as empty:  # the program bounds what git writes into its working folder
