@@ -293,7 +293,10 @@ CASES = (
     ),
     Case(
         "Returns error if the path escapes the skill directory (path traversal prevention).",
-        lambda w: w.put() and raised(registry(source(w)).read_resource, "pdf", "a/../../x"),
+        lambda w: (
+            w.put()
+            and isinstance(raised(registry(source(w)).read_resource, "pdf", "a/../../x"), prowess.PathTraversalError)
+        ),
     ),
     Case(
         "S1-26",
@@ -357,8 +360,7 @@ CASES = (
             w.put("agentskills/billing/payments")
             and prowess.Session(
                 registry(source(w, "agentskills", mount_as="skills")), filter="skills/billing/*"
-            ).index()
-            != "No skills available."
+            ).activate("payments")
         ),
     ),
     Case(
@@ -437,6 +439,7 @@ CASES = (
             two(w)
             and (session := executor(w, filter="skills/csv", base_dir=w.folder))
             and narrowed(session) == "No skills available."
+            and narrowed(executor(w, base_dir=w.folder)) == "Available skills:\n- pdf: Fills forms."
         ),
         "`skill_filter(…)` for a run narrows that filter and never replaces it.",
     ),
@@ -506,7 +509,11 @@ CASES = (
     Case(
         '"none" (case-insensitive) disables all.',
         lambda w: (
-            w.put() and all(raised(executor(w, filter=word).activate, "pdf") for word in ("none", "None", "NONE"))
+            w.put()
+            and all(
+                isinstance(raised(executor(w, filter=word).activate, "pdf"), prowess.SkillFilteredError)
+                for word in ("none", "None", "NONE")
+            )
         ),
     ),
     Case(
