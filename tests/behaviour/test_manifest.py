@@ -30,13 +30,17 @@ def manifest() -> dict[str, Entry]:
     return tomllib.loads((HERE / "manifest.toml").read_text(encoding="utf-8"))
 
 
+ABOUT_TABLES = frozenset((Path(__file__).name, "test_documented.py"))
+"""The files whose tests are about a table of their own, and not about one behaviour."""
+
+
 @pytest.fixture(scope="module")
 def docstrings() -> dict[str, str]:
-    """The docstring of every test in this folder, by ``file::function``. The tests of this file are left out."""
+    """The docstring of every test of a behaviour in this folder, by ``file::function``."""
     return {
         f"{path.name}::{node.name}": ast.get_docstring(node) or ""
         for path in sorted(HERE.glob("test_*.py"))
-        if path.name != Path(__file__).name
+        if path.name not in ABOUT_TABLES
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
     }

@@ -20,6 +20,8 @@ import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.behaviour.documented_systems import write_counts
+
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE, PAGE = ROOT / "docs" / "how-to" / "coming-from.md", ROOT / "docs" / "reference" / "symbols.md"
 SYSTEMS = {
@@ -39,7 +41,16 @@ folder with the skills of `examples/`.
 There `catalog` is `prowess.scan("skills")`, `skill` is its skill `csv-report`, `session` is a new session with
 `tools=["Read"]`, `toolset(dialect)` is a toolset over such a session and `empty_toolset(dialect)` one over a session
 without skills, and `with_readme` is a skill with a README.md. `make manual` writes this page.
-"""
+
+## Statements of their documentation
+
+The files `tests/behaviour/documented_*.py` have what the documentation of each system says, in its own words, each with
+a check by the public API, with the arguments that the tables below name. Most of them hold here too. The others differ
+on purpose, as [coming-from.md](../how-to/coming-from.md) or `tests/behaviour/manifest.toml` says. The statements of
+llm_agents_from_scratch are checked through its own names, which `tests/behaviour/llm_agents_shim.py` gives to parts of
+Prowess.
+
+{}"""
 _TABLE = re.compile(r"(<!-- symbols of ([a-z-]+) -->\n).*?(<!-- end of symbols -->)", re.DOTALL)
 
 
@@ -79,7 +90,7 @@ def fill_guide(text: str) -> str:
 def write_page() -> str:
     """Return the page of all symbols with their checks, as Markdown."""
     symbols = load_symbols()
-    parts = [_INTRODUCTION.format(len(symbols), sum(one.newer for one in symbols))]
+    parts = [_INTRODUCTION.format(len(symbols), sum(one.newer for one in symbols), write_counts())]
     for system, name in SYSTEMS.items():
         rows = [_row(one.cell, one.prowess, f"`{one.check}`") for one in symbols if one.system == system]
         table = "".join((_row("symbol", "Prowess", "check"), "|---|---|---|\n", *rows))

@@ -244,7 +244,7 @@ def test_errors_come_in_their_order(reader: tuple[prowess.DialectName, str], aud
     assert refused(toolset, "plain") == (f'skill "plain" {why}', "not-forkable")
     content, reason = refused(toolset, "audit")
     assert content.startswith("failed to read skill content: ")
-    assert reason == "not-found"
+    assert reason == "missing-skill-md"
     assert session.active_skills == ()
 
 
