@@ -39,8 +39,19 @@ def is_inside(path: str, folder: str) -> bool:
 
 
 def is_really_inside(path: str, folder: str) -> bool:
-    """True when ``path`` leads to ``folder`` or below it on the disk, with every link in both resolved."""
-    return is_inside(os.path.realpath(path), os.path.realpath(folder))
+    """True when ``path`` leads to ``folder`` or below it on the disk, with every link in both resolved.
+
+    Two spellings of one folder count as one, as on a disk that ignores case, and where a folder is mounted twice.
+    """
+    real, real_folder = os.path.realpath(path), os.path.realpath(folder)
+    if is_inside(real, real_folder):
+        return True
+    above, parent = real, os.path.dirname(real)
+    while not is_same_folder(above, real_folder):
+        if above == parent:
+            return False
+        above, parent = parent, os.path.dirname(parent)
+    return True
 
 
 def is_link(path: str) -> bool:

@@ -8,6 +8,7 @@ through folders that this process itself has just made.
 
 from __future__ import annotations
 
+import os
 import stat
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -292,6 +293,36 @@ def hash_tree(folder: str, limits: Limits) -> HashedTree:
 def is_executable(file: OpenFile) -> bool:
     """True when the owner of an open file may execute it."""
     return bool(file.info.st_mode & stat.S_IXUSR)
+
+
+def with_recorded_names(
+    found: dict[str, FileHash], recorded: Mapping[str, FileHash], folder: str
+) -> dict[str, FileHash]:
+    """``found`` with the names of ``recorded`` for files of ``folder`` that are listed in another form of Unicode.
+
+    macOS has disks that list an accent as a character of its own, and open the file by either name. Where the recorded
+    name does not lead to the listed file, the two are different names, and ``found`` is returned as it is.
+    """
+    missing = [path for path in recorded.keys() - found.keys() if not path.isascii()]
+    if not missing:
+        return found
+    from unicodedata import normalize  # noqa: PLC0415 - most trees have plain names
+
+    listed = {normalize("NFC", path): path for path in found.keys() - recorded.keys()}
+    names = {listed.get(normalize("NFC", path), ""): path for path in missing}
+    return {
+        names[path] if path in names and _is_one_file(folder, path, names[path]) else path: file
+        for path, file in found.items()
+    }
+
+
+def _is_one_file(folder: str, first: str, second: str) -> bool:
+    """Whether two names in a folder are one file."""
+    try:
+        infos = [os.lstat(os.path.join(folder, *path.split("/"))) for path in (first, second)]
+    except OSError:
+        return False
+    return os.path.samestat(*infos)
 
 
 # -- bytes -------------------------------------------------------------------------------------------------------------

@@ -40,8 +40,8 @@ def update_attributes(
         missing = [line for line in wanted if line not in kept]
         if missing or kept != lines:
             what = f"lacks the lines {missing!r}" if missing else "has lines of copies that are gone"
-            after = with_line_ends("".join(f"{line}\n" for line in kept + missing), text)
-            write_atomic(path, after.encode(), mode=0o644)
+            changed = with_line_ends("".join(f"{line}\n" for line in kept + missing), text)
+            write_atomic(path, changed.encode(), mode=0o644)
     except (InstallError, OSError) as error:
         why = error.message if isinstance(error, InstallError) else error.strerror or str(error)
         message = f"{ATTRIBUTES_FILE} {what or f'may lack some of the lines {wanted!r}'}, and cannot be changed: {why}"
