@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from prowess.errors import Issue
 from prowess.files.directory import exists, stat_folder
 from prowess.files.paths import is_known_link_to, is_link, is_real_folder
-from prowess.files.tree import digest_tree, hash_tree
+from prowess.files.tree import digest_on_disk, hash_tree, take_recorded_bits
 from prowess.lockfile.placed import PlacedTrees
 from prowess.lockfile.scopes import list_install_names
 from prowess.progress_steps import report_steps
@@ -79,13 +79,14 @@ def compare_folder(
         if stat_folder(folder) is not None:
             raise
         return [Difference("missing-skill", "", folder, link)]
-    if tree.files == files and not tree.problems:  # the usual case needs no sets of thousands of paths
+    found = take_recorded_bits(tree.files, files)
+    if found == files and not tree.problems:  # the usual case needs no sets of thousands of paths
         return []
-    if placed and not tree.problems and digest_tree(tree.files) == placed:
+    if placed and not tree.problems and digest_on_disk(tree.files) == placed:
         return [Difference(NOT_SYNCED, "", folder, link)]
-    rows = [("missing-file", path) for path in files.keys() - tree.files.keys()]
-    rows += [("extra-file", path) for path in tree.files.keys() - files.keys()]
-    rows += [("changed-file", path) for path in files.keys() & tree.files.keys() if files[path] != tree.files[path]]
+    rows = [("missing-file", path) for path in files.keys() - found.keys()]
+    rows += [("extra-file", path) for path in found.keys() - files.keys()]
+    rows += [("changed-file", path) for path in files.keys() & found.keys() if files[path] != found[path]]
     # Links and special files are never installed, so each of them is one file too many.
     rows += [("extra-file", path) for _, path in tree.problems]
     return [Difference(code, path, folder, link) for code, path in sorted(rows, key=lambda row: (row[1], row[0]))]

@@ -18,7 +18,7 @@ from prowess.errors import (
     ResourceNotFoundError,
 )
 from prowess.files.read import OpenFile
-from prowess.files.tree import FileHash, digest_tree
+from prowess.files.tree import HAS_EXECUTABLE_BITS, FileHash, digest_on_disk, digest_tree
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.fast_parser import parse_plain_toml
 from prowess.lockfile.toml_values import toml_row
@@ -116,8 +116,13 @@ class LockEntry:
         return self._by_link.get(link, "")
 
     def digest_for_link(self, link: str) -> str:
-        """The digest of the skill that a link of that name leads to."""
-        return digest_tree(self.files_below(self.folder_for_link(link)))
+        """The digest by which a copy of the skill that a link of that name leads to is recognized on this disk."""
+        return digest_on_disk(self.files_below(self.folder_for_link(link)))
+
+    @property
+    def placed_digest(self) -> str:
+        """The digest by which the install is recognized on this disk."""
+        return self.digest if HAS_EXECUTABLE_BITS else digest_on_disk(self.files)
 
     def _group_files(self) -> dict[str, dict[str, FileHash]]:
         """The files of each skill, by the folder of the skill and by their paths from there."""
