@@ -30,9 +30,10 @@ _INTRODUCTION = """\
 Everything that `prowess` does is a function of the library first.
 
 **Output.** Plans and answers go to the output stream. Warnings and errors go to the error stream. On a terminal the
-text has colours, unless `NO_COLOR` is set. In a pipe it is plain text. With `--json` the output stream holds one JSON
-object of a documented shape ([cli-json.md](cli-json.md)), and nothing else. Control characters in the text of a skill
-are shown as escapes (`\\x1b`), and never reach the terminal.
+text has colours, unless `NO_COLOR` is set. In a pipe it is plain text, as UTF-8 with `\\n` at the end of each line on
+every system, and what is piped in is read as UTF-8. With `--json` the output stream holds one JSON object of a
+documented shape ([cli-json.md](cli-json.md)), and nothing else. Control characters in the text of a skill are shown as
+escapes (`\\x1b`), and never reach the terminal.
 
 **Changes.** A command that may replace or remove something shows its plan, asks, does it and reports. It asks on the
 terminal, even when the output or the input is redirected. If no stream is a terminal, it cannot ask, and needs `--yes`.

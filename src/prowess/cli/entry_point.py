@@ -8,6 +8,7 @@ when other words stand beside these; tests/cli/test_frame.py compares the two.
 from __future__ import annotations
 
 import gc
+import io
 import sys
 
 from prowess import __version__
@@ -15,11 +16,13 @@ from prowess import __version__
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from typing import IO, NoReturn
 
 
 def run() -> NoReturn:
     """Run the command line of this process, and exit with its status."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        use_utf8_in_pipe(stream)
     if _print_answer(sys.argv[1:]):
         sys.exit()
     # What is loaded here stays until the process ends. The garbage collector need not look at it, now or later: that
@@ -30,6 +33,23 @@ def run() -> NoReturn:
     gc.freeze()
     gc.enable()
     run_command()
+
+
+def use_utf8_in_pipe(stream: IO[str] | None) -> None:
+    r"""Make a standard stream that is not a terminal UTF-8, with ``\n`` at the end of each line that is written.
+
+    Programs read what they get from a pipe in the same way on every system. Python takes the encoding from the locale,
+    and writes ``\r\n`` on Windows. A terminal keeps its encoding, since a person has to read it.
+    """
+    try:
+        if not isinstance(stream, io.TextIOWrapper) or stream.isatty():
+            return
+    except ValueError:  # it is closed
+        return
+    if stream.writable():
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
+    else:
+        stream.reconfigure(encoding="utf-8")
 
 
 def _print_answer(words: list[str]) -> bool:

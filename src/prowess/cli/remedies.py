@@ -15,7 +15,7 @@ REMEDIES: dict[str, str] = {
     "commands-not-run": "look at them with 'prowess show NAME', then 'prowess trust grant NAME'",
     "local-edits": "keep your changes elsewhere, or update with --force, which keeps a backup",
     "declared-no-more": "declare it again in prowess.toml, or remove it with 'prowess sync --remove'",
-    "name-taken": "remove the other one, or install with --replace",
+    "name-taken": "move it away or remove it; 'prowess install' can also take its place, with --replace",
     "missing-skill-md": (
         "a skill is a folder with a SKILL.md: check the path, or begin a skill with 'prowess new NAME'"
     ),

@@ -8,12 +8,16 @@ from __future__ import annotations
 import os
 import stat
 
+from prowess.errors import ResourceError
 from prowess.files.contained_open import is_link_info
 from prowess.files.directory import stat_folder
+from prowess.files.read import OpenFile
 from prowess.records import NamedTuple
 
 _MAX_LINKS = 40
 """How many links Linux follows in one path. A loop of links ends there."""
+_MAX_LINK_BYTES = 4096
+"""How long a path may be on Linux, and so the text of a link."""
 _OTHERS_WRITE = 0o022  # the group, and everybody else
 
 
@@ -58,8 +62,19 @@ def is_inside(path: str, folder: str) -> bool:
 
 
 def is_really_inside(path: str, folder: str) -> bool:
-    """True when ``path`` leads to ``folder`` or below it on the disk, with every link in both resolved."""
-    return is_inside(os.path.realpath(path), os.path.realpath(folder))
+    """True when ``path`` leads to ``folder`` or below it on the disk, with every link in both resolved.
+
+    Two spellings of one folder count as one, as on a disk that ignores case, and where a folder is mounted twice.
+    """
+    real, real_folder = os.path.realpath(path), os.path.realpath(folder)
+    if is_inside(real, real_folder):
+        return True
+    above, parent = real, os.path.dirname(real)
+    while not is_same_folder(above, real_folder):
+        if above == parent:
+            return False
+        above, parent = parent, os.path.dirname(parent)
+    return True
 
 
 def is_link(path: str) -> bool:
@@ -74,6 +89,14 @@ def is_link(path: str) -> bool:
 def is_real_folder(path: str) -> bool:
     """True when a path is a folder and not a link to one."""
     return stat_folder(path) is not None and not is_link(path)
+
+
+def is_folder_itself(path: str) -> bool:
+    """True when the entry at a path is a folder or a junction, and not a symbolic link."""
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def is_same_folder(first: str, second: str) -> bool:
@@ -109,10 +132,32 @@ def is_link_into(path: str, folder: str) -> bool:
     return is_link(path) and is_really_inside(_resolve_link(path), folder)
 
 
+def is_link_file_into(path: str, folder: str) -> bool:
+    """True when ``path`` is a file that holds the text of a link to ``folder``, or below it, and nothing else.
+
+    Git writes committed links so where it makes no links (``core.symlinks=false``).
+    """
+    parent, name = os.path.split(path)
+    try:
+        with OpenFile(parent, (name,)) as file:
+            text = os.fsdecode(file.read_all(_MAX_LINK_BYTES))
+    except ResourceError:  # no regular file, or too large for a link
+        return False
+    # Git writes "/" on every system. No path has a line break or a NUL that anybody would mean.
+    if not text.isprintable() or os.path.isabs(text) or "/" not in text:
+        return False
+    return is_really_inside(_resolve_text(text.replace("/", os.sep), path), folder)
+
+
 def _resolve_link(path: str) -> str:
     """Return the real path that a link leads to; nothing needs to exist there."""
     text = read_link(path)
-    return os.path.realpath(os.path.join(os.path.realpath(os.path.dirname(path)), text) if text is not None else path)
+    return _resolve_text(text, path) if text is not None else os.path.realpath(path)
+
+
+def _resolve_text(text: str, path: str) -> str:
+    """Return the real path to which a link at ``path`` with this text leads."""
+    return os.path.realpath(os.path.join(os.path.realpath(os.path.dirname(path)), text))
 
 
 class ResolvedPath(NamedTuple):

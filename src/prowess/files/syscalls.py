@@ -17,6 +17,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+try:
     import _winapi
 except ImportError:
     _winapi = None  # type: ignore[assignment]
@@ -31,6 +35,7 @@ _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 
 _CREATE_FLAGS |= getattr(os, "O_NOFOLLOW", 0)
 # Taken from every mode: what is created decides what agents read, and a umask of 0 is common in containers.
 _OTHERS_WRITE = 0o022
+_FULL_SYNC = getattr(fcntl, "F_FULLFSYNC", None)  # only on macOS
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # from the headers of Linux
 
 _OPEN_ELSEWHERE = frozenset((5, 32))  # ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION
@@ -103,7 +108,20 @@ def write_all(fd: int, data: bytes, path: str = "") -> None:
 def sync_file(fd: int, path: str = "") -> None:
     """Wait until the disk holds what was written to an open file."""
     with _announce("fsync", path):
-        os.fsync(fd)
+        flush_to_disk(fd)
+
+
+def flush_to_disk(fd: int, full_sync: int | None = _FULL_SYNC) -> None:
+    """Wait until the disk holds an open file: by the command ``full_sync`` where there is one, else by ``fsync``.
+
+    On macOS ``fsync`` ends when the drive has the bytes, which may then be in its cache alone. The command empties the
+    cache. Some disks, such as those in a network, do not know it.
+    """
+    if full_sync is not None:
+        with suppress(OSError):
+            fcntl.fcntl(fd, full_sync)
+            return
+    os.fsync(fd)
 
 
 def sync_folder(path: str) -> None:

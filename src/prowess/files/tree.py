@@ -338,6 +338,36 @@ def find_guesses(executable: Iterable[str], folder: str, *, has_bits: bool = HAS
     return (Issue(GUESSED_CODE, "", message, folder, 0, "info"),)
 
 
+def with_recorded_names(
+    found: dict[str, FileHash], recorded: Mapping[str, FileHash], folder: str
+) -> dict[str, FileHash]:
+    """``found`` with the names of ``recorded`` for files of ``folder`` that are listed in another form of Unicode.
+
+    macOS has disks that list an accent as a character of its own, and open the file by either name. Where the recorded
+    name does not lead to the listed file, the two are different names, and ``found`` is returned as it is.
+    """
+    missing = [path for path in recorded.keys() - found.keys() if not path.isascii()]
+    if not missing:
+        return found
+    from unicodedata import normalize  # noqa: PLC0415 - most trees have plain names
+
+    listed = {normalize("NFC", path): path for path in found.keys() - recorded.keys()}
+    names = {listed.get(normalize("NFC", path), ""): path for path in missing}
+    return {
+        names[path] if path in names and _is_one_file(folder, path, names[path]) else path: file
+        for path, file in found.items()
+    }
+
+
+def _is_one_file(folder: str, first: str, second: str) -> bool:
+    """Whether two names in a folder are one file."""
+    try:
+        infos = [os.lstat(os.path.join(folder, *path.split("/"))) for path in (first, second)]
+    except OSError:
+        return False
+    return os.path.samestat(*infos)
+
+
 # -- bytes -------------------------------------------------------------------------------------------------------------
 
 

@@ -50,8 +50,8 @@ def find_ignore_issues(scope: InstallScope, limits: Limits, *, first: bool) -> t
         return ()
     issues = [_ignored_issue(path, scope.root) for path in (LOCK_FILE, *copies) if path in ignored]
     if first and _SAMPLE_INSTALL not in ignored:
-        what = "copies" if copies else "links"
-        message = f"put .prowess/ into .gitignore, and commit {LOCK_FILE} and the {what} in the folders of agents"
+        what = f"{LOCK_FILE}, .gitattributes and the copies" if copies else f"{LOCK_FILE} and the links"
+        message = f"put .prowess/ into .gitignore, and commit {what} in the folders of agents"
         ignore_file = os.path.join(scope.root, ".gitignore")
         issues.append(Issue("not-ignored", ".prowess/", message, ignore_file, 0, "warning"))
     return tuple(issues)

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import Issue
 from prowess.files.directory import exists, stat_folder
-from prowess.files.paths import is_link, is_link_into, is_real_folder
+from prowess.files.paths import is_link, is_link_file_into, is_link_into, is_real_folder
 from prowess.files.tree import digest_on_disk
 from prowess.install.install_tree import hashes_of
 from prowess.install.store import DELETED, Disposal
-from prowess.lockfile.compare import compare_folder, is_exact_copy
+from prowess.lockfile.compare import compare_folder, has_other_line_ends, is_exact_copy
+from prowess.lockfile.placed import digest_folder
 
 if TYPE_CHECKING:
     from prowess.install.store import AgentLink, Store
@@ -49,20 +50,24 @@ def find_link_holder(store: Store, locked: LockEntries, path: str) -> LockEntry 
 def is_made_by_prowess(store: Store, path: str, entry: LockEntry | None) -> bool:
     """Whether Prowess made what is at a path where agents look: a link into the install base, or a copy.
 
-    A copy is as ``entry`` has it, or as Prowess put it there. An edited copy of an install in mode copy counts as well:
-    it is an edited install, and goes to the backups.
+    A link may be a file, as git writes it where it makes no links. A copy is as ``entry`` has it, or as Prowess put it
+    there. An edited copy of an install in mode copy counts as well: it is an edited install, and goes to the backups.
     """
     if is_link(path):
         return is_link_into(path, store.scope.base)
+    if is_link_file_into(path, store.scope.base):
+        return True
     is_edited_copy = entry is not None and _is_recorded_copy(store, path, entry)
     return is_edited_copy or _find_copy_digest(store, path, entry) != ""
 
 
 def _find_copy_digest(store: Store, path: str, entry: LockEntry | None) -> str:
-    """The digest of a copy that nobody changed since Prowess put it there; ``""`` for anything else."""
+    """The digest of a copy that nobody but git changed since Prowess put it there; ``""`` for anything else."""
     name = os.path.basename(path)
     if entry is not None and is_exact_copy(entry, path, store.limits):
         return entry.digest_for_link(name)
+    if entry is not None and has_other_line_ends(entry, path, store.limits):
+        return digest_folder(path, store.limits)
     is_pristine = is_real_folder(path) and store.placed.is_pristine(name, path)
     return store.placed.digest_of(name) if is_pristine else ""
 
@@ -84,7 +89,7 @@ def with_disposal(store: Store, link: AgentLink, holder: LockEntry | None) -> Ag
 
     ``holder`` is the entry that records the folder.
     """
-    if not exists(link.path) or is_link(link.path):
+    if not exists(link.path) or is_link(link.path) or is_link_file_into(link.path, store.scope.base):
         return link
     if is_copy_in_place(store, link):
         return link._replace(disposal=Disposal(digest=digest_on_disk(hashes_of(link.files))))
@@ -107,7 +112,8 @@ def stage_unlink(store: Store, path: str, entry: LockEntry | None) -> None:
     """
     if entry is None or not exists(path):
         return
-    if is_link_into(path, store.scope.install_folder(entry.name)):
+    place = store.scope.install_folder(entry.name)
+    if is_link_into(path, place) or is_link_file_into(path, place):
         store.stage_unlink(path)
         return
     # What Prowess made and nobody changed can be made again; everything else is somebody's work.

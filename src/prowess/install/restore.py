@@ -133,9 +133,10 @@ class Restoration:
                 spec = spec or spec_of_entry(entry, self._scope, ref=entry.ref)
                 options = InstallOptions(entry.agents, replace=True, declared=entry.declared, copy=entry.is_copied)
                 stage_install(store, locked, tree, InstallRequest(spec, entry.commit, options))
-                # Only how the links were made may differ on this system; all else stays as it is recorded.
-                staged = locked[entry.name]
-                locked[entry.name] = replace(entry, copies=staged.copies, links=staged.links)
+                # Which links are copies on this disk is no change of the project: everything stays as it is recorded.
+                links = locked[entry.name].links
+                copies = tuple(copy for copy in entry.copies if copy in links)
+                locked[entry.name] = replace(entry, copies=copies, links=links)
             store.commit(store.locked if self._is_locked else locked)
         self.names += (entry.name for entry, _ in batch)
         self.issues += store.issues

@@ -17,11 +17,13 @@ from prowess.files import syscalls
 from prowess.files.delete import delete_tree
 from prowess.files.directory import Folder, exists, stat_folder
 from prowess.files.lock import lock_folder
-from prowess.files.paths import is_link, read_inode
+from prowess.files.paths import is_folder_itself, is_link, read_inode
 from prowess.files.write import make_folders, sync_tree, write_new_file, write_tree
 from prowess.install.agent_links import LinkFolders, stage_link
 from prowess.install.backups import BACKUP_FOLDER, back_up
 from prowess.install.entry_source import is_sourceless
+from prowess.install.git_attributes import update_attributes
+from prowess.install.git_links import overlook_copies
 from prowess.install.journal import ScopeJournal, new_token
 from prowess.lockfile.journal_format import Move, find_interrupted_change, has_journal, journal_path
 from prowess.lockfile.placed import RECORD_FILE, PlacedTrees
@@ -213,28 +215,49 @@ class Store:
             {os.path.dirname(self._journal.paths_of(move).staged) for move in self._moves if move.new}
         ):
             syscalls.sync_folder(folder)
+        folders = self._list_folders_at_links()
         self.issues += (*dropped, *self._journal.run_moves(tuple(self._moves), self._lock_text, text))
         self._record_moves(locked)
+        self._overlook_copies(folders, locked)
+        if text != self._lock_text:
+            self.issues += update_attributes(self.scope, self.locked, locked, self.limits)
         self._moves.clear()
         self._made_folders.clear()
         self._lock_text, self.locked, self._taken_names = text, locked, None
 
     def _record_moves(self, locked: LockEntries) -> None:
         """Record what the staged moves have put in place."""
-        holders = {link: entry for entry in locked.values() for link in entry.copies}
+        holders = {link: entry for entry in locked.values() for link in entry.links}
         placed: dict[str, str] = {}
         gone: set[str] = set()
         for move in self._moves:
             # A move inside an install changes the digest of the whole install.
             install = "" if move.link else "/".join(move.name.split("/")[:2])
             name = install or os.path.basename(move.name)
-            entry = locked.get(install) if install else holders.get(move.name)
+            # What the lock file calls a link may be a copy on this disk.
+            entry = locked.get(install) if install else holders.get(move.name) if move.name in self.copies else None
             gone.add(name)
             is_there = move.new or install not in {"", move.name}
             # The copies of mode copy are under version control: what changes them is git, and not only Prowess.
             if is_there and entry is not None and not is_sourceless(entry) and not entry.is_copied:
                 placed[name] = entry.placed_digest if install else entry.digest_for_link(name)
         self.placed.save(placed, gone)
+
+    def _list_folders_at_links(self) -> set[str]:
+        """The names of the staged moves of links at whose places there are folders now."""
+        return {move.name for move in self._moves if move.link and is_folder_itself(self._journal.paths_of(move).path)}
+
+    def _overlook_copies(self, before: set[str], locked: LockEntries) -> None:
+        """Have git overlook the copies that are in place of committed links, and no other copy.
+
+        ``before`` are the names of the links that were copies before this change.
+        """
+        now = self._list_folders_at_links()
+        if self.scope.location != "project" or not before | now:
+            return
+        # The copies of mode copy are there to be committed.
+        committed = {copy for entry in locked.values() if entry.is_copied for copy in entry.copies}
+        self.issues += overlook_copies(self.scope.root, now - committed, before - now | committed & now, self.limits)
 
     @property
     def staged_count(self) -> int:

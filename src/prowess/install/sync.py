@@ -9,6 +9,7 @@ from prowess.errors import Issue, SkillError
 from prowess.install.agent_links import LinkFolders
 from prowess.install.apply_plan import install_trees, to_installed_skill
 from prowess.install.entry_source import is_sourceless
+from prowess.install.git_attributes import update_attributes
 from prowess.install.install_request import InstallOptions, InstallRequest
 from prowess.install.install_tree import trees_for
 from prowess.install.leftovers import describe_leftovers, find_leftovers, find_lost_lock, stage_leftovers
@@ -93,6 +94,8 @@ def sync_scope(
             refuse_remaining_differences(scope, context.limits, changed=bool(restoration.names))
         _record_equal_installs(scope, current, {entry.name for entry, _ in unequal}, context.limits)
     context.issues += (*run.issues, *restoration.issues)
+    if not locked:
+        context.issues += update_attributes(scope, {}, current, context.limits)
     after = context.read_lock(scope) if restoration.names else {}
     installed += (to_installed_skill(scope, name, after) for name in restoration.names)
     errors = [*run.errors, *restoration.errors]

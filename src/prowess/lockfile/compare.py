@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from prowess.errors import Issue
+from prowess.errors import Issue, ResourceError
 from prowess.files.directory import exists, stat_folder
 from prowess.files.paths import is_known_link_to, is_link, is_real_folder
-from prowess.files.tree import digest_on_disk, hash_tree, take_recorded_bits
+from prowess.files.read import OpenFile
+from prowess.files.tree import digest_on_disk, hash_bytes, hash_tree, take_recorded_bits, with_recorded_names
 from prowess.lockfile.placed import PlacedTrees
 from prowess.lockfile.scopes import list_install_names
 from prowess.progress_steps import report_steps
@@ -29,9 +31,12 @@ InstallState = Literal["equal", "missing", "pristine", "edited", "copy", "unlink
 """How an install stands to the lock file; ``get_install_state`` says what each word means."""
 NOT_SYNCED = "not-synced"
 """The code of an install that Prowess put here, that nobody changed, and that the lock file has in another version."""
+OTHER_LINE_ENDS = "changed-line-ends"
+"""The code of a file that differs from the lock file in its line ends alone, as with git's ``core.autocrlf``."""
 _CODE_MESSAGES = {
     NOT_SYNCED: "is another version than the lock file has",
     "changed-file": "is not what the lock file says",
+    OTHER_LINE_ENDS: "has other line ends than the lock file says",
     "missing-file": "is missing",
     "extra-file": "is not in the lock file",
     "missing-skill": "is missing",
@@ -46,7 +51,8 @@ class Difference(NamedTuple):
     """One thing on the disk that is not what an entry of the lock file says."""
 
     code: str
-    """``missing-skill``, ``missing-file``, ``changed-file``, ``extra-file``, ``broken-link`` or ``not-synced``."""
+    """``missing-skill``, ``missing-file``, ``changed-file``, ``changed-line-ends``, ``extra-file``, ``broken-link`` or
+    ``not-synced``."""
     path: str
     """The file, from the folder that was compared; ``""`` for the folder or the link itself."""
     folder: str
@@ -57,7 +63,7 @@ class Difference(NamedTuple):
     @property
     def is_edit(self) -> bool:
         """True when somebody changed files, so that something could be lost: a missing folder holds nothing."""
-        return self.code not in {"missing-skill", "broken-link", NOT_SYNCED}
+        return self.code not in {"missing-skill", "broken-link", NOT_SYNCED, OTHER_LINE_ENDS}
 
     def __str__(self) -> str:
         """What is wrong, in a few words."""
@@ -79,17 +85,32 @@ def compare_folder(
         if stat_folder(folder) is not None:
             raise
         return [Difference("missing-skill", "", folder, link)]
-    found = take_recorded_bits(tree.files, files)
-    if found == files and not tree.problems:  # the usual case needs no sets of thousands of paths
+    if tree.files == files and not tree.problems:  # the usual case needs no sets of thousands of paths
+        return []
+    tree = tree._replace(files=take_recorded_bits(with_recorded_names(tree.files, files, folder), files))
+    if tree.files == files and not tree.problems:
         return []
     if placed and not tree.problems and digest_on_disk(tree.files) == placed:
         return [Difference(NOT_SYNCED, "", folder, link)]
-    rows = [("missing-file", path) for path in files.keys() - found.keys()]
-    rows += [("extra-file", path) for path in found.keys() - files.keys()]
-    rows += [("changed-file", path) for path in files.keys() & found.keys() if files[path] != found[path]]
+    rows = [("missing-file", path) for path in files.keys() - tree.files.keys()]
+    rows += [("extra-file", path) for path in tree.files.keys() - files.keys()]
+    changed = [path for path in files.keys() & tree.files.keys() if files[path] != tree.files[path]]
+    rows += [(_name_change(folder, path, files[path], tree.files[path], limits), path) for path in changed]
     # Links and special files are never installed, so each of them is one file too many.
     rows += [("extra-file", path) for _, path in tree.problems]
     return [Difference(code, path, folder, link) for code, path in sorted(rows, key=lambda row: (row[1], row[0]))]
+
+
+def _name_change(folder: str, path: str, locked: FileHash, found: FileHash, limits: Limits) -> str:
+    """The code of a file that is not what the lock file says."""
+    # A file has at most twice its bytes with "\r\n", and at least half of them with "\n".
+    if locked.executable == found.executable and locked.size <= 2 * found.size <= 4 * locked.size:
+        with suppress(ResourceError), OpenFile(folder, tuple(path.split("/"))) as file:
+            text = file.read_all(limits.max_install_bytes).replace(b"\r\n", b"\n")
+            endings = (text, text.replace(b"\n", b"\r\n"))
+            if any(hash_bytes(data, executable=locked.executable) == locked for data in endings):
+                return OTHER_LINE_ENDS
+    return "changed-file"
 
 
 def list_differing(first: Mapping[str, FileHash], second: Mapping[str, FileHash]) -> list[str]:
@@ -130,11 +151,11 @@ def _compare_link(entry: LockEntry, recorded: str, path: str, limits: Limits, en
     linked = is_link(path)
     if linked and entry.is_copied:  # a clone of the project would not have what the link leads to
         yield Difference("broken-link", "", path, recorded)
-    elif linked or (recorded not in entry.copies and not is_exact_copy(entry, path, limits)):
+    elif linked or not (recorded in entry.copies or ends.placed or is_exact_copy(entry, path, limits)):
         target = os.path.join(ends.install, *folder.split("/")) if folder else ends.install
         if not (linked and is_known_link_to(path, target)):
             yield Difference("broken-link", "", path, recorded)
-    elif recorded in entry.copies:
+    else:
         yield from compare_folder(entry.files_below(folder), path, limits, link=recorded, placed=ends.placed)
 
 
@@ -142,6 +163,14 @@ def is_exact_copy(entry: LockEntry, path: str, limits: Limits) -> bool:
     """True when ``path`` is a real folder with exactly the files that the lock file records for its name."""
     files = entry.files_below(entry.folder_for_link(os.path.basename(path)))
     return bool(files) and is_real_folder(path) and not compare_folder(files, path, limits)
+
+
+def has_other_line_ends(entry: LockEntry, path: str, limits: Limits) -> bool:
+    """True when ``path`` is a real folder whose files differ from the lock file, and only in their line ends."""
+    files = entry.files_below(entry.folder_for_link(os.path.basename(path)))
+    if not files or not is_real_folder(path):
+        return False
+    return {difference.code for difference in compare_folder(files, path, limits)} == {OTHER_LINE_ENDS}
 
 
 def get_install_state(differences: Iterable[Difference]) -> InstallState:
@@ -155,7 +184,7 @@ def get_install_state(differences: Iterable[Difference]) -> InstallState:
     for difference in differences:
         if not difference.link:
             return _FOLDER_STATES.get(difference.code, "edited")
-        is_other_copy = difference.is_edit or difference.code == NOT_SYNCED
+        is_other_copy = difference.is_edit or difference.code in {NOT_SYNCED, OTHER_LINE_ENDS}
         state = "copy" if is_other_copy or state == "copy" else "unlinked"
     return state
 

@@ -227,9 +227,10 @@ class LockRecords:
 
     def _find_copies(self) -> Iterator[tuple[str, tuple[str, str]]]:
         """Each folder that is a copy in place of a link, with its install and the skill's path in there."""
-        root = os.path.realpath(self.scope.root)
+        root, placed = os.path.realpath(self.scope.root), frozenset(self._placed.copies)
         for entry in self.locked.values():
-            for link in entry.copies:
+            # What the lock file calls a link is a copy where the system makes no links.
+            for link in (*entry.copies, *(link for link in entry.links if os.path.basename(link) in placed)):
                 place = entry.name, entry.folder_for_link(os.path.basename(link))
                 folder = self._resolver.resolve(os.path.join(self.scope.root, link)).end
                 # A project's lock file may come from a stranger, so it decides nothing outside of the project.
