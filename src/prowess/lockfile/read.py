@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -141,7 +142,7 @@ LockEntries = dict[str, LockEntry]
 def read_lock(folder: str, *, limits: Limits = DEFAULT_LIMITS) -> LockEntries:
     """The entries of the lock file in ``folder``; none where there is no such file. Raises ``InstallError``."""
     text = read_text(folder, LOCK_FILE, limits)
-    return parse_lock(text, f"{folder}/{LOCK_FILE}") if text is not None else {}
+    return parse_lock(text, os.path.join(folder, LOCK_FILE)) if text is not None else {}
 
 
 def read_text(folder: str, file: str, limits: Limits = DEFAULT_LIMITS) -> str | None:
