@@ -81,7 +81,7 @@ test-windows: $(READY) ## a Windows Python under Wine: the command line, MCP and
 	scripts/windows_python.sh $(WINDOWS_HOME)
 	rm -rf $(EXCHANGE) && mkdir -p $(EXCHANGE)
 	PROWESS_EXCHANGE=$(CURDIR)/$(EXCHANGE) $(PYTEST) -q tests/platforms -k another_system
-	PROWESS_EXCHANGE='Z:$(CURDIR)/$(EXCHANGE)' PYTHONPATH='Z:$(CURDIR)/src' $(WINDOWS_HOME)/python -m pytest -p no:cacheprovider $(WINDOWS_TESTS) $(ARGS)
+	PROWESS_EXCHANGE='Z:$(CURDIR)/$(EXCHANGE)' PYTHONPATH='Z:$(CURDIR)/src' $(WINDOWS_HOME)/python -m pytest -p no:cacheprovider -n 2 --dist worksteal $(WINDOWS_TESTS) $(ARGS)
 	PROWESS_EXCHANGE=$(CURDIR)/$(EXCHANGE) $(PYTEST) -q tests/platforms -k another_system
 
 .PHONY: pictures

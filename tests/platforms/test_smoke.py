@@ -7,13 +7,12 @@ right to make links.
 from __future__ import annotations
 
 import io
-import json
 import os
 import shutil
 import tarfile
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -145,7 +144,7 @@ def test_instructions_reach_a_pipe_as_they_are_written(machine: Machine) -> None
 def test_a_client_lists_and_loads_a_skill_over_mcp(machine: Machine) -> None:
     machine.skill()
     client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "smoke", "version": "1"}}
-    requests = [
+    requests: list[dict[str, Any]] = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
@@ -168,7 +167,7 @@ def test_what_another_system_locked_and_packed_verifies_here(machine: Machine) -
         shutil.copytree(theirs, project, ignore=shutil.ignore_patterns(".prowess", ".agents"))
         lock = (project / "prowess.lock").read_bytes()
         assert _recorded_files(lock) == _recorded_files((exchange / os.name / "prowess.lock").read_bytes())
-        assert len(machine.must("sync", "--locked", cwd=project)["installed"]) == 2  # noqa: PLR2004 - unit and tool
+        assert len(machine.must("sync", "--locked", cwd=project)["installed"]) == 2
         assert machine.must("verify", cwd=project)["issues"] == []
         assert machine.must("sync", "--locked", cwd=project)["installed"] == []
         assert (project / "prowess.lock").read_bytes() == lock

@@ -9,10 +9,10 @@ import os
 from typing import TYPE_CHECKING
 
 from prowess.errors import Issue, UnsafeTreeError
-from prowess.files.tree import digest_tree
+from prowess.files.tree import digest_on_disk
 from prowess.install.agent_links import skill_folder
 from prowess.install.entry_source import refuse_own_source, source_for_lock
-from prowess.install.install_tree import with_skill_files_only
+from prowess.install.install_tree import with_recorded_modes, with_skill_files_only
 from prowess.install.name_conflicts import Newcomer, displace_others, refuse_taken
 from prowess.install.ownership import (
     dispose_of_install,
@@ -53,6 +53,8 @@ def stage_install(
     if not options.may_replace(taken.find_place(tree.name) or taken.find_entry(tree.name) or tree.name):
         refuse_taken(tree.name, source, store.scope, locked, taken)
     before = locked.get(tree.name)
+    if before is not None and request.spec.kind == "folder":
+        tree = with_recorded_modes(tree, before)
     locked.pop(taken.find_entry(tree.name), None)  # it may have the name in another case
     links, issues = _plan_links(store, tree, options)
     tree = with_skill_files_only(tree) if options.copy else tree
@@ -114,14 +116,14 @@ def _stage_tree(
     hashes = tree.hashes
     locked = before if before is not None and twin == tree.name else None
     if locked is not None and (is_as_locked or not compare_folder(locked.files, place, store.limits)):
-        disposal = Disposal(digest=locked.digest)
+        disposal = Disposal(digest=locked.placed_digest)
         folders = None if options.copy else _find_changed_folders(locked, tree, hashes)
         if folders is not None:
             _stage_folders(store, tree, locked, folders)
             return
     # Files that are put back as they are need no backup, whoever put them there.
     elif not compare_folder(hashes, place, store.limits):
-        disposal = Disposal(digest=tree.digest)
+        disposal = Disposal(digest=digest_on_disk(hashes))
     else:
         disposal = dispose_of_install(store, before, twin or tree.name)
     # A place whose name differs in case is emptied first: on some systems both names are one folder.
@@ -135,7 +137,7 @@ def _stage_folders(store: Store, tree: InstallTree, before: LockEntry, folders: 
     """Stage the files of some skills of a tree; the rest of the install stays where it is."""
     files = group_by_skill(tree.files, folders)
     for folder in folders:
-        disposal = Disposal(digest=digest_tree(before.files_below(folder)))
+        disposal = Disposal(digest=digest_on_disk(before.files_below(folder)))
         if files[folder]:
             store.stage_tree(tree.name, files[folder], disposal, inside=folder)
         else:

@@ -240,7 +240,7 @@ class Store:
             is_there = move.new or install not in {"", move.name}
             # The copies of mode copy are under version control: what changes them is git, and not only Prowess.
             if is_there and entry is not None and not is_sourceless(entry) and not entry.is_copied:
-                placed[name] = entry.digest if install else entry.digest_for_link(name)
+                placed[name] = entry.placed_digest if install else entry.digest_for_link(name)
         self.placed.save(placed, gone)
 
     def _list_folders_at_links(self) -> set[str]:

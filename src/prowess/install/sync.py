@@ -126,7 +126,7 @@ def _record_equal_installs(scope: InstallScope, locked: LockEntries, unequal: se
         for name, entry in locked.items()
         if name not in unequal and not is_sourceless(entry) and not entry.is_copied
     }
-    placed = {name: entry.digest for name, entry in equal.items()}
+    placed = {name: entry.placed_digest for name, entry in equal.items()}
     for entry in equal.values():
         placed |= {name: entry.digest_for_link(name) for name in map(os.path.basename, entry.copies)}
     if placed.items() <= PlacedTrees(scope.base, limits).items():

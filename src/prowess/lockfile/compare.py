@@ -11,7 +11,7 @@ from prowess.errors import Issue, ResourceError
 from prowess.files.directory import exists, stat_folder
 from prowess.files.paths import is_known_link_to, is_link, is_real_folder
 from prowess.files.read import OpenFile
-from prowess.files.tree import digest_tree, hash_bytes, hash_tree, with_recorded_names
+from prowess.files.tree import digest_on_disk, hash_bytes, hash_tree, take_recorded_bits, with_recorded_names
 from prowess.lockfile.placed import PlacedTrees
 from prowess.lockfile.scopes import list_install_names
 from prowess.progress_steps import report_steps
@@ -87,10 +87,10 @@ def compare_folder(
         return [Difference("missing-skill", "", folder, link)]
     if tree.files == files and not tree.problems:  # the usual case needs no sets of thousands of paths
         return []
-    tree = tree._replace(files=with_recorded_names(tree.files, files, folder))
+    tree = tree._replace(files=take_recorded_bits(with_recorded_names(tree.files, files, folder), files))
     if tree.files == files and not tree.problems:
         return []
-    if placed and not tree.problems and digest_tree(tree.files) == placed:
+    if placed and not tree.problems and digest_on_disk(tree.files) == placed:
         return [Difference(NOT_SYNCED, "", folder, link)]
     rows = [("missing-file", path) for path in files.keys() - tree.files.keys()]
     rows += [("extra-file", path) for path in tree.files.keys() - files.keys()]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import InstallError
 from prowess.files import syscalls
-from prowess.files.tree import digest_tree, hash_tree
+from prowess.files.tree import digest_on_disk, hash_tree
 from prowess.files.write import write_new_file
 from prowess.lockfile.read import read_text
 from prowess.lockfile.scopes import STORE_FOLDER
@@ -96,8 +96,11 @@ class PlacedTrees:
 
 
 def digest_folder(folder: str, limits: Limits) -> str:
-    """The digest of a folder's files; ``""`` for a folder that cannot be read whole, or that holds a link."""
+    """The digest by which a folder is recognized on this disk.
+
+    It is ``""`` for a folder that cannot be read whole, or that holds a link.
+    """
     with suppress(OSError, ValueError):
         tree = hash_tree(folder, limits)
-        return "" if tree.problems else digest_tree(tree.files)
+        return "" if tree.problems else digest_on_disk(tree.files)
     return ""

@@ -173,5 +173,5 @@ def _choose_verb(was: LockEntry | None, now: LockEntry | None, placed: PlacedTre
     here = placed.digest_of(now.name) if was is not None and now is not None else ""
     if not here or was is None or now is None:
         return "Installed"
-    is_same = (here, was.declared, was.agents) == (now.digest, now.declared, now.agents)
+    is_same = (here, was.declared, was.agents) == (now.placed_digest, now.declared, now.agents)
     return "Restored" if is_same else "Updated"
