@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 def test_a_name_with_accents_verifies_on_the_disk_of_this_system(machine: Machine, form: str) -> None:
-    """macOS lists such a name in a form of its own choice."""
+    """A disk of macOS lists such a name in a form of its own choice."""
     name = unicodedata.normalize(form, "résumé.md")  # type: ignore[arg-type]
     (machine.skill() / name).write_bytes(b"x\n")
     machine.must("install", str(machine.sources / "unit"), "--project", "--copy", "--yes")
