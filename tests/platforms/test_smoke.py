@@ -48,7 +48,9 @@ def test_a_folder_is_installed_verified_updated_and_removed(machine: Machine) ->
     assert machine.must("verify")["issues"] == []
     assert machine.must("sync", "--locked")["installed"] == []
 
-    listed = machine.must("list")["skills"]
+    answer = machine.must("list")
+    listed = answer["skills"]
+    assert not any(os.altsep and os.altsep in place["path"] for place in answer["places"])
     assert [(skill["name"], skill["description"]) for skill in listed] == [
         ("unit", "Measures lengths in µm. Use it for lengths.")
     ]

@@ -80,7 +80,5 @@ def lock_file_of(place: str) -> str:
 
 def install_bases(home: str, env: Mapping[str, str]) -> tuple[str, ...]:
     """Return the folders into which installers put skills, and to which they link from other folders."""
-    return (
-        os.path.join(config_home(home, env), "prowess", "skills"),
-        os.path.join(home, os.path.normpath(SHARED_SKILLS)),
-    )
+    shared = os.path.join(home, os.path.normpath(SHARED_SKILLS))
+    return (os.path.join(config_home(home, env), "prowess", "skills"), shared)
