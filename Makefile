@@ -71,6 +71,19 @@ test-adapters: $(READY) ## each adapter with its framework, in an environment of
 test-web: $(BROWSER_READY) ## the console in a real browser, with axe-core and a validator of HTML, which it installs into .browser
 	$(BROWSER_BIN)/python -m pytest --web -m web tests/browser $(ARGS)
 
+# Wine prints paths of its own, so the checkout is named as Windows names it. What the systems leave in "exchange" they
+# verify for each other: Linux first, then Windows, then Linux what Windows has left.
+WINDOWS_HOME ?= build/windows
+WINDOWS_TESTS := tests/platforms tests/spec tests/files tests/skills tests/lockfile tests/discovery
+EXCHANGE := build/exchange
+.PHONY: test-windows
+test-windows: $(READY) ## a Windows Python under Wine: the command line, MCP and rooms; needs root for apt; WINDOWS_HOME=FOLDER
+	scripts/windows_python.sh $(WINDOWS_HOME)
+	rm -rf $(EXCHANGE) && mkdir -p $(EXCHANGE)
+	PROWESS_EXCHANGE=$(CURDIR)/$(EXCHANGE) $(PYTEST) -q tests/platforms -k another_system
+	PROWESS_EXCHANGE='Z:$(CURDIR)/$(EXCHANGE)' PYTHONPATH='Z:$(CURDIR)/src' $(WINDOWS_HOME)/python -m pytest -p no:cacheprovider -n 2 --dist worksteal $(WINDOWS_TESTS) $(ARGS)
+	PROWESS_EXCHANGE=$(CURDIR)/$(EXCHANGE) $(PYTEST) -q tests/platforms -k another_system
+
 .PHONY: pictures
 pictures: $(BROWSER_READY) ## take the pictures of the console for docs/how-to/console.md; ARGS="library sees" for some
 	$(BROWSER_BIN)/python -m scripts.console_pictures $(ARGS)

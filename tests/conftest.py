@@ -39,6 +39,26 @@ LATER = {"full": "make test-full", "foreign": "make test-foreign"}
 APART = {"clients": "make test-clients", "web": "make test-web"}
 """Tests with these markers fetch hundreds of megabytes of clients or a browser: not even ``--full`` runs them."""
 
+NEEDS = {
+    "needs_links": "the right to make symbolic links",
+    "needs_fifo": "FIFOs, devices and sockets in folders",
+    "needs_modes": "files with permissions, owners and an executable bit",
+    "needs_case": "a disk on which case and every character of a name count",
+    "needs_posix": "calls of POSIX: forks, signals, handles of folders, locks of files that are open",
+}
+"""What a system must have for the tests with a marker. Windows has none of it, and Wine neither."""
+
+if os.name == "nt":
+
+    def write_text_unchanged(
+        self: Path, data: str, encoding: str | None = None, errors: str | None = None, newline: str = ""
+    ) -> int:
+        """Write what a test says, in UTF-8 and without another line end: sizes and digests depend on it."""
+        with self.open("w", encoding=encoding or "utf-8", errors=errors, newline=newline) as file:
+            return file.write(data)
+
+    Path.write_text = write_text_unchanged  # type: ignore[method-assign,assignment]
+
 # No database: a failure prints what reproduces it, and no run depends on an earlier one.
 settings.register_profile("default", max_examples=50, deadline=None, derandomize=False, database=None, print_blob=True)
 settings.register_profile("full", settings.get_profile("default"), max_examples=2000)
@@ -129,6 +149,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     # Skipped here, and not by a marker, so that the summary has one line for all of them.
+    for marker, what in NEEDS.items():
+        if os.name == "nt" and item.get_closest_marker(marker):
+            pytest.skip(f"{NOT_TESTED}needs {what}")
     for marker, verb in APART.items():
         if item.get_closest_marker(marker) and not item.config.getoption(marker):
             pytest.skip(f"run by {verb}")

@@ -97,6 +97,7 @@ HINTS: dict[str, str] = {
     "too-large": "read it in parts, or raise max_bytes",
     "binary": "read it with read_bytes",
     "no-files": "only skills in a folder have files",
+    "guessed-executable": "install from a repository or an archive, which say what is executable",
     "unknown-skill": "use one of the names listed",
     "no-skills": "name a folder that holds skills; catalog.issues says what was found and does not load",
     "max-active": "unload an active skill first: the model by its tool for that, the host by session.deactivate",

@@ -20,8 +20,12 @@ SKILL_FILE = "SKILL.md"
 EVALS_FOLDER = "evals"
 """The folder at the top of a skill that has the tests of the skill."""
 MAX_PATH_CHARS = 4096
+_PORT_DIGITS = "0123456789¹²³"  # Windows takes the superscripts of Latin-1 for digits here
 DEVICE_NAMES = frozenset(
-    ("con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))),
+    (
+        *("con", "conin$", "conout$", "prn", "aux", "nul"),
+        *(f"{port}{digit}" for port in ("com", "lpt") for digit in _PORT_DIGITS),
+    )
 )
 _GIT_NAMES = frozenset((".git", "git~1"))
 GIT_FIRST_CHARS = frozenset(".gG")

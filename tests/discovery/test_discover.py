@@ -175,6 +175,7 @@ def names_and_issues(catalog: Catalog) -> tuple[tuple[str, ...], list[str]]:
     return catalog.names, [issue.code for issue in catalog.issues]
 
 
+@pytest.mark.needs_links
 def test_a_link_from_one_place_to_another_gives_the_skill_once(put: Put, home: Path, repo: Path) -> None:
     for base in (repo, home):
         name = f"{base.name}-kit"
@@ -184,6 +185,7 @@ def test_a_link_from_one_place_to_another_gives_the_skill_once(put: Put, home: P
     assert names_and_issues(discover(repo, home)) == (("home-kit", "repo-kit"), [])
 
 
+@pytest.mark.needs_links
 def test_a_place_that_is_a_link_to_another_gives_its_skills_once(put: Put, home: Path, repo: Path) -> None:
     put("w/repo/.agents/skills/kit")
     (repo / ".claude").mkdir()
@@ -191,6 +193,7 @@ def test_a_place_that_is_a_link_to_another_gives_its_skills_once(put: Put, home:
     assert names_and_issues(discover(repo, home)) == (("kit",), [])
 
 
+@pytest.mark.needs_links
 def test_a_link_within_the_project_is_followed(put: Put, home: Path, repo: Path) -> None:
     put("w/repo/vendor/kit")
     (repo / ".agents" / "skills").mkdir(parents=True)
@@ -198,6 +201,7 @@ def test_a_link_within_the_project_is_followed(put: Put, home: Path, repo: Path)
     assert names_and_issues(discover(repo / "pkg", home)) == (("kit",), [])
 
 
+@pytest.mark.needs_links
 def test_a_link_into_an_install_base_is_followed(put: Put, home: Path, repo: Path) -> None:
     put("home/.agents/skills/.cache/kit")
     (repo / ".agents" / "skills").mkdir(parents=True)
@@ -205,6 +209,7 @@ def test_a_link_into_an_install_base_is_followed(put: Put, home: Path, repo: Pat
     assert names_and_issues(discover(repo, home)) == (("kit",), ["skipped-directory"])
 
 
+@pytest.mark.needs_links
 def test_a_link_out_of_the_project_is_refused(put: Put, home: Path, repo: Path, tmp_path: Path) -> None:
     put("elsewhere/kit")
     put("home/private/kit")
@@ -214,6 +219,7 @@ def test_a_link_out_of_the_project_is_refused(put: Put, home: Path, repo: Path, 
     assert names_and_issues(discover(repo, home)) == ((), ["link-refused", "link-refused"])
 
 
+@pytest.mark.needs_links
 @pytest.mark.parametrize("link", [".agents/skills", ".claude", "pkg/.claude/skills"])
 def test_a_place_that_leads_out_of_the_repository_is_not_searched(
     put: Put, home: Path, repo: Path, tmp_path: Path, link: str
@@ -234,6 +240,7 @@ def test_a_place_that_leads_out_of_the_repository_is_not_searched(
     assert "scan the folder that the link leads to" in refused[place]
 
 
+@pytest.mark.needs_links
 def test_a_place_may_lead_to_the_users_own_skills(put: Put, home: Path, repo: Path) -> None:
     put("home/.agents/skills/own")
     (repo / ".claude").mkdir()
@@ -242,6 +249,7 @@ def test_a_place_may_lead_to_the_users_own_skills(put: Put, home: Path, repo: Pa
     assert (catalog.names, catalog.issues) == (("own",), ())
 
 
+@pytest.mark.needs_links
 def test_a_users_link_into_a_project_is_refused_when_projects_are_left_out(put: Put, home: Path, repo: Path) -> None:
     put("w/repo/vendor/kit")
     (home / ".agents" / "skills").mkdir(parents=True)

@@ -39,6 +39,8 @@ def codes(catalog: Catalog) -> list[tuple[str, str]]:
 # -- a SKILL.md --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs_links
+@pytest.mark.needs_fifo
 @pytest.mark.parametrize("target", ["real.md", "../other/SKILL.md", "/dev/zero", "/proc/self/environ"])
 def test_a_skill_file_that_is_a_link_is_refused(put: Put, root: Path, target: str) -> None:
     folder = put("root/kit", file="real.md")
@@ -49,6 +51,7 @@ def test_a_skill_file_that_is_a_link_is_refused(put: Put, root: Path, target: st
     assert codes(catalog) == [("link-refused", str(folder / "SKILL.md"))]
 
 
+@pytest.mark.needs_links
 def test_a_skill_file_that_is_a_link_is_refused_even_where_links_are_followed(put: Put, root: Path) -> None:
     folder = put("root/kit", file="real.md")
     (folder / "SKILL.md").symlink_to("real.md")
@@ -58,6 +61,7 @@ def test_a_skill_file_that_is_a_link_is_refused_even_where_links_are_followed(pu
 # -- a skill's folder --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs_links
 def test_links_that_are_never_followed_add_neither_skills_nor_issues(put: Put, root: Path, tmp_path: Path) -> None:
     put("root/real")
     put("elsewhere/outside")
@@ -77,6 +81,7 @@ def test_a_word_for_links_that_is_unknown_is_refused(root: Path) -> None:
         scan(root, follow_links="no")  # type: ignore[arg-type]
 
 
+@pytest.mark.needs_links
 def test_a_link_into_the_same_root_adds_nothing(put: Put, root: Path) -> None:
     put("root/kit")
     (root / "alias").symlink_to("kit")
@@ -85,6 +90,7 @@ def test_a_link_into_the_same_root_adds_nothing(put: Put, root: Path) -> None:
     assert catalog.issues == ()
 
 
+@pytest.mark.needs_links
 def test_a_link_to_a_folder_that_is_passed_over_in_the_same_root_is_followed(put: Put, root: Path) -> None:
     put("root/.store/kit-1.0", "name: kit\ndescription: d\n")
     (root / "kit").symlink_to(".store/kit-1.0")
@@ -93,6 +99,7 @@ def test_a_link_to_a_folder_that_is_passed_over_in_the_same_root_is_followed(put
     assert (catalog["kit"].folder_name, codes(catalog)) == ("kit", [("skipped-directory", str(root / ".store"))])
 
 
+@pytest.mark.needs_links
 @pytest.mark.parametrize("order", [("root", "store"), ("store", "root")])
 def test_a_link_into_another_root_is_followed_and_reported_once(
     put: Put, root: Path, tmp_path: Path, order: tuple[str, str]
@@ -104,6 +111,7 @@ def test_a_link_into_another_root_is_followed_and_reported_once(
     assert (catalog.issues, catalog.shadowed) == ((), ())
 
 
+@pytest.mark.needs_links
 @pytest.mark.parametrize("relative", [True, False])
 def test_a_link_into_the_same_repository_is_followed(put: Put, root: Path, tmp_path: Path, relative: bool) -> None:
     (tmp_path / ".git").mkdir()
@@ -115,6 +123,7 @@ def test_a_link_into_the_same_repository_is_followed(put: Put, root: Path, tmp_p
     assert catalog.issues == ()
 
 
+@pytest.mark.needs_links
 @pytest.mark.parametrize("base", [".agents/skills", ".config/prowess/skills"])
 def test_a_link_into_an_install_base_is_followed(put: Put, root: Path, home: Path, base: str) -> None:
     put(f"home/{base}/kit")
@@ -123,6 +132,7 @@ def test_a_link_into_an_install_base_is_followed(put: Put, root: Path, home: Pat
     assert (catalog.names, catalog.issues) == (("kit",), ())
 
 
+@pytest.mark.needs_links
 def test_a_link_out_of_every_known_place_is_refused(put: Put, root: Path, tmp_path: Path) -> None:
     put("outside/evil", body="SECRET")
     put("root/good")
@@ -133,6 +143,7 @@ def test_a_link_out_of_every_known_place_is_refused(put: Put, root: Path, tmp_pa
     assert catalog.issues[0].severity == "error"
 
 
+@pytest.mark.needs_links
 def test_a_repository_does_not_reach_beyond_itself(put: Put, root: Path, tmp_path: Path) -> None:
     (root / ".git").mkdir()
     put("outside/evil")
@@ -140,12 +151,14 @@ def test_a_repository_does_not_reach_beyond_itself(put: Put, root: Path, tmp_pat
     assert codes(scan(root)) == [("link-refused", str(root / "evil"))]
 
 
+@pytest.mark.needs_links
 def test_a_folder_whose_name_begins_like_a_root_is_not_in_it(put: Put, root: Path, tmp_path: Path) -> None:
     put("root-evil/evil")
     (root / "evil").symlink_to(tmp_path / "root-evil" / "evil")
     assert codes(scan(root)) == [("link-refused", str(root / "evil"))]
 
 
+@pytest.mark.needs_links
 def test_a_chain_of_links_is_judged_by_its_end(put: Put, root: Path, tmp_path: Path) -> None:
     put("root/.store/kit", "name: kit\ndescription: d\n")
     put("outside/evil")
@@ -158,6 +171,7 @@ def test_a_chain_of_links_is_judged_by_its_end(put: Put, root: Path, tmp_path: P
     assert codes(catalog) == [("skipped-directory", str(root / ".store")), ("link-refused", str(root / "evil"))]
 
 
+@pytest.mark.needs_links
 def test_developers_may_follow_every_link(put: Put, root: Path, tmp_path: Path) -> None:
     put("outside/kit", body="Elsewhere.\n")
     (root / "kit").symlink_to(tmp_path / "outside" / "kit")
@@ -166,6 +180,7 @@ def test_developers_may_follow_every_link(put: Put, root: Path, tmp_path: Path) 
     assert catalog["kit"].dir == root / "kit"
 
 
+@pytest.mark.needs_links
 def test_a_link_to_a_folder_of_skills_is_followed(put: Put, root: Path, tmp_path: Path) -> None:
     put("store/group/a")
     put("store/group/deep/b")
@@ -176,6 +191,7 @@ def test_a_link_to_a_folder_of_skills_is_followed(put: Put, root: Path, tmp_path
     assert scan(root, max_depth=2).names == ("a",)
 
 
+@pytest.mark.needs_links
 def test_two_links_to_one_skill_give_it_once(put: Put, root: Path, tmp_path: Path) -> None:
     put("store/kit")
     (tmp_path / ".git").mkdir()
@@ -185,6 +201,7 @@ def test_two_links_to_one_skill_give_it_once(put: Put, root: Path, tmp_path: Pat
     assert [s.dir for s in catalog] == [root / "a-link"]
 
 
+@pytest.mark.needs_links
 def test_hidden_links_are_passed_over(put: Put, root: Path, tmp_path: Path) -> None:
     put("outside/evil")
     for name in (".evil", "_evil"):
@@ -193,6 +210,7 @@ def test_hidden_links_are_passed_over(put: Put, root: Path, tmp_path: Path) -> N
     assert (catalog.names, catalog.issues) == ((), ())
 
 
+@pytest.mark.needs_links
 def test_a_link_to_a_file_is_no_skill_and_no_issue(root: Path, tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("", encoding="utf-8")
     (root / "README.md").symlink_to("../README.md")
@@ -200,6 +218,7 @@ def test_a_link_to_a_file_is_no_skill_and_no_issue(root: Path, tmp_path: Path) -
     assert (catalog.names, catalog.issues) == ((), ())
 
 
+@pytest.mark.needs_links
 def test_a_link_that_leads_nowhere_is_reported(put: Put, root: Path) -> None:
     put("root/good")
     (root / "gone").symlink_to("nowhere")
@@ -211,6 +230,7 @@ def test_a_link_that_leads_nowhere_is_reported(put: Put, root: Path) -> None:
 # -- loops -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs_links
 @pytest.mark.parametrize("target", [".", "..", "../..", "../../root"])
 def test_a_link_to_a_folder_around_it_ends_there(put: Put, root: Path, target: str) -> None:
     put("root/group/kit")
@@ -220,6 +240,7 @@ def test_a_link_to_a_folder_around_it_ends_there(put: Put, root: Path, target: s
     assert [code for code, _ in codes(catalog)] in (["link-loop"], ["link-refused"])
 
 
+@pytest.mark.needs_links
 def test_links_that_lead_to_each_other_end(put: Put, root: Path) -> None:
     put("root/a/one")
     put("root/b/two")
@@ -229,6 +250,7 @@ def test_links_that_lead_to_each_other_end(put: Put, root: Path) -> None:
     assert catalog.names == ("one", "two")
 
 
+@pytest.mark.needs_links
 def test_a_link_to_itself_ends(put: Put, root: Path) -> None:
     put("root/kit")
     (root / "self").symlink_to("self")
@@ -238,6 +260,7 @@ def test_a_link_to_itself_ends(put: Put, root: Path) -> None:
 # -- below a skill -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs_links
 @pytest.mark.parametrize("nested", [False, True])
 def test_a_link_below_a_skill_is_never_followed_or_listed(put: Put, root: Path, tmp_path: Path, nested: bool) -> None:
     (tmp_path / ".git").mkdir()
@@ -252,6 +275,7 @@ def test_a_link_below_a_skill_is_never_followed_or_listed(put: Put, root: Path, 
     assert not catalog["kit"].resources()
 
 
+@pytest.mark.needs_links
 def test_a_link_that_is_turned_elsewhere_after_the_scan_leads_to_no_other_file(
     put: Put, root: Path, tmp_path: Path
 ) -> None:

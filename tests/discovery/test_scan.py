@@ -75,6 +75,7 @@ def test_a_root_that_is_a_skill_is_found(put: Put) -> None:
     assert scan(folder).names == ("kit",)
 
 
+@pytest.mark.needs_links
 def test_a_root_may_be_a_link(put: Put, tmp_path: Path) -> None:
     put("real/kit")
     (tmp_path / "root").symlink_to("real")
@@ -235,6 +236,7 @@ def test_names_of_65_characters_in_folders_of_that_name_load(put: Put, tmp_path:
     assert scan(tmp_path, invalid="skip").names == ()
 
 
+@pytest.mark.needs_fifo
 def test_a_strict_scan_that_skips_compares_the_folder_and_does_not_raise(put: Put, tmp_path: Path) -> None:
     put("good")
     other = put("other-folder", "name: good-too\ndescription: d\n") / "SKILL.md"

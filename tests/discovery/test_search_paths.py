@@ -81,6 +81,7 @@ def test_the_home_folder_itself_is_no_project(home: Path) -> None:
     assert projects(home, home) == []
 
 
+@pytest.mark.needs_links
 def test_the_home_folder_is_known_through_a_link(home: Path, tmp_path: Path) -> None:
     folder(home, git=True)
     (tmp_path / "alias").symlink_to("home")

@@ -162,6 +162,7 @@ def test_a_file_that_is_no_settings_is_an_error(folders: tuple[Path, Path], text
     assert caught.value.code == "bad-setting"
 
 
+@pytest.mark.needs_links
 def test_a_file_that_is_a_link_or_too_large_is_not_read(folders: tuple[Path, Path], tmp_path: Path) -> None:
     secret = tmp_path / "secret.toml"
     secret.write_text("[settings]\nbudget = 1\n", encoding="utf-8")

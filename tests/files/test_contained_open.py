@@ -132,6 +132,8 @@ def opened(base: Path, parts: tuple[str, ...], way: OpenMethod) -> Answer:
         return answer_of(error)
 
 
+@pytest.mark.needs_links
+@pytest.mark.needs_fifo
 @pytest.mark.parametrize("way", EVERY_WAY)
 @given(tree=TREES, requests=st.lists(PARTS, min_size=1, max_size=6))
 @example(
@@ -157,6 +159,8 @@ PATHS = st.lists(st.sampled_from([*NAMES, "d", "..", ".", "", "a.", "b ", "~"]),
 )
 
 
+@pytest.mark.needs_links
+@pytest.mark.needs_fifo
 @given(tree=TREES, paths=st.lists(PATHS, min_size=1, max_size=6), deep=st.booleans())
 @example(
     tree={"a": {"b": b"x"}},
@@ -181,6 +185,7 @@ def test_reading_a_resource_equals_the_model(tree: dict[str, Node], paths: list[
 # -- single points -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs_links
 @pytest.mark.parametrize("way", EVERY_WAY)
 def test_a_link_is_refused_with_eloop_wherever_it_stands(way: OpenMethod, tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
@@ -193,6 +198,7 @@ def test_a_link_is_refused_with_eloop_wherever_it_stands(way: OpenMethod, tmp_pa
         assert caught.value.errno == errno.ELOOP
 
 
+@pytest.mark.needs_links
 @pytest.mark.parametrize("way", EVERY_WAY)
 def test_the_base_itself_may_be_reached_through_a_link(way: OpenMethod, tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
@@ -211,6 +217,7 @@ def test_parts_that_lead_out_of_the_folder_open_nothing(
     assert opened(tmp_path / "skill", parts, way) == "escape"
 
 
+@pytest.mark.needs_links
 @pytest.mark.parametrize("way", EVERY_WAY)
 @pytest.mark.parametrize("parts", [("f",), ("nothing",), ("l",), ("sub", "nothing"), ("f", "x"), ("sub",)])
 def test_no_descriptor_is_left_open(way: OpenMethod, parts: tuple[str, ...], tmp_path: Path) -> None:

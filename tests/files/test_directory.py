@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from prowess.files.read import Identity
 
 
+@pytest.mark.needs_links
+@pytest.mark.needs_fifo
 def test_entries_are_sorted_by_kind_and_name(mixed: Path) -> None:
     with Folder(str(mixed)) as folder:
         entries = folder.list_entries()
@@ -34,11 +36,15 @@ def test_entries_are_sorted_by_kind_and_name(mixed: Path) -> None:
     assert entries.complete
 
 
+@pytest.mark.needs_links
+@pytest.mark.needs_fifo
 def test_a_folder_can_be_listed_more_than_once(mixed: Path) -> None:
     with Folder(str(mixed)) as folder:
         assert folder.list_entries() == folder.list_entries()
 
 
+@pytest.mark.needs_links
+@pytest.mark.needs_fifo
 def test_a_listing_is_bounded_and_says_so(mixed: Path) -> None:
     with Folder(str(mixed)) as folder:
         assert folder.list_entries(8).complete
@@ -59,17 +65,22 @@ def test_a_name_that_is_not_utf8_is_told_apart(tmp_path: Path) -> None:
     assert entries.bad_names[0].isascii()
 
 
+@pytest.mark.needs_links
+@pytest.mark.needs_fifo
 def test_a_link_is_never_entered(mixed: Path) -> None:
     with Folder(str(mixed)) as folder, pytest.raises(OSError, match=os.strerror(errno.ELOOP)):
         folder.open_child("al")
 
 
+@pytest.mark.needs_links
+@pytest.mark.needs_fifo
 @pytest.mark.parametrize(("name", "number"), [("af", errno.ENOTDIR), ("none", errno.ENOENT)])
 def test_only_folders_are_entered(mixed: Path, name: str, number: int) -> None:
     with Folder(str(mixed)) as folder, pytest.raises(OSError, match=os.strerror(number)):
         folder.open_child(name)
 
 
+@pytest.mark.needs_links
 def test_a_folder_that_is_swapped_for_a_link_is_still_the_old_one(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "old").write_bytes(b"")
@@ -81,6 +92,7 @@ def test_a_folder_that_is_swapped_for_a_link_is_still_the_old_one(tmp_path: Path
         assert folder.list_entries().files == ["old"]
 
 
+@pytest.mark.needs_links
 def test_a_path_of_folders_is_entered_step_by_step(tmp_path: Path) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "b" / "f").write_bytes(b"")
@@ -93,6 +105,8 @@ def test_a_path_of_folders_is_entered_step_by_step(tmp_path: Path) -> None:
         open_folder_beneath(str(tmp_path), ("l", "b"))
 
 
+@pytest.mark.needs_links
+@pytest.mark.needs_fifo
 def test_no_handle_is_left_open(mixed: Path) -> None:
     def use() -> None:
         with Folder(str(mixed)) as folder:
@@ -116,6 +130,8 @@ def test_no_handle_is_left_open(mixed: Path) -> None:
 # -- heads -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs_links
+@pytest.mark.needs_fifo
 def test_heads_come_in_order_with_the_first_bytes_or_the_reason(tmp_path: Path) -> None:
     for name in ("file", "empty", "none", "pipe", "linked", "folder"):
         (tmp_path / name).mkdir()
@@ -140,6 +156,8 @@ def test_heads_come_in_order_with_the_first_bytes_or_the_reason(tmp_path: Path) 
     assert own[1] is None
 
 
+@pytest.mark.needs_links
+@pytest.mark.needs_fifo
 def test_the_heads_of_many_folders_are_those_that_each_folder_gives(tmp_path: Path) -> None:
     names = ["file", "none", "pipe", "linked", "folder"]
     for name in names:
@@ -198,6 +216,8 @@ def many_heads(tmp_path: Path) -> list[str]:
     return [*names, "700", "gone"]
 
 
+@pytest.mark.needs_links
+@pytest.mark.needs_fifo
 def test_slow_heads_are_announced_and_the_same(
     tmp_path: Path, many_heads: list[str], advised: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,6 +231,8 @@ def test_slow_heads_are_announced_and_the_same(
     assert {size for _, size in advised} == {4}
 
 
+@pytest.mark.needs_links
+@pytest.mark.needs_fifo
 def test_a_reader_who_stops_early_leaves_no_handle_open(
     tmp_path: Path, many_heads: list[str], advised: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -226,6 +248,8 @@ def test_a_reader_who_stops_early_leaves_no_handle_open(
     assert before == after
 
 
+@pytest.mark.needs_links
+@pytest.mark.needs_fifo
 def test_few_heads_are_read_without_a_look_at_the_clock(
     tmp_path: Path, many_heads: list[str], advised: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,6 +258,8 @@ def test_few_heads_are_read_without_a_look_at_the_clock(
     assert advised == []
 
 
+@pytest.mark.needs_links
+@pytest.mark.needs_fifo
 def test_the_head_of_a_file_in_the_folder_itself(mixed: Path) -> None:
     with Folder(str(mixed)) as folder:
         assert folder.read_head("af", 1)[1] == b"a"
@@ -246,6 +272,8 @@ def test_the_head_of_a_file_in_the_folder_itself(mixed: Path) -> None:
 # -- the rest ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs_links
+@pytest.mark.needs_fifo
 def test_what_a_path_is(mixed: Path) -> None:
     (mixed / "broken").symlink_to("nowhere")
     (mixed / "loop").symlink_to("loop")

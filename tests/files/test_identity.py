@@ -40,6 +40,8 @@ def test_every_file_is_marked_in_byte_order(tree: Path) -> None:
     assert found.files[-1][1] == (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
 
 
+@pytest.mark.needs_links
+@pytest.mark.needs_fifo
 def test_links_and_fifos_are_no_files(tree: Path) -> None:
     (tree / "skill" / "link.md").symlink_to("b.md")
     (tree / "skill" / "away").symlink_to(tree)

@@ -33,6 +33,7 @@ def test_a_path_is_inside_a_folder_only_at_a_separator(path: str, folder: str, i
     assert is_inside(path, folder) == (inner is not None)
 
 
+@pytest.mark.needs_links
 def test_on_the_disk_links_count_for_where_they_lead(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     (tmp_path / "elsewhere").mkdir()
@@ -43,6 +44,7 @@ def test_on_the_disk_links_count_for_where_they_lead(tmp_path: Path) -> None:
     assert is_really_inside(str(tmp_path / "also" / "new"), str(tmp_path / "project"))
 
 
+@pytest.mark.needs_links
 def test_every_link_on_the_way_is_named_below_real_folders(tmp_path: Path) -> None:
     (tmp_path / "real" / "inner").mkdir(parents=True)
     (tmp_path / "real" / "up").symlink_to("../second")
@@ -55,12 +57,14 @@ def test_every_link_on_the_way_is_named_below_real_folders(tmp_path: Path) -> No
     assert resolve_path(str(tmp_path / "missing" / "inner")).links == ()
 
 
+@pytest.mark.needs_links
 def test_a_loop_of_links_ends(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     assert set(resolve_path(str(tmp_path / "loop")).links) == {str(tmp_path / "loop")}
     assert set(PathResolver().resolve(str(tmp_path / "loop")).links) == {str(tmp_path / "loop")}
 
 
+@pytest.mark.needs_links
 def test_many_paths_followed_together_end_where_each_ends_by_itself(tmp_path: Path) -> None:
     (tmp_path / "real" / "inner" / "deep").mkdir(parents=True)
     (tmp_path / "real" / "up").symlink_to("..")

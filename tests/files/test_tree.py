@@ -38,6 +38,8 @@ def test_git_folders_are_left_out_of_a_tree(tmp_path: Path) -> None:
     assert list_tree(str(tmp_path), (), LIMITS).files == [".gitignore", "a", "x.git/a"]
 
 
+@pytest.mark.needs_links
+@pytest.mark.needs_fifo
 def test_links_and_special_files_are_named_and_not_entered(mixed: Path) -> None:
     write(mixed, "zd/in")
     (mixed / "zd" / "up").symlink_to("..")

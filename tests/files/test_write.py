@@ -66,6 +66,8 @@ def test_a_file_is_replaced_whole_and_its_folder_made_durable(
 # -- deleting ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs_links
+@pytest.mark.needs_fifo
 def test_links_are_deleted_and_what_they_lead_to_stays(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -85,6 +87,7 @@ def test_links_are_deleted_and_what_they_lead_to_stays(tmp_path: Path) -> None:
     delete_tree(str(tmp_path / "not there"))
 
 
+@pytest.mark.needs_links
 def test_a_folder_swapped_for_a_link_while_it_is_deleted_leads_nowhere(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -127,6 +130,8 @@ def test_the_hash_of_a_tree_is_the_skills_digest(tmp_path: Path) -> None:
     assert read_tree(str(folder), prowess.Limits()).files == [tuple(file) for file in FILES]
 
 
+@pytest.mark.needs_links
+@pytest.mark.needs_fifo
 def test_what_is_no_file_is_named_and_not_opened(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/etc/passwd")
     (tmp_path / "folder").mkdir()
@@ -156,6 +161,7 @@ def test_a_tree_beyond_the_bounds_is_cut_and_says_so(tmp_path: Path) -> None:
         read_tree(str(tmp_path), prowess.Limits(max_install_bytes=15, max_depth_per_skill=64))
 
 
+@pytest.mark.needs_links
 def test_links_folders_and_inode_numbers_are_those_of_the_entry_itself(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("x")
     assert (is_link(str(tmp_path / "link")), read_link(str(tmp_path / "link"))) == (True, "x")

@@ -65,6 +65,7 @@ def test_one_changed_byte_anywhere_keeps_a_skill_from_being_found(project: Path,
     assert prowess.discover(cwd=project, home=project.parent / "nobody").names == ("pdf",)
 
 
+@pytest.mark.needs_links
 @pytest.mark.parametrize("how", ["extra", "missing", "link", "mode"])
 def test_every_other_difference_keeps_a_skill_from_being_found_too(project: Path, how: str) -> None:
     folder = place(project)
@@ -161,6 +162,7 @@ def evil_folder(project: Path, name: str = "pdf") -> Path:
     return folder
 
 
+@pytest.mark.needs_links
 @pytest.mark.parametrize(
     "what", ["install", "organisation", "chain", "chain of folders", "new install", "inner folder"]
 )

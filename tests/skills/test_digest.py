@@ -107,6 +107,7 @@ def refusal(skill: Skill) -> SkillError:
     return caught.value
 
 
+@pytest.mark.needs_links
 @pytest.mark.parametrize("where", ["link", "references/link", ".hidden/link"])
 @pytest.mark.parametrize("target", ["SKILL.md", "/", "nowhere"])
 def test_a_link_anywhere_makes_it_an_error(tmp_path: Path, where: str, target: str) -> None:
@@ -115,6 +116,7 @@ def test_a_link_anywhere_makes_it_an_error(tmp_path: Path, where: str, target: s
     assert refusal(skill).code == "link-in-skill"
 
 
+@pytest.mark.needs_fifo
 def test_a_special_file_makes_it_an_error(tmp_path: Path) -> None:
     skill = write(tmp_path / "large", LARGE)
     os.mkfifo(tmp_path / "large" / "pipe")

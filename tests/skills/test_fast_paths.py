@@ -119,6 +119,8 @@ def _odd(folder: Path, kind: str) -> None:
         (folder / "assets").symlink_to("scripts")
 
 
+@pytest.mark.needs_links
+@pytest.mark.needs_fifo
 @pytest.mark.parametrize("kind", ["plain", "link", "link in a group", "pipe", "not ASCII", "linked group"])
 @pytest.mark.parametrize("below", ["", "one", "one/two"])
 def test_paths_are_those_of_the_whole_listing(tmp_path: Path, kind: str, below: str) -> None:
@@ -275,6 +277,7 @@ def test_a_folder_that_a_quick_look_calls_plain_has_no_issues(tmp_path: Path, ki
     assert not is_plain or catalog_issues.find_folder_issues(skill) == []
 
 
+@pytest.mark.needs_links
 def test_a_quick_look_leaves_a_folder_that_cannot_be_listed_to_a_closer_one(tmp_path: Path) -> None:
     folder = tmp_path / "kit"
     folder.mkdir()

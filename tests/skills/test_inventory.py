@@ -50,6 +50,7 @@ def test_a_skill_of_text_alone_has_nothing_that_could_run() -> None:
     assert (held.files, held.acts, held.tokens > 0) == ((), False, True)
 
 
+@pytest.mark.needs_links
 def test_a_file_that_cannot_be_read_is_an_issue(skill: prowess.Skill, tmp_path: Path) -> None:
     (tmp_path / "one" / "references" / "link.md").symlink_to("details.md")
     (tmp_path / "one" / "SKILL.md").write_bytes(b"---\nname: one\ndescription: x\n---\n\xff\n")

@@ -115,6 +115,8 @@ def test_a_file_or_its_folder_may_be_named(put: Put) -> None:
         assert (skill.name, skill.path, skill.read_body()) == ("kit", folder / "SKILL.md", "\n Do it. \n")
 
 
+@pytest.mark.needs_links
+@pytest.mark.needs_fifo
 @pytest.mark.parametrize("read", [parse_skill_file, read_metadata])
 def test_a_file_that_cannot_be_read_is_a_validation_error(tmp_path: Path, read: Callable[[Path], object]) -> None:
     folder = tmp_path / "kit"
@@ -187,6 +189,8 @@ def test_every_finding_about_a_skill_is_returned(put: Put, rows: str, body: str,
     assert all(i.path == str(folder / "SKILL.md") and i.hint for i in issues)
 
 
+@pytest.mark.needs_links
+@pytest.mark.needs_fifo
 def test_findings_about_the_folder_are_returned_too(put: Put) -> None:
     folder = put("kit")
     (folder / "link").symlink_to("SKILL.md")
@@ -221,6 +225,8 @@ def test_validation_never_raises_for_a_bad_file(tmp_path: Path, data: bytes) -> 
     assert [i.severity for i in issues][:1] == ["error"]
 
 
+@pytest.mark.needs_links
+@pytest.mark.needs_fifo
 @pytest.mark.parametrize("make", ["pipe", "folder", "link"])
 def test_validation_never_raises_for_what_is_no_file(tmp_path: Path, make: str) -> None:
     (tmp_path / "kit").mkdir()

@@ -94,6 +94,8 @@ def test_files_are_all_regular_files_in_byte_order(skill: Skill) -> None:
     assert skill.files().issues == ()
 
 
+@pytest.mark.needs_links
+@pytest.mark.needs_fifo
 def test_links_and_special_files_are_not_listed_but_reported(skill: Skill) -> None:
     folder = folder_of(skill)
     (folder / "references" / "link.md").symlink_to("R.md")
@@ -110,6 +112,7 @@ def test_links_and_special_files_are_not_listed_but_reported(skill: Skill) -> No
     }
 
 
+@pytest.mark.needs_links
 def test_a_group_that_is_a_link_is_not_entered(put: Callable[..., Path], tmp_path: Path) -> None:
     folder = put("s/kit")
     (tmp_path / "elsewhere").mkdir()
@@ -148,6 +151,7 @@ def test_a_folder_that_is_gone_cannot_be_listed(skill: Skill) -> None:
         assert caught.value.path == skill.location
 
 
+@pytest.mark.needs_links
 def test_a_folder_swapped_for_a_link_is_not_listed(skill: Skill, tmp_path: Path) -> None:
     folder = folder_of(skill)
     folder.rename(tmp_path / "moved")
@@ -203,6 +207,7 @@ def test_a_missing_file_is_both_ours_and_the_systems_error(skill: Skill, path: s
     assert path in str(caught.value)
 
 
+@pytest.mark.needs_links
 def test_a_link_is_never_read(skill: Skill, tmp_path: Path) -> None:
     (tmp_path / "secret.md").write_text("secret", encoding="utf-8")
     (folder_of(skill) / "leak.md").symlink_to(tmp_path / "secret.md")

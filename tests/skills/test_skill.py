@@ -244,6 +244,7 @@ def test_a_file_that_is_gone_is_an_error(put: Put, tmp_path: Path) -> None:
         assert (caught.value.path, caught.value.code) == (skill.location, "missing-skill-md")
 
 
+@pytest.mark.needs_links
 @pytest.mark.parametrize("swapped", ["file", "folder"])
 def test_a_path_swapped_for_a_link_is_refused(put: Put, tmp_path: Path, swapped: str) -> None:
     folder = put("s/kit")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from prowess.authoring.new import place_tree, refuse_existing
 from prowess.errors import PathTraversalError, ResourceError, SkillValidationError, SourceError, as_load_error
 from prowess.files.read import OpenFile
-from prowess.files.tree import is_executable
+from prowess.files.tree import find_guesses, is_executable
 from prowess.files.write import NewFile, make_folders, write_atomic
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import EVALS_FOLDER, SKILL_FILE, split_relative_path
@@ -27,6 +27,7 @@ from prowess.skills.parse import parse_skill, read_metadata, validate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from prowess.errors import Issue
     from prowess.limits import Limits
     from prowess.skills.skill import Skill
 
@@ -50,6 +51,8 @@ class Packed:
     data: bytes
     files: tuple[str, ...]
     left_out: tuple[str, ...]
+    issues: tuple[Issue, ...] = ()
+    """What was noticed: files that count as executable by a guess."""
 
     @property
     def digest(self) -> str:
@@ -77,7 +80,9 @@ def pack(path: str | os.PathLike[str], *, form: ArchiveFormat = "skill", limits:
         _refuse_unportable_name(name, skill)
     files = _read_files(skill, kept, limits)
     data = _make_tar_gz(files) if form == "tar.gz" else _make_zip(files, f"{skill.name}/" if form == "skill" else "")
-    return Packed(skill.name, data, tuple(kept), tuple(name for name in listed if not _is_for_archive(name)))
+    left_out = tuple(name for name in listed if not _is_for_archive(name))
+    guesses = find_guesses((file.path for file in files if file.executable), skill.real_folder)
+    return Packed(skill.name, data, tuple(kept), left_out, guesses)
 
 
 def _refuse_unportable_name(name: str, skill: Skill) -> None:

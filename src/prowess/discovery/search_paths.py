@@ -69,7 +69,7 @@ def _add_place(places: dict[str, Place], path: str, scope: SkillScope) -> None:
 def user_folders(home: str, env: Mapping[str, str]) -> Iterator[str]:
     """Yield the user's own folders."""
     yield os.path.join(config_home(home, env), "prowess", "skills")
-    yield os.path.join(home, SHARED_SKILLS)
+    yield os.path.join(home, os.path.normpath(SHARED_SKILLS))
     yield os.path.join(env.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude"), "skills")
 
 
@@ -83,4 +83,5 @@ def lock_file_of(place: str) -> str:
 
 def install_bases(home: str, env: Mapping[str, str]) -> tuple[str, ...]:
     """Return the folders into which installers put skills, and to which they link from other folders."""
-    return (os.path.join(config_home(home, env), "prowess", "skills"), os.path.join(home, SHARED_SKILLS))
+    shared = os.path.join(home, os.path.normpath(SHARED_SKILLS))
+    return (os.path.join(config_home(home, env), "prowess", "skills"), shared)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from functools import cache
 
 TYPE_CHECKING = False
@@ -35,10 +36,17 @@ HAS_HANDLES = (
     and hasattr(os, "O_NOFOLLOW")
 )
 
+IGNORES_CASE = os.name == "nt" or sys.platform == "darwin"
+"""True where most disks take two names that differ in case for one."""
+
 _SYS_OPENAT2 = 437  # the same number on every architecture
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 _OUTWARD_PARTS = frozenset(("", ".", ".."))
 _OTHER_SEP = os.sep if os.sep != "/" else "\0"
+_NAME_SURROGATE = 0x20000000
+"""The bit in the tag of an entry on Windows that stands for another entry: a link or a junction.
+
+A placeholder of a cloud drive has a tag without this bit."""
 _MAX_TRIES = 8  # EAGAIN means that something was renamed meanwhile; a few tries settle it
 
 
@@ -166,6 +174,8 @@ def _open_portable(base: str, parts: tuple[str, ...]) -> int:
         path = os.path.join(path, part)
         _refuse_link(path)
     before = os.lstat(path)  # before it is opened: a file that is swapped in between has another identity
+    if stat.S_ISDIR(before.st_mode):  # Windows opens no folders, and says that it lacks the permission
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     fd = os.open(path, READ_FLAGS)
     if os.path.samestat(before, os.fstat(fd)):
         return fd
@@ -174,7 +184,10 @@ def _open_portable(base: str, parts: tuple[str, ...]) -> int:
 
 
 def _refuse_link(path: str) -> None:
-    info = os.lstat(path)
-    reparse = getattr(info, "st_file_attributes", 0) & getattr(stat, "FILE_ATTRIBUTE_REPARSE_POINT", 0)
-    if stat.S_ISLNK(info.st_mode) or reparse:  # a junction on Windows is no link to Python, and leads elsewhere too
+    if is_link_info(os.lstat(path)):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+
+
+def is_link_info(info: os.stat_result) -> bool:
+    """True when ``lstat`` describes a link, or a junction of Windows, which is not a link for Python."""
+    return stat.S_ISLNK(info.st_mode) or bool(getattr(info, "st_reparse_tag", 0) & _NAME_SURROGATE)

@@ -16,8 +16,10 @@ from time import perf_counter
 from prowess.files.contained_open import (
     FOLDER_FLAGS,
     HAS_HANDLES,
+    IGNORES_CASE,
     LISTING_FLAGS,
     READ_FLAGS,
+    is_link_info,
     open_beneath,
     open_child_folder,
     open_folder,
@@ -97,7 +99,7 @@ class Folder:
         if HAS_HANDLES:
             flags = LISTING_FLAGS if lists else FOLDER_FLAGS
             return Folder(path, open_child_folder(self._fd, name, flags), lists=lists)
-        if stat.S_ISLNK(os.lstat(path).st_mode):
+        if is_link_info(os.lstat(path)):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
         return Folder(path)
 
@@ -110,12 +112,13 @@ class Folder:
         bad_names: list[str] = []
         with self.scan_entries() as entries:
             for entry in islice(entries, min(most, sys.maxsize)):
-                if entry.is_dir(follow_symlinks=False):  # first, because the roots of a scan hold little else
+                if entry.is_dir(follow_symlinks=False) and (HAS_HANDLES or not is_link_entry(entry)):
+                    # First, because the roots of a scan hold little else. Only Windows has folders that are links.
                     folders.append(entry.name)
                 elif entry.is_file(follow_symlinks=False):
                     files.append(entry.name)
                 else:
-                    (links if entry.is_symlink() else others).append(entry.name)
+                    (links if is_link_entry(entry) else others).append(entry.name)
             complete = next(entries, None) is None
         for group in (folders, files, links, others):
             if not "".join(group).isascii():  # one test for thousands of names, nearly always the only one
@@ -160,7 +163,7 @@ class Folder:
         When most of the first heads are slow, the files are not in the system's cache. The system is then told in
         advance which files will be read, so that the disk has many of them to do at once and not one after the other.
         """
-        if not HAS_HANDLES:
+        if not HAS_HANDLES or IGNORES_CASE:
             return self._read_heads_portably(names, filename, size)
         if not _CAN_ADVISE or len(names) <= TIMED_HEADS:
             return self._iter_heads(names, filename, size)
@@ -236,7 +239,8 @@ class Folder:
         return heads
 
     def _read_heads_portably(self, names: list[str], filename: str, size: int) -> Iterator[list[HeadRead]]:
-        # Windows opens no handle for a folder: each child is checked and opened by its path.
+        # Windows opens no handle for a folder: each child is checked and opened by its path. macOS has handles, and
+        # ``read_head`` has to look at the name of the file.
         for name in names:
             try:
                 with self.open_child(name) as child:
@@ -278,7 +282,13 @@ class Folder:
         return (data, info) if is_whole and same else None
 
     def read_head(self, filename: str, size: int) -> HeadRead:
-        """Return the first ``size`` bytes of a file in this folder, with no name."""
+        """Return the first ``size`` bytes of a file in this folder, with no name.
+
+        A file whose name differs in case is none, also where the disk takes it for the file: it is the same skill on
+        every system.
+        """
+        if IGNORES_CASE and not self._has_exact_name(filename):
+            return "", None, None, None
         try:
             fd = os.open(filename, READ_FLAGS, dir_fd=self._fd) if HAS_HANDLES else open_beneath(self.path, (filename,))
         except OSError as error:
@@ -293,6 +303,18 @@ class Folder:
         finally:
             os.close(fd)
 
+    def _has_exact_name(self, name: str) -> bool:
+        try:
+            with self.scan_entries() as entries:
+                return any(entry.name == name for entry in entries)
+        except OSError:  # a folder that cannot be listed may still have a file that can be opened
+            return True
+
+
+def is_link_entry(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry of a folder is a link, or a junction of Windows."""
+    return entry.is_symlink() or (not HAS_HANDLES and is_link_info(entry.stat(follow_symlinks=False)))
+
 
 def is_utf8_name(name: str) -> bool:
     """Whether a name is UTF-8; other names can neither be listed nor be asked for."""
@@ -300,7 +322,7 @@ def is_utf8_name(name: str) -> bool:
 
 
 def _require_folder(path: str) -> int:
-    if not os.path.isdir(path):
+    if not stat.S_ISDIR(os.stat(path).st_mode):  # where there is nothing, this says so
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
     return -1
 

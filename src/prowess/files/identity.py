@@ -9,6 +9,7 @@ import time
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from prowess.files.directory import is_link_entry
 from prowess.files.read import OpenFile, identity_of
 from prowess.files.tree import TreeBounds, walk_tree
 from prowess.names import is_git_name
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _UNWATCHED_FOLDERS = frozenset(("node_modules", "__pycache__"))
 # Two changes within one tick of a file system's clock can give one time: such a recent time proves nothing yet.
+_HAS_CHANGE_TIME = os.name != "nt"
 _CLOCK_TICK_NS = 50_000_000
 
 
@@ -97,8 +99,12 @@ def _as_hashed_file(file: OpenFile, digest: bytes, size: int) -> HashedFile:
 
 
 def is_settled(info: os.stat_result) -> bool:
-    """Return whether the identity of a file can be relied on: the next change of the file will have another time."""
-    return max(info.st_mtime_ns, info.st_ctime_ns) + _CLOCK_TICK_NS < time.time_ns()
+    """Return whether the identity of a file can be relied on: the next change of the file will have another time.
+
+    That is never so on Windows: its ``st_ctime`` is the time of creation, so whoever writes as many bytes and sets the
+    time back leaves the identity as it is.
+    """
+    return _HAS_CHANGE_TIME and max(info.st_mtime_ns, info.st_ctime_ns) + _CLOCK_TICK_NS < time.time_ns()
 
 
 def fingerprint_tree(path: str, limits: Limits) -> bytes:
@@ -135,7 +141,7 @@ def _iter_rows(top: str, limits: Limits) -> Iterator[bytes]:
             continue
         for entry in entries:
             yield _entry_row(entry)
-            if entry.is_dir(follow_symlinks=False) and is_watched_folder(entry.name) and depth < limits.max_scan_depth:
+            if _is_folder_entry(entry) and is_watched_folder(entry.name) and depth < limits.max_scan_depth:
                 folders.append((entry.path, depth + 1))
 
 
@@ -144,9 +150,13 @@ def is_watched_folder(name: str) -> bool:
     return name not in _UNWATCHED_FOLDERS and not is_git_name(name)
 
 
+def _is_folder_entry(entry: os.DirEntry[str]) -> bool:
+    return entry.is_dir(follow_symlinks=False) and not is_link_entry(entry)
+
+
 def _entry_row(entry: os.DirEntry[str]) -> bytes:
     name = os.fsencode(entry.name)
-    if entry.is_dir(follow_symlinks=False):
+    if _is_folder_entry(entry):
         return b"%s/\n" % name  # Without its times: they change with entries that are not watched, too.
     try:
         return b"%s\0%s\n" % (name, repr(identity_of(entry.stat(follow_symlinks=False))).encode())

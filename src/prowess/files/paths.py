@@ -9,6 +9,7 @@ import os
 import stat
 
 from prowess.errors import ResourceError
+from prowess.files.contained_open import is_link_info
 from prowess.files.directory import stat_folder
 from prowess.files.read import OpenFile
 from prowess.records import NamedTuple
@@ -17,7 +18,6 @@ _MAX_LINKS = 40
 """How many links Linux follows in one path. A loop of links ends there."""
 _MAX_LINK_BYTES = 4096
 """How long a path may be on Linux, and so the text of a link."""
-_HAS_ATTRIBUTES = hasattr(os.stat_result, "st_file_attributes")  # only on Windows
 _OTHERS_WRITE = 0o022  # the group, and everybody else
 
 
@@ -27,10 +27,33 @@ def path_inside(path: str, folder: str) -> str | None:
     Only the text of two absolute paths is compared. Where links matter, pass paths without them
     (``os.path.realpath``).
     """
+    if os.name == "nt":
+        return windows_path_inside(path, folder)
     above = folder.rstrip(os.sep) + os.sep  # with the separator: "/a/bc" is not inside "/a/b"
     if path.startswith(above):
         return path[len(above) :]
     return "" if path == folder or path + os.sep == above else None
+
+
+def windows_path_inside(path: str, folder: str) -> str | None:
+    r"""``path_inside`` by the rules of Windows: neither case nor the kind of slash nor the prefix ``\\?\`` counts."""
+    path, folder = plain_windows_path(path), plain_windows_path(folder)
+    above = folder.rstrip("\\") + "\\"
+    if path[: len(above)].lower() == above.lower():
+        return path[len(above) :]
+    return "" if path.lower() == folder.lower() or f"{path}\\".lower() == above.lower() else None
+
+
+def plain_windows_path(path: str) -> str:
+    """A path of Windows with backslashes alone, and without the prefix that lifts the limit on its length.
+
+    Links and long paths come with that prefix from the system, and the same paths without it from people.
+    """
+    path = path.replace("/", "\\")
+    if path[:8].upper() == "\\\\?\\UNC\\":
+        return f"\\\\{path[8:]}"
+    # Volumes without a letter have no other name.
+    return path[4:] if path.startswith("\\\\?\\") and path[5:7] == ":\\" else path
 
 
 def is_inside(path: str, folder: str) -> bool:
@@ -39,8 +62,19 @@ def is_inside(path: str, folder: str) -> bool:
 
 
 def is_really_inside(path: str, folder: str) -> bool:
-    """True when ``path`` leads to ``folder`` or below it on the disk, with every link in both resolved."""
-    return is_inside(os.path.realpath(path), os.path.realpath(folder))
+    """True when ``path`` leads to ``folder`` or below it on the disk, with every link in both resolved.
+
+    Two spellings of one folder count as one, as on a disk that ignores case, and where a folder is mounted twice.
+    """
+    real, real_folder = os.path.realpath(path), os.path.realpath(folder)
+    if is_inside(real, real_folder):
+        return True
+    above, parent = real, os.path.dirname(real)
+    while not is_same_folder(above, real_folder):
+        if above == parent:
+            return False
+        above, parent = parent, os.path.dirname(parent)
+    return True
 
 
 def is_link(path: str) -> bool:
@@ -49,10 +83,7 @@ def is_link(path: str) -> bool:
         info = os.lstat(path)
     except OSError:
         return False
-    if stat.S_ISLNK(info.st_mode) or not _HAS_ATTRIBUTES:
-        return stat.S_ISLNK(info.st_mode)
-    # A junction of Windows is no symbolic link for Python, and leads elsewhere all the same.
-    return bool(getattr(info, "st_file_attributes", 0) & getattr(stat, "FILE_ATTRIBUTE_REPARSE_POINT", 0))
+    return is_link_info(info)
 
 
 def is_real_folder(path: str) -> bool:
@@ -80,9 +111,10 @@ def is_same_folder(first: str, second: str) -> bool:
 def read_link(path: str) -> str | None:
     """Return the path that is written in a link, or ``None`` when the entry is not a link."""
     try:
-        return os.readlink(path)
+        text = os.readlink(path)
     except OSError:
         return None
+    return plain_windows_path(text) if os.name == "nt" else text
 
 
 def is_link_to(path: str, folder: str) -> bool:

@@ -100,4 +100,8 @@ def _walk_up(cwd: str, home: str) -> Iterator[str]:
 
 
 def _is_same_place(path: str, other: str) -> bool:
+    # The disk knows whether two spellings are one folder: it may ignore case, and macOS has /tmp as /private/tmp.
+    first, second = stat_folder(path), stat_folder(other)
+    if first is not None and second is not None:
+        return os.path.samestat(first, second)
     return os.path.normcase(os.path.realpath(path)) == os.path.normcase(os.path.realpath(other))

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from prowess.literals import OpenMethod
 
 _CHUNK_BYTES = 1 << 20
+_ERROR_INVALID_NAME = 123
+"""What Windows says of a name that no file can have there, such as ``a?b``; Python makes EINVAL of it."""
 _HAS_PREAD = hasattr(os, "pread")
 
 
@@ -215,7 +217,8 @@ def too_large_error(path: str, size: int, limit: int) -> ResourceTooLargeError:
 
 def as_resource_error(error: OSError, path: str) -> ResourceError:
     """Return the error of the system as one about a file of a skill, which the caller named ``path``."""
-    if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}:
+    is_impossible_name = getattr(error, "winerror", 0) == _ERROR_INVALID_NAME
+    if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG} or is_impossible_name:
         return ResourceNotFoundError(f"no file {path!r}", path)
     if error.errno in {errno.ELOOP, errno.EXDEV}:
         return PathTraversalError(f"resource path {path!r} leads through a link", path)

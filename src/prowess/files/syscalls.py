@@ -9,11 +9,17 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import sys
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 try:
     import _winapi
 except ImportError:
@@ -29,7 +35,14 @@ _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 
 _CREATE_FLAGS |= getattr(os, "O_NOFOLLOW", 0)
 # Taken from every mode: what is created decides what agents read, and a umask of 0 is common in containers.
 _OTHERS_WRITE = 0o022
+_FULL_SYNC = getattr(fcntl, "F_FULLFSYNC", None)  # only on macOS
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # from the headers of Linux
+
+_OPEN_ELSEWHERE = frozenset((5, 32))  # ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION
+_OPEN_SECONDS, _RETRY_SECONDS = 1.0, 0.02
+
+CREATE_JUNCTION: Callable[[str, str], None] | None = getattr(_winapi, "CreateJunction", None)
+"""The call of Windows that makes a junction; ``None`` on other systems."""
 
 _watcher: Watcher | None = None
 
@@ -95,7 +108,20 @@ def write_all(fd: int, data: bytes, path: str = "") -> None:
 def sync_file(fd: int, path: str = "") -> None:
     """Wait until the disk holds what was written to an open file."""
     with _announce("fsync", path):
-        os.fsync(fd)
+        flush_to_disk(fd)
+
+
+def flush_to_disk(fd: int, full_sync: int | None = _FULL_SYNC) -> None:
+    """Wait until the disk holds an open file: by the command ``full_sync`` where there is one, else by ``fsync``.
+
+    On macOS ``fsync`` ends when the drive has the bytes, which may then be in its cache alone. The command empties the
+    cache. Some disks, such as those in a network, do not know it.
+    """
+    if full_sync is not None:
+        with suppress(OSError):
+            fcntl.fcntl(fd, full_sync)
+            return
+    os.fsync(fd)
 
 
 def sync_folder(path: str) -> None:
@@ -111,9 +137,25 @@ def sync_folder(path: str) -> None:
 
 
 def rename(old: str, new: str) -> None:
-    """Rename ``old`` to ``new`` in one step; a file or an empty folder at ``new`` is replaced."""
+    """Rename ``old`` to ``new`` in one step; a file or an empty folder at ``new`` is replaced.
+
+    On Windows, nothing is renamed or replaced while a program has it open, and virus scanners open everything for a
+    moment that was just written. There it is tried again for a second.
+    """
     with _announce("rename", new):
-        os.replace(old, new)
+        retry_while_open(lambda: os.replace(old, new))
+
+
+def retry_while_open(change: Callable[[], None], seconds: float = _OPEN_SECONDS) -> None:
+    """Make a change, again and again for some seconds while Windows refuses it because a program has the file open."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return change()
+        except PermissionError as error:
+            if getattr(error, "winerror", 0) not in _OPEN_ELSEWHERE or time.monotonic() > deadline:
+                raise
+        time.sleep(_RETRY_SECONDS)
 
 
 def swap_entries(first: str, second: str) -> bool:
@@ -156,13 +198,21 @@ def create_link(target: str, path: str) -> None:
         os.symlink(target, path, target_is_directory=True)  # Windows has another kind for files
 
 
-def create_junction(target: str, path: str) -> bool:
-    """Create a junction at ``path``, for which Windows asks no special rights; return ``False`` on other systems."""
-    make = getattr(_winapi, "CreateJunction", None)
+def create_junction(target: str, path: str, *, make: Callable[[str, str], None] | None = CREATE_JUNCTION) -> bool:
+    """Create a junction at ``path`` to an existing folder, for which Windows asks no special rights.
+
+    Returns ``False`` where there are no junctions, with nothing left at ``path``: other systems, and volumes whose file
+    system lacks them. ``make`` is the call of Windows.
+    """
     if make is None:
         return False
     with _announce("junction", path):
-        make(target, path)
+        try:
+            make(target, path)
+        except OSError:
+            with suppress(OSError):
+                os.rmdir(path)  # Windows makes a folder first, and then makes a junction of it
+            return False
     return True
 
 
@@ -181,6 +231,8 @@ def touch_file(path: str) -> None:
 def delete_file(path: str, *, folder: int | None = None) -> None:
     """Delete one file, or a link itself. With a handle of its ``folder``, a swapped parent folder changes nothing."""
     with _announce("unlink", path):
+        if os.name == "nt" and not stat.S_ISLNK(os.lstat(path).st_mode):
+            os.chmod(path, 0o600)  # Windows deletes no file that is read-only
         os.unlink(path if folder is None else os.path.basename(path), dir_fd=folder)
 
 

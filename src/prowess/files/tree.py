@@ -8,16 +8,18 @@ through folders that this process itself has just made.
 
 from __future__ import annotations
 
+import os
 import stat
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.errors import ResourceError, ResourceTooLargeError
-from prowess.files.directory import is_utf8_name, open_folder_beneath
+from prowess.errors import Issue, ResourceError, ResourceTooLargeError
+from prowess.files.contained_open import HAS_HANDLES
+from prowess.files.directory import is_link_entry, is_utf8_name, open_folder_beneath
 from prowess.files.read import OpenFile
 from prowess.names import GIT_FIRST_CHARS, is_git_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from prowess.files.directory import Folder
     from prowess.limits import Limits
@@ -25,8 +27,15 @@ if TYPE_CHECKING:
     Visit = Callable[[Folder, str, str], None]
     """Called for each regular file with its open folder, its name there, and its path from the top of the tree."""
 
+HAS_EXECUTABLE_BITS = os.name != "nt"
+"""False where files have no executable bit.
+
+There a lock file or an archive says which files have it. Of all other files, those that begin with ``#!`` count."""
+
+GUESSED_CODE = "guessed-executable"
 EXTRA_DEPTH = 8
 """How many folders deeper than one skill a tree of several skills may be."""
+_SHEBANG = b"#!"
 _SMALL_FILE_BYTES = 1 << 20
 """Up to this size a file is read by one call and hashed at once."""
 
@@ -149,10 +158,10 @@ class _TreeWalk:
                     continue
                 if entry.is_file(follow_symlinks=False):
                     files.append(name)
-                elif entry.is_dir(follow_symlinks=False):
+                elif entry.is_dir(follow_symlinks=False) and (HAS_HANDLES or not is_link_entry(entry)):
                     folders.append(name)
                 else:
-                    (self.tree.links if entry.is_symlink() else self.tree.others).append(prefix + name)
+                    (self.tree.links if is_link_entry(entry) else self.tree.others).append(prefix + name)
 
     def _refuse_name(self, name: str, prefix: str) -> bool:
         """Note a name that must not be used in the listing; return whether it is such a name."""
@@ -228,6 +237,28 @@ def digest_tree(files: Mapping[str, FileHash]) -> str:
     return total.hexdigest()
 
 
+def digest_on_disk(files: Mapping[str, FileHash], *, has_bits: bool = HAS_EXECUTABLE_BITS) -> str:
+    """Return the digest by which a tree is recognized on this disk: without executable bits where files have none."""
+    return digest_tree(files if has_bits else {path: file._replace(executable=False) for path, file in files.items()})
+
+
+def take_recorded_bits(
+    found: dict[str, FileHash], recorded: Mapping[str, FileHash], *, has_bits: bool = HAS_EXECUTABLE_BITS
+) -> dict[str, FileHash]:
+    """Return what was found on the disk, with the executable bits of a lock file where files have none."""
+    if has_bits:
+        return found
+    return {
+        path: file._replace(executable=recorded[path].executable) if path in recorded else file
+        for path, file in found.items()
+    }
+
+
+def as_recorded(found: dict[str, FileHash], recorded: Mapping[str, FileHash], folder: str) -> dict[str, FileHash]:
+    """Return what was found in ``folder`` as a lock file records it, where this disk keeps names or bits otherwise."""
+    return take_recorded_bits(with_recorded_names(found, recorded, folder), recorded)
+
+
 def hash_bytes(content: bytes, *, executable: bool) -> FileHash:
     """Return what a lock file records of a file with this content."""
     import hashlib  # noqa: PLC0415 - discovery hashes nothing
@@ -273,7 +304,7 @@ def hash_tree(folder: str, limits: Limits) -> HashedTree:
         if small_file is not None:
             data, info = small_file
             left -= len(data)
-            files[path] = FileHash(len(data), bool(info.st_mode & stat.S_IXUSR), sha256(data).hexdigest())
+            files[path] = FileHash(len(data), decide_executable(info.st_mode, data), sha256(data).hexdigest())
             return
         try:
             with inner.open_file(name, path) as file:
@@ -290,8 +321,56 @@ def hash_tree(folder: str, limits: Limits) -> HashedTree:
 
 
 def is_executable(file: OpenFile) -> bool:
-    """True when the owner of an open file may execute it."""
-    return bool(file.info.st_mode & stat.S_IXUSR)
+    """True when the owner of an open file may execute it; a guess where files have no such bit."""
+    return decide_executable(file.info.st_mode, b"" if HAS_EXECUTABLE_BITS else file.read(len(_SHEBANG)))
+
+
+def decide_executable(mode: int, head: bytes, *, has_bits: bool = HAS_EXECUTABLE_BITS) -> bool:
+    """Return whether a file counts as executable, by its mode, or by its first bytes where modes do not say so."""
+    return bool(mode & stat.S_IXUSR) if has_bits else head.startswith(_SHEBANG)
+
+
+def find_guesses(executable: Iterable[str], folder: str, *, has_bits: bool = HAS_EXECUTABLE_BITS) -> tuple[Issue, ...]:
+    """Return an issue that names the files of a plain folder that count as executable only by their first bytes.
+
+    ``executable`` are the paths of those that count as executable; where files have the bit, none of it is a guess.
+    """
+    paths = [] if has_bits else [*executable]
+    if not paths:
+        return ()
+    names = f"{paths[0]} and {len(paths) - 1} more" if len(paths) > 1 else paths[0]
+    message = f"taken for executable because of '#!', since this system does not keep that bit: {names}"
+    return (Issue(GUESSED_CODE, "", message, folder, 0, "info"),)
+
+
+def with_recorded_names(
+    found: dict[str, FileHash], recorded: Mapping[str, FileHash], folder: str
+) -> dict[str, FileHash]:
+    """``found`` with the names of ``recorded`` for files of ``folder`` that are listed in another form of Unicode.
+
+    macOS has disks that list an accent as a character of its own, and open the file by either name. Where the recorded
+    name does not lead to the listed file, the two are different names, and ``found`` is returned as it is.
+    """
+    missing = [path for path in recorded.keys() - found.keys() if not path.isascii()]
+    if not missing:
+        return found
+    from unicodedata import normalize  # noqa: PLC0415 - most trees have plain names
+
+    listed = {normalize("NFC", path): path for path in found.keys() - recorded.keys()}
+    names = {listed.get(normalize("NFC", path), ""): path for path in missing}
+    return {
+        names[path] if path in names and _is_one_file(folder, path, names[path]) else path: file
+        for path, file in found.items()
+    }
+
+
+def _is_one_file(folder: str, first: str, second: str) -> bool:
+    """Whether two names in a folder are one file."""
+    try:
+        infos = [os.lstat(os.path.join(folder, *path.split("/"))) for path in (first, second)]
+    except OSError:
+        return False
+    return os.path.samestat(*infos)
 
 
 # -- bytes -------------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from prowess.discovery.search_paths import CLAUDE_SKILLS, SHARED_SKILLS
 from prowess.errors import BadReferenceError, Issue, NotInstalledError, UnsafeTreeError, did_you_mean
 from prowess.files.directory import Folder, exists, stat_folder
 from prowess.files.paths import is_link_to, is_real_folder
-from prowess.files.tree import read_tree
+from prowess.files.tree import find_guesses, read_tree
 from prowess.files.write import NewFile
 from prowess.install.agent_links import LinkFolders
 from prowess.install.entry_source import source_for_lock
@@ -215,7 +215,8 @@ def _read_candidate(
     subpath = npm_entry.skill_path.removesuffix(SKILL_FILE).strip("/") if npm_entry and spec.kind == "git" else ""
     select = skills[0].name if spec.kind == "git" else ""
     tree = InstallTree(spec.full_name, subpath, select, files, {skills[0].name: ""})
-    return AdoptableSkill(tree, spec, agents, folder, tuple(_find_changes(npm_entry, files, folder)))
+    issues = (*_find_changes(npm_entry, files, folder), *_guesses_of(files, folder))
+    return AdoptableSkill(tree, spec, agents, folder, issues)
 
 
 def _read_unrecorded(scope: InstallScope, name: str, limits: Limits) -> AdoptableSkill:
@@ -224,7 +225,12 @@ def _read_unrecorded(scope: InstallScope, name: str, limits: Limits) -> Adoptabl
     folder = scope.install_folder(name)
     files, skills = _read_skills(folder, short_name, limits)
     tree = InstallTree(name, "", "", files, {skill.name: skill.folder for skill in skills})
-    return AdoptableSkill(tree, SourceSpec("folder", folder, org, short_name, local=True), (), folder, is_install=True)
+    spec = SourceSpec("folder", folder, org, short_name, local=True)
+    return AdoptableSkill(tree, spec, (), folder, _guesses_of(files, folder), is_install=True)
+
+
+def _guesses_of(files: tuple[NewFile, ...], folder: str) -> tuple[Issue, ...]:
+    return find_guesses((file.path for file in files if file.executable), folder)
 
 
 def _read_skills(folder: str, name: str, limits: Limits) -> tuple[tuple[NewFile, ...], list[TreeSkill]]:

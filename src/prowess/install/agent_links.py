@@ -17,11 +17,12 @@ from prowess.errors import InstallError, SourceError
 from prowess.files import syscalls
 from prowess.files.directory import Folder, stat_folder
 from prowess.files.paths import is_inside, is_link_into, read_link
+from prowess.files.syscalls import CREATE_JUNCTION
 from prowess.files.write import make_folders, sync_tree, write_tree
 from prowess.spec.skill_ref import is_safe_part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from prowess.discovery.agents import Agent
     from prowess.files.write import NewFile
@@ -104,7 +105,10 @@ class LinkFolders:
     def is_in_place(self, path: str, target: str, *, copy: bool) -> bool:
         """Whether the link that ``stage_link`` would make at a path is there already."""
         written = read_link(path) if not copy and self._is_within(os.path.dirname(path)) else None
-        return written is not None and written == self._link_text(target, path)
+        # A junction of Windows says where it leads from the root of the volume.
+        return written is not None and (
+            written == self._link_text(target, path) or (os.name == "nt" and written == target)
+        )
 
     def _link_text(self, target: str, path: str) -> str:
         """What a link at a path says that leads to ``target``, which is in the install base."""
@@ -211,8 +215,28 @@ def stage_link(target: str, staged: str, final: str, files: Sequence[NewFile], *
         # Windows reports a missing privilege by a number of its own.
         if isinstance(error, OSError) and error.errno not in _LINK_UNSUPPORTED and not getattr(error, "winerror", 0):
             raise
-        return not syscalls.create_junction(target, staged) and _stage_copy(staged, files)
+        return not stage_junction(target, staged) and _stage_copy(staged, files)
     return False
+
+
+def stage_junction(target: str, staged: str, *, make: Callable[[str, str], None] | None = CREATE_JUNCTION) -> bool:
+    """Make a junction at ``staged`` to a folder that may still be staged too; return whether there is one.
+
+    Windows makes junctions only to what exists, so an empty folder takes the place of the target for this moment.
+    """
+    if make is None:
+        return False
+    missing: list[str] = []
+    folder = target
+    while stat_folder(folder) is None:
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    make_folders(target)
+    try:
+        return syscalls.create_junction(target, staged, make=make)
+    finally:
+        for folder in missing:
+            syscalls.delete_folder(folder)
 
 
 def _stage_copy(staged: str, files: Sequence[NewFile]) -> bool:

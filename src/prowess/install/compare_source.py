@@ -21,7 +21,7 @@ from prowess.errors import (
     SkillError,
 )
 from prowess.files.read import OpenFile
-from prowess.files.tree import FileHash, digest_tree, hash_bytes, is_executable
+from prowess.files.tree import FileHash, digest_tree, hash_bytes, is_executable, take_recorded_bits
 from prowess.install.agent_links import LinkFolders
 from prowess.install.entry_source import is_sourceless, missing_install_error, spec_of_entry
 from prowess.install.file_diffs import FileDiffs
@@ -155,7 +155,10 @@ def _read_edit(edit: Difference, entry: LockEntry, contents: _BytesByHash) -> _F
     locked = entry.files.get(_locked_path(entry, edit))
     path = "/".join(filter(None, (edit.link, edit.path)))
     try:
-        return _FileComparison(path, locked, contents.read_file(edit.folder, edit.path))
+        found = contents.read_file(edit.folder, edit.path)
+        if found is not None and locked is not None:
+            found = take_recorded_bits({path: found}, {path: locked})[path]
+        return _FileComparison(path, locked, found)
     except PathTraversalError:  # somebody put a link there: no install holds one
         return _FileComparison(path, locked, f"{path} is a link, not a file")
     except ResourceError as error:

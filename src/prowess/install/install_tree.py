@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import InstallError, Issue, UnsafeTreeError
-from prowess.files.tree import digest_tree, hash_bytes
+from prowess.files.tree import GUESSED_CODE, HAS_EXECUTABLE_BITS, digest_tree, find_guesses, hash_bytes
 from prowess.install.source_survey import SubpathReader, find_claimed_folders, survey_source
 from prowess.install.tree_paths import check_paths, refuse_irregular
 from prowess.names import is_below
@@ -14,7 +14,7 @@ from prowess.spec.skill_ref import link_name
 from prowess.spec.source_spec import SourceSpec, with_skills
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from prowess.files.tree import FileHash
     from prowess.files.write import NewFile
@@ -71,6 +71,17 @@ def hashes_of(files: Iterable[NewFile]) -> dict[str, FileHash]:
     return {file.path: hash_bytes(file.content, executable=file.executable) for file in files}
 
 
+def take_recorded_modes(
+    files: Iterable[NewFile], recorded: Mapping[str, FileHash], *, has_bits: bool = HAS_EXECUTABLE_BITS
+) -> tuple[NewFile, ...]:
+    """The files of a folder, with the executable bits of a lock file where the disk has none."""
+    if has_bits:
+        return tuple(files)
+    return tuple(
+        file._replace(executable=recorded[file.path].executable) if file.path in recorded else file for file in files
+    )
+
+
 def trees_for(source_files: SourceFiles, spec: SourceSpec, limits: Limits) -> list[InstallTree]:
     """The trees that ``spec`` asks for: one for each skill that it chooses, or one with all skills but internal ones.
 
@@ -95,7 +106,8 @@ def _tree_of_all(spec: SourceSpec, survey: SourceSurvey) -> InstallTree:
     paths = [path for path in survey.paths if is_below(path, folders)]
     check_paths(paths, survey.limits)
     files = survey.reader.read_files(paths)
-    return InstallTree(spec.full_name, spec.subpath, "", files, skills, survey.issues, load_error)
+    issues = (*survey.issues, *_guesses_of(spec, files))
+    return InstallTree(spec.full_name, spec.subpath, "", files, skills, issues, load_error)
 
 
 def _tree_of_skill(spec: SourceSpec, survey: SourceSurvey, skill: TreeSkill) -> InstallTree:
@@ -107,7 +119,13 @@ def _tree_of_skill(spec: SourceSpec, survey: SourceSurvey, skill: TreeSkill) -> 
         raise UnsafeTreeError(f"the skill's name {skill.name!a} cannot name a folder", code="bad-name")
     subpath = "/".join(part for part in (spec.subpath, skill.folder) if part)
     files = survey.reader.read_files(paths, f"{skill.folder}/" if skill.folder else "")
-    return InstallTree(f"{spec.org}/{name}", subpath, skill.name, files, {skill.name: ""})
+    issues = _guesses_of(spec, files)
+    return InstallTree(f"{spec.org}/{name}", subpath, skill.name, files, {skill.name: ""}, issues)
+
+
+def _guesses_of(spec: SourceSpec, files: Iterable[NewFile]) -> tuple[Issue, ...]:
+    # A repository and an archive say which files are executable.
+    return find_guesses((file.path for file in files if file.executable), spec.address) if spec.kind == "folder" else ()
 
 
 def refuse_unloadable(trees: Iterable[InstallTree], spec: SourceSpec) -> None:
@@ -123,7 +141,10 @@ def read_recorded_tree(source_files: SourceFiles, entry: LockEntry, limits: Limi
     prefix = f"{entry.subpath}/" if entry.subpath else ""
     paths = [path for path in entry.files if source_files.has_file(prefix + path)]
     check_paths(paths, limits)
-    return InstallTree(entry.name, entry.subpath, entry.select, reader.read_files(paths), dict(entry.skills))
+    files = reader.read_files(paths)
+    if entry.kind == "folder":
+        files = take_recorded_modes(files, entry.files)
+    return InstallTree(entry.name, entry.subpath, entry.select, files, dict(entry.skills))
 
 
 def tree_for_entry(entry: LockEntry, source_files: SourceFiles, spec: SourceSpec, limits: Limits) -> InstallTree:
@@ -141,7 +162,16 @@ def tree_for_entry(entry: LockEntry, source_files: SourceFiles, spec: SourceSpec
         spec = with_skills(replace(spec, subpath=""), (entry.select,))
     tree = trees_for(source_files, spec, limits)[0]
     tree = with_skill_files_only(tree) if entry.is_copied else tree
+    if spec.kind == "folder":
+        tree = with_recorded_modes(tree, entry)
     return tree._replace(name=entry.name, select=entry.select)
+
+
+def with_recorded_modes(tree: InstallTree, entry: LockEntry) -> InstallTree:
+    """The tree of a plain folder; where the disk has no executable bits, those that an entry records count."""
+    new = (file.path for file in tree.files if file.executable and file.path not in entry.files)
+    issues = (*(issue for issue in tree.issues if issue.code != GUESSED_CODE), *find_guesses(new, entry.source))
+    return tree._replace(files=take_recorded_modes(tree.files, entry.files), issues=issues)
 
 
 def _unchanged_tree(entry: LockEntry, source_files: SourceFiles, limits: Limits) -> InstallTree | None:

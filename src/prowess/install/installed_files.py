@@ -11,6 +11,7 @@ from prowess.files.paths import is_real_folder
 from prowess.files.read import OpenFile
 from prowess.files.tree import is_executable, read_tree
 from prowess.files.write import NewFile
+from prowess.install.install_tree import take_recorded_modes
 from prowess.lockfile.compare import NOT_SYNCED, compare_folder, compare_install, is_exact_copy
 from prowess.spec.skill_ref import link_name
 
@@ -30,7 +31,7 @@ def read_current_files(entry: LockEntry, link_folders: LinkFolders, limits: Limi
     A skill may have several copies: its files are those of the first copy that was edited, else of the first one.
     """
     if not entry.is_copied:
-        return read_folder(link_folders.scope.install_folder(entry.name), limits)
+        return take_recorded_modes(read_folder(link_folders.scope.install_folder(entry.name), limits), entry.files)
     files: list[NewFile] = []
     for skill, folder in entry.skills.items():
         paths = [path for path in _copy_paths(entry, skill, link_folders) if is_real_folder(path)]
@@ -38,7 +39,7 @@ def read_current_files(entry: LockEntry, link_folders: LinkFolders, limits: Limi
         edited = next((path for path in paths if not is_exact_copy(entry, path, limits)), None)
         if paths:
             files += read_folder(edited or paths[0], limits, folder)
-    return tuple(files)
+    return take_recorded_modes(files, entry.files)
 
 
 def read_unedited_files(entry: LockEntry, link_folders: LinkFolders, limits: Limits) -> tuple[NewFile, ...] | None:
@@ -47,7 +48,7 @@ def read_unedited_files(entry: LockEntry, link_folders: LinkFolders, limits: Lim
     The folder of an install that is not in mode copy is read as it is: the caller has compared it.
     """
     if not entry.is_copied:
-        return read_folder(link_folders.scope.install_folder(entry.name), limits)
+        return take_recorded_modes(read_folder(link_folders.scope.install_folder(entry.name), limits), entry.files)
     files: list[NewFile] = []
     for skill, folder in entry.skills.items():
         paths = _copy_paths(entry, skill, link_folders)
@@ -55,7 +56,7 @@ def read_unedited_files(entry: LockEntry, link_folders: LinkFolders, limits: Lim
         if unedited is None:
             return None
         files += read_folder(unedited, limits, folder)
-    return tuple(files)
+    return take_recorded_modes(files, entry.files)
 
 
 def _copy_paths(entry: LockEntry, skill: str, link_folders: LinkFolders) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from prowess.errors import Issue
 from prowess.files.directory import exists, stat_folder
 from prowess.files.paths import is_link, is_link_file_into, is_link_into, is_real_folder
-from prowess.files.tree import digest_tree
+from prowess.files.tree import digest_on_disk
 from prowess.install.install_tree import hashes_of
 from prowess.install.store import DELETED, Disposal
 from prowess.lockfile.compare import compare_folder, has_other_line_ends, is_exact_copy
@@ -33,7 +33,7 @@ def dispose_of_install(store: Store, entry: LockEntry | None, name: str) -> Disp
     if is_link(place) or not exists(place):
         return DELETED
     if entry is not None and stat_folder(place) is not None and not compare_folder(entry.files, place, store.limits):
-        return Disposal(digest=entry.digest)
+        return Disposal(digest=entry.placed_digest())
     digest = store.placed.digest_if_pristine(name, place)
     return Disposal(digest=digest) if digest else Disposal("unknown" if entry is None else "edited")
 
@@ -90,7 +90,7 @@ def with_disposal(store: Store, link: AgentLink, holder: LockEntry | None) -> Ag
     if not exists(link.path) or is_link(link.path) or is_link_file_into(link.path, store.scope.base):
         return link
     if is_copy_in_place(store, link):
-        return link._replace(disposal=Disposal(digest=digest_tree(hashes_of(link.files))))
+        return link._replace(disposal=Disposal(digest=digest_on_disk(hashes_of(link.files))))
     digest = _find_copy_digest(store, link.path, holder)
     if digest:
         return link._replace(disposal=Disposal(digest=digest))

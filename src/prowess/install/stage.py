@@ -10,10 +10,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from prowess.errors import Issue, UnsafeTreeError
-from prowess.files.tree import HashedTree, digest_tree, hash_tree
+from prowess.files.tree import HashedTree, as_recorded, digest_on_disk, hash_tree, take_recorded_bits
 from prowess.install.agent_links import skill_folder
 from prowess.install.entry_source import refuse_own_source, source_for_lock
-from prowess.install.install_tree import with_skill_files_only
+from prowess.install.install_tree import with_recorded_modes, with_skill_files_only
 from prowess.install.name_conflicts import Newcomer, displace_others, refuse_taken
 from prowess.install.ownership import (
     dispose_of_install,
@@ -32,6 +32,7 @@ from prowess.spec.skill_ref import link_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from prowess.files.tree import FileHash
     from prowess.files.write import NewFile
     from prowess.install.install_request import InstallOptions, InstallRequest
     from prowess.install.install_tree import InstallTree
@@ -54,6 +55,8 @@ def stage_install(
     if not options.may_replace(taken.find_place(tree.name) or taken.find_entry(tree.name) or tree.name):
         refuse_taken(tree.name, source, store.scope, locked, taken)
     before = locked.get(tree.name)
+    if before is not None and request.spec.kind == "folder":
+        tree = with_recorded_modes(tree, before)
     locked.pop(taken.find_entry(tree.name), None)  # it may have the name in another case
     links, issues = _plan_links(store, tree, options)
     tree = with_skill_files_only(tree) if options.copy else tree
@@ -120,11 +123,11 @@ def _stage_tree(
         if disposals is not None:
             _stage_skills(store, tree, disposals)
             return
-    if locked is not None and here == (locked.files, []):
-        disposal = Disposal(digest=locked.digest)
+    if locked is not None and _is_as(here, locked.files, place):
+        disposal = Disposal(digest=locked.placed_digest())
     # Files that are put back as they are need no backup, whoever put them there.
-    elif here == (hashes, []):
-        disposal = Disposal(digest=tree.digest)
+    elif _is_as(here, hashes, place):
+        disposal = Disposal(digest=digest_on_disk(hashes))
     else:
         disposal = dispose_of_install(store, before, twin or tree.name)
     # A place whose name differs in case is emptied first: on some systems both names are one folder.
@@ -139,6 +142,11 @@ def _hash_install(store: Store, place: str) -> HashedTree | None:
     with suppress(OSError, ValueError):
         return hash_tree(place, store.limits)
     return None
+
+
+def _is_as(here: HashedTree | None, files: Mapping[str, FileHash], place: str) -> bool:
+    """Whether the folder at ``place`` has exactly some files; ``here`` is what was found in it."""
+    return here is not None and not here.problems and as_recorded(here.files, files, place) == files
 
 
 def _stage_skills(store: Store, tree: InstallTree, disposals: Mapping[str, Disposal]) -> None:
@@ -166,14 +174,15 @@ def _dispose_of_skills(
     if len(folders) == 1 or "" in folders or any(not folders.isdisjoint(folders_above(folder)) for folder in folders):
         return None
     refused = {find_part(path, folders) for _, path in here.problems}
-    changed = {find_part(path, folders) for path in list_differing(here.files, tree.hashes)} | refused
+    found = take_recorded_bits(here.files, tree.hashes)
+    changed = {find_part(path, folders) for path in list_differing(found, tree.hashes)} | refused
     if not changed or "" in changed:
         return None
     groups = group_by_part(here.files, changed)
     disposals: dict[str, Disposal] = {}
     for folder in sorted(changed):
-        digest = digest_tree(groups.get(folder, {}))
-        is_known = folder not in groups or digest in {before.folder_digest(folder), placed.get(folder)}
+        digest = digest_on_disk(groups.get(folder, {}))
+        is_known = folder not in groups or digest in {before.placed_digest(folder), placed.get(folder)}
         disposals[folder] = Disposal(digest=digest) if is_known and folder not in refused else Disposal("edited")
     has_edits = any(disposal.keep for disposal in disposals.values())
     return disposals if has_edits or len(changed) * 2 <= len(folders) else None

@@ -14,7 +14,7 @@ from prowess.install.entry_source import missing_install_error, spec_of_entry
 from prowess.install.fetch_source import BATCH_BYTES, LastOpenSource, select_stale_issues
 from prowess.install.file_diffs import diff_files
 from prowess.install.install_request import InstallOptions, InstallRequest
-from prowess.install.install_tree import refuse_unloadable, tree_for_entry
+from prowess.install.install_tree import refuse_unloadable, take_recorded_modes, tree_for_entry
 from prowess.install.installed_files import compare_files, read_current_files, read_files
 from prowess.install.manifest_diff import find_stale_declarations
 from prowess.install.manifest_edits import declare_version, edit_manifest
@@ -349,6 +349,7 @@ class _CurrentInstall:
             # The disk is as it is recorded: of thousands of files, only those that change are read and compared.
             changed = set(list_differing(entry.files, tree.hashes))
             new = [file for file in tree.files if file.path in changed]
-            diff = diff_files(read_files(self._place, sorted(changed), limits), new, limits)
+            old = take_recorded_modes(read_files(self._place, sorted(changed), limits), entry.files)
+            diff = diff_files(old, new, limits)
         why = "" if diff or request.spec.ref == self._entry.ref else f"the same content, as {request.spec.ref}"
         return Update(self._entry.name, status, self._entry.commit, request.commit, diff, why, Path(self._place))

@@ -11,7 +11,7 @@ from prowess.errors import Issue, ResourceError
 from prowess.files.directory import exists, stat_folder
 from prowess.files.paths import is_known_link_to, is_link, is_real_folder
 from prowess.files.read import OpenFile
-from prowess.files.tree import hash_bytes, hash_tree
+from prowess.files.tree import as_recorded, hash_bytes, hash_tree
 from prowess.lockfile.placed import PlacedTrees, find_edited_parts, find_part
 from prowess.lockfile.scopes import list_install_names
 from prowess.progress_steps import report_steps
@@ -89,6 +89,9 @@ def compare_folder(
             raise
         return [Difference("missing-skill", "", folder, link)]
     if tree.files == files and not tree.problems:  # the usual case needs no sets of thousands of paths
+        return []
+    tree = tree._replace(files=as_recorded(tree.files, files, folder))
+    if tree.files == files and not tree.problems:
         return []
     edited = find_edited_parts(tree, placed) if placed else {""}
     if not edited:

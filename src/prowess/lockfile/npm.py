@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -47,7 +48,7 @@ class NpmLockEntry:
 def read_npm_lock(folder: str, *, limits: Limits = DEFAULT_LIMITS) -> dict[str, NpmLockEntry]:
     """The skills that the npm ``skills`` tool has recorded in ``folder``, by name; none where it has no lock file."""
     text = read_text(folder, NPM_LOCK_FILE, limits)
-    return parse_npm_lock(text, f"{folder}/{NPM_LOCK_FILE}") if text is not None else {}
+    return parse_npm_lock(text, os.path.join(folder, NPM_LOCK_FILE)) if text is not None else {}
 
 
 def parse_npm_lock(text: str, path: str = "") -> dict[str, NpmLockEntry]:

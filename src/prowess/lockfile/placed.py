@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import InstallError
 from prowess.files import syscalls
-from prowess.files.tree import digest_tree, hash_tree
+from prowess.files.tree import digest_on_disk, hash_tree
 from prowess.files.write import write_new_file
 from prowess.lockfile.read import read_text
 from prowess.lockfile.scopes import STORE_FOLDER
@@ -77,7 +77,7 @@ class PlacedTrees:
         parts = self.parts_of(name)
         with suppress(OSError, ValueError):
             tree = hash_tree(folder, self._limits) if parts else None
-            return digest_tree(tree.files) if tree is not None and not find_edited_parts(tree, parts) else ""
+            return digest_on_disk(tree.files) if tree is not None and not find_edited_parts(tree, parts) else ""
         return ""
 
     def is_pristine(self, name: str, folder: str) -> bool:
@@ -124,11 +124,11 @@ def digest_parts(entry: LockEntry) -> Parts:
     """The digests of an install that is as a lock entry has it."""
     folders = set(entry.skills.values())
     if not folders or "" in folders:  # one skill, which is the install
-        return {"": entry.digest}
+        return {"": entry.placed_digest()}
     outermost = [folder for folder in sorted(folders) if folders.isdisjoint(folders_above(folder))]
-    parts = {folder: entry.folder_digest(folder) for folder in outermost}
+    parts = {folder: entry.placed_digest(folder) for folder in outermost}
     if sum(len(entry.files_below(folder)) for folder in outermost) < len(entry.files):
-        parts[""] = digest_tree(group_by_part(entry.files, outermost)[""])
+        parts[""] = digest_on_disk(group_by_part(entry.files, outermost)[""])
     return parts
 
 
@@ -141,7 +141,7 @@ def find_edited_parts(tree: HashedTree, parts: Parts) -> set[str]:
     groups = group_by_part(tree.files, parts)
     for folder in groups.keys() | parts.keys():
         files = groups.get(folder)
-        if (digest_tree(files) if files else "") != parts.get(folder, ""):
+        if (digest_on_disk(files) if files else "") != parts.get(folder, ""):
             edited.add(folder)
     return edited
 
@@ -165,8 +165,11 @@ def find_part(path: str, folders: Collection[str]) -> str:
 
 
 def digest_folder(folder: str, limits: Limits) -> str:
-    """The digest of a folder's files; ``""`` for a folder that cannot be read whole, or that holds a link."""
+    """The digest by which a folder is recognized on this disk.
+
+    It is ``""`` for a folder that cannot be read whole, or that holds a link.
+    """
     with suppress(OSError, ValueError):
         tree = hash_tree(folder, limits)
-        return "" if tree.problems else digest_tree(tree.files)
+        return "" if tree.problems else digest_on_disk(tree.files)
     return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from prowess.errors import (
     ResourceNotFoundError,
 )
 from prowess.files.read import OpenFile
-from prowess.files.tree import FileHash, digest_tree
+from prowess.files.tree import HAS_EXECUTABLE_BITS, FileHash, digest_on_disk, digest_tree
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.fast_parser import parse_plain_toml
 from prowess.lockfile.toml_values import toml_row
@@ -123,8 +124,14 @@ class LockEntry:
         return self._by_link.get(link, "")
 
     def digest_for_link(self, link: str) -> str:
-        """The digest of the skill that a link of that name leads to."""
-        return self.folder_digest(self.folder_for_link(link))
+        """The digest by which a copy of the skill that a link of that name leads to is recognized on this disk."""
+        return self.placed_digest(self.folder_for_link(link))
+
+    def placed_digest(self, folder: str = "") -> str:
+        """The digest by which one folder of the install, or the whole, is recognized on this disk."""
+        if not HAS_EXECUTABLE_BITS:
+            return digest_on_disk(self.files_below(folder) if folder else self.files)
+        return self.folder_digest(folder) if folder else self.digest
 
     def _group_files(self) -> dict[str, dict[str, FileHash]]:
         """The files of each skill, by the folder of the skill and by their paths from there."""
@@ -143,7 +150,7 @@ LockEntries = dict[str, LockEntry]
 def read_lock(folder: str, *, limits: Limits = DEFAULT_LIMITS) -> LockEntries:
     """The entries of the lock file in ``folder``; none where there is no such file. Raises ``InstallError``."""
     text = read_text(folder, LOCK_FILE, limits)
-    return parse_lock(text, f"{folder}/{LOCK_FILE}") if text is not None else {}
+    return parse_lock(text, os.path.join(folder, LOCK_FILE)) if text is not None else {}
 
 
 def read_text(folder: str, file: str, limits: Limits = DEFAULT_LIMITS) -> str | None:

@@ -44,6 +44,7 @@ def command(path: str, *, target: str | None, form: ArchiveFormat | None, force:
         packed = pack(path, form=chosen)
     where = target or f"{packed.name}.{chosen}"
     write_packed(packed, where, replace=force)
+    printer.print_issues(packed.issues)
     printer.print_answer(
         lambda: {
             "name": packed.name,

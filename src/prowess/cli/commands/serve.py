@@ -178,7 +178,8 @@ def _serve(
     quiet: bool,
 ) -> None:
     """Serve until the client ends the connection; with ``quiet`` nothing is said on the error stream."""
-    if connection.http is None and sys.stdin.isatty():  # a person started it by hand, and would wonder why it waits
+    # A person started it by hand, and would wonder why it waits.
+    if connection.http is None and printer.is_terminal(sys.stdin):
         printer.note(_WAITING_NOTE, quiet=quiet)
     prowess.mcp.serve(
         *roots,

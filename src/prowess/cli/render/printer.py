@@ -75,8 +75,22 @@ def _print_on_terminal(blocks: list[Block], stream: IO[str]) -> None:
 def is_terminal(stream: IO[str] | None = None) -> bool:
     """Return True when a stream is a terminal; a closed stream is none."""
     with suppress(ValueError):
-        return (stream or sys.stdout).isatty()
+        chosen = stream or sys.stdout
+        return chosen.isatty() and (os.name != "nt" or _is_console(chosen))
     return False
+
+
+def _is_console(stream: IO[str]) -> bool:
+    """Return True when a stream of Windows is its console: the null device and printers claim to be terminals too."""
+    import ctypes  # noqa: PLC0415 - Windows only
+    import msvcrt  # noqa: PLC0415 - Windows only
+
+    try:
+        handle = msvcrt.get_osfhandle(stream.fileno())  # type: ignore[attr-defined]
+    except OSError:  # a stream of a test has no handle
+        return True
+    mode = ctypes.c_ulong()
+    return bool(ctypes.windll.kernel32.GetConsoleMode(ctypes.c_void_p(handle), ctypes.byref(mode)))  # type: ignore[attr-defined]
 
 
 def write_bytes(data: bytes) -> None:
