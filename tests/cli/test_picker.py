@@ -245,7 +245,8 @@ def test_escape_codes_of_a_description_are_shown_and_not_obeyed(project: Path) -
     for name in ("one", "two"):
         folder = Path("evil/skills", name)
         folder.mkdir(parents=True)
-        text = '---\nname: {}\ndescription: "Clears \\e[2J the \\e]0;owned\\a screen \u00ad hidden \u200d \ufe0f"\n---\nx\n'
+        shown = "Clears \\e[2J the \\e]0;owned\\a screen \u00ad hidden \u200d \ufe0f"
+        text = f'---\nname: {{}}\ndescription: "{shown}"\n---\nx\n'
         (folder / "SKILL.md").write_text(text.format(name), encoding="utf-8")
     with Picker("install", "./evil", "--project") as person:
         frame = person.first_frame()
