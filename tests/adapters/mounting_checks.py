@@ -272,7 +272,7 @@ class OrdersHost:
     """A client that keeps the question and the state which the server gave it."""
 
     def __init__(self, client: Any) -> None:
-        self._client, self._state = client, None
+        self._client, self.state = client, None
         self._types = import_module("mcp_types")
 
     def restart(self) -> None:
@@ -283,7 +283,7 @@ class OrdersHost:
 
     async def decide(self, *, yes: bool) -> bool:
         answers = {"run": self._types.ElicitResult(action="accept", content={"run": yes})}
-        return await self._call(input_responses=answers, request_state=self._state)
+        return await self._call(input_responses=answers, request_state=self.state)
 
     async def retry(self) -> bool:
         return await self._call()
@@ -291,7 +291,7 @@ class OrdersHost:
     async def _call(self, **more: Any) -> bool:
         result = await self._client.session.call_tool(*RUN_COUNT, allow_input_required=True, **more)
         is_asked = isinstance(result, self._types.InputRequiredResult)
-        self._state = result.request_state if is_asked else self._state
+        self.state = result.request_state if is_asked else self.state
         return is_asked
 
 
@@ -305,16 +305,28 @@ def check_approval_orders(framework: ServerFramework, library: Path) -> None:
     check_orders(library, open_host)
 
 
-def check_repeated_answer(framework: ServerFramework, library: Path) -> None:
-    """Without sessions and keys the client has the state: it may send it, and the answer, more than once."""
+def check_answer_about_nothing(framework: ServerFramework, library: Path, *, has_key: bool) -> None:
+    """An answer to no question, and one that was used: an error, and nothing runs."""
 
-    async def work(client: Any) -> list[bool]:
+    async def work(client: Any) -> list[Any]:
+        types = import_module("mcp_types")
+
+        async def call(state: str | None, *, yes: bool) -> Any:
+            answers = {"run": types.ElicitResult(action="accept", content={"run": yes})}
+            more = {"input_responses": answers, "request_state": state, "allow_input_required": True}
+            return await client.session.call_tool(*RUN_COUNT, **more)
+
         host = OrdersHost(client)
+        told = [await call(None, yes=yes) for yes in (True, False)]
         assert await host.ask()
-        return [await host.decide(yes=True), await host.ask(), await host.decide(yes=True), await host.decide(yes=True)]
+        assert "2 words" in get_text(await call(host.state, yes=True))
+        return [*told, await call(host.state, yes=True)]
 
-    server = framework.mount(library, scripts=True)
-    assert framework.talk(server, work, person=Person()) == [False, True, False, True]
+    server = framework.mount(library, scripts=True, **({"find_key": lambda _: "ann"} if has_key else {}))
+    for result in framework.talk(server, work, person=Person()):
+        assert result.is_error
+        assert "nobody waits for a decision" in get_text(result)
+        assert "make the call again" in get_text(result).lower()
 
 
 def check_nobody_to_ask(framework: ServerFramework, library: Path, mode: str) -> None:

@@ -273,6 +273,26 @@ def test_approval_is_no_part_of_a_save(acting: Conversation, library: Path) -> N
     assert again.call("run_skill_script", COUNT, call_id="2").pending is not None
 
 
+@pytest.mark.parametrize("ended", [True, False])
+def test_yes_counts_once_although_the_framework_goes_back(library: Path, ended: bool) -> None:
+    conversations = SkillsAdapter(library, scripts=PLAIN).conversations
+    first = conversations.open("c")
+    first.call("run_skill_script", COUNT, call_id="1")
+    saved = first.save()
+    before = None if ended else conversations.restore("c", saved)  # as a run does beside another one
+    assert "0 words" in first.call("run_skill_script", COUNT, call_id="1", decision=True).content
+    first.save()
+    again = before or conversations.open("c", saved)
+    assert again is not first
+    with pytest.raises(prowess.NotTrustedError) as told:
+        again.call("run_skill_script", COUNT, call_id="1", decision=True)
+    assert told.value.code == "no-question"
+    question = first.name_question("1") or again.name_question("1")
+    assert again.call("run_skill_script", COUNT, call_id="1").pending is not None
+    assert again.name_question("1") != question
+    assert "0 words" in again.call("run_skill_script", COUNT, call_id="1", decision=True).content
+
+
 @pytest.mark.parametrize("change", ["files", "arguments"])
 def test_decision_that_no_longer_fits_is_asked_again(acting: Conversation, library: Path, change: str) -> None:
     acting.call("run_skill_script", COUNT, call_id="1")

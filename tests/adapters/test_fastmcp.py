@@ -95,8 +95,9 @@ def test_approvals_count_for_one_call_in_any_order(library: Path) -> None:
     checks.check_approval_orders(FASTMCP, library)
 
 
-def test_yes_that_a_client_sends_again_is_asked_about_again(library: Path) -> None:
-    checks.check_repeated_answer(FASTMCP, library)
+@pytest.mark.parametrize("has_key", [True, False])
+def test_answer_that_is_about_no_question_is_an_error(library: Path, has_key: bool) -> None:
+    checks.check_answer_about_nothing(FASTMCP, library, has_key=has_key)
 
 
 @MODES

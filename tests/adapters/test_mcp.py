@@ -9,7 +9,6 @@ import pytest
 
 from tests.adapters import mounting_checks as checks
 from tests.adapters.mounting_checks import MODES
-from tests.adapters.skill_library import RUN_COUNT
 from tests.page_snippets import run_framework_page
 
 if TYPE_CHECKING:
@@ -106,21 +105,13 @@ def test_approval_is_no_grant(library: Path, mode: str) -> None:
     checks.check_second_question(MCP, library, mode)
 
 
-def test_answer_to_a_question_that_nobody_was_asked_runs_nothing(library: Path) -> None:
-    async def work(client: Client) -> Any:
-        answers = {"run": mcp.ElicitResult(action="accept", content={"run": True})}
-        return await client.session.call_tool(*RUN_COUNT, input_responses=answers, allow_input_required=True)
-
-    result = MCP.talk(MCP.mount(library, scripts=True), work, person=checks.Person())
-    assert isinstance(result, mcp.InputRequiredResult)
-
-
 def test_approvals_count_for_one_call_in_any_order(library: Path) -> None:
     checks.check_approval_orders(MCP, library)
 
 
-def test_yes_that_a_client_sends_again_is_asked_about_again(library: Path) -> None:
-    checks.check_repeated_answer(MCP, library)
+@pytest.mark.parametrize("has_key", [True, False])
+def test_answer_that_is_about_no_question_is_an_error(library: Path, has_key: bool) -> None:
+    checks.check_answer_about_nothing(MCP, library, has_key=has_key)
 
 
 @MODES

@@ -12,9 +12,9 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from prowess import AutoSelector, Scripts, SourceError, Trust, live
+from prowess import AutoSelector, NotTrustedError, Scripts, SourceError, Trust, live
 from prowess.otel import trace_events
-from tests.adapters.approval_orders import RUN_COUNT, UNBOXED, check_orders
+from tests.adapters.approval_orders import RUN_COUNT, UNBOXED, Door, check_orders
 from tests.adapters.skill_library import PIXEL, add_fresh_skill
 from tests.page_snippets import run_framework_page
 
@@ -412,6 +412,23 @@ def test_approvals_count_for_one_call_in_any_order(library: Path) -> None:
         yield OrdersHost(library)
 
     check_orders(library, open_host)
+
+
+def test_yes_that_a_cancelled_run_has_used_raises(library: Path) -> None:
+    async def main() -> None:
+        door = Door()
+        async with door.put_into(library):
+            host = OrdersHost(library)
+            assert await host.ask()
+            await door.cancel_behind(asyncio.ensure_future(host.decide(yes=True)))
+            with pytest.raises(NotTrustedError) as told:
+                await host.decide(yes=True)
+            assert (told.value.code, door.knocks) == ("no-question", 1)
+            assert await host.retry()
+            assert not await host.decide(yes=True)
+            assert door.knocks == 2
+
+    asyncio.run(main())
 
 
 def test_approval_is_no_grant(library: Path, tmp_path: Path) -> None:

@@ -407,3 +407,23 @@ def test_unknown_skill_is_an_error_before_anything_runs(desk: Desk) -> None:
     cases.write_text(json.dumps([{"query": "q", "skill": "gret"}]), encoding="utf-8")
     with pytest.raises(prowess.UnknownSkillError, match="greet"):
         desk.evaluate(desk.write_script("x"), cases=cases)
+
+
+@pytest.mark.parametrize(
+    ("task", "code"),
+    [
+        ({"files": {"a.txt": "\ud800"}}, "bad-evals"),
+        ({"files": {"\ud800.txt": "x"}}, "bad-evals"),
+        ({"files": {"a": "x", "a-b": "y", "a/b": "z"}}, "bad-evals"),
+        ({"files": {"a/b/c": "x", "a/b": "y"}}, "bad-evals"),
+        ({"files": {"x" * 300: "x"}}, "unwritable"),
+        ({"files": {".git/config": "x"}}, "bad-evals"),
+        ({"files": {"a": "\u00e9"}, "checks": [{"file": "a", "contains": "\ud800"}]}, "bad-evals"),
+        ({"checks": [{"command": "echo \ud800"}]}, "bad-evals"),
+    ],
+)
+def test_evals_of_a_hostile_skill_raise_only_our_errors(desk: Desk, task: dict[str, Any], code: str) -> None:
+    desk.write_cases({"prompt": "do it", "checks": [{"text": "a"}], **task})
+    with pytest.raises(prowess.SkillError) as caught:
+        desk.evaluate(desk.write_script("a"))
+    assert caught.value.code == code

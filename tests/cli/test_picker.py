@@ -245,10 +245,12 @@ def test_escape_codes_of_a_description_are_shown_and_not_obeyed(project: Path) -
     for name in ("one", "two"):
         folder = Path("evil/skills", name)
         folder.mkdir(parents=True)
-        text = '---\nname: {}\ndescription: "Clears \\e[2J the \\e]0;owned\\a screen"\n---\nx\n'
+        shown = "Clears \\e[2J the \\e]0;owned\\a screen \u00ad hidden \u200d \ufe0f"
+        text = f'---\nname: {{}}\ndescription: "{shown}"\n---\nx\n'
         (folder / "SKILL.md").write_text(text.format(name), encoding="utf-8")
     with Picker("install", "./evil", "--project") as person:
         frame = person.first_frame()
+        assert any("\\xad hidden \\u200d \\ufe0f" in row for row in frame)
         assert any("Clears \\x1b[2J the" in row for row in frame)
         assert "\x1b[2J" not in person.screen
         assert "\x07" not in person.screen

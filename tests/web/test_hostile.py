@@ -235,13 +235,15 @@ def test_names_in_a_hostile_archive_are_text_in_a_plan(tmp_path: Path, console: 
     archive = tmp_path / "evil.zip"
     with zipfile.ZipFile(archive, "w") as packed:
         for name in ("one", "two"):
-            text = f"---\nname: {name}\ndescription: <script>alert(1)</script>\n---\nRun !`<b>`.\n"
+            text = f"---\nname: {name}\ndescription: <script>alert(1)</script> \u00adx\u200d\n---\nRun !`<b>`.\n"
             packed.writestr(f"evil/{name}/SKILL.md", text)
             packed.writestr(f"evil/{name}/scripts/'\"><script>alert(1)<script>", "x")
     choice = console().plan(kind="install", source=str(archive), scope="user")
     assert choice.state == "choosing"
     assert_inert(choice.page)
     assert "would run: <b>" in choice.text
+    assert "\\xadx\\u200d" in choice.text
+    assert "\u200d" not in choice.text
 
 
 def test_an_archive_that_leads_out_of_its_folder_installs_nothing(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+from collections import OrderedDict
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from threading import Lock
@@ -128,6 +129,30 @@ class ChildTask(NamedTuple):
         return self.conversation.explain_refusal(tool, arguments)
 
 
+class UsedQuestions:
+    """The questions of one conversation whose yes was used, in memory: also when its framework goes back to a save."""
+
+    def __init__(self) -> None:
+        self._names: OrderedDict[str, None] = OrderedDict()
+        self._lock = Lock()
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def add(self, name: str) -> bool:
+        """Note that a yes is used; return whether it is the first one."""
+        with self._lock:
+            is_first = name not in self._names
+            self._names[name] = None
+            while len(self._names) > _MAX_ASKED:
+                self._names.popitem(last=False)
+        return is_first
+
+    def discard(self, name: str) -> None:
+        """Let a yes to this question count again."""
+        self._names.pop(name, None)
+
+
 @dataclass(eq=False)
 class Conversation:
     """One conversation of an agent: a toolset over its own session, and the calls that wait for a person.
@@ -144,6 +169,8 @@ class Conversation:
     """The requests that were shown to people, as ``TrustRequest.to_dict`` writes them, by the id of the call."""
     last_save: str = ""
     """What ``save`` returned last, or what the conversation was restored from."""
+    used: UsedQuestions = field(default_factory=UsedQuestions, repr=False)
+    """The questions whose yes was used, of all states of this conversation."""
     step: str = ""
     """The framework's id of the step in which the conversation was used last; ``""`` where the adapter gives none."""
     _lock: Lock = field(default_factory=Lock, repr=False)
@@ -222,15 +249,17 @@ class Conversation:
         It is another one when the call would run something else, and when a yes to the former question was used up.
         """
         shown = self.asked.get(call_id)
-        if shown is None:
-            return ""
-        number = shown.get(_ROUND, 0)
-        return f"{call_id}:{shown['id']}" + (f":{number}" if number else "")
+        return "" if shown is None else _name_question(call_id, shown)
 
     def has_question(self, call_id: str, *, decision: bool) -> bool:
         """Return whether ``call`` takes this decision about a call: somebody was asked, and no yes was used yet."""
         shown = self.asked.get(call_id)
-        return shown is not None and not (decision and _USED in shown)
+        return shown is not None and not (decision and (_USED in shown or _name_question(call_id, shown) in self.used))
+
+    def show_again(self, call_id: str, shown: dict[str, Any]) -> None:
+        """Note that a person was shown a request, where the framework keeps what was shown, and which yes was used."""
+        self.used.discard(_name_question(call_id, shown))
+        self.asked[call_id] = shown
 
     def refuse(self, call_id: str) -> bool:
         """Note that a person refused a call which the framework does not make again; return whether we had asked."""
@@ -246,11 +275,12 @@ class Conversation:
             return {}
         with self._lock:
             if not self.has_question(call_id, decision=decision):
-                message = f"nobody waits for a decision about the call {call_id!r}, so nothing was done"
-                raise NotTrustedError(message, code="no-question")
+                raise _no_question_error(call_id)
             shown = self.asked.pop(call_id)
             if decision:
                 self.asked[call_id] = {**shown, _USED: True}
+                if not self.used.add(_name_question(call_id, shown)):  # another run of this conversation was faster
+                    raise _no_question_error(call_id)
         return shown
 
     def _approve(self, shown: Mapping[str, Any]) -> AbstractContextManager[None]:
@@ -270,7 +300,10 @@ class Conversation:
             if not may_ask:
                 return replace(result, is_error=True, content=_ASK_AGAIN if is_decided else result.content)
             number = former.get(_ROUND, 0) + (_USED in former)
-            self.asked[call_id] = {**result.pending.to_dict(), **({_ROUND: number} if number else {})}
+            shown = {**result.pending.to_dict(), _ROUND: number}
+            while _name_question(call_id, shown) in self.used:  # a yes to an earlier question must not count for it
+                shown[_ROUND] += 1
+            self.asked[call_id] = shown if shown[_ROUND] else result.pending.to_dict()
             while len(self.asked) > _MAX_ASKED:
                 del self.asked[next(iter(self.asked))]
         return result
@@ -280,7 +313,14 @@ class Conversation:
         # The call is not made: under a grant that was given meanwhile it would run.
         self._note_refusal(shown)
         refusal = NotTrustedError("a person was asked whether this may run, and said no", code="refused-by-person")
-        return sanitize_error(DIALECTS[self.toolset.dialect].render_error(name, refusal))
+        return self._describe_error(name, refusal)
+
+    def refuse_decision(self, name: str, call_id: str) -> ToolResult:
+        """Return what ``call`` raises for a decision about nothing, as a result, for callers that are far away."""
+        return self._describe_error(name, _no_question_error(call_id))
+
+    def _describe_error(self, name: str, error: NotTrustedError) -> ToolResult:
+        return sanitize_error(DIALECTS[self.toolset.dialect].render_error(name, error))
 
     def _note_refusal(self, shown: Mapping[str, Any]) -> None:
         request = self._read_request(shown)
@@ -339,6 +379,16 @@ class Conversation:
         with self._lock:
             asked = dict(self.asked)
         return json.dumps({"version": 1, "session": self.session.save(), "asked": asked})
+
+
+def _name_question(call_id: str, shown: Mapping[str, Any]) -> str:
+    number = shown.get(_ROUND, 0)
+    return f"{call_id}:{shown['id']}" + (f":{number}" if number else "")
+
+
+def _no_question_error(call_id: str) -> NotTrustedError:
+    message = f"nobody waits for a decision about the call {call_id!r}, so nothing was done"
+    return NotTrustedError(message, code="no-question")
 
 
 def parse_save(saved: str) -> tuple[str, dict[str, dict[str, Any]]]:

@@ -208,7 +208,11 @@ class Conversations:
         text, asked = parse_save(saved)
         # This agent's bounds are its own arguments, which the save must not widen: restore takes the narrower of both.
         session, _ = Session.restore(self.catalog, text, **self._session, id=key or None)
-        return Conversation(key, self._make_toolset(session), self._enforce, asked, saved)
+        made = Conversation(key, self._make_toolset(session), self._enforce, asked, saved)
+        former = self._alive.get(key) if key else None
+        if former is not None:  # it goes back to an earlier state: what it did since then was done all the same
+            made.used = former.used
+        return made
 
     def check_names(self) -> None:
         """Check the names of the skills that the model may have, once: a skill that disappears later is an event.

@@ -65,7 +65,7 @@ class Question:
         answer = interrupt(shown, response_schema=_ANSWER)
         if self._is_new or shown["tool_call_id"] != self._call["tool_call_id"]:
             return None
-        conversation.asked[shown["tool_call_id"]] = shown["request"]
+        conversation.show_again(shown["tool_call_id"], shown["request"])
         if isinstance(answer, bool):
             return answer
         return bool((answer.get("decisions") or [answer])[0]["type"] == "approve")

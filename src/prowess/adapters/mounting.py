@@ -89,11 +89,10 @@ class MountedSkills(SkillsAdapter):
         call_id = f"{name} {json.dumps(arguments, sort_keys=True, default=str)}"
         call = partial(conversation.acall, name, dict(arguments), call_id=call_id, may_ask=client.can_elicit)
         decision = client.decision
-        # An answer to nothing that was asked, or one that was used up, brings a new question.
-        if decision is not None and not conversation.has_question(call_id, decision=decision):
-            decision = None
-        if decision and client.key is None and not self._use_state(client.state or ""):
-            decision = None
+        if decision is not None:
+            is_asked = conversation.has_question(call_id, decision=decision)
+            if not is_asked or (decision and client.key is None and not self._use_state(client.state or "")):
+                return to_call_result(conversation.refuse_decision(name, name))
         result = await call(decision=decision)
         while result.pending is not None and client.can_elicit:
             if client.is_modern:

@@ -181,8 +181,9 @@ class SkillToolset(AbstractToolset[Any]):
             return await run_child(ctx, task, SkillToolset(task.conversation, has_listing=False))
 
         call_id = ctx.tool_call_id or ""
-        # A yes may also be the answer to a question of the host's own; one that was used up brings a new question.
-        is_approved = ctx.tool_call_approved and self.conversation.has_question(call_id, decision=True)
+        # A yes to what this conversation has not asked may be the answer to a question of the host's own. One that a
+        # cancelled run has used is about nothing, which raises.
+        is_approved = ctx.tool_call_approved and self.conversation.has_question(call_id, decision=False)
         decision = True if is_approved else None
         try:
             result = await self.conversation.acall(

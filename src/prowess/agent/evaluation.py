@@ -24,7 +24,7 @@ from prowess.agent.eval_runs import (
 )
 from prowess.agent.task_run import TaskOptions, run_task
 from prowess.authoring.eval_tasks import read_eval_file
-from prowess.errors import ModelError
+from prowess.errors import ModelError, SourceError
 from prowess.files.temp import temporary_folder
 from prowess.files.write import make_folders, write_new_file
 from prowess.limits import DEFAULT_LIMITS, Limits
@@ -247,8 +247,13 @@ class Evaluation:
     def _write_files(self, case: EvalCase, folder: str) -> None:
         for file in case.task.files if case.task else ():
             place = os.path.join(folder, *split_resource_path(file.path))
-            make_folders(os.path.dirname(place))
-            write_new_file(place, read_eval_file(file, self._options.limits))
+            content = read_eval_file(file, self._options.limits)
+            try:
+                make_folders(os.path.dirname(place))
+                write_new_file(place, content)
+            except OSError as error:  # such as a name that is too long
+                message = f"cannot write the file {file.path[:200]!r} of an eval: {error.strerror}"
+                raise SourceError(message, case.source, "unwritable") from None
 
     def _make_task_options(self, arm: Arm, folder: str) -> TaskOptions:
         options = self._options

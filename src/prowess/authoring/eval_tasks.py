@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.errors import PathTraversalError, ResourceError, SourceError
@@ -100,9 +101,20 @@ def _parse_files(files: Any, folder: str) -> tuple[EvalFile, ...]:  # noqa: ANN4
         raise ValueError("'files' is a list of paths, or a mapping of paths to texts")
     for file in made:
         split_resource_path(file.source or file.path)
-    if len({file.path for file in made}) < len(made):
+        _check_characters(file.content)
+    paths = {file.path for file in made}
+    if len(paths) < len(made):
         raise ValueError("two of its files have the same name")
+    if any(path.startswith(f"{other}/") for other, path in pairwise(sorted(paths, key=lambda path: path.split("/")))):
+        raise ValueError("one of its files is also a folder of another one")
     return made
+
+
+def _check_characters(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("a text has half of a character") from None
 
 
 def _parse_checks(entry: Mapping[str, Any]) -> tuple[EvalCheck, ...]:
@@ -113,6 +125,7 @@ def _parse_checks(entry: Mapping[str, Any]) -> tuple[EvalCheck, ...]:
     for check in made:
         if check.file:
             split_resource_path(check.file)
+        _check_characters(str(check))
     return made
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.cli.render.plain_text import cell_width
-from prowess.escapes import escape_line
+from prowess.spec.hidden_characters import escape_invisible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,7 +114,7 @@ def _render_list(state: PickerState, columns: int, room: int) -> list[str]:
         return [cut_line("nothing fits; esc shows everything again", columns)]
     # The cursor stays in the middle of the list, except near its ends.
     first = max(0, min(state.position - room // 2, len(matches) - room))
-    longest = max(cell_width(escape_line(choice.name)) for choice in matches)
+    longest = max(cell_width(escape_invisible(choice.name)) for choice in matches)
     name_width = min(_NAME_WIDTH, longest, max(columns // 2, 1))
     lines = []
     for position, choice in enumerate(matches[first : first + room], first):
@@ -135,7 +135,7 @@ def _render_details(state: PickerState, columns: int) -> list[str]:
 
 def cut_line(text: str, columns: int) -> str:
     """Return ``text`` as one line of at most ``columns``, escaped for a terminal; a cut line ends with an ellipsis."""
-    shown = escape_line(text)
+    shown = escape_invisible(text)
     if cell_width(shown) <= columns:
         return shown
     # By columns, not characters: a Chinese character takes two columns.
@@ -153,7 +153,7 @@ def wrap_line(text: str, columns: int) -> list[str]:
     """Return ``text`` as lines of at most ``columns``, escaped for a terminal and broken between words."""
     rows: list[str] = []
     row = ""
-    for word in escape_line(" ".join(text.split())).split(" "):
+    for word in escape_invisible(" ".join(text.split())).split(" "):
         longer = f"{row} {word}" if row else word
         if cell_width(longer) <= columns:
             row = longer

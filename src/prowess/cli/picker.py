@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 from prowess.cli.choice_list import Choice, PickerState, render_frame
-from prowess.escapes import escape_line
+from prowess.spec.hidden_characters import escape_invisible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -195,11 +195,11 @@ def ask_numbers(choices: Sequence[Choice], preset: Iterable[str], heading: str, 
     numbers = ", ".join(str(names.index(name) + 1) for name in preset_names)
     default = "all" if preset_names == names else numbers or "none"
     width = len(str(len(choices)))
-    terminal.screen.write(f"{escape_line(heading)}\n")
+    terminal.screen.write(f"{escape_invisible(heading)}\n")
     for number, choice in enumerate(choices, 1):
-        terminal.screen.write(f"{number:>{width}}  {escape_line(choice.name)}  {escape_line(choice.short)}\n")
+        terminal.screen.write(f"{number:>{width}}  {escape_invisible(choice.name)}  {escape_invisible(choice.short)}\n")
         for text in (choice.about, *choice.details):
-            terminal.screen.write(f"{' ' * width}  {escape_line(' '.join(text.split()))}\n")
+            terminal.screen.write(f"{' ' * width}  {escape_invisible(' '.join(text.split()))}\n")
     while True:
         terminal.screen.write(f"Which? Numbers or names, all, or none [{default}]: ")
         terminal.screen.flush()
@@ -209,7 +209,7 @@ def ask_numbers(choices: Sequence[Choice], preset: Iterable[str], heading: str, 
         chosen, unknown = _parse_numbers(answer if answer.strip() else default, names)
         if not unknown:
             return chosen
-        terminal.screen.write(f"There is no {', '.join(map(escape_line, unknown))}.\n")
+        terminal.screen.write(f"There is no {', '.join(map(escape_invisible, unknown))}.\n")
 
 
 def _parse_numbers(answer: str, names: list[str]) -> tuple[list[str], list[str]]:

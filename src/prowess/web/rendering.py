@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from prowess.escapes import escape_text
 from prowess.files.paths import shorten_path
@@ -49,7 +49,7 @@ def _make_environment() -> Environment:
         with_counts=_with_counts,
         clock=_show_time,
         remedy=find_remedy,
-        unseen=_show_unseen,
+        field=_make_field,
     )
     environment.globals.update(
         render_body=_render_body,
@@ -73,6 +73,11 @@ def _show_unseen(text: str) -> str:
     return "\n".join(map(escape_invisible, text.split("\n")))
 
 
+def _make_field(value: str) -> Markup:
+    """Return the value of a field of a form, which comes back: characters of ordinary writing stay in it."""
+    return escape(escape_text(value))
+
+
 def _show_number(number: int) -> str:
     return f"{number:,}"
 
@@ -85,7 +90,13 @@ def _with_counts(query: dict[str, str]) -> dict[str, str]:
     return {**query, "counts": "1"}
 
 
+def _show_value_unseen(value: object) -> object:
+    return _show_unseen(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
 _ENVIRONMENT = _make_environment()
+_PLAN_ENVIRONMENT = _ENVIRONMENT.overlay(finalize=_show_value_unseen)
+"""For the pages on which a person decides."""
 
 
 def render_page(
@@ -96,4 +107,5 @@ def render_page(
     ``actions`` are the changes that the page may offer, and ``form_token`` is what each of their forms carries.
     """
     values: dict[str, Any] = {"page": name, "view": view, "link": links, "actions": actions, "form_token": form_token}
-    return _ENVIRONMENT.get_template(f"{name}.html").render(values)
+    environment = _PLAN_ENVIRONMENT if name == "plan" else _ENVIRONMENT
+    return environment.get_template(f"{name}.html").render(values)
