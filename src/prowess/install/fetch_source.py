@@ -29,7 +29,7 @@ from prowess.names import SKILL_FILE
 from prowess.progress_steps import report_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
     from typing import Self
 
@@ -72,6 +72,8 @@ class SourceAccess(NamedTuple):
     """True when a source may go back behind what it gave before."""
     shared_fetches: SharedFetches | None = None
     """The fetches that one command over many entries shares; ``None`` when it fetches for each."""
+    when_dumb: Callable[[str], object] = str
+    """Called with the address of each repository whose server gives plain files."""
 
     def for_entries(self, entries: Iterable[tuple[InstallScope, LockEntry]]) -> SourceAccess:
         """An access like this one for one command over many entries, which asks each repository once for all."""
@@ -95,7 +97,9 @@ class SourceAccess(NamedTuple):
         address = _repository_address(spec)
         # A repository on this machine is not cached: to ask it costs as much as to read the cache.
         cache = None if spec.local else Cache()
-        return GitRemote(address, spec.local, self.schemes, self.git, self.limits, cache, self.shared_fetches)
+        return GitRemote(
+            address, spec.local, self.schemes, self.git, self.limits, cache, self.shared_fetches, self.when_dumb
+        )
 
     @contextmanager
     def open_source(self, spec: SourceSpec) -> Iterator[SourceFiles]:

@@ -128,6 +128,8 @@ class GitRemote(NamedTuple):
     """Where objects are kept for later; ``None`` keeps nothing."""
     shared: SharedFetches | None = None
     """What is shared with other repositories of one command; ``None`` shares nothing."""
+    when_dumb: Callable[[str], object] = str
+    """Called with the address when its server gives plain files, so that the whole history was fetched."""
 
     def check_address(self) -> str:
         """Return the address for git.
