@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -152,6 +153,12 @@ def fetch_recorded_tree(entry: LockEntry, scope: InstallScope, source: LastOpenS
     spec = spec_of_entry(entry, scope, ref=entry.commit or entry.ref)
     # No sync can bring what the source does not have any more, so a sync is not the advice.
     advice = f"'prowess update {entry.name} --allow-rollback' takes what it has now"
+    # A locked archive is what its digest says, like a commit: a copy of it makes the server needless.
+    for kept in source.list_kept_archives(spec):
+        with suppress(SkillError):
+            tree = read_recorded_tree(kept, entry, limits)
+            if tree.digest == entry.digest:
+                return tree
     try:
         source_files = source.open_source(spec)
         tree = read_recorded_tree(source_files, entry, limits)

@@ -376,7 +376,7 @@ class _CommitFetch:
         objects = {name: pair for name, pair in self._objects.loaded.items() if pair[0] != "blob" or name in files}
         limits = self._remote.limits
         if sum(len(data) for _, data in objects.values()) <= limits.max_install_bytes:
-            cache.write_objects(self._remote.address, commit.id, dump_objects(objects), limits.max_kept_commits)
+            cache.write_objects(self._remote.address, commit.id, dump_objects(objects), limits)
 
 
 def _ref_to_ask(ref: str) -> str:
