@@ -9,8 +9,8 @@ import ssl
 import subprocess
 import threading
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from tests.repositories import ENV
@@ -195,6 +195,33 @@ def http(
     thread.start()
     try:
         yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
+def dumb(root: Path, *, tls: ssl.SSLContext | None = None) -> Iterator[str]:
+    """Serve the files below ``root`` as they are until the block ends, and yield the address.
+
+    Git reads a repository there once ``git update-server-info`` has been run in it.
+    """
+
+    class Files(SimpleHTTPRequestHandler):
+        def __init__(self, *args: Any) -> None:  # noqa: ANN401 - the library's arguments
+            super().__init__(*args, directory=str(root))
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
+            """Print nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Files)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield f"{'https' if tls else 'http'}://127.0.0.1:{server.server_address[1]}"
     finally:
         server.shutdown()
         server.server_close()

@@ -266,6 +266,7 @@ HINTS: dict[str, str] = {
     "busy": "try again when others have finished",
     "git-missing": "install git and make sure that it is on PATH",
     "git-failed": "check the address, the network and your credentials",
+    "dumb-server": "run 'git http-backend' on that server, or name a mirror by insteadOf: then one commit is fetched",
     "git-redirected": "use the repository's new address: the headers of your git configuration follow no redirect",
     "no-repository": "check that path: a repository of one machine is not on another; an address works for everybody",
     "git-timeout": "try again, or raise Limits.max_fetch_seconds",

@@ -268,8 +268,11 @@ class Limits:
     max_cache_seconds: int = 604_800
     """How long a fetched file is fresh at most, whatever the server says. A server's mistake ends within a week."""
 
-    max_kept_commits: int = 8
-    """Commits of one repository whose files stay in the cache: the installed one, and those of a few updates."""
+    keep_cached_seconds: int = 15_552_000
+    """How long the cache keeps what nobody uses: 180 days, so that a project that rests for months works offline."""
+
+    max_cached_bytes: int = 2_048 * MIB
+    """Bytes that the cache keeps; beyond, what was used longest ago goes first. That is hundreds of repositories."""
 
     max_stale_seconds: int = 2_592_000
     """How old a copy may be that is used when a site cannot be reached or offers an older state: 30 days."""

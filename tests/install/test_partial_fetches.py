@@ -12,7 +12,6 @@ import re
 import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -84,17 +83,6 @@ def speak_the_first_protocol(handler: Handler) -> bool:
     """Have git answer in the way in which a server tells which objects may be asked for by their ids."""
     del handler.headers["Git-Protocol"]
     return False
-
-
-def hand_out_files(handler: Handler) -> bool:
-    """Answer as a server that knows nothing of git: the files of the repository, and nothing else."""
-    file = handler.server.root / urlsplit(handler.path).path.lstrip("/")
-    content = file.read_bytes() if file.is_file() else b""
-    handler.send_response(200 if file.is_file() else 404)
-    handler.send_header("Content-Length", str(len(content)))
-    handler.end_headers()
-    handler.wfile.write(content)
-    return True
 
 
 def test_one_small_skill_of_a_large_repository_costs_kilobytes(
@@ -270,17 +258,6 @@ def test_the_whole_commit_is_fetched_from_a_server_that_gives_no_files_by_their_
     assert server.bytes_sent > OTHER_BYTES
 
 
-def test_a_server_that_only_hands_out_files_is_refused_with_the_words_of_git(
-    installer: prowess.Installer, world: World, server: HttpServer
-) -> None:
-    server.before = hand_out_files
-    with pytest.raises(prowess.GitError) as caught:
-        installer.install(f"{server.address}/whole.git", project=True, select="pdf")
-    assert caught.value.code == "git-failed"
-    assert "dumb http transport does not support shallow" in caught.value.message
-    assert not world.lock.exists()
-
-
 def test_a_git_that_cannot_ask_for_files_by_their_ids_fetches_the_whole_commit(
     world: World, server: HttpServer
 ) -> None:
@@ -318,16 +295,6 @@ def test_an_offer_of_chosen_skills_has_all_their_files(installer: prowess.Instal
     server.forget()
     installer.apply(installer.plan(wide_of(server), project=True, select="pdf", offer=offer))
     assert server.seen == []
-
-
-def test_only_a_few_commits_of_a_repository_are_cached(world: World, server: HttpServer, moving: Repository) -> None:
-    installer = prowess.Installer(schemes=("http",), limits=prowess.Limits(max_kept_commits=2))
-    commits = []
-    for number in range(4):
-        commits.append(installer.offers(f"{server.address}/{moving.path.name}").commit)
-        os.utime(next(file for file in kept_files(world) if file.name == commits[-1]), (number, number))
-        moving.git("commit", "--quiet", "--allow-empty", "--message", "and on")
-    assert {file.name for file in kept_files(world)} == set(commits[-2:])
 
 
 def kept_files(world: World) -> list[Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -213,3 +214,25 @@ def test_a_site_that_is_away_is_told_and_nothing_of_it_passes_for_current(world:
     assert [update.status for update in late.update()] == ["failed"]
     assert [(one.status, one.newest) for one in late.outdated()] == [("failed", "")]
     assert [issue.code for issue in late.issues] == ["copy-too-old"]
+
+
+def test_a_locked_commit_that_is_gone_is_left_behind_by_one_command(world: World, installer: prowess.Installer) -> None:
+    """In a clone: no sync can bring the commit, and an update must not ask for a sync."""
+    repo = world.repository("pdf")
+    path = installer.install(repo.address, project=True)
+    shutil.rmtree(path)
+    repo.git("checkout", "--quiet", "--orphan", "other")
+    repo.skill("", body="Rewritten.\n")
+    newest = repo.commit()
+    repo.git("branch", "--force", "main", "other")
+    repo.git("tag", "--delete", "v1")
+    repo.git("reflog", "expire", "--expire=now", "--all")
+    repo.git("gc", "--quiet", "--prune=now")
+    with pytest.raises(prowess.GitError) as caught:
+        installer.sync(locked=True)
+    assert caught.value.message.endswith("'prowess update local/pdf --allow-rollback' takes what it has now")
+    assert installer.update("@local/pdf", force=True)[0].status == "current"
+    (update,) = installer.update("@local/pdf", allow_rollback=True)
+    assert (update.status, update.after) == ("updated", newest)
+    assert "Rewritten." in (path / "SKILL.md").read_text(encoding="utf-8")
+    assert installer.verify() == ()

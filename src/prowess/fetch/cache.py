@@ -5,7 +5,10 @@
     FOLDER/sha256/ab/cdef…      bytes under their SHA-256
     FOLDER/urls/0123….json      the record of a URL: when it gave which hash, its validators, what was replaced
     FOLDER/git/0123…/COMMIT     objects of a commit, under the hash of the repository's address
+    FOLDER/archives/0123…/cdef… the bytes of an archive, under the hash of its address and under their own
 
+What nobody used for a while is deleted, and what was used longest ago when there is too much. The records of URLs stay:
+they are small, and show when a server goes back. The time at which a file was changed last says when it was used.
 Only the owner may read or write the files. A folder that others may write to is not used. Without a usable folder
 nothing is an error: everything is fetched each time.
 """
@@ -16,20 +19,27 @@ import hashlib
 import json
 import os
 import re
+import stat
+import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import ResourceError
 from prowess.files import syscalls
 from prowess.files.cache_folder import default_cache_dir, is_private_folder
-from prowess.files.directory import list_oldest_files, stat_folder
+from prowess.files.directory import stat_folder
 from prowess.files.read import OpenFile
 from prowess.files.write import make_folders, write_atomic
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from prowess.limits import Limits
 
+_KINDS = ("sha256", "git", "archives")
+"""The folders of the files that are pruned."""
+_DAY_SECONDS = 86_400
 _MAX_RECORD_BYTES = 256 * 1024
 _TEXT_FIELDS = ("url", "final_url", "digest", "etag", "last_modified")
 _NUMBER_FIELDS = ("size", "stored_at", "fresh_until")
@@ -61,6 +71,14 @@ class CacheRecord:
         """True when the bytes may be used without asking the server."""
         # A record from the future is not fresh: turning the clock back must not keep old bytes in use.
         return self.stored_at <= now < min(self.fresh_until, self.stored_at + limits.max_cache_seconds)
+
+
+class CachedFile(NamedTuple):
+    """A file of the cache: the parts of its path, its size in bytes, and when it was used last."""
+
+    parts: tuple[str, ...]
+    size: int
+    used_at: float
 
 
 class Cache:
@@ -126,25 +144,90 @@ class Cache:
         """
         return self._read((*_repository_path(address), commit), max_bytes)
 
-    def write_objects(self, address: str, commit: str, dumped: bytes, max_commits: int) -> None:
-        """Keep objects of a commit of a repository, in place of those that were kept of it before.
-
-        Only the ``max_commits`` commits of the repository that were kept last stay.
-        """
+    def write_objects(self, address: str, commit: str, dumped: bytes, limits: Limits) -> None:
+        """Keep objects of a commit of a repository, in place of those that were kept of it before."""
         self._write((*_repository_path(address), commit), dumped)
-        with suppress(OSError):  # what cannot be deleted now is deleted the next time
-            folder = os.path.join(self._folder, *_repository_path(address))
-            for name in list_oldest_files(folder, max_commits):
-                syscalls.delete_file(os.path.join(folder, name))
+        self.prune_daily(limits)
 
-    def _read(self, parts: tuple[str, ...], max_bytes: int) -> bytes | None:
+    def write_archive(self, address: str, data: bytes, limits: Limits) -> None:
+        """Keep the bytes of an archive beside the earlier ones of that address."""
+        self._write((*_archive_path(address), sha256_hex(data)), data)
+        self.prune_daily(limits)
+
+    def read_archives(self, address: str, max_bytes: int) -> Iterator[bytes]:
+        """Yield the bytes that are kept of an archive, those used last first; damaged ones are left out."""
+        path = _archive_path(address)
+        if not self.is_usable() or stat_folder(os.path.join(self._folder, *path)) is None:
+            return
+        for file in sorted(self._list_files(path[0]), key=lambda file: file.used_at, reverse=True):
+            if file.parts[:-1] == path:
+                data = self._read(file.parts, max_bytes)
+                if data is not None and sha256_hex(data) == file.parts[-1]:
+                    yield data
+
+    def list_files(self) -> list[CachedFile]:
+        """Return the files whose bytes are kept, those used longest ago first; the records of URLs are none of them."""
+        if not self.is_usable():
+            return []
+        found = [file for kind in _KINDS for file in self._list_files(kind)]
+        return sorted(found, key=lambda file: (file.used_at, file.parts))
+
+    def is_intact(self, file: CachedFile, max_bytes: int) -> bool:
+        """True when a file is what its name says. The objects of a commit are compared when they are read."""
+        if file.parts[0] == "git":
+            return True
+        data = self._read(file.parts, max_bytes, is_use=False)
+        name = "".join(file.parts[1:]) if file.parts[0] == "sha256" else file.parts[-1]
+        return data is not None and sha256_hex(data) == name
+
+    def prune(self, limits: Limits) -> list[CachedFile]:
+        """Delete what was not used for long, and what is too much; returns what was deleted."""
+        files = self.list_files()
+        excess = sum(file.size for file in files) - limits.max_cached_bytes
+        expires = time.time() - limits.keep_cached_seconds
+        deleted = []
+        for file in files:
+            if file.used_at >= expires and excess <= 0:
+                break  # the others were used later
+            excess -= file.size
+            with suppress(OSError):  # what cannot be deleted now is deleted the next time
+                syscalls.delete_file(os.path.join(self._folder, *file.parts))
+                deleted.append(file)
+        return deleted
+
+    def prune_daily(self, limits: Limits) -> None:
+        """Prune the cache, unless that was done within a day: it takes a look at every file."""
+        mark = os.path.join(self._folder, "pruned")
+        if _is_recent(mark):
+            return
+        self._write(("pruned",), b"")
+        self.prune(limits)
+
+    def _list_files(self, kind: str) -> Iterator[CachedFile]:
+        """Yield the files of one kind; no link is followed."""
+        for folder, _, names in os.walk(os.path.join(self._folder, kind)):
+            for name in names:
+                path = os.path.join(folder, name)
+                with suppress(OSError):  # deleted meanwhile
+                    info = os.lstat(path)
+                    if stat.S_ISREG(info.st_mode):
+                        parts = tuple(os.path.relpath(path, self._folder).split(os.sep))
+                        yield CachedFile(parts, info.st_size, info.st_mtime)
+
+    def _read(self, parts: tuple[str, ...], max_bytes: int, *, is_use: bool = True) -> bytes | None:
         if not self.is_usable():
             return None
         try:
             with OpenFile(self._folder, parts) as file:
-                return file.read_all(max_bytes)
+                data = file.read_all(max_bytes)
         except ResourceError:
             return None
+        path = os.path.join(self._folder, *parts)
+        # Once a day is enough. The age of a record is a field of it, so that of its file does not matter.
+        if is_use and parts[0] in _KINDS and not _is_recent(path):
+            with suppress(OSError):
+                syscalls.touch_file(path)
+        return data
 
     def _write(self, parts: tuple[str, ...], data: bytes) -> None:
         if not self.is_usable():
@@ -172,6 +255,18 @@ def _blob_path(digest: str) -> tuple[str, ...]:
 
 def _repository_path(address: str) -> tuple[str, ...]:
     return ("git", sha256_hex(address.encode("utf-8", "surrogatepass")))
+
+
+def _archive_path(address: str) -> tuple[str, ...]:
+    return ("archives", sha256_hex(address.encode("utf-8", "surrogatepass")))
+
+
+def _is_recent(path: str) -> bool:
+    """True for a file that was changed within a day; false for one with a time in the future."""
+    try:
+        return 0 <= time.time() - os.lstat(path).st_mtime < _DAY_SECONDS
+    except OSError:
+        return False
 
 
 def _record_path(url: str) -> tuple[str, ...]:

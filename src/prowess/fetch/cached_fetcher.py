@@ -228,6 +228,7 @@ class CachedFetcher:
             replaced,
         )
         self.cache.write_record(record)
+        self.cache.prune_daily(self.limits)
 
     def _extend_freshness(self, record: CacheRecord, response: HttpResponse, default_seconds: int) -> None:
         seconds, _ = _parse_freshness(response.headers.get("cache-control", ""), default_seconds)

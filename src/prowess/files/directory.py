@@ -472,13 +472,6 @@ def count_hard_links(path: str) -> int:
         return 0
 
 
-def list_oldest_files(path: str, keep: int) -> list[str]:
-    """Return the names of the files of a folder without the ``keep`` that were written last; no link is followed."""
-    with os.scandir(path) as entries:
-        times = {e.name: e.stat(follow_symlinks=False).st_mtime for e in entries if e.is_file(follow_symlinks=False)}
-    return sorted(times, key=times.__getitem__, reverse=True)[keep:]
-
-
 def folder_size(path: str) -> int:
     """Return the bytes of all files below a folder; files that go meanwhile count for nothing."""
     total = 0

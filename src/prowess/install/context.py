@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from prowess.arguments import raise_bad_argument
-from prowess.errors import InstallError, NotInstalledError, SkillError
+from prowess.errors import InstallError, Issue, NotInstalledError, SkillError
+from prowess.fetch.git.process import DUMB_SERVER
 from prowess.files.projects import is_project
 from prowess.install.fetch_source import LastOpenSource
 from prowess.install.manifest import load_manifest
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    from prowess.errors import Issue
     from prowess.install.fetch_source import SourceAccess
     from prowess.install.offer import Offer
     from prowess.install.source_survey import SourceFiles
@@ -42,10 +42,17 @@ class InstallContext:
     """The state of one ``Installer``."""
 
     def __init__(self, user: InstallScope, project: InstallScope, access: SourceAccess) -> None:
-        self.user, self.project, self.access = user, project, access
+        self.user, self.project = user, project
+        self.access = access._replace(when_dumb=self._note_dumb_server)
         self.issues: tuple[Issue, ...] = ()
         """What the last command noticed and did not stop for."""
         self._kept_source: LastOpenSource | None = None
+
+    def _note_dumb_server(self, address: str) -> None:
+        message = f"{address} is served as plain files: git fetched its whole history"
+        issue = Issue(DUMB_SERVER, "", message, "", 0, "info")
+        if issue not in self.issues:
+            self.issues += (issue,)
 
     @property
     def limits(self) -> Limits:

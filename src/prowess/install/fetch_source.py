@@ -29,13 +29,14 @@ from prowess.names import SKILL_FILE
 from prowess.progress_steps import report_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
     from typing import Self
 
     from prowess.errors import Issue
     from prowess.fetch.git.process import GitRunner
     from prowess.fetch.git.repository import GitCommit
+    from prowess.fetch.url_policy import UrlPolicy
     from prowess.install.source_survey import SourceFiles
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntry
@@ -72,6 +73,8 @@ class SourceAccess(NamedTuple):
     """True when a source may go back behind what it gave before."""
     shared_fetches: SharedFetches | None = None
     """The fetches that one command over many entries shares; ``None`` when it fetches for each."""
+    when_dumb: Callable[[str], object] = str
+    """Called with the address of each repository whose server gives plain files."""
 
     def for_entries(self, entries: Iterable[tuple[InstallScope, LockEntry]]) -> SourceAccess:
         """An access like this one for one command over many entries, which asks each repository once for all."""
@@ -95,7 +98,9 @@ class SourceAccess(NamedTuple):
         address = _repository_address(spec)
         # A repository on this machine is not cached: to ask it costs as much as to read the cache.
         cache = None if spec.local else Cache()
-        return GitRemote(address, spec.local, self.schemes, self.git, self.limits, cache, self.shared_fetches)
+        return GitRemote(
+            address, spec.local, self.schemes, self.git, self.limits, cache, self.shared_fetches, self.when_dumb
+        )
 
     @contextmanager
     def open_source(self, spec: SourceSpec) -> Iterator[SourceFiles]:
@@ -192,6 +197,7 @@ class LastOpenSource:
         self._access = access
         self._stack = ExitStack()
         self._open: tuple[tuple[object, ...], SourceFiles] | None = None
+        self._kept: tuple[str, Sequence[SourceFiles]] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -206,6 +212,17 @@ class LastOpenSource:
             self._close()  # one source at a time: a repository that is open holds files and memory
             self._open = key, self._stack.enter_context(self._access.open_source(spec))
         return self._open[1]
+
+    def list_kept_archives(self, spec: SourceSpec) -> Sequence[SourceFiles]:
+        """What the cache has of an archive at an address, those used last first; whether it is wanted, digests say.
+
+        Raises ``FetchError`` for an address that may not be asked.
+        """
+        if spec.kind != "archive" or spec.local:
+            return ()
+        if self._kept is None or self._kept[0] != spec.address:
+            self._kept = spec.address, _read_kept_archives(spec, self._access)
+        return self._kept[1]
 
     def is_open_at(self, spec: SourceSpec, commit: str) -> bool:
         """Whether this source is open now, at that commit."""
@@ -236,9 +253,28 @@ def _read_folder(spec: SourceSpec, limits: Limits) -> InMemoryFiles:
 
 
 def _read_archive(spec: SourceSpec, access: SourceAccess) -> InMemoryFiles:
+    data = _read_file(local_path(spec), access.limits) if spec.local else _download(spec.address, access)
+    return _unpack_archive(data, spec, access)
+
+
+def _read_kept_archives(spec: SourceSpec, access: SourceAccess) -> list[InMemoryFiles]:
+    from prowess.fetch.url_policy import check_scheme, is_loopback, parse_origin  # noqa: PLC0415 - 10 ms, only here
+
+    # The cache must not answer for what may not be asked.
+    origin, allowed = parse_origin(spec.address), _url_policy(access)
+    check_scheme(origin, allowed)
+    if is_loopback(origin.host) and not allowed.private:
+        return []
+    found = []
+    for data in Cache().read_archives(spec.address, access.limits.max_install_bytes):
+        with suppress(SkillError):  # kept under other limits
+            found.append(_unpack_archive(data, spec, access))
+    return found
+
+
+def _unpack_archive(data: bytes, spec: SourceSpec, access: SourceAccess) -> InMemoryFiles:
     from prowess.fetch.archive.unpack import unpack_tree  # noqa: PLC0415 - 10 ms, only for archives
 
-    data = _read_file(local_path(spec), access.limits) if spec.local else _download(spec.address, access)
     if data.lstrip(b"\xef\xbb\xbf \r\n").startswith(b"---"):  # the address gave a SKILL.md instead of an archive
         return InMemoryFiles([NewFile(SKILL_FILE, data)])
     try:
@@ -260,16 +296,24 @@ def _read_file(path: str, limits: Limits) -> bytes:
 
 def _download(address: str, access: SourceAccess) -> bytes:
     from prowess.fetch.client import Fetcher  # noqa: PLC0415 - 10 ms, only for downloads
-    from prowess.fetch.url_policy import UrlPolicy, check_headers  # noqa: PLC0415 - 10 ms, only for downloads
+    from prowess.fetch.url_policy import check_headers  # noqa: PLC0415 - 10 ms, only for downloads
 
-    # GitHub's archives are redirected to other hosts of GitHub; no other change of host is followed.
-    allowed = UrlPolicy(access.allow_private, "http" in access.schemes, _ARCHIVE_HOSTS)
+    allowed = _url_policy(access)
     max_bytes = access.limits.max_install_bytes
     headers = check_headers(token_headers(address))
     answer = Fetcher(address, allowed, access.limits, headers).get(address, max_bytes, limit_name="max_install_bytes")
     if answer.status != 200:  # noqa: PLR2004 - the one answer with a body
         raise InstallError(f"there is no archive: the server answered {answer.status}", address)
+    if "no-store" not in answer.headers.get("cache-control", "").lower():
+        Cache().write_archive(address, answer.body, access.limits)
     return answer.body
+
+
+def _url_policy(access: SourceAccess) -> UrlPolicy:
+    from prowess.fetch.url_policy import UrlPolicy  # noqa: PLC0415 - 10 ms, only for downloads
+
+    # GitHub's archives are redirected to other hosts of GitHub; no other change of host is followed.
+    return UrlPolicy(access.allow_private, "http" in access.schemes, _ARCHIVE_HOSTS)
 
 
 def _fetch_site(spec: SourceSpec, access: SourceAccess) -> InMemoryFiles:

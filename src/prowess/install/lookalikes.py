@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from prowess.errors import Issue
@@ -14,6 +15,7 @@ VENDORS = ("anthropic", "claude", "cloudflare", "github", "google", "huggingface
 """Words that a name may only begin with when the skill comes from that vendor."""
 
 _MAX_SHOWN = 5
+_NUMBER = re.compile("[0-9]+")
 
 
 def find_lookalike_issues(names: Iterable[str], owner: str, known: Iterable[str]) -> Iterator[Issue]:
@@ -36,7 +38,7 @@ def find_lookalike_issues(names: Iterable[str], owner: str, known: Iterable[str]
 
 
 def _find_lookalikes(names: Sequence[str], known: Iterable[str]) -> dict[str, list[str]]:
-    """Return the names that resemble known ones, each with those known names.
+    """Return the names that resemble known ones, each with those known names; ``step-2`` does not resemble ``step-1``.
 
     ``org/a`` is left out beside ``org/b`` when ``a`` and ``b`` are reported already.
     """
@@ -49,7 +51,7 @@ def _find_lookalikes(names: Sequence[str], known: Iterable[str]) -> dict[str, li
         for other in known
         for form in lookup_forms(other)
         for name in by_form.get(form, ())
-        if name != other
+        if name != other and not _is_series(name, other)
     }
     alike: dict[str, list[str]] = {}
     for name, other in sorted(pairs):
@@ -57,3 +59,9 @@ def _find_lookalikes(names: Sequence[str], known: Iterable[str]) -> dict[str, li
         if not slash or (last, other_last) not in pairs:
             alike.setdefault(name, []).append(other)
     return alike
+
+
+def _is_series(name: str, other: str) -> bool:
+    """True for two skills whose names differ in numbers alone, such as ``step-1`` and ``step-2``."""
+    last, other_last = name.rpartition("/")[2], other.rpartition("/")[2]
+    return last != other_last and _NUMBER.sub("0", last) == _NUMBER.sub("0", other_last)

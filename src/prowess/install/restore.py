@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.errors import Issue, LockMismatchError, SkillError
+from prowess.errors import GitError, Issue, LockMismatchError, SkillError
 from prowess.install.agent_links import LinkFolders
 from prowess.install.entry_source import is_sourceless, spec_of_entry
 from prowess.install.fetch_source import BATCH_BYTES, LastOpenSource
@@ -151,17 +152,29 @@ def _install_as_source(entry: LockEntry, scope: InstallScope) -> SourceSpec:
 def fetch_recorded_tree(entry: LockEntry, scope: InstallScope, source: LastOpenSource, limits: Limits) -> InstallTree:
     """Exactly what an entry records, from its source; raises ``LockMismatchError`` when that gives other bytes."""
     spec = spec_of_entry(entry, scope, ref=entry.commit or entry.ref)
+    # No sync can bring what the source does not have any more, so a sync is not the advice.
+    advice = f"'prowess update {entry.name} --allow-rollback' takes what it has now"
+    # A locked archive is what its digest says, like a commit: a copy of it makes the server needless.
+    for kept in source.list_kept_archives(spec):
+        with suppress(SkillError):
+            tree = read_recorded_tree(kept, entry, limits)
+            if tree.digest == entry.digest:
+                return tree
     try:
         source_files = source.open_source(spec)
         tree = read_recorded_tree(source_files, entry, limits)
     except SkillError as error:
+        if entry.commit and error.code == "unknown-version":
+            commit = entry.commit[:12]
+            message = f"{entry.source} does not have the locked commit {commit} of {entry.name} any more: {advice}"
+            raise GitError(message, error.path, error.code) from None
         raise error.about(f"{entry.name} from {entry.source}") from error.__cause__
     # The digest is what makes a lock file worth having: a tag that was moved, or a changed archive, ends here.
     if tree.digest != entry.digest:
         was, now = entry.commit or "no commit", source_files.commit or "no commit"
         message = (
             f"{entry.name}: {entry.source} gives other content than the lock file says: "
-            f"digest {tree.digest} ({now}), locked {entry.digest} ({was})"
+            f"digest {tree.digest} ({now}), locked {entry.digest} ({was}); {advice}"
         )
         raise LockMismatchError(message, scope.install_folder(entry.name))
     return tree

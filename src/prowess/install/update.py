@@ -265,7 +265,7 @@ def _apply_updates(
         for pending in updates:
             before, staged_count = locked, store.staged_count
             try:
-                current = _CurrentInstall(store, pending)
+                current = _CurrentInstall(store, pending, may_be_missing=options.allow_rollback)
                 # Of thousands of installs, most are current: a copy of the entries for each of them would be quadratic.
                 locked = dict(locked) if current.is_due else locked
                 update, issues = current.stage_update(locked, options)
@@ -288,21 +288,25 @@ def _apply_updates(
 class _CurrentInstall:
     """An install as it is now, with what somebody changed by hand, and the update that waits for it."""
 
-    def __init__(self, store: Store, pending: _PendingUpdate) -> None:
-        """Raises ``NotInstalledError`` when the lock file has no such install, or its files are missing."""
+    def __init__(self, store: Store, pending: _PendingUpdate, *, may_be_missing: bool) -> None:
+        """Raises ``NotInstalledError`` when the lock file has no such install, or its files are missing.
+
+        ``may_be_missing``: the files may be missing, since no sync can bring them when their source has gone back.
+        """
         name = pending.entry.name
         entry = store.locked.get(name)
         if entry is None:
             raise NotInstalledError(f"skill {name} is not installed")
         self._store, self._entry, self._pending = store, entry, pending
         self._place = locate_install(entry, store.scope, name)
-        if not (find_copies(entry, store.scope) if entry.is_copied else exists(self._place)):
+        self._is_missing = not (find_copies(entry, store.scope) if entry.is_copied else exists(self._place))
+        if self._is_missing and not may_be_missing:
             raise missing_install_error(name, self._place)
-        differences = compare_files(entry, store.link_folders, store.limits, store.placed)
+        differences = [] if self._is_missing else compare_files(entry, store.link_folders, store.limits, store.placed)
         self._edits = [difference for difference in differences if difference.is_edit]
         is_same = pending.tree.digest == entry.digest and pending.request.spec.ref == entry.ref
-        self._is_as_locked = not differences
-        self.is_due = bool(differences) or not is_same
+        self._is_as_locked = not differences and not self._is_missing
+        self.is_due = not self._is_as_locked or not is_same
         """True when the update would change files, or the version that is recorded."""
 
     def stage_update(self, locked: LockEntries, options: UpdateOptions) -> UpdateOutcome:
@@ -343,7 +347,9 @@ class _CurrentInstall:
 
     def _make_update(self, status: UpdateStatus, tree: InstallTree, request: InstallRequest) -> Update:
         limits, entry = self._store.limits, self._entry
-        if not self._is_as_locked or entry.is_copied:
+        if self._is_missing:
+            diff = diff_files((), tree.files, limits)
+        elif not self._is_as_locked or entry.is_copied:
             diff = diff_files(read_current_files(entry, self._store.link_folders, limits), tree.files, limits)
         else:
             # The disk is as it is recorded: of thousands of files, only those that change are read and compared.

@@ -279,7 +279,10 @@ class _WatchedProcess:
             return
 
 
+DUMB_SERVER = "dumb-server"
+"""The code of an error of a server that gives plain files, and cannot leave any out."""
 _ERROR_PATTERNS = (
+    (re.compile(r"dumb http transport does not support"), DUMB_SERVER),
     (re.compile(r"couldn't find remote ref|not our ref|unadvertised object|invalid refspec"), "unknown-version"),
     (re.compile(r"transport '[^'\n]*+' not allowed"), "bad-scheme"),
     (re.compile(r"The requested URL returned error: 30[1278]"), "git-redirected"),

@@ -128,6 +128,8 @@ class GitRemote(NamedTuple):
     """Where objects are kept for later; ``None`` keeps nothing."""
     shared: SharedFetches | None = None
     """What is shared with other repositories of one command; ``None`` shares nothing."""
+    when_dumb: Callable[[str], object] = str
+    """Called with the address when its server gives plain files, so that the whole history was fetched."""
 
     def check_address(self) -> str:
         """Return the address for git.
@@ -374,7 +376,7 @@ class _CommitFetch:
         objects = {name: pair for name, pair in self._objects.loaded.items() if pair[0] != "blob" or name in files}
         limits = self._remote.limits
         if sum(len(data) for _, data in objects.values()) <= limits.max_install_bytes:
-            cache.write_objects(self._remote.address, commit.id, dump_objects(objects), limits.max_kept_commits)
+            cache.write_objects(self._remote.address, commit.id, dump_objects(objects), limits)
 
 
 def _ref_to_ask(ref: str) -> str:

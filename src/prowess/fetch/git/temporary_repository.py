@@ -6,12 +6,13 @@ import os
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Self
 
-from prowess.fetch.git.process import GitProgram, make_environment
+from prowess.errors import GitError
+from prowess.fetch.git.process import DUMB_SERVER, GitProgram, make_environment
 from prowess.fetch.git.user_settings import UserSettings, read_user_settings
 from prowess.files.directory import exists
 from prowess.files.read import OpenFile
 from prowess.files.temp import temporary_folder
-from prowess.files.write import NewFile, write_tree
+from prowess.files.write import NewFile, write_atomic, write_tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _EMPTY_REPOSITORY = (
     NewFile("HEAD", b"ref: refs/heads/none\n"),
     NewFile("objects/info/.keep", b""),
+    NewFile("objects/pack/.keep", b""),
     NewFile("refs/heads/.keep", b""),
 )
 _CONFIG = "[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{more}"
@@ -61,8 +63,7 @@ class TemporaryRepository:
         self.address = remote.check_address()
         with ExitStack() as stack:
             self.folder = stack.enter_context(temporary_folder())
-            config = _CONFIG.format(version=int(self._sha256), more=_SHA256_CONFIG if self._sha256 else "")
-            write_tree(self.folder, (*_EMPTY_REPOSITORY, NewFile("config", config.encode())))
+            write_tree(self.folder, (*_EMPTY_REPOSITORY, NewFile("config", self._make_config())))
             if not remote.local:
                 self._user_settings = read_user_settings(remote.git or GitProgram(remote.limits), self.folder)
                 self.address = self._user_settings.rewrite_address(self.address, self.schemes)
@@ -70,34 +71,50 @@ class TemporaryRepository:
             self._cleanup = stack.pop_all()
         return self
 
+    def _make_config(self) -> bytes:
+        return _CONFIG.format(version=int(self._sha256), more=_SHA256_CONFIG if self._sha256 else "").encode()
+
     def __exit__(self, *_: object) -> None:
         self._cleanup.close()
 
     def fetch(self, version: str, files: str) -> None:
         """Fetch one commit. ``files`` is the option of git that says which of its files come along."""
-        self.run_online("fetch", *_FETCH_OPTIONS, "--depth=1", files, "--", self.address, version)
+        self._fetch(("--depth=1", files), version)
         with OpenFile(self.folder, ("FETCH_HEAD",)) as file:
             self.fetched = file.read(4096).split(b"\t")[0].decode("ascii", "replace").strip()
 
     def fetch_objects(self, names: Sequence[str]) -> None:
         """Fetch objects by their ids. No reference names them here, so git does not negotiate about them."""
         for begin in range(0, len(names), _IDS_AT_ONCE):
-            part = names[begin : begin + _IDS_AT_ONCE]
-            self.run_online("fetch", *_FETCH_OPTIONS, WITHOUT_BLOBS, "--", self.address, *part)
+            # The depth means nothing for files, but a dumb server refuses it. To a filter alone it would just give one
+            # object after the other, for each of which git would begin another fetch.
+            self._fetch(("--depth=1", WITHOUT_BLOBS), *names[begin : begin + _IDS_AT_ONCE])
 
     def fetch_history(self, commit: str, depth: int) -> None:
         """Fetch ``depth`` generations of commits, without their files where the server can leave them out."""
         # A repository on this machine leaves nothing out unless its own git is asked to.
         filtering = (_FILTERING_SERVER,) if self.address.startswith("file://") else ()
-        options = (*_FETCH_OPTIONS, *filtering, f"--depth={depth}", "--filter=tree:0")
-        self.run_online("fetch", *options, "--", self.address, commit)
+        self._fetch((*filtering, f"--depth={depth}", "--filter=tree:0"), commit)
 
     def fetch_all_history(self) -> None:
         """Fetch the commits of every branch and tag, without their files where the server can leave them out."""
         refs = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
-        self.run_online(
-            "fetch", *_FETCH_OPTIONS, f"--depth={HISTORY_DEPTHS[-1]}", "--filter=tree:0", "--", self.address, *refs
-        )
+        self._fetch((f"--depth={HISTORY_DEPTHS[-1]}", "--filter=tree:0"), *refs)
+
+    def _fetch(self, parts: Sequence[str], *names: str) -> None:
+        """Fetch what has some names. ``parts`` are the options of git that say which part of it comes along.
+
+        A dumb server, which gives plain files over HTTP, knows no parts: all of it comes, within the limits.
+        """
+        try:
+            self.run_online("fetch", *_FETCH_OPTIONS, *parts, "--", self.address, *names)
+        except GitError as error:
+            if error.code != DUMB_SERVER:
+                raise
+            # The attempt has left a note there that git may fetch missing objects one by one.
+            write_atomic(os.path.join(self.folder, "config"), self._make_config())
+            self.run_online("fetch", *_FETCH_OPTIONS, "--", self.address, *names)
+            self._remote.when_dumb(self._remote.address)
 
     def find_commits(self, commits: Sequence[str]) -> set[str]:
         """Return those of some commits that are here; after ``fetch_history``, those of that history alone."""
