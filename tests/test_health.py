@@ -110,8 +110,11 @@ def test_a_manifest_that_makes_no_sense_is_a_problem_that_names_it(home: Path) -
     (home / "project" / "prowess.toml").write_text("[skills]\na = 'x'\n", encoding="utf-8")
     (found,) = look(home)["manifest"]
     assert (found.state, str(home / "project") in found.message) == ("problem", True)
-    (home / "project" / "prowess.toml").write_text("skills = ['./a']\n", encoding="utf-8")
+    (home / "project" / "prowess.toml").write_text("skills = []\n", encoding="utf-8")
     assert [one.state for one in look(home)["manifest"]] == ["ok"]
+    (home / "project" / "prowess.toml").write_text("skills = ['./a']\n", encoding="utf-8")
+    declared, unlocked = look(home)["manifest"]
+    assert (declared.state, unlocked.state, unlocked.code) == ("ok", "problem", "lock-outdated")
     (home / "project" / "prowess.toml").write_text("skills = [", encoding="utf-8")
     assert all(str(home / "project") in one.message for one in look(home)["settings"])
 

@@ -21,6 +21,7 @@ from prowess.files.paths import is_really_inside, path_inside
 from prowess.hints import HINTS, explain_extra
 from prowess.install.agent_links import LinkFolders
 from prowess.install.manifest import manifest_file_name, read_declarations
+from prowess.install.verify import find_manifest_differences
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.compare import verify_scope
 from prowess.lockfile.journal_format import find_interrupted_change
@@ -213,7 +214,7 @@ def _check_locks(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagn
             continue
         locked = read_lock(scope.lock_folder)
         skills = format_count(sum(len(entry.skills) for entry in locked.values()), "skill")
-        yield Diagnosis("lock", "ok", f"{scope.lock_folder}{os.sep}{LOCK_FILE}: {skills} installed")
+        yield Diagnosis("lock", "ok", f"{scope.lock_folder}{os.sep}{LOCK_FILE}: {skills} recorded")
         yield from _diagnose_differences(scope, locked)
 
 
@@ -267,6 +268,10 @@ def _check_manifest(here: str, home: str, env: Mapping[str, str]) -> Iterator[Di
         declared = read_declarations(scope.lock_folder, DEFAULT_LIMITS)
         if declared is not None:
             yield Diagnosis("manifest", "ok", f"{scope.lock_folder}: {len(declared)} declared")
+        with suppress(SkillError):  # ``_check_locks`` reports a lock file that cannot be read
+            locked = read_lock(scope.lock_folder)
+            for issue in find_manifest_differences(scope, locked, DEFAULT_LIMITS):
+                yield Diagnosis("manifest", "problem", issue.message, "run 'prowess sync'", issue.code, issue.path)
 
 
 def _check_trust(_here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:

@@ -253,6 +253,7 @@ HINTS: dict[str, str] = {
     "interrupted-change": "run 'prowess sync' (with --user for your own skills): it finishes the change or undoes it",
     "foreign-folder": "find out who put it there, then delete it and run 'prowess sync'",
     "tracked-link": "if git refuses a pull or a switch because of a copy, delete the copy, then run 'prowess sync'",
+    "shared-link": "to take the skill away from all of these agents: 'prowess remove NAME'",
     "not-ours": "look at what it is; delete it yourself if nobody needs it",
     "own-source": "name a folder that does not hold it, such as the skill's own, or the repository: file:///path",
     "bad-journal": "run 'prowess sync': it is set aside with what waits in the store, and the lock file counts",

@@ -216,6 +216,15 @@ def test_a_matrix_with_a_missing_skill_names_the_command_that_links_it(command: 
     assert "lacks" not in command("list", "--agents").out
 
 
+def test_the_command_that_links_a_skill_of_your_own_works(command: Command, project: Path) -> None:
+    another()
+    assert command(*(word for word in LINKED if word != "--project")).status == 0
+    (project.parent / ".claude").mkdir()
+    (row,) = [row for row in command("list", "--agents").out.splitlines() if "prowess link" in row]
+    ran = command(*row.partition("prowess ")[2].split(), "--yes")
+    assert (ran.status, ran.report) == (0, "Linked .claude/skills/notes\n")
+
+
 def test_a_matrix_after_a_clone_leads_to_sync_since_nothing_can_be_linked(command: Command, project: Path) -> None:
     another()
     assert command(*LINKED).status == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import shlex
 import subprocess
 import sys
@@ -242,8 +243,8 @@ def test_a_person_at_a_terminal_is_asked_once_for_each_skill_that_both_changed(t
     team.git("merge", "theirs", fails=True)
     status, shown = answer("lock", "--merge", keys="x\nt\n")
     assert (status, team.text) == (0, taken("v3"))
-    assert shown.count("acme/alpha: mine has v2, commit") == 2  # what is no answer is asked again
-    assert "theirs v3, commit" in shown
+    assert shown.count("acme/alpha: mine (HEAD) has v2, commit") == 2  # what is no answer is asked again
+    assert "theirs (theirs) v3, commit" in shown  # the branch has that name
     assert "acme/beta" not in shown
 
 
@@ -365,10 +366,51 @@ def test_the_driver_leaves_what_both_changed_in_conflict_and_the_command_ends_it
     said = driven.git("merge", "theirs", fails=True)
     assert "both sides changed acme/alpha" in said
     assert f"CONFLICT (content): Merge conflict in {LOCK}" in said
-    assert "<<<<<<< ours" in driven.text
+    assert "acme/alpha (HEAD: v2, commit" in said
+    assert "<<<<<<< HEAD" in driven.text
     assert 'name = "acme/gamma"' in driven.text.partition("<<<<<<<")[0] + driven.text.partition(">>>>>>>")[2]
     assert command("lock", "--merge", "--take", "mine").status == 0
     assert driven.text == taken("v2")
+
+
+def test_the_driver_names_both_sides_as_git_does(team: Team, command: Command) -> None:
+    """In a rebase HEAD is the other person's side, and the commit that is applied is one's own."""
+    for name, text in zip(("base", "ours", "theirs"), CLASH, strict=True):
+        (team.root / name).write_text(text, encoding="utf-8")
+    files = ("--base", "base", "--ours", "ours", "--theirs", "theirs")
+    ran = command("lock", "--merge", *files, "--ours-name", "HEAD", "--theirs-name", "1a2b3c4 (Update alpha)")
+    assert ran.status == 1
+    assert "both sides changed acme/alpha (HEAD: v2, commit" in ran.err
+    assert ", 1a2b3c4 (Update alpha): v3, commit" in ran.err
+    assert "ours" not in ran.err
+    merged = (team.root / "ours").read_text(encoding="utf-8")
+    assert ("<<<<<<< HEAD\n" in merged, ">>>>>>> 1a2b3c4 (Update alpha)\n" in merged) == (True, True)
+
+
+def test_in_a_rebase_the_command_names_the_commits_of_both_owners(driven: Team, command: Command) -> None:
+    driven.branches(*CLASH)
+    driven.git("config", "merge.prowess-lock.driver", "false")
+    driven.git("rebase", "theirs", fails=True)
+    text = driven.text.replace("", "")
+    commit = driven.git("rev-parse", "--short", "mine").strip()
+    (driven.root / LOCK).write_text(f"<<<<<<< HEAD\n{text}=======\n{text}>>>>>>> {commit} (mine)\n", encoding="utf-8")
+    ran = command("lock", "--merge")
+    assert ran.status == 1
+    assert re.split(r"  +", ran.out.splitlines()[0]) == ["skill", f"mine ({commit} (mine))", "theirs (HEAD)"]
+    assert [word for word in ran.out.splitlines()[1].split() if word.startswith("v")] == ["v2,", "v3,"]
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_a_merge_of_the_lock_file_warns_of_a_manifest_in_conflict(team: Team, command: Command, merged: bool) -> None:
+    if not merged:
+        team.branches(*APART)
+        team.git("merge", "theirs", fails=True)
+    text = 'skills = [\n<<<<<<< HEAD\n  "./a",\n=======\n  "./b",\n>>>>>>> theirs\n]\n'
+    (team.root / "prowess.toml").write_text(text, encoding="utf-8")
+    ran = command("lock", "--merge")
+    assert ran.status == 0
+    assert "[manifest-conflict] prowess.toml is in conflict too: it holds git's markers (line 2)" in ran.err
+    assert "hint: keep in an editor" in ran.err
 
 
 def test_a_side_that_no_driver_can_read_is_lost_by_nobody(team: Team, command: Command) -> None:
@@ -378,7 +420,7 @@ def test_a_side_that_no_driver_can_read_is_lost_by_nobody(team: Team, command: C
     ran = command("lock", "--merge", "--base", "base", "--ours", "ours", "--theirs", "theirs")
     assert (ran.status, "error[bad-lock]" in ran.err) == (3, True)
     assert (team.root / "ours").read_text(encoding="utf-8") == (
-        f"<<<<<<< ours\n{CLASH[1]}=======\nwhat is this\n>>>>>>> theirs\n"
+        f"<<<<<<< HEAD\n{CLASH[1]}=======\nwhat is this\n>>>>>>> the commits to merge\n"
     )
 
 

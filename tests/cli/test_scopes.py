@@ -177,6 +177,27 @@ def test_user_and_all_contradict_each_other(command: Command) -> None:
     assert (ran.status, "--all includes what --user means" in ran.err) == (2, True)
 
 
+@pytest.mark.usefixtures("both")
+@pytest.mark.parametrize("broken", ["edited", "in conflict"])
+def test_a_scope_that_cannot_be_synced_does_not_stop_the_other(command: Command, project: Path, broken: str) -> None:
+    if broken == "edited":
+        (project / ".prowess/skills/local/notes/SKILL.md").write_text("mine", encoding="utf-8")
+    else:
+        (project / "prowess.lock").write_text("<<<<<<< HEAD\n=======\n>>>>>>> x\n", encoding="utf-8")
+    own = project.parent / ".config/prowess/skills/local/notes"
+    shutil.rmtree(own)
+    ran = command("sync", "--all", "--locked", "--dry-run")
+    assert (ran.status, "restore local/notes" in ran.out) == (3, True)
+    ran = command("sync", "--all", "--locked")
+    assert (ran.status, "Restored local/notes for the user" in ran.out) == (3, True)
+    assert f"[lock-{'mismatch' if broken == 'edited' else 'conflict'}]" in ran.err
+    assert (own / "SKILL.md").exists()
+    ran = command("sync", "--all", "--locked")
+    assert (ran.status, ran.out) == (3, "Nothing else was to be done.\n")
+    codes = [issue["code"] for issue in command("sync", "--all", "--locked", "--json").data["issues"]]
+    assert codes == [f"lock-{'mismatch' if broken == 'edited' else 'conflict'}"]
+
+
 # -- link, unlink, diff, backups ---------------------------------------------------------------------------------------
 
 
@@ -196,6 +217,16 @@ def test_links_and_diffs_are_those_of_the_installs_that_are_meant(command: Comma
         str(folder / "local/notes") for folder in (project / ".prowess/skills", Path(own_lock(project), "skills"))
     )
     assert paths == {(): [its], ("--user",): [own], ("--all",): [its, own]}
+
+
+def test_unlinking_for_an_agent_that_shares_its_folder_says_why_nothing_goes(
+    command: Command, project: Path, notes: Repository
+) -> None:
+    command("install", notes.address, "--project", "--yes")
+    ran = command("unlink", "notes", "--agent", "codex", "--yes")
+    assert (ran.status, ran.report) == (0, "Nothing to do.\n")
+    assert "[shared-link] codex looks in .agents/skills with many other agents" in ran.err
+    assert (project / ".agents/skills/notes").is_symlink()
 
 
 @pytest.mark.usefixtures("both")

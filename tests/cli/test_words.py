@@ -78,7 +78,7 @@ def test_instructions_have_one_cost(command: Command) -> None:
 def test_skills_are_counted_alike_by_those_who_look_after_them(pair: Path, command: Command) -> None:
     assert command("verify").out == "2 skills installed, all as the lock files say.\n"
     assert "(2 skills)" in command("list").out
-    assert f"{pair.parent}/prowess.lock: 2 skills installed" in command("doctor").out
+    assert f"{pair.parent}/prowess.lock: 2 skills recorded" in command("doctor").out
 
 
 def test_a_search_says_how_many_it_leaves_out(pair: Path, command: Command) -> None:

@@ -315,6 +315,22 @@ def test_a_removal_of_an_edited_skill_keeps_the_edit(team: Team) -> None:
     assert "mine" in (backup / "SKILL.md").read_text(encoding="utf-8")
 
 
+def test_a_removal_by_name_keeps_an_edit_that_the_lock_file_knows_no_more(team: Team) -> None:
+    team.ben.installed_file("evil").write_text("mine", encoding="utf-8")
+    remove(team)
+    with team.ben.working() as installer:
+        installer.remove("@local/evil")
+    (backup,) = team.ben.backups()
+    assert (backup / "SKILL.md").read_text(encoding="utf-8") == "mine"
+
+
+def test_a_removal_by_name_of_what_is_pristine_keeps_nothing(team: Team) -> None:
+    remove(team)
+    with team.ben.working() as installer:
+        installer.remove("@local/evil")
+    assert team.ben.backups() == []
+
+
 def test_an_unreadable_lock_file_leaves_the_skills_offered_with_an_issue(team: Team) -> None:
     (team.ben.project / "prowess.lock").write_text("<<<<<<< ours\n", encoding="utf-8")
     catalog = prowess.discover(cwd=team.ben.project, home=team.ben.home)

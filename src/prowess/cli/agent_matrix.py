@@ -72,9 +72,9 @@ def _suggest_link(coverage: Coverage) -> Iterator[Block]:
     lacking = ((row, agent) for row in coverage.skills for agent, state in row.states.items() if state == "missing")
     for row, agent in lacking:
         if row.install:  # only installed skills can be linked
-            yield line(
-                (f"To give an agent a skill that it lacks: prowess link {quote(row.name)} --agent {agent}", "dim")
-            )
+            user = " --user" if row.location == "user" else ""
+            command = f"prowess link {quote(row.name)} --agent {agent}{user}"
+            yield line((f"To give an agent a skill that it lacks: {command}", "dim"))
             return
 
 

@@ -8,9 +8,15 @@ from prowess.cli.install_options import find_location, list_scopes, note_empty
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Span, Table, Title, line
 from prowess.files.paths import shorten_path
+from prowess.install.agent_links import LinkFolders
+from prowess.install.installed_files import compare_files
 from prowess.install.installer import Installer
+from prowess.limits import DEFAULT_LIMITS
+from prowess.lockfile.placed import PlacedTrees
 from prowess.lockfile.read import read_lock
 from prowess.lockfile.scopes import is_on_disk, locate_install
+from prowess.lockfile.states import BEHIND, CHANGED
+from prowess.progress_steps import report_steps
 from prowess.spec.quantities import format_count, join_first
 
 if TYPE_CHECKING:
@@ -29,15 +35,16 @@ class _InstallRow(NamedTuple):
     path: str
     entry: LockEntry | None
     """``None`` for an install that no lock file records."""
-    is_missing: bool
-    """True for an install that the lock file records and that is not on this disk."""
+    state: str
+    """How the install differs from its entry, in words; ``""`` when it does not."""
 
 
 def show_installed(asked: AskedLocation, *, as_data: bool) -> None:
-    """Print the installs that the command line means. Nothing is hashed: ``prowess verify`` does that."""
+    """Print the installs that the command line means, each with how it differs from the lock file."""
     installer = Installer()
     location = find_location(installer, asked)
-    rows = {scope: _list_rows(installer, scope) for scope in list_scopes(installer, location)}
+    with printer.show_progress("hashing"):
+        rows = {scope: _list_rows(installer, scope) for scope in list_scopes(installer, location)}
     printer.print_answer(
         lambda: {"installed": [_to_dict(scope, row) for scope, its in rows.items() for row in its]},
         lambda: (
@@ -53,14 +60,24 @@ def show_installed(asked: AskedLocation, *, as_data: bool) -> None:
 def _list_rows(installer: Installer, scope: InstallScope) -> list[_InstallRow]:
     entries = read_lock(scope.lock_folder)
     found = {install.full_name: str(install.path) for install in installer.list(location=scope.location)}
+    link_folders, placed = LinkFolders(scope), PlacedTrees(scope.base, DEFAULT_LIMITS)
+
+    def find_state(entry: LockEntry | None) -> str:
+        if entry is None:
+            return "not in the lock file"
+        if not is_on_disk(entry, scope):
+            return "missing"
+        differences = compare_files(entry, link_folders, DEFAULT_LIMITS, placed)
+        return CHANGED if any(one.is_edit for one in differences) else BEHIND if differences else ""
+
     return [
         _InstallRow(
             name,
             found.get(name) or locate_install(entries.get(name), scope, name),
             entries.get(name),
-            name in entries and not is_on_disk(entries[name], scope),
+            find_state(entries.get(name)),
         )
-        for name in sorted({*found, *entries})
+        for name in report_steps(sorted({*found, *entries}), str)
     ]
 
 
@@ -75,12 +92,8 @@ def _to_dict(scope: InstallScope, row: _InstallRow) -> dict[str, object]:
         "commit": entry.commit if entry else None,
         "skills": sorted(entry.skills) if entry else [],
         "agents": list(entry.agents) if entry else [],
-        "state": _find_state(row) or "recorded",
+        "state": row.state or "recorded",
     }
-
-
-def _find_state(row: _InstallRow) -> str:
-    return "not in the lock file" if row.entry is None else "missing" if row.is_missing else ""
 
 
 def _to_blocks(scope: InstallScope, rows: list[_InstallRow]) -> Iterator[Block]:
@@ -90,8 +103,8 @@ def _to_blocks(scope: InstallScope, rows: list[_InstallRow]) -> Iterator[Block]:
 
 
 def _to_row(row: _InstallRow) -> tuple[Span, tuple[Span, ...], Span]:
-    entry, state = row.entry, _find_state(row)
-    mark: tuple[Span, ...] = ((f"[{state}] ", "warn"),) if state else ()
+    entry = row.entry
+    mark: tuple[Span, ...] = ((f"[{row.state}] ", "warn"),) if row.state else ()
     if entry is None:
         return (row.name, "name"), mark, ""
     version = entry.ref or entry.commit[:12]

@@ -68,6 +68,10 @@ class LazyLockStates:
         """Return True when the SKILL.md at ``location`` is in an install, or its copy, that differs from its lock."""
         return self._states is not None and self._states.is_changed_at(location)
 
+    def find_behind(self, location: str) -> list[str]:
+        """Return the installs of the ``"project"`` or the ``"user"`` that are another version than is locked."""
+        return [] if self._states is None else self._states.find_behind(location)
+
     def find_missing(self, location: str) -> list[str]:
         """Return the skills that lock files of the ``"project"`` or the ``"user"`` record and that are not here."""
         return [] if self._states is None else self._states.find_missing(location)
@@ -134,6 +138,38 @@ def suggest_sync(name: str = "", *, location: Location = "all", lock_states: Laz
             what = "1 skill that is" if len(names) == 1 else f"{len(names)} skills that are"
             return f"{LOCK_FILE} records {what} not here: {command}"
     return ""
+
+
+def suggest_sync_after_pull(location: Location) -> str:
+    """Return the command that brings what a lock file has and the disk has not, skills or other versions, or ``""``."""
+    lock_states = LazyLockStates()
+    for owner, command in (("project", "prowess sync --locked"), ("user", "prowess sync --locked --user")):
+        names = lock_states.find_behind(owner) if location in {owner, "all"} else []
+        if names:
+            return f"{LOCK_FILE} has another version of {join_first(names, _MAX_NAMED)} than is here: {command}"
+    return suggest_sync(location=location, lock_states=lock_states)
+
+
+def suggest_first_sync() -> str:
+    """Return the command that installs what the manifest around the working folder declares, or ``""``.
+
+    That is where there is no lock file, as in a clone in which nobody has installed anything yet.
+    """
+    from prowess.errors import InstallError  # noqa: PLC0415 - 'list' needs these where it finds no skill
+    from prowess.install.manifest import manifest_file_name, read_declarations  # noqa: PLC0415 - as above
+    from prowess.lockfile.scopes import standard_scopes  # noqa: PLC0415 - as above
+
+    folder = standard_scopes(os.getcwd(), os.path.expanduser("~"), os.environ)[0].lock_folder
+    try:
+        declared = read_declarations(folder, DEFAULT_LIMITS)
+    except InstallError as error:
+        return f"{error.message}: see 'prowess doctor'"
+    is_locked = os.path.lexists(os.path.join(folder, LOCK_FILE))
+    return (
+        f"{manifest_file_name(folder)} declares skills that are not here: prowess sync"
+        if declared and not is_locked
+        else ""
+    )
 
 
 def without_edited_skills(catalog: prowess.Catalog) -> prowess.Catalog:

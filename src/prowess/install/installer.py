@@ -310,8 +310,8 @@ class Installer:
     def verify(self, *, location: Location = "all") -> tuple[Issue, ...]:
         """Every file and link that is not what the lock files say; nothing when all is well.
 
-        A manifest that declares skills where there is no lock file is one of the issues (``lock-outdated``). Nothing is
-        changed: a change that was interrupted is an issue too.
+        What the manifest declares otherwise than the lock file records it is among the issues (``lock-outdated``).
+        Nothing is changed: a change that was interrupted is an issue too.
         """
         return verify_installs(self._context.scopes_at(location), self._context.limits)
 

@@ -44,6 +44,14 @@ class LockSides(NamedTuple):
     """False when only markers without a base are there. An entry that one side lacks may then have been removed."""
     is_mine_theirs: bool = False
     """True when git calls the person's own changes ``theirs``: in a rebase, and with stashed changes."""
+    labels: tuple[str, str] = ("", "")
+    """The names of the two sides behind the markers, as git orders them: ``HEAD``, a branch, a commit."""
+
+    @property
+    def owners(self) -> tuple[str, str]:
+        """The person's own side and the other side, each with the branch or the commit that it is, for people."""
+        mine, theirs = reversed(self.labels) if self.is_mine_theirs else self.labels
+        return (f"mine ({mine})" if mine else "mine", f"theirs ({theirs})" if theirs else "theirs")
 
     def merge(self, choices: Mapping[str, Owner] | None = None) -> LockMerge:
         """The merge of both sides; ``choices`` says whose version to take of an entry that both sides changed."""
@@ -56,13 +64,13 @@ class LockSides(NamedTuple):
 
     def order_versions(self, conflict: LockConflict) -> tuple[str, str]:
         """The version of the person's own side, then that of the other side, for people."""
-        return order_versions(conflict, swapped=self.is_mine_theirs)
+        ours, theirs = describe_versions(conflict)
+        return (theirs, ours) if self.is_mine_theirs else (ours, theirs)
 
 
-def order_versions(conflict: LockConflict, *, swapped: bool) -> tuple[str, str]:
-    """The versions of both sides for people; with ``swapped``, that of the side that git calls ``theirs`` first."""
-    ours, theirs = conflict.ours or "removed it", conflict.theirs or "removed it"
-    return (theirs, ours) if swapped else (ours, theirs)
+def describe_versions(conflict: LockConflict) -> tuple[str, str]:
+    """The versions of both sides for people, as git orders them."""
+    return conflict.ours or "removed it", conflict.theirs or "removed it"
 
 
 def find_sides(scope: InstallScope, limits: Limits) -> LockSides | None:
@@ -76,10 +84,11 @@ def find_sides(scope: InstallScope, limits: Limits) -> LockSides | None:
     stages = _read_stages(scope, limits)
     marked = split_conflict(text) if find_marker(text) else None
     stashed = marked is not None and marked.theirs_label == _STASH_LABEL
+    labels = (marked.ours_label, marked.theirs_label) if marked is not None else ("", "")
     if stages and (find_marker(text) or text in {stages.get("ours", ""), stages.get("theirs", "")}):
         # When one side deleted the file, git leaves the other side there without markers.
         base, ours, theirs = (stages.get(side, "") for side in _INDEX_STAGES.values())
-        return LockSides(text, base, ours, theirs, is_mine_theirs=stashed or "rebase" in stages)
+        return LockSides(text, base, ours, theirs, is_mine_theirs=stashed or "rebase" in stages, labels=labels)
     if not find_marker(text):
         return None
     path = os.path.join(scope.lock_folder, LOCK_FILE)
@@ -88,7 +97,7 @@ def find_sides(scope: InstallScope, limits: Limits) -> LockSides | None:
     _require_whole_sides(marked, path)
     is_base_known = marked.base is not None and _is_lock_text(marked.base)
     base = (marked.base or "") if is_base_known else ""
-    return LockSides(text, base, marked.ours, marked.theirs, is_base_known, stashed)
+    return LockSides(text, base, marked.ours, marked.theirs, is_base_known, stashed, labels)
 
 
 def _require_whole_sides(marked: ConflictSides, path: str) -> None:

@@ -206,14 +206,19 @@ def _describe_version(ref: str) -> str:
 
 def refuse_manifest_diff(diff: ManifestDiff, locked: LockEntries, scope: InstallScope) -> None:
     """Raise ``LockMismatchError`` (``lock-outdated``) with everything that the manifest and the lock file differ in."""
+    message = f"the lock file is out of date: {'; '.join(describe_manifest_diff(diff, locked))}"
+    raise LockMismatchError(message, scope.lock_folder, "lock-outdated")
+
+
+def describe_manifest_diff(diff: ManifestDiff, locked: LockEntries) -> list[str]:
+    """Everything that the manifest and the lock file differ in, a sentence each."""
     reasons = [
         f"{declaration} is declared, and {name} is locked {_describe_lock_state(locked[name], declaration)}"
         for name, declaration in diff.moved.items()
     ]
     reasons += [f"{declaration} is declared and not locked" for declaration in diff.unmoved]
     reasons += [f"{name} is locked and not declared any more" for name in diff.undeclared]
-    reasons += [f"{name} is locked and not recorded as declared" for name in diff.unmarked]
-    raise LockMismatchError(f"the lock file is out of date: {'; '.join(reasons)}", scope.lock_folder, "lock-outdated")
+    return reasons + [f"{name} is locked and not recorded as declared" for name in diff.unmarked]
 
 
 def _describe_lock_state(entry: LockEntry, declaration: Declaration) -> str:

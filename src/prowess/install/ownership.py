@@ -35,7 +35,9 @@ def dispose_of_install(store: Store, entry: LockEntry | None, name: str) -> Disp
     if entry is not None and stat_folder(place) is not None and not compare_folder(entry.files, place, store.limits):
         return Disposal(digest=entry.placed_digest())
     digest = store.placed.digest_if_pristine(name, place)
-    return Disposal(digest=digest) if digest else Disposal("unknown" if entry is None else "edited")
+    if digest:
+        return Disposal(digest=digest)
+    return Disposal("edited" if entry is not None or store.placed.parts_of(name) else "unknown")
 
 
 def find_link_holder(store: Store, locked: LockEntries, path: str) -> LockEntry | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from prowess.arguments import check_texts
-from prowess.errors import LocalEditsError, NameTakenError
+from prowess.errors import Issue, LocalEditsError, NameTakenError
 from prowess.files.directory import exists
 from prowess.install.agent_links import skill_folder
 from prowess.install.context import parse_refs, require_entry
@@ -133,7 +133,13 @@ def _stage_removal(store: Store, name: str, agents: Sequence[str]) -> tuple[Lock
     """Stage the removal of one install's links for some agents; returns its entry without them, and the links."""
     entry = require_entry(store.locked, store.scope, name, "links are")
     # Many agents look in the shared folder, so a link there is not one agent's to give up.
-    folders = {folder for folder in store.link_folders.folders_for(agents) if folder != store.link_folders.shared}
+    shared = store.link_folders.shared
+    folders = {folder for folder in store.link_folders.folders_for(agents) if folder != shared}
+    for agent in agents:
+        if all(folder == shared for folder in store.link_folders.folders_for([agent])):
+            where = store.link_folders.to_lock_path(shared)
+            message = f"{agent} looks in {where} with many other agents, so the link of {name} there stays"
+            store.issues += (Issue("shared-link", name, message, shared, 0, "warning"),)
     removed = tuple(link for link in entry.links if os.path.dirname(store.link_folders.path_of_link(link)) in folders)
     for link in removed:
         stage_unlink(store, store.link_folders.path_of_link(link), entry)

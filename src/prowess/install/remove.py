@@ -82,5 +82,6 @@ def remove_installs(store: Store, names: Collection[str]) -> None:
 def _dispose_of_removed(store: Store, entry: LockEntry | None, name: str) -> Disposal:
     """What becomes of an install that somebody removes by its name: what no source could give back is kept."""
     if entry is None:
-        return DELETED
+        # After a switch to a branch that does not record it, what Prowess once put here may have been edited.
+        return dispose_of_install(store, None, name) if store.placed.parts_of(name) else DELETED
     return Disposal("sourceless") if is_sourceless(entry) else dispose_of_install(store, entry, name)

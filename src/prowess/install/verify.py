@@ -9,6 +9,7 @@ from prowess.errors import Issue
 from prowess.files.directory import exists
 from prowess.install.leftovers import find_leftovers, find_lost_lock
 from prowess.install.manifest import manifest_file_name, read_declarations
+from prowess.install.manifest_diff import compare_manifest, describe_manifest_diff
 from prowess.install.store import open_store_read_only
 from prowess.install.system_errors import wrap_os_errors
 from prowess.lockfile.compare import verify_scope
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from prowess.limits import Limits
+    from prowess.lockfile.read import LockEntries
     from prowess.lockfile.scopes import InstallScope
 
 
@@ -30,21 +32,22 @@ def verify_installs(scopes: Sequence[InstallScope], limits: Limits) -> tuple[Iss
         with wrap_os_errors(), open_store_read_only(scope, limits) as store:
             issues += store.issues
             issues += verify_scope(scope, store.locked, store.link_folders.path_of_link, limits)
-        issues += _find_missing_lock(scope, limits)
+            issues += find_manifest_differences(scope, store.locked, limits)
+        if not exists(os.path.join(scope.lock_folder, LOCK_FILE)):
+            issues += find_lost_lock(scope, find_leftovers(scope, {}, limits))
     return tuple(issues)
 
 
-def _find_missing_lock(scope: InstallScope, limits: Limits) -> Iterator[Issue]:
-    """An issue for a manifest that declares skills, and for installs, where no lock file records any.
+def find_manifest_differences(scope: InstallScope, locked: LockEntries, limits: Limits) -> Iterator[Issue]:
+    """An issue for everything that the manifest declares otherwise than the lock file records it (``lock-outdated``).
 
-    Raises ``InstallError`` for a manifest that makes no sense.
+    Where there is no lock file, one issue says so. Raises ``InstallError`` for a manifest that is malformed.
     """
-    # Without it a clone that was never synced, or whose lock file was never committed, would count as verified.
-    if exists(os.path.join(scope.lock_folder, LOCK_FILE)):
-        return
-    yield from find_lost_lock(scope, find_leftovers(scope, {}, limits))
     declared = read_declarations(scope.lock_folder, limits)
-    if declared:
+    if exists(os.path.join(scope.lock_folder, LOCK_FILE)):
+        for reason in describe_manifest_diff(compare_manifest(declared, locked, scope), locked):
+            yield Issue("lock-outdated", LOCK_FILE, reason, scope.lock_folder)
+    elif declared:  # a clone that was never synced, or whose lock file was never committed, is not verified
         file, entries = manifest_file_name(scope.lock_folder), format_count(len(declared), "source")
         message = f"{file} declares {entries}, and there is no {LOCK_FILE} that records what to install"
         yield Issue("lock-outdated", LOCK_FILE, message, scope.lock_folder)

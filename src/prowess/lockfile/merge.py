@@ -49,7 +49,14 @@ class LockMerge:
     """The entries for which somebody has to choose a side, by name."""
 
 
-def merge_locks(base: str, ours: str, theirs: str, *, choices: Mapping[str, Side] | None = None) -> LockMerge:
+def merge_locks(
+    base: str,
+    ours: str,
+    theirs: str,
+    *,
+    choices: Mapping[str, Side] | None = None,
+    labels: tuple[str, str] = ("ours", "theirs"),
+) -> LockMerge:
     """Merge two texts of a lock file that both began as ``base``, entry by entry.
 
     An entry that one side alone changed, added or removed is taken as that side has it. Where both changed it
@@ -58,9 +65,10 @@ def merge_locks(base: str, ours: str, theirs: str, *, choices: Mapping[str, Side
     changes of the manifest merge, and ask for something that neither side has installed. Links that one side made or
     took away are no conflict with an update by the other, and neither is how the manifest declares an entry.
 
-    A text may be empty: a lock file that was not there. Fields that this version does not know are merged like the
-    others; where both sides changed one of the file itself, ours counts. Raises ``InstallError`` (``bad-lock``,
-    ``newer-lock``, ``lock-conflict``) that names the side whose text is no lock file.
+    ``labels`` name the two sides in the markers. A text may be empty: a lock file that was not there. Fields that this
+    version does not know are merged like the others; where both sides changed one of the file itself, ours counts.
+    Raises ``InstallError`` (``bad-lock``, ``newer-lock``, ``lock-conflict``) that names the side whose text is no lock
+    file.
     """
     files = (_read_base(base), _read_side(ours, "ours"), _read_side(theirs, "theirs"))
     # By lower-case name: two entries whose names differ only in case cannot be in one lock file.
@@ -71,7 +79,7 @@ def merge_locks(base: str, ours: str, theirs: str, *, choices: Mapping[str, Side
     conflicts: list[LockConflict] = []
     for key in sides[0].keys() | sides[1].keys() | sides[2].keys():
         versions = _EntryVersions(*(side.get(key) for side in sides))
-        row, conflict = _merge_entry(versions, chosen.get(key), declarations)
+        row, conflict = _merge_entry(versions, chosen.get(key), declarations, labels)
         rows.append((versions.name, row))
         if conflict is not None:
             conflicts.append(conflict)
@@ -114,7 +122,7 @@ class _EntryVersions(NamedTuple):
 
 
 def _merge_entry(
-    versions: _EntryVersions, choice: Side | None, declarations: _Declarations
+    versions: _EntryVersions, choice: Side | None, declarations: _Declarations, labels: tuple[str, str]
 ) -> tuple[str, LockConflict | None]:
     """The lines of an entry in the merged lock file, ``""`` where it is removed, and the conflict if there is one."""
     before, mine, other = versions
@@ -131,8 +139,8 @@ def _merge_entry(
         return _entry_text(taken), None
     if choice is not None:
         return _entry_text(mine if choice == "ours" else other), None
-    first = f"<<<<<<< ours\n{_entry_text(mine)}||||||| base\n{_entry_text(before)}"  # git's style ``diff3``
-    row = f"{first}=======\n{_entry_text(other)}>>>>>>> theirs\n"
+    first = f"<<<<<<< {labels[0]}\n{_entry_text(mine)}||||||| base\n{_entry_text(before)}"  # git's style ``diff3``
+    row = f"{first}=======\n{_entry_text(other)}>>>>>>> {labels[1]}\n"
     ours, theirs = _describe_entry(mine, other), _describe_entry(other, mine)
     if is_outdated:
         ours, theirs = ours or _OTHER_DECLARATION, theirs or _OTHER_DECLARATION
@@ -240,7 +248,7 @@ def find_shared_links(locked: LockEntries) -> dict[str, tuple[str, ...]]:
     return {link: tuple(entries) for link, entries in names.items() if len(entries) > 1}
 
 
-def wrap_in_markers(ours: str, theirs: str) -> str:
+def wrap_in_markers(ours: str, theirs: str, labels: tuple[str, str]) -> str:
     """Two whole texts between git's markers, for files that cannot be merged entry by entry."""
     first, second = (text if not text or text.endswith("\n") else f"{text}\n" for text in (ours, theirs))
-    return f"<<<<<<< ours\n{first}=======\n{second}>>>>>>> theirs\n"
+    return f"<<<<<<< {labels[0]}\n{first}=======\n{second}>>>>>>> {labels[1]}\n"

@@ -89,6 +89,18 @@ class LockStates:
         entry, inner = recorded
         return compare_folder(entry.files_below(inner), os.path.realpath(folder), self._limits)
 
+    def find_behind(self, location: str) -> list[str]:
+        """Return the installs of which Prowess last put another version here than the lock file has.
+
+        Nothing is hashed. ``location`` is ``"project"`` or ``"user"``.
+        """
+        return [
+            entry.name
+            for lock in self._verifier.records
+            for entry in lock.locked.values()
+            if lock.scope.location == location and lock.is_behind(entry)
+        ]
+
     def find_missing(self, location: str) -> list[str]:
         """Return the skills that lock files of the ``"project"`` or the ``"user"`` record and that are not here."""
         return [

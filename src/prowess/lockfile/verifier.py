@@ -11,7 +11,7 @@ from prowess.errors import InstallError, Issue, ResourceError, SkillValidationEr
 from prowess.files.paths import PathResolver, is_inside, path_inside
 from prowess.lockfile.compare import NOT_SYNCED, compare_folder
 from prowess.lockfile.journal_format import read_staged_lock
-from prowess.lockfile.placed import PlacedTrees
+from prowess.lockfile.placed import PlacedTrees, digest_parts
 from prowess.lockfile.read import parse_lock, read_lock
 from prowess.names import split_resource_path
 from prowess.skills.folder_files import FolderFiles
@@ -211,6 +211,11 @@ class LockRecords:
             return self._placed.is_pristine(os.path.basename(folder), folder)
         name, inner = place
         return self._placed.is_skill_pristine(name, inner, self.scope.install_folder(name))
+
+    def is_behind(self, entry: LockEntry) -> bool:
+        """True when Prowess last put another version of an install here than its entry has."""
+        placed = self._placed.parts_of(entry.name)
+        return bool(placed) and placed != digest_parts(entry)
 
     def locate_folder(self, folder: str) -> tuple[str, str] | None:
         """The install that a folder is in, and its path in there; ``None`` for a folder that is not of this scope."""

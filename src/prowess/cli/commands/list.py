@@ -10,7 +10,13 @@ import click
 from prowess.cli.command_class import new_command
 from prowess.cli.completions import list_agent_ids
 from prowess.cli.issues import issue_to_dict
-from prowess.cli.lock_states import CHANGED, LazyLockStates, warn_lock_problems, warn_other_state
+from prowess.cli.lock_states import (
+    CHANGED,
+    LazyLockStates,
+    suggest_first_sync,
+    warn_lock_problems,
+    warn_other_state,
+)
 from prowess.cli.options import AskedLocation, CatalogFlags, catalog_options, json_option, location_options
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Span, Table, Title, line
@@ -71,8 +77,8 @@ def command(
     agent loads another skill of that name), edited (it differs from what was installed). It shows the agents with a
     folder in the project or in the home folder, those that skills are installed for, and those of --agent.
 
-    --installed shows the installs instead: inside a project its installs, and elsewhere your own. --user and --all go
-    with it.
+    --installed shows the installs instead: inside a project its installs, and elsewhere your own. It marks those that
+    differ from the lock file: missing, changed since installed, not synced. --user and --all go with it.
     """
     if asked and not installed:
         raise click.UsageError("--user and --all go with --installed")
@@ -103,6 +109,8 @@ def command(
         for mark in row.marks:
             warn_other_state(row.skill, mark)
     absent = suggest_sync_for(settings, lock_states)
+    if not rows and not absent and settings["project"] and not settings.names("folders"):
+        absent = suggest_first_sync()
     if absent and (rows or as_data):  # without any skill, the text for people says it already
         printer.warn(absent)
     printer.print_answer(

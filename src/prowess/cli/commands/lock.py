@@ -17,7 +17,8 @@ from prowess.errors import InstallError
 from prowess.files.paths import shorten_path
 from prowess.files.write import write_atomic
 from prowess.install.installer import Installer
-from prowess.install.lock_sides import LockSides, find_sides, order_versions, write_merged_lock
+from prowess.install.lock_sides import LockSides, describe_versions, find_sides, write_merged_lock
+from prowess.install.manifest import manifest_file_name
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.conflicts import find_marker
 from prowess.lockfile.merge import LockConflict, LockMerge, Side, find_shared_links, merge_locks, wrap_in_markers
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from prowess.install.lock_sides import Owner
+    from prowess.lockfile.scopes import InstallScope
 
 
 _MINE, _THEIRS = "mine", "theirs"
@@ -36,6 +38,8 @@ _UNDECIDED_NOTE = (
     "both sides changed these; nothing was written. Say --take mine, --take theirs, or run it on a terminal"
 )
 _FILE_TYPE = click.Path(dir_okay=False)
+_NAMES = ("HEAD", "the commits to merge")
+"""What the sides of a merge driver are called, in a merge and in a rebase, where git does not give their names."""
 
 
 @new_command(
@@ -52,23 +56,36 @@ _FILE_TYPE = click.Path(dir_okay=False)
 @click.option("--base", type=_FILE_TYPE, metavar="FILE", help="The version that both sides began with.")
 @click.option("--ours", type=_FILE_TYPE, metavar="FILE", help="Our version; the result is written to it.")
 @click.option("--theirs", type=_FILE_TYPE, metavar="FILE", help="The other version.")
+@click.option("--ours-name", default="", metavar="NAME", help="The branch or commit of --ours, as messages name it.")
+@click.option("--theirs-name", default="", metavar="NAME", help="The branch or commit of --theirs.")
 @json_option
 def command(
-    *, merge: bool, take: str | None, user: bool, base: str | None, ours: str | None, theirs: str | None, as_data: bool
+    *,
+    merge: bool,
+    take: str | None,
+    user: bool,
+    base: str | None,
+    ours: str | None,
+    theirs: str | None,
+    ours_name: str,
+    theirs_name: str,
+    as_data: bool,
 ) -> int:
     """Merge a lock file that git left in conflict, skill by skill.
 
     A change that only one side made is taken. If both sides changed a skill differently, you are asked on the terminal
     which version to take. Without a terminal those skills are named, and the file stays as it is. In a rebase, "mine"
-    is what you committed, which git calls "theirs". With --base, --ours and --theirs it merges three files, as a git
-    merge driver does. Exit status 1: both sides changed a skill, and nobody chose.
+    is what you committed, which git calls "theirs"; the branch or the commit of each side is named where git says it.
+    With --base, --ours and --theirs it merges three files, as a git merge driver does; these two are sides as git calls
+    them. Exit status 1: both sides changed a skill, and nobody chose.
     """
     if not merge:
         raise click.UsageError("say what to do with the lock file: --merge")
     if any(file is not None for file in (base, ours, theirs)):
         if ours is None or theirs is None or user:
             raise click.UsageError("--ours and --theirs go together, with --base, and without --user")
-        return _merge_files(base, ours, theirs, take=take, as_data=as_data)
+        names = (_read_name(ours_name) or _NAMES[0], _read_name(theirs_name) or _NAMES[1])
+        return _merge_files(base, ours, theirs, names=names, take=take, as_data=as_data)
     return _merge_project(user=user, take=take, as_data=as_data)
 
 
@@ -85,6 +102,7 @@ def _merge_project(*, user: bool, take: str | None, as_data: bool) -> int:
         count = len(parse_lock(text, path)) if text is not None else 0
         message = f"There is no {LOCK_FILE} here." if text is None else f"{shorten_path(path)} is in no conflict."
         _print_answer(path, None, [line(message)], count=count, as_data=as_data)
+        _warn_of_manifest(scope)
         return 0
     # Merged twice: first to find the conflicts, then with the choices of a person.
     merged = sides.merge()
@@ -93,7 +111,7 @@ def _merge_project(*, user: bool, take: str | None, as_data: bool) -> int:
     if choices:
         merged = sides.merge(choices)
     if merged.conflicts:
-        return _report_conflicts(path, merged, sides, as_data=as_data)
+        return _report_conflicts(scope, merged, sides, as_data=as_data)
     write_merged_lock(scope, sides, merged.text, DEFAULT_LIMITS)
     count = len(parse_lock(merged.text))
     rows = [line(("Merged ", "good"), (shorten_path(path), "name"), f": it records {count} installed.")]
@@ -102,6 +120,7 @@ def _merge_project(*, user: bool, take: str | None, as_data: bool) -> int:
     if not sides.is_base_known:
         printer.note(_NO_BASE_NOTE)
     _warn_of_shared_links(merged.text)
+    _warn_of_manifest(scope)
     printer.note(f"next: 'git add {LOCK_FILE}', and 'prowess sync' once the merge is done")
     return 0
 
@@ -114,16 +133,18 @@ def _ask_for_sides(conflicts: tuple[LockConflict, ...], sides: LockSides) -> lis
         words = []
         for conflict in conflicts:
             mine, theirs = sides.order_versions(conflict)
-            question = f"{conflict.name}: mine has {mine}, theirs {theirs}. Take"
+            question = f"{conflict.name}: {sides.owners[0]} has {mine}, {sides.owners[1]} {theirs}. Take"
             words.append(ask_choice(question, (_MINE, _THEIRS), terminal))
         return words
 
 
-def _report_conflicts(path: str, merged: LockMerge, sides: LockSides, *, as_data: bool) -> int:
+def _report_conflicts(scope: InstallScope, merged: LockMerge, sides: LockSides, *, as_data: bool) -> int:
     """Print the skills that both sides changed, and leave the file as it is."""
+    path = os.path.join(scope.lock_folder, LOCK_FILE)
     rows = [((conflict.name, "name"), *sides.order_versions(conflict)) for conflict in merged.conflicts]
-    _print_answer(path, merged, [Table(rows, head=("skill", "mine", "theirs"))], count=None, as_data=as_data)
+    _print_answer(path, merged, [Table(rows, head=("skill", *sides.owners))], count=None, as_data=as_data)
     printer.note(_UNDECIDED_NOTE)
+    _warn_of_manifest(scope)
     # Without markers git holds one whole side in the file, and 'git add' would quietly choose it.
     if not find_marker(sides.text):
         printer.note(f"{LOCK_FILE} is as one side has it: 'git add {LOCK_FILE}' keeps that")
@@ -133,17 +154,24 @@ def _report_conflicts(path: str, merged: LockMerge, sides: LockSides, *, as_data
 # -- three files, as git hands them to a merge driver ------------------------------------------------------------------
 
 
-def _merge_files(base: str | None, ours: str, theirs: str, *, take: str | None, as_data: bool) -> int:
-    """Merge three files into ``ours``. A conflict leaves both versions there, between markers."""
+def _read_name(name: str) -> str:
+    """Return the name of a side that git gave; ``""`` for none. A git before 2.44 gives the placeholder itself."""
+    return "" if name.startswith("%") else " ".join(name.split())
+
+
+def _merge_files(
+    base: str | None, ours: str, theirs: str, *, names: tuple[str, str], take: str | None, as_data: bool
+) -> int:
+    """Merge three files into ``ours``. A conflict leaves both versions there, between markers with ``names``."""
     texts = [_read_file(file) if file is not None else "" for file in (base, ours, theirs)]
     try:
-        merged = merge_locks(*texts)
+        merged = merge_locks(*texts, labels=names)
         if take is not None:
             side: Side = "ours" if take == _MINE else "theirs"
-            merged = merge_locks(*texts, choices={conflict.name: side for conflict in merged.conflicts})
+            merged = merge_locks(*texts, choices={conflict.name: side for conflict in merged.conflicts}, labels=names)
     except InstallError:
         # git takes this file for the result, and forgets the other side with the next 'git add'. So both are written.
-        write_atomic(ours, wrap_in_markers(*texts[1:]).encode(), mode=0o644)
+        write_atomic(ours, wrap_in_markers(texts[1], texts[2], names).encode(), mode=0o644)
         raise
     refuse_oversized(merged.text, ours, DEFAULT_LIMITS)
     write_atomic(ours, merged.text.encode(), mode=0o644)
@@ -151,11 +179,22 @@ def _merge_files(base: str | None, ours: str, theirs: str, *, take: str | None, 
     if not merged.conflicts:
         _warn_of_shared_links(merged.text)
     for conflict in merged.conflicts:
-        mine, other = order_versions(conflict, swapped=False)
-        printer.warn(f"[lock-conflict] both sides changed {conflict.name}: ours has {mine}, theirs {other}")
+        shown = ", ".join(
+            f"{name}: {version}" for name, version in zip(names, describe_versions(conflict), strict=True)
+        )
+        printer.warn(f"[lock-conflict] both sides changed {conflict.name} ({shown})")
     if merged.conflicts:
         printer.note(f"  hint: {find_remedy('lock-conflict')}")
     return 1 if merged.conflicts else 0
+
+
+def _warn_of_manifest(scope: InstallScope) -> None:
+    """Warn of a manifest that holds git's markers too: only a person can merge that."""
+    file = manifest_file_name(scope.lock_folder)
+    line_number = find_marker(read_text(scope.lock_folder, file) or "")
+    if line_number:
+        printer.warn(f"[manifest-conflict] {file} is in conflict too: it holds git's markers (line {line_number})")
+        printer.note(f"  hint: {find_remedy('manifest-conflict')}")
 
 
 def _warn_of_shared_links(text: str) -> None:

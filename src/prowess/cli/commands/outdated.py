@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from prowess.cli.command_class import new_command
 from prowess.cli.install_options import find_location, network_options, note_nothing_recorded
 from prowess.cli.issues import issue_to_dict
+from prowess.cli.lock_states import suggest_sync_after_pull
 from prowess.cli.main import FAILED
 from prowess.cli.options import AskedLocation, json_option, location_options
 from prowess.cli.render import printer
@@ -27,6 +28,8 @@ def command(*, asked: AskedLocation, installer: Installer, as_data: bool) -> int
     """List the installed skills whose source has something newer, and those whose source could not be asked.
 
     Inside a project its installs are meant, and elsewhere your own.
+
+    The versions in the lock file are compared. If others are here, as after a pull, a warning says so.
 
     Exit status 1: there is something newer, or a source went back. 3: at least one source could not be asked.
 
@@ -65,6 +68,8 @@ def command(*, asked: AskedLocation, installer: Installer, as_data: bool) -> int
         as_data=as_data,
     )
     printer.print_issues(installer.issues)
+    if unsynced := suggest_sync_after_pull(location):
+        printer.warn(unsynced)
     note_nothing_recorded(installer, location)
     # A source that was not asked may hide anything, so it outranks what the others said.
     return FAILED if unknown else 1 if entries or went_back else 0

@@ -18,7 +18,7 @@ from prowess.cli.install_options import (
     note_nothing_recorded,
 )
 from prowess.cli.issues import issue_to_dict
-from prowess.cli.lock_states import suggest_sync
+from prowess.cli.lock_states import suggest_first_sync, suggest_sync
 from prowess.cli.options import AskedLocation, location_options
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Style, diff_to_lines, line
@@ -66,8 +66,8 @@ def command(
 
     Inside a project its installs are meant, and elsewhere your own. A skill that somebody changed by hand is kept
     unless --force. A source that went back is not followed unless --allow-rollback: its branch lacks the commit that is
-    installed, or its site offers an older state. Exit status 1: a skill could not be updated, a source could not be
-    asked or went back, or you said no.
+    installed, or its site offers an older state. Exit status 1: a skill could not be updated, or is recorded and not
+    here, a source could not be asked or went back, or you said no.
     """
     location = find_location(installer, asked)
     for scope in list_scopes(installer, location):
@@ -75,7 +75,10 @@ def command(
     if not flags.dry_run:
         installer.recover(location=location)  # before anything is compared with what an interrupted change left
         printer.print_issues(installer.issues)
-    if not names and (absent := suggest_sync(location=location)):
+    absent = suggest_sync(location=location) if not names else ""
+    if not names and not absent and location != "user":
+        absent = suggest_first_sync()
+    if absent:
         printer.warn(absent)
     installs = find_installs(installer, names, location)
     # The plan and the update see the same commits: each source is asked once.
@@ -87,9 +90,9 @@ def command(
             for found in installs
             for ref, update in zip(found.refs, run.update(found, found.refs, dry_run=True), strict=True)
         ]
-    status = carry_out(_plan_change(run, planned), flags)
+    status = carry_out(_plan_change(run, planned, absent=absent), flags)
     note_nothing_recorded(installer, location)
-    return status
+    return status or (1 if absent else 0)
 
 
 class _PlannedUpdate(NamedTuple):
@@ -160,8 +163,8 @@ class _UpdateRun:
         }
 
 
-def _plan_change(run: _UpdateRun, planned: list[_PlannedUpdate]) -> PlannedChange[list[prowess.Update]]:
-    """Return the change that makes the planned updates."""
+def _plan_change(run: _UpdateRun, planned: list[_PlannedUpdate], *, absent: str) -> PlannedChange[list[prowess.Update]]:
+    """Return the change that makes the planned updates; ``absent`` says which skills are not here."""
     updates = [one.update for one in planned]
     due = [one for one in planned if run.is_due(one.update)]
     # A later commit with identical files is recorded without asking: otherwise 'outdated' would name it for ever.
@@ -169,7 +172,7 @@ def _plan_change(run: _UpdateRun, planned: list[_PlannedUpdate]) -> PlannedChang
     unchanged = [update for update in updates if not run.is_due(update) and not _is_moved(update)]
     stuck_status = 1 if run.is_stuck(updates) else 0
     return PlannedChange(
-        plan=[*_to_blocks(updates, force=run.force), *([Line()] if due else [])],
+        plan=[*_to_blocks(updates, force=run.force, absent=absent), *([Line()] if due else [])],
         needs_consent=bool(due),
         progress_text="updating",
         apply=lambda: run.apply([*due, *moved]),
@@ -200,7 +203,7 @@ def _update_to_line(update: prowess.Update, *, force: bool = False) -> Block:
     return line((f"{update.status} ", _STYLES[update.status]), (update.name, "name"), moved, f": {why}" if why else "")
 
 
-def _to_blocks(updates: list[prowess.Update], *, force: bool) -> Iterator[Block]:
+def _to_blocks(updates: list[prowess.Update], *, force: bool, absent: str) -> Iterator[Block]:
     for update in updates:
         yield _update_to_line(update, force=force)
         if update.diff:
@@ -208,4 +211,4 @@ def _to_blocks(updates: list[prowess.Update], *, force: bool) -> Iterator[Block]
             yield line((f"lines with - are what is {here}; lines with + are what its source has", "dim"), indent=2)
         yield from diff_to_lines(update.diff, indent=2, cut=True)
     if not updates:
-        yield line("Nothing is installed.")
+        yield line("Nothing was updated: no skill that should be here is here." if absent else "Nothing is installed.")

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 def command(*, asked: AskedLocation, as_data: bool) -> int:
     """Hash every installed file, compare it with the lock file, and name each changed, missing or extra file.
 
-    Inside a project its installs are meant, and elsewhere your own. Exit status 1: something differs, or the manifest
-    declares skills and there is no lock file.
+    Inside a project its installs are meant, and elsewhere your own. What the manifest declares is compared with the
+    lock file too. Exit status 1: something differs.
     """
     installer = Installer()
     location = find_location(installer, asked)
