@@ -100,6 +100,7 @@ def test_two_spellings_are_one_folder_where_the_disk_ignores_case(home: Path) ->
     assert not is_project(str(other), str(home))
 
 
+@pytest.mark.needs_links
 def test_a_project_below_a_link_installs_verifies_and_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As macOS has ``/var`` and ``/tmp``, which lead to ``/private``."""
     (tmp_path / "private" / "var" / "home" / "project" / ".git").mkdir(parents=True)

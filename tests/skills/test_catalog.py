@@ -54,6 +54,7 @@ def test_skills_are_found_by_name_and_listed_in_its_order() -> None:
     assert repr(catalog) == "<Catalog of 3 skills>"
 
 
+@pytest.mark.needs_posix
 def test_a_missing_root_is_named_in_the_repr_and_in_errors(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     catalog = scan(gone)
@@ -102,6 +103,7 @@ def test_a_catalogue_cannot_be_changed() -> None:
 # -- duplicates --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs_posix
 @pytest.mark.parametrize(("policy", "winner"), [("first", "/one"), ("last", "/three")])
 def test_the_first_or_the_last_copy_wins(policy: str, winner: str) -> None:
     copies = [at("/one", "a"), at("/two", "a"), at("/three", "a"), at("/b", "b")]
@@ -123,6 +125,7 @@ def test_each_lost_copy_names_the_skill_that_won_in_the_end(policy: str) -> None
     assert {s.winner for s in catalog.shadowed} == {catalog["a"].location}
 
 
+@pytest.mark.needs_posix
 def test_a_duplicate_may_be_an_error_that_names_both() -> None:
     with pytest.raises(DuplicateSkillError) as caught:
         Catalog([at("/one", "a"), at("/two", "a")], on_duplicate="error")
@@ -143,6 +146,7 @@ def test_the_same_file_twice_is_one_skill(put: Put, tmp_path: Path) -> None:
     assert (catalog.shadowed, catalog.issues) == ((), ())
 
 
+@pytest.mark.needs_posix
 def test_a_skill_of_the_user_that_a_project_shadows_has_a_code_of_its_own() -> None:
     catalog = Catalog(
         [at("/p", "a", SkillScope.PROJECT), at("/u", "a", SkillScope.USER), at("/v", "a", SkillScope.USER)]
@@ -155,6 +159,7 @@ def test_a_skill_of_the_user_that_a_project_shadows_has_a_code_of_its_own() -> N
 # -- merging -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs_posix
 def test_a_merge_holds_both_and_the_left_one_wins() -> None:
     left = Catalog([at("/l", "a"), at("/l2", "b")])
     right = Catalog([at("/r", "b"), at("/r2", "c")])
