@@ -56,9 +56,8 @@ class FolderFiles(SkillFiles):
                 return body, offset
         try:
             with _open_skill_file(skill) as file:
-                offset = (
-                    offset if HAS_CHANGE_TIME and known == file.identity else instructions.read_body_offset(skill, file)
-                )
+                if not HAS_CHANGE_TIME or known != file.identity:
+                    offset = instructions.read_body_offset(skill, file)
                 return file.read_all(limit, offset), offset
         except ResourceError as error:
             raise instructions.unreadable_error(skill, error, limit) from None
