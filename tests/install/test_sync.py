@@ -550,3 +550,18 @@ def test_machines_with_other_agents_get_the_links_that_the_lock_file_has(
         installer.sync(locked=True)
         assert (installer.sync(), installer.difference(), installer.verify()) == ((), (), ())
         assert (machine.project / "prowess.lock").read_text(encoding="utf-8") == text
+
+
+def test_a_locked_sync_gives_files_of_a_folder_the_bits_that_were_locked(
+    world: World, installer: prowess.Installer
+) -> None:
+    """A clone from a system without executable bits has the files of a plain folder without them."""
+    folder = world.folder()
+    (folder / "run.sh").write_bytes(b"#!/bin/sh\n")
+    (folder / "run.sh").chmod(0o755)
+    installer.install(str(folder), project=True)
+    (folder / "run.sh").chmod(0o644)
+    shutil.rmtree(world.skills / "local" / "notes")
+    installer.sync(locked=True)
+    assert (world.skills / "local" / "notes" / "run.sh").stat().st_mode & 0o111
+    assert installer.verify() == ()

@@ -180,8 +180,11 @@ def test_what_another_system_locked_and_packed_verifies_here(machine: Machine) -
         assert machine.must("verify", cwd=project)["issues"] == []
         assert machine.must("sync", "--locked", cwd=project)["installed"] == []
         assert (project / "prowess.lock").read_bytes() == lock
-        machine.must("pack", "skills/unit", "-o", "mine.skill", cwd=project)
-        assert _packed_files(project / "mine.skill") == _packed_files(theirs / "unit.skill")
+        assert _packed_files(theirs / "unit.skill") == _packed_files(exchange / os.name / "unit.skill")
+        machine.must("install", str(theirs / "unit.skill"), "--project", "--yes")
+        assert is_marked(machine, "scripts/measure.py")
+        assert machine.must("verify")["issues"] == []
+        machine.must("remove", "unit", "--yes")
 
 
 def _recorded_files(lock: bytes) -> list[bytes]:
