@@ -225,6 +225,15 @@ def test_the_attributes_follow_the_copies_and_other_lines_stay(crlf_team: Team) 
     assert attributes(crlf_team.ada) == ["* text=auto", "# mine", ATTRIBUTES[0]]
 
 
+def test_a_file_that_held_only_lines_for_copies_goes_with_them(crlf_team: Team) -> None:
+    file = crlf_team.ada.project / ".gitattributes"
+    file.write_text(f"{ATTRIBUTES[1]}\n", encoding="utf-8")
+    with crlf_team.ada.working() as installer:
+        installer.remove("@local/pdf")
+        assert installer.issues == ()
+    assert not file.exists()
+
+
 def test_a_sync_writes_the_attributes_that_are_missing(crlf_team: Team) -> None:
     (crlf_team.ada.project / ".gitattributes").unlink()
     with crlf_team.ada.working() as installer:

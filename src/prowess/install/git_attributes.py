@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from prowess.errors import InstallError, Issue
+from prowess.files import syscalls
 from prowess.files.projects import git_root
 from prowess.files.write import write_atomic
 from prowess.lockfile.read import read_text
@@ -24,29 +25,30 @@ def update_attributes(
 ) -> tuple[Issue, ...]:
     """Have ``.gitattributes`` name the copies of ``after``, and no more those that only ``before`` had.
 
-    Returns an issue that says so, or that says which lines are missing; none where nothing is to be changed, and
-    outside of git.
+    A file that held nothing else is deleted. Returns an issue where lines were added, or could not be; none outside of
+    git.
     """
     wanted, dropped = _lines_for(after), set(_lines_for(before))
     if not (wanted or dropped) or scope.location != "project":
         return ()
     if git_root(scope.root, os.path.expanduser("~")) is None:
         return ()
-    path, what = os.path.join(scope.root, ATTRIBUTES_FILE), ""
+    path = os.path.join(scope.root, ATTRIBUTES_FILE)
     try:
         text = read_text(scope.root, ATTRIBUTES_FILE, limits) or ""
         lines = text.splitlines()
         kept = [line for line in lines if line in wanted or line not in dropped]
         missing = [line for line in wanted if line not in kept]
-        if missing or kept != lines:
-            what = f"lacks the lines {missing!r}" if missing else "has lines of copies that are gone"
+        if lines and not (kept or missing):
+            syscalls.delete_file(path)
+        elif missing or kept != lines:
             changed = with_line_ends("".join(f"{line}\n" for line in kept + missing), text)
             write_atomic(path, changed.encode(), mode=0o644)
     except (InstallError, OSError) as error:
         why = error.message if isinstance(error, InstallError) else error.strerror or str(error)
-        message = f"{ATTRIBUTES_FILE} {what or f'may lack some of the lines {wanted!r}'}, and cannot be changed: {why}"
+        message = f"{ATTRIBUTES_FILE} cannot be changed ({why}); for the copies it needs these lines: {wanted!r}"
         return (Issue("git-attributes", ATTRIBUTES_FILE, message, path, 0, "warning"),)
-    if not what:
+    if not missing:
         return ()
     message = f"changed {ATTRIBUTES_FILE}, so that git leaves the line ends of copies as they are"
     return (Issue("git-attributes", ATTRIBUTES_FILE, message, path, 0, "info"),)

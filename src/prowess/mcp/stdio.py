@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
+from io import TextIOWrapper
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +20,9 @@ from prowess.mcp.skill_loader import SkillLoader
 from prowess.mcp.snapshot import make_snapshot
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterator
+
+    from anyio import AsyncFile
 
     from prowess.mcp.early_client import EarlyLines
     from prowess.mcp.served_skills import LeftOut
@@ -84,12 +87,21 @@ def _exit_on_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+def _open_output() -> AsyncFile[str] | None:
+    r"""Return standard output with ``\n`` at the end of a line; ``None`` where the SDK's own has that."""
+    if os.linesep == "\n":
+        return None
+    import anyio  # noqa: PLC0415 - the SDK has loaded it
+
+    return anyio.wrap_file(TextIOWrapper(os.fdopen(os.dup(1), "wb"), encoding="utf-8", newline="\n"))
+
+
 async def _run_server(server: Server, early: EarlyLines | None) -> None:
     from mcp.server.stdio import stdio_server  # noqa: PLC0415 - the SDK takes a second to load
 
     from prowess.mcp.replay import ReplayedInput, ReplayedOutput  # noqa: PLC0415 - it needs the SDK
 
-    async with stdio_server() as (read, write):
+    async with stdio_server(stdout=_open_output()) as (read, write):
         if early is None or not early.lines:
             await server.lowlevel.run(read, write)
         else:
