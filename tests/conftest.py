@@ -44,7 +44,7 @@ NEEDS = {
     "needs_fifo": "FIFOs, devices and sockets in folders",
     "needs_modes": "files with permissions, owners and an executable bit",
     "needs_case": "a disk on which case and every character of a name count",
-    "needs_posix": "calls of POSIX: forks, signals, handles of folders, locks of files that are open",
+    "needs_posix": "calls, paths or programs of POSIX: fork, handles of folders, /etc, git",
 }
 """What a system must have for the tests with a marker. Windows has none of it, and Wine neither."""
 

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -104,6 +105,7 @@ def write(root: Path, name: str, content: bytes | Callable[[Path], None]) -> Pat
     return path
 
 
+@pytest.mark.needs_links
 @given(
     broken=st.lists(st.sampled_from(sorted(BROKEN)), max_size=8),
     good=st.lists(st.sampled_from(GOOD), max_size=6),
@@ -128,6 +130,7 @@ def test_n_skills_of_which_k_are_broken(broken: list[str], good: list[str], orde
         assert [catalog.load(name).instructions for name in fine] == ["body"] * len(fine)
 
 
+@pytest.mark.needs_links
 def test_many_of_which_one_in_ten_is_broken(tmp_path: Path) -> None:
     kinds = [BROKEN[kind] for kind in sorted(BROKEN)]
     for number in range(500):

@@ -131,7 +131,8 @@ def test_environment_variables_move_folders_unless_a_home_is_given(
     put("claude/skills/also-moved")
     put("home/.config/prowess/skills/fixed")
     put("home/.agents/skills/shared")
-    monkeypatch.setenv("HOME", str(home))
+    for variable in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(variable, str(home))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "cfg"))
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
     assert discover(repo).names == ("also-moved", "moved", "shared")
@@ -141,13 +142,15 @@ def test_environment_variables_move_folders_unless_a_home_is_given(
 def test_the_working_folder_is_the_default(put: Put, home: Path, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put("w/repo/.agents/skills/here")
     monkeypatch.chdir(repo / "pkg")
-    monkeypatch.setenv("HOME", str(home))
+    for variable in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(variable, str(home))
     for name in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR"):
         monkeypatch.delenv(name, raising=False)
     catalog = discover()
     assert catalog["here"].path == repo / ".agents/skills/here/SKILL.md"
 
 
+@pytest.mark.needs_posix
 def test_every_place_is_explained(put: Put, home: Path, repo: Path) -> None:
     put("w/repo/.agents/skills/here")
     places = discover(repo, home).explain("here").places

@@ -157,6 +157,7 @@ def test_of_very_many_skipped_folders_the_rest_is_counted(tmp_path: Path) -> Non
     assert catalog.issues[3].message == "4 more folders below it are skipped by their names"
 
 
+@pytest.mark.needs_case
 @pytest.mark.parametrize("file", ["SKILL.md", "skill.md"])
 def test_a_skill_inside_another_is_information(put: Put, tmp_path: Path, file: str) -> None:
     put("outer")
@@ -308,6 +309,7 @@ def test_what_a_listener_raises_is_the_callers_to_see(put: Put, tmp_path: Path) 
         scan(tmp_path, on_issue=refuse)
 
 
+@pytest.mark.needs_posix
 def test_a_very_deep_tree_costs_no_recursion(tmp_path: Path) -> None:
     here = os.open(tmp_path, os.O_RDONLY)
     for _ in range(1500):
@@ -365,6 +367,7 @@ NAMES = (
 )
 
 
+@pytest.mark.needs_case
 @pytest.mark.parametrize("prefixes", [(), ("",), ("a",), ("g", "_"), (".", "_", "node_modules"), ("a", ""), ("GIT",)])
 def test_a_folder_is_entered_unless_it_is_gits_or_begins_with_a_prefix(
     put: Put, tmp_path: Path, prefixes: tuple[str, ...]
@@ -375,6 +378,7 @@ def test_a_folder_is_entered_unless_it_is_gits_or_begins_with_a_prefix(
     assert entered == {name for name in NAMES if not name.startswith(prefixes) and not is_git_name(name)}
 
 
+@pytest.mark.needs_case
 def test_order_on_disk_does_not_matter(put: Put, tmp_path: Path) -> None:
     for folder in ("z", "a", "m", "Z", "b/z", "b/a"):
         put(f"one/{folder}", f"name: kit\ndescription: {folder}\n")
@@ -582,6 +586,7 @@ def scanned_by_nobody(tmp_path: Path, *roots: Path) -> list[str]:
     return subprocess.run(command, check=True, capture_output=True, text=True, cwd="/").stdout.splitlines()
 
 
+@pytest.mark.needs_modes
 def test_what_may_not_be_read_is_an_issue_and_the_rest_is_listed(put: Put, tmp_path: Path) -> None:
     put("one/good")
     (put("one/shut") / "SKILL.md").chmod(0)
@@ -601,6 +606,7 @@ def test_what_may_not_be_read_is_an_issue_and_the_rest_is_listed(put: Put, tmp_p
     assert any(row.startswith("unreadable-directory") and row.endswith("three") for row in found)
 
 
+@pytest.mark.needs_case
 def test_a_name_that_is_not_utf8_is_an_issue_and_hides_nothing(put: Put, tmp_path: Path) -> None:
     put("good")
     try:

@@ -102,6 +102,7 @@ def test_the_walk_ends_at_a_folder_that_someone_else_owns(home: Path, tmp_path: 
     assert git_root(str(deep), str(home)) is None
 
 
+@pytest.mark.needs_modes
 @pytest.mark.parametrize("open_to_all", ["repo", "repo/a"])
 def test_the_walk_ends_at_a_folder_that_everyone_may_write_to(home: Path, tmp_path: Path, open_to_all: str) -> None:
     repo = folder(tmp_path / "w" / "repo", git=True)
@@ -195,6 +196,7 @@ def test_an_unknown_agent_is_refused(home: Path) -> None:
     assert caught.value.code == "unknown-agent"
 
 
+@pytest.mark.needs_posix
 @pytest.mark.parametrize(
     ("env", "agents", "moved"),
     [
@@ -224,6 +226,7 @@ def test_a_variable_that_names_no_absolute_folder_moves_nothing(home: Path, valu
     assert standard_places(str(home), str(home), agents=agents, env=env) == usual
 
 
+@pytest.mark.needs_posix
 def test_installers_put_skills_in_two_bases(home: Path) -> None:
     assert install_bases(str(home), {}) == (str(home / ".config/prowess/skills"), str(home / ".agents/skills"))
     assert install_bases(str(home), {"XDG_CONFIG_HOME": "/cfg"})[0] == "/cfg/prowess/skills"

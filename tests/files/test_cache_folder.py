@@ -40,6 +40,7 @@ def test_a_folder_that_only_its_owner_may_change_is_private(tmp_path: Path, mode
     assert is_private_folder(str(tmp_path / "x"))
 
 
+@pytest.mark.needs_modes
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o702])
 def test_a_folder_that_others_may_change_is_not_private(tmp_path: Path, mode: int) -> None:
     (tmp_path / "x").mkdir()

@@ -237,6 +237,7 @@ def lowest_free() -> int:
     return fd
 
 
+@pytest.mark.needs_posix
 @pytest.mark.parametrize("way", EVERY_WAY)
 def test_descriptors_are_not_inherited_and_do_not_block(way: OpenMethod, tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"x")

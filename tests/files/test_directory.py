@@ -53,6 +53,7 @@ def test_a_listing_is_bounded_and_says_so(mixed: Path) -> None:
     assert sum(len(group) for group in (few.folders, few.files, few.links, few.others)) == 3
 
 
+@pytest.mark.needs_case
 def test_a_name_that_is_not_utf8_is_told_apart(tmp_path: Path) -> None:
     try:
         Path(os.fsdecode(os.fsencode(tmp_path) + b"/b\xffd")).mkdir()

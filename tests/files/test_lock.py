@@ -40,6 +40,7 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.communicate()
 
 
+@pytest.mark.needs_posix
 def test_a_folder_is_locked_once_at_a_time_and_nothing_is_left_in_it(tmp_path: Path) -> None:
     with lock_folder(str(tmp_path), seconds=1):
         assert list(tmp_path.iterdir()) == []
@@ -50,6 +51,7 @@ def test_a_folder_is_locked_once_at_a_time_and_nothing_is_left_in_it(tmp_path: P
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.needs_posix
 def test_the_error_names_the_process_that_holds_the_lock(
     tmp_path: Path, locking_process: subprocess.Popen[str]
 ) -> None:
@@ -80,6 +82,7 @@ def test_locking_a_folder_that_is_not_there_raises_an_error(tmp_path: Path) -> N
         pass
 
 
+@pytest.mark.needs_posix
 def test_a_json_file_is_not_changed_while_another_process_holds_the_lock_of_its_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -128,6 +128,7 @@ def test_a_file_that_grew_after_it_was_opened_is_an_error(tmp_path: Path) -> Non
             file.read_all(1000)
 
 
+@pytest.mark.needs_posix
 def test_a_file_that_is_replaced_gives_its_old_bytes_or_an_error(tmp_path: Path) -> None:
     with file_of(tmp_path, b"x" * (2 * MIB)) as file:
         pieces = file.iter_chunks(10 * MIB)

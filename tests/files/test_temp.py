@@ -23,6 +23,7 @@ def unwatched() -> Iterator[None]:
     syscalls.set_watcher(None)
 
 
+@pytest.mark.needs_modes
 def test_a_temporary_folder_belongs_to_its_owner_alone_and_is_deleted_with_its_content(tmp_path: Path) -> None:
     with temporary_folder("mine-", str(tmp_path)) as one, temporary_folder("mine-", str(tmp_path)) as other:
         assert one != other

@@ -25,6 +25,7 @@ def write(base: Path, *paths: str) -> None:
         (base / path).write_bytes(path.encode())
 
 
+@pytest.mark.needs_case
 def test_a_tree_lists_files_in_byte_order_of_their_paths(tmp_path: Path) -> None:
     paths = ["b", "a/z", "a-b", "a.b", "a0", "ab", "B", "é", "z/é/x", ".hidden", ".x/y", "_u", "a/b/c"]
     write(tmp_path, *paths)
@@ -76,6 +77,7 @@ def test_a_tree_stops_at_the_limit_of_depth(tmp_path: Path) -> None:
     assert (tree.files, tree.bound) == ([], "too-deep")
 
 
+@pytest.mark.needs_modes
 def test_a_file_is_hashed_with_its_size_and_executable_bit(tmp_path: Path) -> None:
     write(tmp_path, "run", "text")
     (tmp_path / "run").chmod(0o744)

@@ -33,6 +33,7 @@ def watched() -> Iterator[list[tuple[str, str, str]]]:
     syscalls.set_watcher(before)
 
 
+@pytest.mark.needs_modes
 def test_a_tree_has_the_modes_of_its_files_whatever_the_umask(tmp_path: Path) -> None:
     before = os.umask(0o077)
     try:
@@ -43,6 +44,7 @@ def test_a_tree_has_the_modes_of_its_files_whatever_the_umask(tmp_path: Path) ->
     assert modes == {"SKILL.md": 0o644, "a/b/run.sh": 0o755}
 
 
+@pytest.mark.needs_posix
 def test_every_file_and_folder_of_a_tree_is_made_durable(tmp_path: Path, watched: list[tuple[str, str, str]]) -> None:
     write_tree(str(tmp_path), FILES)
     watched.clear()
@@ -51,6 +53,7 @@ def test_every_file_and_folder_of_a_tree_is_made_durable(tmp_path: Path, watched
     assert synced == {str(tmp_path / part) for part in ("", "SKILL.md", "a", "a/b", "a/b/run.sh")}
 
 
+@pytest.mark.needs_posix
 def test_a_file_is_replaced_whole_and_its_folder_made_durable(
     tmp_path: Path, watched: list[tuple[str, str, str]]
 ) -> None:

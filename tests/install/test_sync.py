@@ -550,3 +550,31 @@ def test_machines_with_other_agents_get_the_links_that_the_lock_file_has(
         installer.sync(locked=True)
         assert (installer.sync(), installer.difference(), installer.verify()) == ((), (), ())
         assert (machine.project / "prowess.lock").read_text(encoding="utf-8") == text
+
+
+def test_a_locked_sync_gives_files_of_a_folder_the_bits_that_were_locked(
+    world: World, installer: prowess.Installer
+) -> None:
+    """A clone from a system without executable bits has the files of a plain folder without them."""
+    folder = world.folder()
+    (folder / "run.sh").write_bytes(b"#!/bin/sh\n")
+    (folder / "run.sh").chmod(0o755)
+    installer.install(str(folder), project=True)
+    (folder / "run.sh").chmod(0o644)
+    shutil.rmtree(world.skills / "local" / "notes")
+    installer.sync(locked=True)
+    assert (world.skills / "local" / "notes" / "run.sh").stat().st_mode & 0o111
+    assert installer.verify() == ()
+
+
+def test_a_source_where_some_agent_looks_is_no_leftover_of_its_copy(world: World, installer: prowess.Installer) -> None:
+    """Where no links can be made, the record of this disk has the name of the copy, which the source has too."""
+    source = world.project / "skills" / "notes"
+    shutil.copytree(world.folder(), source)
+    installer.install("./skills/notes", project=True)
+    record = world.skills / ".placed.json"
+    placed = json.loads(record.read_bytes())
+    placed["trees"]["notes"] = placed["trees"]["local/notes"]
+    record.write_text(json.dumps(placed), encoding="utf-8")
+    installer.sync(locked=True)
+    assert (source / "SKILL.md").is_file()

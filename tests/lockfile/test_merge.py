@@ -291,6 +291,7 @@ def test_a_manifest_in_conflict_is_told_with_its_line(tmp_path: Path) -> None:
         assert caught.value.code == "manifest-conflict"
 
 
+@pytest.mark.needs_posix
 @pytest.mark.parametrize("style", [(), ("--diff3",), ("--zdiff3",)], ids=str)
 def test_markers_of_every_style_are_told_with_the_entries_that_differ(tmp_path: Path, style: tuple[str, ...]) -> None:
     base, ours = lock(alpha="v1", beta="v1"), lock(alpha="v2", beta="v1", gamma="v1")

@@ -54,6 +54,7 @@ def test_an_unchanged_skill_loads_and_reads_as_ever(project: Path) -> None:
         skill.read_bytes("scripts/run.py", 3)
 
 
+@pytest.mark.needs_links
 @pytest.mark.parametrize("name", ["SKILL.md", "references/a.md", "scripts/run.py"])
 def test_one_changed_byte_anywhere_keeps_a_skill_from_being_found(project: Path, name: str) -> None:
     path = place(project) / name
@@ -121,6 +122,7 @@ def test_what_is_in_no_lock_file_is_refused_in_an_install_base_only(project: Pat
     assert [(issue.code, "evil" in issue.path) for issue in catalog.issues] == [("not-in-lock", True)]
 
 
+@pytest.mark.needs_links
 def test_a_refused_copy_does_not_hide_a_good_one(project: Path) -> None:
     user = project.parent / "nobody" / ".agents" / "skills" / "pdf"
     user.mkdir(parents=True)
@@ -140,6 +142,7 @@ def test_a_lock_file_of_a_project_hides_no_skill_of_the_user(project: Path, plac
     assert "mine" in found(project).names
 
 
+@pytest.mark.needs_links
 @pytest.mark.parametrize("text", ["", "version = 2\n", "not toml [", 'version = 1\n[[skill]]\nname = "../x"\n'])
 def test_without_a_lock_file_that_makes_sense_nothing_installed_counts(project: Path, text: str) -> None:
     code = "newer-lock" if "2" in text else "not-in-lock"

@@ -70,11 +70,11 @@ class Machine:
         for folder in (self.project / ".git", self.sources, self.temporary):
             folder.mkdir(parents=True)
 
-    def run(self, *words: str, given: bytes = b"", cwd: Path | None = None) -> Ran:
-        """Run ``prowess`` in the project, or in ``cwd``, with its streams in pipes."""
+    def run(self, *words: str, cwd: Path | None = None) -> Ran:
+        """Run ``prowess`` in the project, or in ``cwd``, with nothing to read and its output in pipes."""
         done = subprocess.run(
             self._line(words),
-            input=given,
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
             cwd=cwd or self.project,

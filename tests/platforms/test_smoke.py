@@ -107,6 +107,13 @@ def test_scripts_of_a_plain_folder_are_executable_and_a_guess_is_reported(machin
     assert [issue["code"] for issue in installed["issues"]] == ([] if HAS_MODES else ["guessed-executable"])
 
 
+def test_the_null_device_is_not_a_user_who_could_answer(machine: Machine) -> None:
+    ran = machine.run("install", str(machine.skill()), "--project")
+    assert ran.status != 0
+    assert b"[y/N]" not in ran.out + ran.err
+    assert b"--yes" in ran.err
+
+
 def test_a_missing_folder_is_reported_as_missing(machine: Machine) -> None:
     ran = machine.run("check", str(machine.sources / "nothing"), "--json")
     assert ran.status != 0
@@ -173,8 +180,11 @@ def test_what_another_system_locked_and_packed_verifies_here(machine: Machine) -
         assert machine.must("verify", cwd=project)["issues"] == []
         assert machine.must("sync", "--locked", cwd=project)["installed"] == []
         assert (project / "prowess.lock").read_bytes() == lock
-        machine.must("pack", "skills/unit", "-o", "mine.skill", cwd=project)
-        assert _packed_files(project / "mine.skill") == _packed_files(theirs / "unit.skill")
+        assert _packed_files(theirs / "unit.skill") == _packed_files(exchange / os.name / "unit.skill")
+        machine.must("install", str(theirs / "unit.skill"), "--project", "--yes")
+        assert is_marked(machine, "scripts/measure.py")
+        assert machine.must("verify")["issues"] == []
+        machine.must("remove", "unit", "--yes")
 
 
 def _recorded_files(lock: bytes) -> list[bytes]:

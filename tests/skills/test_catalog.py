@@ -62,6 +62,7 @@ def test_a_catalogue_has_the_names_values_and_items_of_a_mapping() -> None:
     assert dict(catalog) == dict(catalog.items()) == {"a": catalog["a"], "b": catalog["b"]}
 
 
+@pytest.mark.needs_posix
 def test_a_missing_root_is_named_in_the_repr_and_in_errors(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     catalog = scan(gone)
@@ -110,6 +111,7 @@ def test_a_catalogue_cannot_be_changed() -> None:
 # -- duplicates --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs_posix
 @pytest.mark.parametrize(("policy", "winner"), [("first", "/one"), ("last", "/three")])
 def test_the_first_or_the_last_copy_wins(policy: str, winner: str) -> None:
     copies = [at("/one", "a"), at("/two", "a"), at("/three", "a"), at("/b", "b")]
@@ -131,6 +133,7 @@ def test_each_lost_copy_names_the_skill_that_won_in_the_end(policy: str) -> None
     assert {s.winner for s in catalog.shadowed} == {catalog["a"].location}
 
 
+@pytest.mark.needs_posix
 def test_a_duplicate_may_be_an_error_that_names_both() -> None:
     with pytest.raises(DuplicateSkillError) as caught:
         Catalog([at("/one", "a"), at("/two", "a")], on_duplicate="error")
@@ -151,6 +154,7 @@ def test_the_same_file_twice_is_one_skill(put: Put, tmp_path: Path) -> None:
     assert (catalog.shadowed, catalog.issues) == ((), ())
 
 
+@pytest.mark.needs_posix
 def test_a_skill_of_the_user_that_a_project_shadows_has_a_code_of_its_own() -> None:
     catalog = Catalog(
         [at("/p", "a", SkillScope.PROJECT), at("/u", "a", SkillScope.USER), at("/v", "a", SkillScope.USER)]
@@ -163,6 +167,7 @@ def test_a_skill_of_the_user_that_a_project_shadows_has_a_code_of_its_own() -> N
 # -- merging -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs_posix
 def test_a_merge_holds_both_and_the_left_one_wins() -> None:
     left = Catalog([at("/l", "a"), at("/l2", "b")])
     right = Catalog([at("/r", "b"), at("/r2", "c")])

@@ -52,6 +52,7 @@ def expected(files: dict[str, tuple[bytes, int]]) -> str:
     return hashlib.sha256(rows).hexdigest()
 
 
+@pytest.mark.needs_modes
 @pytest.mark.parametrize(("name", "files"), [("small", SMALL), ("large", LARGE)])
 def test_the_digest_of_a_known_folder_never_changes(
     tmp_path: Path, name: str, files: dict[str, tuple[bytes, int]]
@@ -59,10 +60,12 @@ def test_the_digest_of_a_known_folder_never_changes(
     assert write(tmp_path / name, files).digest() == expected(files) == GOLDEN[name]
 
 
+@pytest.mark.needs_modes
 def test_git_folders_do_not_count(tmp_path: Path) -> None:
     assert write(tmp_path / "large", LARGE | LEFT_OUT).digest() == GOLDEN["large"]
 
 
+@pytest.mark.needs_modes
 def test_neither_place_nor_order_nor_time_counts(tmp_path: Path) -> None:
     reordered = dict(reversed(LARGE.items()))
     skill = write(tmp_path / "some" / "where" / "else", reordered)
@@ -77,6 +80,7 @@ def test_a_scanned_skill_has_the_same_digest(tmp_path: Path) -> None:
     assert scan(tmp_path)["small"].digest() == GOLDEN["small"]
 
 
+@pytest.mark.needs_modes
 @pytest.mark.parametrize(
     "change",
     [
@@ -128,6 +132,7 @@ def limited(skill: Skill, limits: Limits) -> str:
     return digest_folder(str(skill.dir), (), skill.location, limits)
 
 
+@pytest.mark.needs_modes
 def test_limits_make_it_an_error_and_never_a_partial_digest(tmp_path: Path) -> None:
     skill = write(tmp_path / "large", LARGE)
     size = sum(len(data) for data, _ in LARGE.values())

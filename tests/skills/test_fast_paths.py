@@ -153,6 +153,7 @@ def test_paths_stop_at_the_limit(tmp_path: Path) -> None:
     assert len(skill.resource_paths()) == 4
 
 
+@pytest.mark.needs_posix
 @pytest.mark.parametrize("head", ["name: kit\ndescription: d\n", "name: kit\ndescription: a: b\n"])
 def test_a_head_that_changed_within_the_tick_of_the_clock_is_parsed_again(tmp_path: Path, head: str) -> None:
     """Size and times of the file are as before, so only its bytes show the change."""
@@ -262,6 +263,7 @@ TREES = {
 }
 
 
+@pytest.mark.needs_posix
 @pytest.mark.parametrize("kind", TREES)
 @pytest.mark.parametrize("below", ["", "one/two"])
 def test_a_folder_that_a_quick_look_calls_plain_has_no_issues(tmp_path: Path, kind: str, below: str) -> None:

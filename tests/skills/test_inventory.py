@@ -22,6 +22,7 @@ def skill(tmp_path: Path) -> prowess.Skill:
     return prowess.read_metadata(made)
 
 
+@pytest.mark.needs_modes
 def test_files_have_sizes_tokens_and_execute_bits(skill: prowess.Skill) -> None:
     held = prowess.inventory(skill)
     found = {file.path: file for file in held.files}

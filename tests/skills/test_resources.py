@@ -22,6 +22,7 @@ from prowess import (
     Toolset,
     scan,
 )
+from prowess.files.contained_open import IGNORES_CASE
 from prowess.limits import Limits
 from prowess.skills.resources import list_files, list_resources
 
@@ -42,7 +43,7 @@ def skill(put: Callable[..., Path], tmp_path: Path) -> Skill:
             "assets/logo.txt",
             "assets/.hidden",
         ),
-        *("README.md", "LICENSE", ".env", "other/x.md", "skill.md"),
+        *("README.md", "LICENSE", ".env", "other/x.md", *(() if IGNORES_CASE else ("skill.md",))),
     ):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(f"text of {path}\n", encoding="utf-8")
@@ -85,6 +86,7 @@ def test_listings_are_live(skill: Skill) -> None:
     assert skill.resources().assets == ()
 
 
+@pytest.mark.needs_case
 def test_files_are_all_regular_files_in_byte_order(skill: Skill) -> None:
     assert skill.files() == (
         *(".env", "LICENSE", "README.md", "SKILL.md", "assets/.hidden", "assets/logo.txt", "other/x.md"),

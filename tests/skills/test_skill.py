@@ -92,6 +92,7 @@ def test_a_skill_is_read_only(put: Put, tmp_path: Path, attribute: str) -> None:
 # -- its location ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs_posix
 def test_a_skill_knows_its_folder_its_file_and_its_location(put: Put, tmp_path: Path) -> None:
     folder = put("a/b/kit")
     skill = scan(tmp_path / "a")["kit"]

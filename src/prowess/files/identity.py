@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.files.directory import is_link_entry
-from prowess.files.read import OpenFile, identity_of
+from prowess.files.read import HAS_CHANGE_TIME, OpenFile, identity_of
 from prowess.files.tree import TreeBounds, walk_tree
 from prowess.names import is_git_name
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _UNWATCHED_FOLDERS = frozenset(("node_modules", "__pycache__"))
 # Two changes within one tick of a file system's clock can give one time: such a recent time proves nothing yet.
-_HAS_CHANGE_TIME = os.name != "nt"
 _CLOCK_TICK_NS = 50_000_000
 
 
@@ -104,7 +103,7 @@ def is_settled(info: os.stat_result) -> bool:
     That is never so on Windows: its ``st_ctime`` is the time of creation, so whoever writes as many bytes and sets the
     time back leaves the identity as it is.
     """
-    return _HAS_CHANGE_TIME and max(info.st_mtime_ns, info.st_ctime_ns) + _CLOCK_TICK_NS < time.time_ns()
+    return HAS_CHANGE_TIME and max(info.st_mtime_ns, info.st_ctime_ns) + _CLOCK_TICK_NS < time.time_ns()
 
 
 def fingerprint_tree(path: str, limits: Limits) -> bytes:

@@ -29,6 +29,9 @@ _ERROR_INVALID_NAME = 123
 _HAS_PREAD = hasattr(os, "pread")
 
 
+HAS_CHANGE_TIME = os.name != "nt"
+"""False on Windows, where ``st_ctime`` is the time of creation, so that an identity may outlive the content."""
+
 Identity = tuple[int, int, int, int, int]
 """Device, inode, size, time of modification, time of change: as long as these stay, a file has the content it had."""
 

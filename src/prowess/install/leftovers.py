@@ -56,10 +56,15 @@ def _find_leftover_paths(
     for path in link_folders.find_links_into(scope.base):
         if link_folders.to_lock_path(path) not in recorded and not any(is_link_into(path, place) for place in kept):
             yield path
+    sources = [entry.source for entry in locked.values() if entry.kind == "folder"]
+    own = {os.path.realpath(os.path.join(scope.lock_folder, os.path.expanduser(source))) for source in sources}
     for name in placed.copies:
         for path in link_folders.list_paths(name):
             is_recorded = link_folders.to_lock_path(path) in recorded
-            if not is_recorded and is_real_folder(path) and placed.is_pristine(name, path):
+            if is_recorded or not is_real_folder(path) or not placed.is_pristine(name, path):
+                continue
+            # The record has names and no places: a source where some agent looks, as in "skills", is like its copy.
+            if os.path.realpath(path) not in own:
                 yield path
 
 

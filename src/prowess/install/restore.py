@@ -11,7 +11,7 @@ from prowess.install.agent_links import LinkFolders
 from prowess.install.entry_source import is_sourceless, spec_of_entry
 from prowess.install.fetch_source import BATCH_BYTES, LastOpenSource
 from prowess.install.install_request import InstallOptions, InstallRequest
-from prowess.install.install_tree import InstallTree, read_recorded_tree
+from prowess.install.install_tree import InstallTree, read_recorded_tree, take_recorded_modes
 from prowess.install.installed_files import read_unedited_files
 from prowess.install.leftovers import describe_leftovers, find_leftovers
 from prowess.install.stage import stage_install
@@ -163,6 +163,10 @@ def fetch_recorded_tree(entry: LockEntry, scope: InstallScope, source: LastOpenS
     try:
         source_files = source.open_source(spec)
         tree = read_recorded_tree(source_files, entry, limits)
+        if entry.kind == "folder":
+            # Who locked a plain folder on a system without executable bits has guessed them. What was locked counts.
+            files = take_recorded_modes(tree.files, entry.files, has_bits=False)
+            tree = tree._replace(files=files)
     except SkillError as error:
         if entry.commit and error.code == "unknown-version":
             commit = entry.commit[:12]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from prowess.errors import ResourceError
-from prowess.files.read import OpenFile, read_if_same
+from prowess.files.read import HAS_CHANGE_TIME, OpenFile, read_if_same
 from prowess.names import split_resource_path
 from prowess.on_demand import OnDemand
 from prowess.skills.skill_files import SkillFiles
@@ -56,7 +56,8 @@ class FolderFiles(SkillFiles):
                 return body, offset
         try:
             with _open_skill_file(skill) as file:
-                offset = offset if known == file.identity else instructions.read_body_offset(skill, file)
+                if not HAS_CHANGE_TIME or known != file.identity:
+                    offset = instructions.read_body_offset(skill, file)
                 return file.read_all(limit, offset), offset
         except ResourceError as error:
             raise instructions.unreadable_error(skill, error, limit) from None
