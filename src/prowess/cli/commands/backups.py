@@ -29,7 +29,7 @@ def command(*, asked: AskedLocation, as_data: bool) -> None:
     """List the backups: skills that a command replaced and that were edited, or not installed by Prowess.
 
     Inside a project its backups are meant, and elsewhere your own. A backup is an ordinary folder: look into it, copy
-    it back, or delete it when nobody needs it. No command reads or deletes one.
+    it back, or delete it when nobody needs it. Only 'prowess cache --prune' deletes one, after half a year.
     """
     installer = Installer()
     location = find_location(installer, asked)
