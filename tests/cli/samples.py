@@ -141,6 +141,7 @@ SAMPLES: dict[str, Sample] = {
     "unlink": Sample(("notes", "--agent", "claude-code", "--yes"), before=(linked,)),
     "adopt": Sample(("csv-report", "--yes")),
     "backups": Sample((), before=(kept,)),
+    "cache": Sample(("--prune", "--yes"), before=(kept,)),
     "trust list": Sample((), before=(granted,)),
     "trust grant": Sample(("folder-report", "--yes")),
     "trust revoke": Sample(("folder-report",), before=(granted,)),

@@ -54,7 +54,7 @@ _AGENT = {
 }
 USED: dict[str, set[str]] = {
     **{name: set[str]() for name in ("--version", "--help", "", "list", "explain", "config")},
-    **dict.fromkeys(("remove", "sync", "outdated", "verify", "link", "unlink", "backups"), _INSTALLING),
+    **dict.fromkeys(("remove", "sync", "outdated", "verify", "link", "unlink", "backups", "cache"), _INSTALLING),
     "adopt": {*_INSTALLING, "ctypes"},
     "install": {*_INSTALLING, "authoring", "select", "subprocess"},  # git is asked what it ignores
     "install (list)": {"authoring", "fetch", "install", "select"},

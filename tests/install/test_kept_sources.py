@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import prowess
 from prowess.fetch.cache import Cache
+from tests.cli_processes import run_command
 from tests.fetch.packing import FILES, zipped
 from tests.git_servers import http
 from tests.repositories import Repository
@@ -134,7 +137,7 @@ def test_every_commit_of_a_repository_that_is_in_use_stays() -> None:
     commits = [f"{number:040x}" for number in range(100)]
     for commit in commits:
         cache.write_objects("https://h.example/x", commit, commit.encode(), LIMITS)
-    assert cache.prune(LIMITS) == []
+    assert cache.find_prunable(LIMITS) == []
     assert all(cache.read_objects("https://h.example/x", commit, 100) for commit in commits)
 
 
@@ -159,7 +162,7 @@ def test_what_was_used_longest_ago_goes_when_there_is_too_much(copies: Path) -> 
     for number, path in enumerate(kept(copies, "archives")):
         age(path, number)
     before = kept(copies, "archives")
-    deleted = cache.prune(prowess.Limits(max_cached_bytes=4_500))
+    deleted = cache.delete_files(cache.find_prunable(prowess.Limits(max_cached_bytes=4_500)))
     assert kept(copies, "archives") == before[:4]
     assert sum(file.size for file in deleted) == 6_000
 
@@ -176,7 +179,54 @@ def test_pruning_follows_no_link_and_keeps_the_memory_of_sites(world: World, cop
     (copies / "git" / "file").symlink_to(outside / "precious")
     age(outside / "precious", 400)
     records = kept(copies, "urls")
-    Cache().prune(prowess.Limits(max_cached_bytes=1, keep_cached_seconds=1))
+    cache = Cache()
+    cache.delete_files(cache.find_prunable(prowess.Limits(max_cached_bytes=1, keep_cached_seconds=1)))
     assert (outside / "precious").exists()
     assert kept(copies, "urls") == records != []
     assert kept(copies, "sha256") == []
+
+
+def cache_command(*options: str) -> tuple[int, dict[str, Any]]:
+    done = run_command(["cache", "--json", *options])
+    return done.returncode, json.loads(done.stdout)
+
+
+def test_the_command_shows_verifies_and_prunes_the_cache_and_old_backups(world: World, copies: Path) -> None:
+    repo = Repository(world.base / "served" / "acme" / "notes.git")
+    repo.skill("", "notes")
+    repo.commit()
+    with http(world.base / "served") as server, Site() as site:
+        site.put("/pdf.zip", zipped(FILES))
+        path = web().install(f"{server.address}/acme/notes.git", project=True)
+        web().install(f"{site.url}/pdf.zip", project=True)
+    status, shown = cache_command()
+    assert (status, shown["folder"]) == (0, str(copies))
+    assert {row["what"]: row["count"] for row in shown["kept"]} == {
+        "commits": 1,
+        "archives": 1,
+        "files of sites": 0,
+        "backups": 0,
+    }
+    assert cache_command("--verify")[1]["damaged"] == []
+    (path / "SKILL.md").write_text("mine", encoding="utf-8")
+    web().sync()
+    (backup,) = web().backups()
+    old = backup.path.with_name(re.sub(r"[0-9a-f]{11}-", "0018f2a3b4c-", backup.path.name))
+    backup.path.rename(old)
+    (commit,) = kept(copies, "git")
+    commit.write_bytes(commit.read_bytes().replace(b"Do it", b"Do no"))
+    assert cache_command("--verify") == (1, cache_command("--verify")[1] | {"damaged": [str(commit)], "deleted": []})
+    assert cache_command("--prune", "--dry-run")[1]["due"] == [str(commit), str(old)]
+    assert commit.exists()
+    status, pruned = cache_command("--prune", "--yes")
+    assert (status, pruned["deleted"]) == (0, [str(commit), str(old)])
+    assert (commit.exists(), old.exists(), len(kept(copies, "archives"))) == (False, False, 1)
+
+
+def test_a_young_backup_is_never_pruned(world: World) -> None:
+    source = world.folder("notes")
+    path = web().install(str(source), project=True)
+    (path / "SKILL.md").write_text("mine", encoding="utf-8")
+    web().sync()
+    assert cache_command("--prune", "--yes")[1]["deleted"] == []
+    assert [backup.path.exists() for backup in web().backups()] == [True]

@@ -45,6 +45,7 @@ COMMANDS = (
     CommandEntry("unlink", "unlink", "remove links of installed skills", "Get"),
     CommandEntry("adopt", "adopt", "record skills that are here already as installed", "Get"),
     CommandEntry("backups", "backups", "list what was replaced and kept, and how to take it back", "Get"),
+    CommandEntry("cache", "cache", "show, verify and prune what was fetched and kept", "Get"),
     CommandEntry("trust", "trust", "grant, list and revoke permission to run commands and scripts", "Run"),
     CommandEntry("activate", "activate", "print the instructions of a skill as a model would get them", "Run"),
     CommandEntry("call", "call", "make one tool call, as a model would", "Run"),

@@ -33,7 +33,7 @@ from prowess.files.read import OpenFile
 from prowess.files.write import make_folders, write_atomic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from prowess.limits import Limits
 
@@ -79,6 +79,11 @@ class CachedFile(NamedTuple):
     parts: tuple[str, ...]
     size: int
     used_at: float
+
+    @property
+    def kind(self) -> str:
+        """The folder that it is in: ``sha256``, ``git`` or ``archives``."""
+        return self.parts[0]
 
 
 class Cache:
@@ -172,28 +177,35 @@ class Cache:
         found = [file for kind in _KINDS for file in self._list_files(kind)]
         return sorted(found, key=lambda file: (file.used_at, file.parts))
 
-    def is_intact(self, file: CachedFile, max_bytes: int) -> bool:
-        """True when a file is what its name says. The objects of a commit are compared when they are read."""
-        if file.parts[0] == "git":
-            return True
-        data = self._read(file.parts, max_bytes, is_use=False)
-        name = "".join(file.parts[1:]) if file.parts[0] == "sha256" else file.parts[-1]
-        return data is not None and sha256_hex(data) == name
+    def read_file(self, file: CachedFile, max_bytes: int) -> bytes | None:
+        """Return the bytes of a file whatever they are; this is no use of them."""
+        return self._read(file.parts, max_bytes, is_use=False)
 
-    def prune(self, limits: Limits) -> list[CachedFile]:
-        """Delete what was not used for long, and what is too much; returns what was deleted."""
+    def find_prunable(self, limits: Limits) -> list[CachedFile]:
+        """Return what was not used for long, and what is too much; of that, what was used longest ago."""
         files = self.list_files()
         excess = sum(file.size for file in files) - limits.max_cached_bytes
         expires = time.time() - limits.keep_cached_seconds
-        deleted = []
+        found = []
         for file in files:
             if file.used_at >= expires and excess <= 0:
                 break  # the others were used later
             excess -= file.size
+            found.append(file)
+        return found
+
+    def delete_files(self, files: Iterable[CachedFile]) -> list[CachedFile]:
+        """Delete files, and return those that could be deleted."""
+        deleted = []
+        for file in files:
             with suppress(OSError):  # what cannot be deleted now is deleted the next time
-                syscalls.delete_file(os.path.join(self._folder, *file.parts))
+                syscalls.delete_file(self.path_of(file))
                 deleted.append(file)
         return deleted
+
+    def path_of(self, file: CachedFile) -> str:
+        """Return the absolute path of a file."""
+        return os.path.join(self._folder, *file.parts)
 
     def prune_daily(self, limits: Limits) -> None:
         """Prune the cache, unless that was done within a day: it takes a look at every file."""
@@ -201,7 +213,7 @@ class Cache:
         if _is_recent(mark):
             return
         self._write(("pruned",), b"")
-        self.prune(limits)
+        self.delete_files(self.find_prunable(limits))
 
     def _list_files(self, kind: str) -> Iterator[CachedFile]:
         """Yield the files of one kind; no link is followed."""

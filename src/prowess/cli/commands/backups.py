@@ -34,8 +34,8 @@ def command(*, asked: AskedLocation, as_data: bool) -> None:
     """List the backups: skills that a command replaced and that were edited, or not installed by Prowess.
 
     Inside a project its backups are meant, and elsewhere your own. The newest is the first. A backup is an ordinary
-    folder: compare it with what is installed, take over what you need, or delete it when nobody needs it. No command
-    uses or deletes one.
+    folder: compare it with what is installed, take over what you need, or delete it when nobody needs it. Only
+    'prowess cache --prune' deletes one, after half a year.
     """
     installer = Installer()
     location = find_location(installer, asked)
