@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import shutil
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -99,6 +100,30 @@ def test_a_pulled_update_reaches_a_copy_in_place_of_a_link(team: Team) -> None:
     assert "Version 2" in (team.ben.project / SKILL / "SKILL.md").read_text(encoding="utf-8")
     assert status(team.ben) == ""
     assert team.ben.backups() == []
+
+
+def test_a_source_where_some_agent_looks_is_never_taken_for_a_copy(team: Team) -> None:
+    """Some agents look in ``skills``, and a source there is equal to the copy that is in place of its link."""
+    source = team.ada.project / "skills/notes/SKILL.md"
+    source.parent.mkdir(parents=True)
+    source.write_text(skill_text("notes"), encoding="utf-8")
+    with team.ada.working() as installer:
+        installer.install("./skills/notes", project=True)
+    team.ada.publish()
+    team.ben.pull()
+    with working_without_links(team.ben) as installer:
+        installer.sync()
+        installer.sync(locked=True)
+    copy = team.ben.project / ".agents/skills/notes"
+    assert (copy / "SKILL.md").is_file()
+    with team.ada.working() as installer:
+        installer.remove("@local/notes")
+    team.ada.publish()
+    shutil.rmtree(copy)
+    team.ben.pull()
+    with working_without_links(team.ben) as installer:
+        installer.sync(locked=True)
+    assert (team.ben.project / "skills/notes/SKILL.md").is_file()
 
 
 def test_an_edited_copy_in_place_of_a_link_is_reported_and_kept(team: Team) -> None:

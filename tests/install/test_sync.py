@@ -565,16 +565,3 @@ def test_a_locked_sync_gives_files_of_a_folder_the_bits_that_were_locked(
     installer.sync(locked=True)
     assert (world.skills / "local" / "notes" / "run.sh").stat().st_mode & 0o111
     assert installer.verify() == ()
-
-
-def test_a_source_where_some_agent_looks_is_no_leftover_of_its_copy(world: World, installer: prowess.Installer) -> None:
-    """Where no links can be made, the record of this disk has the name of the copy, which the source has too."""
-    source = world.project / "skills" / "notes"
-    shutil.copytree(world.folder(), source)
-    installer.install("./skills/notes", project=True)
-    record = world.skills / ".placed.json"
-    placed = json.loads(record.read_bytes())
-    placed["trees"]["notes"] = placed["trees"]["local/notes"]
-    record.write_text(json.dumps(placed), encoding="utf-8")
-    installer.sync(locked=True)
-    assert (source / "SKILL.md").is_file()

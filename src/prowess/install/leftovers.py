@@ -11,7 +11,7 @@ from prowess.files.paths import is_link, is_link_into, is_real_folder
 from prowess.install.agent_links import LinkFolders
 from prowess.install.ownership import dispose_of_install
 from prowess.install.store import Disposal
-from prowess.lockfile.placed import PlacedTrees
+from prowess.lockfile.placed import PlacedTrees, name_copy
 from prowess.lockfile.read import LOCK_FILE
 from prowess.lockfile.scopes import list_install_names
 from prowess.spec.quantities import format_count
@@ -56,16 +56,11 @@ def _find_leftover_paths(
     for path in link_folders.find_links_into(scope.base):
         if link_folders.to_lock_path(path) not in recorded and not any(is_link_into(path, place) for place in kept):
             yield path
-    sources = [entry.source for entry in locked.values() if entry.kind == "folder"]
-    own = {os.path.realpath(os.path.join(scope.lock_folder, os.path.expanduser(source))) for source in sources}
-    for name in placed.copies:
-        for path in link_folders.list_paths(name):
-            is_recorded = link_folders.to_lock_path(path) in recorded
-            if is_recorded or not is_real_folder(path) or not placed.is_pristine(name, path):
-                continue
-            # The record has names and no places: a source where some agent looks, as in "skills", is like its copy.
-            if os.path.realpath(path) not in own:
-                yield path
+    # A name in the record may be forged: only what is where Prowess makes links counts.
+    for path in (path for copy in placed.copies for path in link_folders.list_paths(os.path.basename(copy))):
+        link = link_folders.to_lock_path(path)
+        if link not in recorded and is_real_folder(path) and placed.is_pristine(name_copy(link), path):
+            yield path
 
 
 def find_lost_lock(scope: InstallScope, leftovers: Leftovers) -> tuple[Issue, ...]:
@@ -83,8 +78,9 @@ def stage_leftovers(store: Store, leftovers: Leftovers) -> None:
         store.stage_removal(name, dispose_of_install(store, None, name))
         message = f"removed {name}, which the lock file does not record any more"
         store.issues += (Issue("removed-by-sync", name, message, store.scope.install_folder(name), 0, "info"),)
+    to_lock_path = store.link_folders.to_lock_path
     for path in leftovers.paths:
-        digest = "" if is_link(path) else store.placed.digest_if_pristine(os.path.basename(path), path)
+        digest = "" if is_link(path) else store.placed.digest_if_pristine(name_copy(to_lock_path(path)), path)
         store.stage_unlink(path, Disposal(digest=digest))
 
 

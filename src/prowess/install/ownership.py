@@ -16,7 +16,7 @@ from prowess.files.tree import digest_on_disk
 from prowess.install.install_tree import hashes_of
 from prowess.install.store import DELETED, Disposal
 from prowess.lockfile.compare import compare_folder, has_other_line_ends, is_exact_copy
-from prowess.lockfile.placed import digest_folder
+from prowess.lockfile.placed import digest_folder, name_copy
 
 if TYPE_CHECKING:
     from prowess.install.store import AgentLink, Store
@@ -69,7 +69,8 @@ def _find_copy_digest(store: Store, path: str, entry: LockEntry | None) -> str:
         return entry.digest_for_link(name)
     if entry is not None and has_other_line_ends(entry, path, store.limits):
         return digest_folder(path, store.limits)
-    return store.placed.digest_if_pristine(name, path) if is_real_folder(path) else ""
+    copy = name_copy(store.link_folders.to_lock_path(path))
+    return store.placed.digest_if_pristine(copy, path) if is_real_folder(path) else ""
 
 
 def _is_recorded_copy(store: Store, path: str, entry: LockEntry) -> bool:

@@ -26,7 +26,7 @@ from prowess.install.git_attributes import update_attributes
 from prowess.install.git_links import overlook_copies
 from prowess.install.journal import ScopeJournal, new_token
 from prowess.lockfile.journal_format import Move, find_interrupted_change, has_journal, journal_path
-from prowess.lockfile.placed import RECORD_FILE, PlacedTrees, digest_parts
+from prowess.lockfile.placed import RECORD_FILE, PlacedTrees, digest_parts, name_copy
 from prowess.lockfile.read import LOCK_FILE, LockFile, parse_lock_file, read_text
 from prowess.lockfile.scopes import STORE_FOLDER, list_install_names
 from prowess.lockfile.write import keep_unknown_fields, lock_text, with_line_ends
@@ -234,7 +234,7 @@ class Store:
         for move in self._moves:
             # After a move inside an install the whole install is as its entry has it.
             install = "" if move.link else "/".join(move.name.split("/")[:2])
-            name = install or os.path.basename(move.name)
+            name = install or name_copy(move.name)
             # What the lock file calls a link may be a copy on this disk.
             entry = locked.get(install) if install else holders.get(move.name) if move.name in self.copies else None
             gone.add(name)
@@ -243,7 +243,9 @@ class Store:
             if not is_there or name in placed:  # an install may have a move for each of many skills
                 continue
             if entry is not None and not is_sourceless(entry) and not entry.is_copied:
-                placed[name] = digest_parts(entry) if install else {"": entry.digest_for_link(name)}
+                placed[name] = (
+                    digest_parts(entry) if install else {"": entry.digest_for_link(os.path.basename(move.name))}
+                )
         self.placed.save(placed, gone)
 
     def _list_folders_at_links(self) -> set[str]:

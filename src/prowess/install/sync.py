@@ -37,7 +37,7 @@ from prowess.install.store import Disposal, open_store
 from prowess.install.system_errors import wrap_os_errors
 from prowess.lockfile.compare import NOT_SYNCED, compare_folder, find_unrecorded_installs, verify_scope
 from prowess.lockfile.journal_format import interrupted_error
-from prowess.lockfile.placed import PlacedTrees, digest_parts
+from prowess.lockfile.placed import PlacedTrees, digest_parts, name_copy
 from prowess.lockfile.read import COPY_MODE
 from prowess.progress_steps import report_steps
 
@@ -128,7 +128,7 @@ def _record_equal_installs(scope: InstallScope, locked: LockEntries, unequal: se
     }
     placed = {name: digest_parts(entry) for name, entry in equal.items()}
     for entry in equal.values():
-        placed |= {name: {"": entry.digest_for_link(name)} for name in map(os.path.basename, entry.copies)}
+        placed |= {name_copy(link): {"": entry.digest_for_link(os.path.basename(link))} for link in entry.copies}
     if placed.items() <= PlacedTrees(scope.base, limits).items():
         return
     with open_store(scope, limits, keep_lock=True) as store:

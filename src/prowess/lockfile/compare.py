@@ -12,7 +12,7 @@ from prowess.files.directory import exists, stat_folder
 from prowess.files.paths import is_known_link_to, is_link, is_real_folder
 from prowess.files.read import OpenFile
 from prowess.files.tree import as_recorded, hash_bytes, hash_tree
-from prowess.lockfile.placed import PlacedTrees, find_edited_parts, find_part
+from prowess.lockfile.placed import PlacedTrees, find_edited_parts, find_part, name_copy
 from prowess.lockfile.scopes import list_install_names
 from prowess.progress_steps import report_steps
 from prowess.spec.quantities import join_first
@@ -140,7 +140,7 @@ def compare_install(
         yield from compare_folder(entry.files, place, limits, placed=parts)
     for recorded in entry.links:
         path = link_path(recorded)
-        parts = placed.parts_of(os.path.basename(path)) if placed is not None else {}
+        parts = placed.parts_of(name_copy(recorded)) if placed is not None else {}
         yield from _compare_link(entry, recorded, path, limits, _LinkEnds(place, parts))
 
 

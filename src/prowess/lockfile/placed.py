@@ -37,12 +37,13 @@ Parts = dict[str, str]
 RECORD_FILE = ".placed.json"
 """The record, in the install base: whoever restores the base from a cache restores the record that fits it."""
 _VERSION = 1
+_COPY_PREFIX = "./"  # no owner of an install is called "."
 
 
 class PlacedTrees:
     """The digests of each tree that Prowess put into one scope.
 
-    An install in the base is known as ``org/name``, a copy in the folder of an agent by the name of its folder.
+    An install in the base is known as ``org/name``, and a copy in place of a link by the name of ``name_copy``.
     A record that is missing or malformed knows nothing.
     """
 
@@ -69,8 +70,8 @@ class PlacedTrees:
 
     @property
     def copies(self) -> list[str]:
-        """The names of the copies that Prowess put into the folders of agents."""
-        return [name for name in self._trees if "/" not in name]
+        """The names of the copies that Prowess put in place of links."""
+        return [name for name in self._trees if name.startswith(_COPY_PREFIX)]
 
     def digest_if_pristine(self, name: str, folder: str) -> str:
         """The digest of a folder that is exactly what Prowess put there under this name; ``""`` for any other."""
@@ -114,6 +115,15 @@ class PlacedTrees:
         staged = os.path.join(self._base, STORE_FOLDER, f"{RECORD_FILE}.{secrets.token_hex(6)}.tmp")
         write_new_file(staged, f"{json.dumps(data, indent=1, ensure_ascii=False)}\n".encode(), mode=0o644)
         syscalls.rename(staged, path)
+
+
+def name_copy(link: str) -> str:
+    """Return the name of a copy in the record: ``link`` is the link in whose place it is, as the lock file has it.
+
+    The name says where Prowess put it. A folder with the same files in another place is somebody else's, such as the
+    source of the install.
+    """
+    return _COPY_PREFIX + link
 
 
 def _is_parts(value: object) -> bool:

@@ -11,7 +11,7 @@ from prowess.errors import InstallError, Issue, ResourceError, SkillValidationEr
 from prowess.files.paths import PathResolver, is_inside, path_inside
 from prowess.lockfile.compare import NOT_SYNCED, compare_folder
 from prowess.lockfile.journal_format import read_staged_lock
-from prowess.lockfile.placed import PlacedTrees, digest_parts
+from prowess.lockfile.placed import PlacedTrees, digest_parts, name_copy
 from prowess.lockfile.read import parse_lock, read_lock
 from prowess.names import split_resource_path
 from prowess.skills.folder_files import FolderFiles
@@ -179,6 +179,8 @@ class LockRecords:
         """The reason why the lock file cannot be read; ``None`` where it can."""
         self.locked = self._read()
         self._copies: dict[str, tuple[str, str]] | None = None
+        self._links: dict[str, str] = {}
+        """The link, as the lock file has it, in whose place each copy is."""
         self._placed = PlacedTrees(scope.base, limits)
 
     def _read(self) -> LockEntries:
@@ -208,7 +210,7 @@ class LockRecords:
     def is_pristine(self, place: tuple[str, str], folder: str) -> bool:
         """True when a skill of an install, or the copy at ``folder``, is exactly what Prowess put there."""
         if not is_inside(folder, self.base):
-            return self._placed.is_pristine(os.path.basename(folder), folder)
+            return self._placed.is_pristine(name_copy(self._links.get(folder, "")), folder)
         name, inner = place
         return self._placed.is_skill_pristine(name, inner, self.scope.install_folder(name))
 
@@ -232,9 +234,10 @@ class LockRecords:
         root, placed = os.path.realpath(self.scope.root), frozenset(self._placed.copies)
         for entry in self.locked.values():
             # What the lock file calls a link is a copy where the system makes no links.
-            for link in (*entry.copies, *(link for link in entry.links if os.path.basename(link) in placed)):
+            for link in (*entry.copies, *(link for link in entry.links if name_copy(link) in placed)):
                 place = entry.name, entry.folder_for_link(os.path.basename(link))
                 folder = self._resolver.resolve(os.path.join(self.scope.root, link)).end
                 # A project's lock file may come from a stranger, so it decides nothing outside of the project.
                 if self.scope.location == "user" or is_inside(folder, root):
+                    self._links[folder] = link
                     yield folder, place
