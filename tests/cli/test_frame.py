@@ -54,8 +54,9 @@ _AGENT = {
 }
 USED: dict[str, set[str]] = {
     **{name: set[str]() for name in ("--version", "--help", "", "list", "explain", "config")},
-    **dict.fromkeys(("remove", "sync", "outdated", "verify", "link", "unlink", "backups", "cache"), _INSTALLING),
-    "adopt": {*_INSTALLING, "ctypes"},
+    **dict.fromkeys(("remove", "sync", "outdated", "verify", "link", "unlink", "backups"), _INSTALLING),
+    "adopt": {*_INSTALLING, "ctypes", "subprocess"},
+    "cache": _INSTALLING,
     "install": {*_INSTALLING, "authoring", "select", "subprocess"},  # git is asked what it ignores
     "install (list)": {"authoring", "fetch", "install", "select"},
     "list (agents)": _INSTALLING,
@@ -94,7 +95,7 @@ USED: dict[str, set[str]] = {
             "yaml",
         ),
     },
-    "doctor": {"ctypes", "health", "install", "runtime", "subprocess"},
+    "doctor": {"ctypes", "fetch", "health", "install", "runtime", "subprocess"},
     "trust grant": {"ctypes", "runtime"},
     "trust revoke": {"runtime"},
     "call": _TALKING,
@@ -112,7 +113,7 @@ SHORT = {"explain", "trust revoke", "call (no tool)", "serve"}
 """Commands that need rich only where the path of the test's folder is so long that a line must be wrapped."""
 BARS = {
     *("install", "sync", "update", "outdated", "verify", "link", "adopt", "check", "eval", "pack", "unpack", "doctor"),
-    *("remove", "unlink", "trust grant"),
+    *("remove", "unlink", "trust grant", "cache", "list (installed)"),
     *("ui", "diff", "find", "install (list)", "search", "search (prepare)", "prompt", "explain (query)"),
     "eval (agent)",
 }

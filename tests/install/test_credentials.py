@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from tests.install.conftest import World
     from tests.web_sites import Asked
 
-USER, PASSWORD = "me", "hunter2-TOPSECRET"
+USER = "me"
+PASSWORD = f"hunter2-{os.getpid()}-TOPSECRET"  # other workers run tests of this file at the same time
 BASIC = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
 HELPER = """\
 #!/bin/sh
