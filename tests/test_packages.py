@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 from packaging.requirements import Requirement
 
+import prowess
 from hatch_build import project_urls, rewrite_links
 from prowess.cli.command_table import COMMANDS
 from prowess.health import EXTRAS
@@ -224,12 +226,16 @@ def test_the_urls_of_a_release_have_the_labels_that_package_indexes_know() -> No
 # -- Platforms ---------------------------------------------------------------------------------------------------------
 
 
+def read_workflow(name: str) -> dict[str, Any]:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / name).read_text(encoding="utf-8"))
+    assert workflow["permissions"] == {"contents": "read"}
+    jobs: dict[str, Any] = workflow["jobs"]
+    return jobs
+
+
 @pytest.fixture(scope="module")
 def jobs() -> dict[str, Any]:
-    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))
-    assert workflow["permissions"] == {"contents": "read"}
-    found: dict[str, Any] = workflow["jobs"]
-    return found
+    return read_workflow("ci.yml")
 
 
 def claimed_versions() -> list[str]:
@@ -238,11 +244,11 @@ def claimed_versions() -> list[str]:
     return [f"3.{minor}" for minor in minors]
 
 
-def test_the_workflow_gates_on_the_lowest_and_the_highest_python_that_the_package_claims(jobs: dict[str, Any]) -> None:
+def test_the_workflow_gates_on_every_python_that_the_package_claims(jobs: dict[str, Any]) -> None:
     versions = claimed_versions()
     assert PROJECT["requires-python"] == f">={versions[0]}"
     gate = jobs["linux"]
-    assert gate["strategy"]["matrix"]["python"] == [versions[0], versions[-1]]
+    assert gate["strategy"]["matrix"]["python"] == versions
     assert "continue-on-error" not in gate
     assert any("make test" in step.get("run", "") for step in gate["steps"])
 
@@ -262,8 +268,27 @@ def test_the_workflow_gates_on_the_smoke_test_on_windows_and_macos(jobs: dict[st
     assert "WINDOWS_TESTS := tests/platforms " in (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
-def test_every_action_of_the_workflow_is_pinned_to_a_commit(jobs: dict[str, Any]) -> None:
-    actions = [step["uses"] for job in jobs.values() for step in job["steps"] if "uses" in step]
+@pytest.mark.parametrize("workflow", ["ci.yml", "release.yml"])
+def test_every_action_of_a_workflow_is_pinned_to_a_commit(workflow: str) -> None:
+    actions = [step["uses"] for job in read_workflow(workflow).values() for step in job["steps"] if "uses" in step]
     assert actions
     for action in actions:
         assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", action), action
+
+
+def test_a_release_publishes_only_what_was_tested_under_the_tag_of_its_version() -> None:
+    jobs = read_workflow("release.yml")
+    tag, *commands = [step["run"] for step in jobs["build"]["steps"] if "run" in step]
+    assert commands == ["make test PYTHON=python", "make package PYTHON=python"]
+    assert jobs["publish"]["needs"] == "build"
+    for name, status in ((f"v{prowess.__version__}", 0), ("v999.0.0", 1)):
+        environment = {**os.environ, "GITHUB_REF_NAME": name}
+        assert subprocess.run(["bash", "-c", tag], env=environment, cwd=ROOT, check=False).returncode == status
+
+
+def test_only_the_job_that_publishes_gets_an_identity() -> None:
+    jobs = read_workflow("release.yml")
+    assert {name: job.get("permissions") for name, job in jobs.items()} == {
+        "build": None,
+        "publish": {"id-token": "write"},
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -90,3 +91,50 @@ def test_what_was_not_tested_and_what_costs_too_much_is_said(tmp_path: Path) -> 
     assert "FAILED test_few.py::test_that_starts_one_too_many" in said
     assert "1 failed, 1 passed, 5 skipped" in said
     assert "2 passed" in run_tests(tmp_path, "--full", "-k", "later or too_many")
+
+
+# Patches of our own code that wait for a parameter or a public seam in their place. The number may only fall.
+MOST_PATCHES = 20
+
+
+def find_patches(path: Path) -> list[str]:
+    """Return the lines of a test file that replace an attribute of our own code with `monkeypatch`."""
+    tree = ast.parse(path.read_bytes())
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    ours = {
+        name.asname or name.name
+        for node in imports
+        if (node.module or "").split(".")[0] in {"prowess", "prowess_retriever"}
+        for name in node.names
+    }
+
+    def is_ours(target: ast.expr) -> bool:
+        if isinstance(target, ast.Constant):
+            return str(target.value).startswith("prowess")
+        return isinstance(target, ast.Name) and target.id in ours
+
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+    return [
+        f"{path}:{call.lineno}"
+        for call in calls
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "setattr" and call.args and is_ours(call.args[0])
+    ]
+
+
+def test_patches_of_our_own_code_become_fewer() -> None:
+    patches = [line for path in sorted((ROOT / "tests").rglob("*.py")) for line in find_patches(path)]
+    assert len(patches) <= MOST_PATCHES, patches
+
+
+def test_a_patch_of_our_own_code_is_found_by_import_and_by_name(tmp_path: Path) -> None:
+    patches = [
+        "import os",
+        "from prowess.files import lock as lock_module",
+        "def test_lock(monkeypatch):",
+        "    monkeypatch.setattr(lock_module, 'SECONDS', 0)",
+        "    monkeypatch.setattr('prowess.files.lock.SECONDS', 0)",
+        "    monkeypatch.setattr(os, 'fsync', None)",
+    ]
+    path = tmp_path / "test_lock.py"
+    path.write_text("\n".join(patches), encoding="utf-8")
+    assert find_patches(path) == [f"{path}:4", f"{path}:5"]
