@@ -201,7 +201,7 @@ def test_a_readme_on_a_package_index_leads_to_the_files_of_its_release() -> None
     page = rewrite_links(README, "https://git.example/team/prowess", "v1.2.3")
     assert not RELATIVE_LINK.search(page)
     assert "](https://git.example/team/prowess/blob/v1.2.3/SECURITY.md)" in page
-    assert "](https://git.example/team/prowess/raw/v1.2.3/docs/demo.svg)" in page
+    assert "](https://git.example/team/prowess/raw/v1.2.3/docs/selection.svg)" in page
 
 
 def test_while_no_address_is_known_a_readme_has_labels_in_place_of_links() -> None:

@@ -25,13 +25,21 @@ def shell_lines() -> list[list[str]]:
 def test_every_line_of_shell_in_the_readme_works_in_order(command: Command, project: Path) -> None:
     shutil.copytree(ROOT / "examples" / "skills", project / "skills")
     lines = shell_lines()
-    assert {"new", "check", "preview", "install", "activate", "list", "demo"} <= {words[0] for words in lines}
+    assert {"new", "check", "preview", "install", "activate", "list"} <= {words[0] for words in lines}
     for words in lines:
         ran = command(*words)
         assert ran.status == 0, (words, ran.err)
         assert ran.out.strip()
     assert "weekly-report" in command("list").out
     assert command("verify").status == 0
+
+
+def test_the_screen_of_the_readme_is_what_the_demonstration_prints(command: Command) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (screen,) = re.findall(r"From `prowess demo`:\n\n```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    printed = command("demo").out
+    for part in screen.strip().split("\n\n"):
+        assert part in printed
 
 
 def test_the_picture_of_the_readme_is_there() -> None:

@@ -130,12 +130,14 @@ def test_every_relative_link_leads_to_a_file_and_a_heading(page: Path) -> None:
         assert not fragment or fragment in anchors(path), (target, fragment)
 
 
-def test_the_readme_leads_to_every_page() -> None:
-    """The pages of the API are reached from their overview."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    overview = (API / "index.md").read_text(encoding="utf-8")
-    lost = [page for page in PAGES[1:] if f"({path_of(page)})" not in readme]
-    assert [page.name for page in lost if page.parent != API or f"({page.name})" not in overview] == []
+def test_the_first_page_of_the_documentation_leads_to_every_page() -> None:
+    """The pages of the API and of single frameworks are reached from their overviews."""
+    index = ROOT / "docs" / "index.md"
+    overviews = {folder: (folder / "index.md").read_text(encoding="utf-8") for folder in (API, FRAMEWORKS)}
+    links = set(re.findall(r"\]\(([^)#]+)", index.read_text(encoding="utf-8")))
+    lost = [page for page in PAGES[1:] if page != index and page.relative_to(index.parent).as_posix() not in links]
+    assert [page.name for page in lost if f"({page.name})" not in overviews.get(page.parent, "")] == []
+    assert "(docs/index.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_every_page_is_in_the_navigation_of_the_site() -> None:
