@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from prowess import mcp, otel
     from prowess.authoring.check import CheckReport, check
     from prowess.authoring.eval_tasks import EvalCheck, EvalFile, EvalTask
-    from prowess.authoring.evals import EvalCase, EvalReport, EvalResult, EvalRival, evaluate, load_evals
+    from prowess.authoring.eval_files import EvalCase
+    from prowess.authoring.evals import EvalReport, EvalResult, EvalRival, evaluate, load_evals
     from prowess.authoring.findings import Finding
     from prowess.authoring.fix import Fix, apply_fix, fix
     from prowess.authoring.new import create_skill
@@ -151,7 +152,8 @@ __version__ = "0.1.0"
 _ROOMS = {
     "authoring.check": "CheckReport check",
     "authoring.eval_tasks": "EvalCheck EvalFile EvalTask",
-    "authoring.evals": "EvalCase EvalReport EvalResult EvalRival evaluate load_evals",
+    "authoring.eval_files": "EvalCase",
+    "authoring.evals": "EvalReport EvalResult EvalRival evaluate load_evals",
     "authoring.findings": "Finding",
     "authoring.fix": "Fix apply_fix fix",
     "authoring.new": "create_skill",

@@ -154,3 +154,67 @@ def test_a_folder_without_evals_is_an_error(tmp_path: Path) -> None:
     prowess.create_skill("one", tmp_path)
     with pytest.raises(prowess.SourceError):
         prowess.load_evals(tmp_path)
+
+
+MALFORMED = [
+    ('[\n  {"query": "a", "should_trigger": "no"}\n]', 2, "'should_trigger' is true or false, not the string 'no'"),
+    ('[{"query": "a"},\n {"querry": "b"}]', 2, "unknown key 'querry'; is 'query' meant?"),
+    ('[{"query": "a",\n  "should_triger": false}]', 2, "unknown key 'should_triger'; is 'should_trigger' meant?"),
+    ('[{"query": "a", "shouldTrigger": false}]', 1, "is 'should_trigger' meant?"),
+    ('[{"query": "a", "should_not_trigger": true}]', 1, "is 'should_trigger' meant?"),
+    ('[{"query": "a"}, "b"]', 1, "an entry is an object such as {\"query\": …}, not the string 'b'"),
+    ('[{"query": 5}]', 1, "'query' is a string, not a number"),
+    ('[{"should_trigger": true}]', 1, "the entry has no query"),
+    ('[{"query": "a", "should_trigger": true, "should_trigger": false}]', 1, "occurs twice"),
+    ('{"eval": [{"prompt": "a"}]}', 1, "unknown key 'eval'; is 'evals' meant?"),
+    ('{"evals": [{"prompt": "a",\n "checks": "x"}]}', 1, "the task part of an eval is malformed"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "message"), MALFORMED)
+def test_a_malformed_entry_fails_the_whole_run_with_its_line(
+    tmp_path: Path, text: str, line: int, message: str
+) -> None:
+    folder = prowess.create_skill("one", tmp_path) / "evals"
+    folder.mkdir()
+    (folder / "good.json").write_text('[{"query": "b"}]', encoding="utf-8")
+    (folder / "triggers.json").write_text(text, encoding="utf-8")
+    with pytest.raises(prowess.SourceError) as caught:
+        prowess.load_evals(tmp_path)
+    assert caught.value.code == "bad-evals"
+    assert f"line {line}: " in str(caught.value)
+    assert message in str(caught.value)
+    (found,) = [finding for finding in prowess.check(tmp_path).findings if finding.code == "bad-evals"]
+    assert (found.line, found.severity, found.path) == (line, "error", str(folder / "triggers.json"))
+
+
+def test_every_malformed_entry_is_counted(tmp_path: Path) -> None:
+    file = tmp_path / "x.json"
+    file.write_text('{"skill": "one", "queries": [{"query": 1}, {"query": 2}, {"querry": "c"}]}', encoding="utf-8")
+    with pytest.raises(prowess.SourceError, match="2 more errors in evals"):
+        prowess.load_evals(file)
+
+
+def test_keys_of_other_tools_are_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "x.json"
+    entry = '{"id": 7, "name": "x", "reason": "r", "split": "train", "type": "t", "prompt": "a", "skill": "one"}'
+    file.write_text(f"[{entry}]", encoding="utf-8")
+    (case,) = prowess.load_evals(file)
+    assert (case.query, case.skill, case.should_trigger) == ("a", "one", True)
+
+
+def test_the_evals_of_a_new_skill_do_not_count_until_they_are_written(tmp_path: Path) -> None:
+    made = prowess.create_skill("one", tmp_path, parts=["evals"])
+    with pytest.raises(prowess.SourceError, match="still those of a new skill") as caught:
+        prowess.load_evals(made)
+    assert caught.value.code == "no-evals"
+    file = made / "evals" / "triggers.json"
+    findings = [finding for finding in prowess.check(made).findings if finding.path == str(file)]
+    assert [(finding.code, finding.line, finding.severity) for finding in findings] == [
+        ("placeholder-text", 2, "warning"),
+        ("placeholder-text", 3, "warning"),
+    ]
+    entries = json.loads(file.read_text(encoding="utf-8"))
+    entries[0]["query"] = "what a user says"
+    file.write_text(json.dumps(entries), encoding="utf-8")
+    assert [case.query for case in prowess.load_evals(made)] == ["what a user says"]

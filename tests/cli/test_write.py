@@ -42,17 +42,30 @@ def test_a_new_skill_passes_the_check_and_once_filled_in_the_strictest(
     file = project / "weekly-report" / "SKILL.md"
     rows = file.read_text(encoding="utf-8").splitlines()
     for found in checked.data["findings"]:
+        if found["field"] == "evals":
+            evals = file.parent / "evals" / "triggers.json"
+            evals.write_text(evals.read_text(encoding="utf-8").replace("Replace this:", ""), encoding="utf-8")
+            continue
         rows[found["line"] - 1] = "description: Reports if asked." if found["field"] == "description" else "Written."
     file.write_text("\n".join(rows), encoding="utf-8")
     checked = command("check", "weekly-report", "--strict", "--json")
     assert (checked.status, checked.data["findings"]) == (0, [])
 
 
-@pytest.mark.parametrize("description", ["", 'Writes "the": weekly report. Use when asked.'])
-def test_the_evals_of_a_new_skill_pass(command: Command, description: str) -> None:
-    command("new", "weekly-report", "--dir", "mine", "--with", "evals", "--description", description)
+def write_eval(query: str) -> None:
+    """Replace the evals of the new skill ``mine/weekly-report`` by one query that should find it."""
+    file = Path("mine/weekly-report/evals/triggers.json")
+    file.write_text(json.dumps([{"query": query}]), encoding="utf-8")
+
+
+def test_the_evals_of_a_new_skill_do_not_pass_until_they_are_written(command: Command) -> None:
+    command("new", "weekly-report", "--dir", "mine", "--with", "evals", "--description", "Reports. Use when asked.")
+    ran = command("eval", "mine/weekly-report")
+    assert ran.status == 3
+    assert "the evals are still those of a new skill: write what users say" in ran.err
+    write_eval("weekly report")
     ran = command("eval", "mine/weekly-report", "--json")
-    assert (ran.status, ran.data["cases"], ran.data["hit_rate"], ran.data["false_fire_rate"]) == (0, 2, 1.0, 0.0)
+    assert (ran.status, ran.data["cases"], ran.data["hit_rate"]) == (0, 1, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -61,6 +74,7 @@ def test_the_evals_of_a_new_skill_pass(command: Command, description: str) -> No
 )
 def test_an_eval_says_what_it_measures_with(command: Command, selector: str, words: str) -> None:
     command("new", "weekly-report", "--dir", "mine", "--with", "evals")
+    write_eval("weekly report")
     ran = command("eval", "mine/weekly-report", "--selector", selector)
     (row,) = [row for row in ran.out.splitlines() if row.startswith("  measured with ")]
     assert words in row
@@ -456,6 +470,7 @@ def test_one_is_not_several(command: Command) -> None:
     command("new", "one", "--dir", "mine", "--with", "evals", "--description", "Does the one thing.")
     assert ", 1 file, " in command("pack", "mine/one").out
     assert ", 1 file\n" in command("unpack", "one.skill", "--dir", "there").out
+    Path("mine/one/evals/triggers.json").write_text('[{"query": "one thing"}]', encoding="utf-8")
     assert "(among 1 skill, first 1)" in command("eval", "mine/one", "--dir", "mine").out
     assert "among 1 skill fits" in command("search", "zzz", "--dir", "mine").err
     assert command("prompt", "--dir", "mine").err.startswith("1 skill, ")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from prowess.agent.eval_runs import EvalVerdict
 from prowess.agent.task_run import TaskOptions, run_task
 from prowess.agent.work_folder import WorkFolder
-from prowess.authoring.evals import find_enclosing_folder
+from prowess.authoring.eval_files import find_enclosing_folder
 from prowess.errors import NotTrustedError, SandboxError, SkillError
 from prowess.files.paths import is_same_folder
 from prowess.files.read import OpenFile
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from prowess.agent.models import ModelChoice
     from prowess.agent.task_result import TaskResult
     from prowess.agent.task_run import TrustChoice
+    from prowess.authoring.eval_files import EvalCase
     from prowess.authoring.eval_tasks import EvalCheck
-    from prowess.authoring.evals import EvalCase
     from prowess.limits import Limits
     from prowess.runtime.acting.sandbox import Kind
     from prowess.runtime.acting.snapshot import Snapshot

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from prowess.agent.task_result import TaskStatus
-    from prowess.authoring.evals import EvalCase
+    from prowess.authoring.eval_files import EvalCase
     from prowess.errors import SkillError
 
 Arm = Literal["full", "selected", "with", "without"]

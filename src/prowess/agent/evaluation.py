@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from prowess.agent.models import ModelChoice
     from prowess.agent.task_result import TaskResult
     from prowess.agent.task_run import TrustChoice
-    from prowess.authoring.evals import EvalCase
+    from prowess.authoring.eval_files import EvalCase
     from prowess.errors import SkillError
     from prowess.runtime.acting.sandbox import Kind
     from prowess.runtime.acting.trust import AskAnswer

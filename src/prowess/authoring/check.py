@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from prowess.authoring.descriptions import description_issues, keyword_issues
+from prowess.authoring.eval_files import find_eval_issues
 from prowess.authoring.findings import locate_issues, read_lines, read_skill_file
 from prowess.authoring.fix import fix, unquoted_issues
 from prowess.authoring.fixers import NOT_SERVED
@@ -117,6 +118,7 @@ def _find_own_issues(files: tuple[str, ...], skills: list[Skill], limits: Limits
     for file in files:
         yield from _find_placeholder_text(file, limits)
         yield from secret_issues(file, limits)
+        yield from find_eval_issues(os.path.dirname(file), limits)
     for skill in skills:
         yield from description_issues(skill)
         yield from keyword_issues(skill, limits)

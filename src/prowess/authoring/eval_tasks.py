@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from prowess.limits import Limits
 
-_KEYS = ("files", "checks", "expectations", "assertions", "expected_output")
+TASK_KEYS = ("files", "checks", "expectations", "assertions", "expected_output")
 _CHECK_SHAPES = ({"text"}, {"file"}, {"file", "contains"}, {"command"})
 _CHECKS_MESSAGE = 'a check is {"text"}, {"file"}, {"file", "contains"} or {"command"}, each with a text'
 
@@ -81,15 +81,15 @@ def read_eval_file(file: EvalFile, limits: Limits) -> bytes:
 def parse_task(entry: Mapping[str, Any], folder: str, file: str) -> EvalTask | None:
     """Return the task part of an entry, or ``None`` where it has none.
 
-    ``folder``: what the paths of files are relative to. Raises ``SourceError`` (``bad-evals``) for a part that makes
-    no sense; ``file`` is named in it.
+    ``folder``: what the paths of files are relative to. Raises ``SourceError`` (``bad-evals``) for a malformed
+    part; ``file`` is named in it.
     """
-    if not any(entry.get(key) for key in _KEYS):
+    if not any(entry.get(key) for key in TASK_KEYS):
         return None
     try:
         return EvalTask(_parse_files(entry.get("files") or [], folder), _parse_checks(entry), _parse_rubric(entry))
     except (ValueError, PathTraversalError, ResourceError) as error:
-        raise SourceError(f"the task part of an eval makes no sense: {error}", file, "bad-evals") from None
+        raise SourceError(f"the task part of an eval is malformed: {error}", file, "bad-evals") from None
 
 
 def _parse_files(files: Any, folder: str) -> tuple[EvalFile, ...]:  # noqa: ANN401 - any JSON

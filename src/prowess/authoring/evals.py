@@ -2,7 +2,7 @@
 
 Two shapes of file are read: a list of ``{"query", "should_trigger"}``, and ``{"skill_name", "evals": [{"prompt"}]}``,
 whose prompts should all find the skill. The skill is the one that an entry names (``"skill"``), otherwise the one that
-the file names (``{"skill", "queries": [...]}``), otherwise the one in whose folder the file lies.
+the file names (``{"skill", "queries": [...]}``), otherwise the one in whose folder the file is.
 
 An entry may have a task part besides, which only ``prowess eval --agent`` carries out: see ``eval_tasks``.
 """
@@ -10,18 +10,16 @@ An entry may have a task part besides, which only ``prowess eval --agent`` carri
 from __future__ import annotations
 
 import inspect
-import json
 import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from prowess.authoring.eval_tasks import EvalTask, parse_task
+from prowess.authoring.eval_files import list_eval_files, read_eval_set
 from prowess.discovery.scan import scan
-from prowess.errors import ResourceError, SourceError
-from prowess.files.directory import Folder, stat_folder
-from prowess.files.read import OpenFile
+from prowess.errors import SourceError
+from prowess.files.directory import stat_folder
 from prowess.limits import DEFAULT_LIMITS
-from prowess.names import EVALS_FOLDER, SKILL_FILE
+from prowess.names import EVALS_FOLDER
 from prowess.progress_steps import report_steps
 from prowess.search.listing_search import find_missing_words
 from prowess.select.auto_selector import AutoSelector
@@ -29,10 +27,12 @@ from prowess.select.candidates import Candidates
 from prowess.select.selectors import LexicalSelector, SkillQuery
 from prowess.select.steps import run_awaitable
 from prowess.skills.search_library import make_head_text
+from prowess.spec.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from prowess.authoring.eval_files import EvalCase
     from prowess.limits import Limits
     from prowess.literals import Semantic
     from prowess.select.selectors import Selector
@@ -48,24 +48,6 @@ _OUTCOMES: dict[tuple[bool, bool], Outcome] = {
 }
 """The outcome of a case, by whether the query should find the skill and whether it does."""
 _MAX_RIVALS = 5
-_LIST_KEYS = ("evals", "triggers", "queries", "cases")
-_WHICH_SKILL_MESSAGE = (
-    'which skill is meant? Write "skill": "NAME" in every entry, or {"skill": "NAME", "queries": [...]} around them; '
-    "or put the file into evals/ of the skill"
-)
-
-
-class EvalCase(NamedTuple):
-    """A query, the skill that it is about, whether it should find that skill, and the file that says so.
-
-    ``task``: what a model gets and what must come of it, for a case that is also a task; ``None`` for any other.
-    """
-
-    query: str
-    skill: str
-    should_trigger: bool = True
-    source: str = ""
-    task: EvalTask | None = None
 
 
 class EvalRival(NamedTuple):
@@ -192,19 +174,27 @@ class _Judge:
 def load_evals(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -> tuple[EvalCase, ...]:
     """Return the cases in a file, in a skill's ``evals/``, or in the ``evals/`` of every skill below a folder.
 
-    Raises ``SourceError`` when there are none, when the named file holds something else, and when a file lies in no
-    skill's folder and does not say which skill is meant.
+    Entries that ``create_skill`` wrote and nobody has replaced are left out. Raises ``SourceError`` when there are no
+    others, when an entry is malformed, when the named file holds something else, and when a file outside of a skill's
+    folder does not say which skill is meant.
     """
     target = os.path.abspath(os.fspath(path))
-    if stat_folder(target) is None:
-        cases = _read_cases(target, limits)
-        if cases is None:
-            raise SourceError(
-                "no queries: expected a list of {query, should_trigger}, or {evals: [{prompt}]}", target, "bad-evals"
-            )
-        return cases
-    # Other JSON files may lie beside the queries, such as a model's graded answers: in a folder they are passed over.
-    cases = tuple(case for file in _find_eval_files(target, limits) for case in _read_cases(file, limits) or ())
+    is_file = stat_folder(target) is None
+    # Other JSON files may be beside the queries, such as a model's graded answers: in a folder they are passed over.
+    found = [read_eval_set(file, limits) for file in ([target] if is_file else _find_eval_files(target, limits))]
+    if is_file and found == [None]:
+        raise SourceError(
+            "no queries: expected a list of {query, should_trigger}, or {evals: [{prompt}]}", target, "bad-evals"
+        )
+    sets = [one for one in found if one is not None]
+    errors = [error for one in sets for error in one.errors]
+    if errors:
+        more = f"; {format_count(len(errors) - 1, 'more error')} in evals" if errors[1:] else ""
+        first = errors[0]
+        raise SourceError(f"line {first.line}: {first.message}{more}", first.path, "bad-evals")
+    cases = tuple(case for one in sets for case in one.cases)
+    if not cases and any(one.template_lines for one in sets):
+        raise SourceError("the evals are still those of a new skill: write what users say", target, "no-evals")
     if not cases:
         raise SourceError("there are no evals: a skill has them in evals/, as JSON", target, "no-evals")
     return cases
@@ -215,56 +205,4 @@ def _find_eval_files(target: str, limits: Limits) -> Iterator[str]:
     if stat_folder(os.path.join(target, EVALS_FOLDER)) is None:
         folders = [skill.folder for skill in scan(target, limits=limits)]
     for folder in folders:
-        evals = os.path.join(folder, EVALS_FOLDER)
-        if stat_folder(evals) is not None:
-            with Folder(evals) as opened:
-                names = opened.list_entries(limits.max_entries_per_skill).files
-            yield from (os.path.join(evals, name) for name in names if name.endswith(".json"))
-
-
-def _read_cases(file: str, limits: Limits) -> tuple[EvalCase, ...] | None:
-    """Return the cases of a file, or ``None`` when it holds something else."""
-    data = _read_json(file, limits)
-    named = data.get("skill_name", data.get("skill")) if isinstance(data, dict) else None
-    entries = next((data[key] for key in _LIST_KEYS if key in data), None) if isinstance(data, dict) else data
-    if not isinstance(entries, list) or not entries:
-        return None
-    skill = named if isinstance(named, str) else os.path.basename(find_enclosing_folder(file))
-    cases = tuple(case for entry in entries if (case := _parse_case(entry, skill, file)) is not None)
-    if len(cases) < len(entries):
-        return None
-    if not all(case.skill for case in cases):
-        raise SourceError(_WHICH_SKILL_MESSAGE, file, "bad-evals")
-    return cases
-
-
-def _parse_case(entry: object, default_skill: str, file: str) -> EvalCase | None:
-    if not isinstance(entry, dict):
-        return None
-    query = entry.get("query", entry.get("prompt"))
-    should_trigger = entry.get("should_trigger", True)
-    skill = entry.get("skill", default_skill)
-    if not isinstance(query, str) or not isinstance(should_trigger, bool) or not isinstance(skill, str):
-        return None
-    # The paths in a task are relative to the folder of the skill; without one, to that of the file.
-    task = parse_task(entry, find_enclosing_folder(file) or os.path.dirname(file), file)
-    return EvalCase(query, skill, should_trigger, file, task)
-
-
-def find_enclosing_folder(file: str) -> str:
-    """Return the folder of the skill that holds a file of evals, directly or in ``evals/``; ``""`` when none does."""
-    folder = os.path.dirname(file)
-    if not os.path.lexists(os.path.join(folder, SKILL_FILE)) and os.path.basename(folder) == EVALS_FOLDER:
-        folder = os.path.dirname(folder)
-    return folder if os.path.lexists(os.path.join(folder, SKILL_FILE)) else ""
-
-
-def _read_json(file: str, limits: Limits) -> object:
-    folder, name = os.path.split(file)
-    try:
-        with OpenFile(folder, (name,)) as opened:
-            return json.loads(opened.read_all(limits.max_file_bytes))
-    except ResourceError as error:
-        raise SourceError(f"cannot read the evals: {error.message}", file, error.code) from None
-    except (ValueError, RecursionError) as error:
-        raise SourceError(f"not JSON: {error}", file, "bad-evals") from None
+        yield from list_eval_files(folder, limits)

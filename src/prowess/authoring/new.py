@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
+from prowess.authoring.eval_files import TEMPLATE_MARK
 from prowess.authoring.fixers import quote_yaml
 from prowess.errors import SourceError
 from prowess.files.directory import exists
@@ -48,7 +48,6 @@ _BODY = f"""\
 """
 _MAX_NAME_SOURCE = 1000  # characters of a text that becomes a name: the rest would be cut, and normalizing is slow
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 _REFERENCE = (
     "# Details\n\nWhat only some tasks need: it is read when the instructions say so, and costs nothing before.\n"
 )
@@ -61,10 +60,10 @@ for name in sys.argv[1:]:
     with open(name, encoding="utf-8") as file:
         print(f"{sum(1 for _ in file):>8} {name}")
 '''
-_EVALS = """\
+_EVALS = f"""\
 [
-  {"query": QUERY, "should_trigger": true},
-  {"query": "What will the weather be like tomorrow?", "should_trigger": false}
+  {{"query": "{TEMPLATE_MARK} what users say who need the skill, in their own words", "should_trigger": true}},
+  {{"query": "{TEMPLATE_MARK} a similar request that is not for the skill", "should_trigger": false}}
 ]
 """
 
@@ -90,7 +89,7 @@ def create_skill(
     target = os.path.join(os.path.abspath(os.fspath(folder)), name)
     about = description.strip() or _DESCRIPTION.format(name=name.replace("-", " "))
     files = [NewFile(SKILL_FILE, _render_skill_md(name, about, chosen).encode())]
-    files += [NewFile(PARTS[part][0], _render_part(part, about).encode(), part == "scripts") for part in chosen]
+    files += [NewFile(PARTS[part][0], PARTS[part][1].encode(), part == "scripts") for part in chosen]
     place_tree(target, files)
     return Path(target)
 
@@ -172,11 +171,6 @@ def _check_new_skill(name: str, description: str, parts: tuple[str, ...]) -> tup
     if unknown:
         raise SourceError(f"no part {unknown[0]!r}; one of {', '.join(PARTS)}")
     return parts
-
-
-def _render_part(part: str, description: str) -> str:
-    """Return the text of a part; a test query is the first sentence of the description, which finds the skill."""
-    return PARTS[part][1].replace("QUERY", json.dumps(_SENTENCE_END.split(description)[0], ensure_ascii=False))
 
 
 def is_placeholder_line(line: str) -> bool:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from prowess.agent.eval_runs import EvalAgentReport
     from prowess.agent.evaluation import EvalOptions
     from prowess.agent.models import ModelChoice
-    from prowess.authoring.evals import EvalCase
+    from prowess.authoring.eval_files import EvalCase
     from prowess.cli.evaluation_screen import EvaluationOutcome
     from prowess.discovery.settings import Settings
 

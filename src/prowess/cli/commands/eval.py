@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from prowess.authoring.evals import EvalCase, EvalReport, EvalResult, evaluate, load_evals
+from prowess.authoring.evals import EvalReport, EvalResult, evaluate, load_evals
 from prowess.cli.agent_evaluation import EvaluationFlags, evaluate_with_model, evaluation_options
 from prowess.cli.command_class import new_command
 from prowess.cli.completions import complete_skill_or_path
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
+    from prowess.authoring.eval_files import EvalCase
     from prowess.literals import SearchMode
     from prowess.select.selectors import Selector
 

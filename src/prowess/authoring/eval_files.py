@@ -1,0 +1,253 @@
+"""The files of evals: the entries of each with their lines, and what is wrong with them.
+
+A key that is nearly the name of one that counts is an error, because a misspelled ``should_trigger`` would turn a query
+into its opposite. Other keys belong to the tools of others (``id``, ``reason``, ``split``), and are left alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from prowess.authoring.eval_tasks import TASK_KEYS, EvalTask, parse_task
+from prowess.errors import Issue, ResourceError, SourceError
+from prowess.files.directory import Folder, stat_folder
+from prowess.files.read import OpenFile
+from prowess.names import EVALS_FOLDER, SKILL_FILE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from prowess.limits import Limits
+
+TEMPLATE_MARK = "Replace this:"
+"""How the queries of a new skill begin. They are no evals until somebody has written others."""
+_LIST_KEYS = ("evals", "triggers", "queries", "cases")
+_QUERY_KEYS = ("query", "prompt", "should_trigger")
+_ENTRY_KEYS = (*_QUERY_KEYS, "skill", *TASK_KEYS)
+_NAME_KEYS = ("skill_name", "skill")
+_FILE_KEYS = (*_LIST_KEYS, *_NAME_KEYS)
+_MISSPELLED_RATIO = 0.84
+_WHICH_SKILL_MESSAGE = (
+    'which skill is meant? Write "skill": "NAME" in every entry, or {"skill": "NAME", "queries": [...]} around them; '
+    "or put the file into evals/ of the skill"
+)
+_SPACES = " \t\r\n"
+
+
+class EvalCase(NamedTuple):
+    """A query, the skill that it is about, whether it should find that skill, and the file that says so.
+
+    ``task``: what a model gets and what must come of it, for a case that is also a task; ``None`` for any other.
+    """
+
+    query: str
+    skill: str
+    should_trigger: bool = True
+    source: str = ""
+    task: EvalTask | None = None
+
+
+class EvalSet(NamedTuple):
+    """What a file of evals has: its cases, the lines of entries that a template wrote, and what is wrong."""
+
+    cases: tuple[EvalCase, ...]
+    template_lines: tuple[int, ...]
+    errors: tuple[Issue, ...]
+
+
+class _Member(NamedTuple):
+    """A key of a JSON object, or an element of a list with the key ``""``, and where the value is in the text."""
+
+    key: str
+    key_at: int
+    value: Any
+    value_at: int
+
+
+def list_eval_files(folder: str, limits: Limits) -> list[str]:
+    """Return the JSON files in the ``evals/`` of a skill's folder."""
+    evals = os.path.join(folder, EVALS_FOLDER)
+    if stat_folder(evals) is None:
+        return []
+    with Folder(evals) as opened:
+        names = opened.list_entries(limits.max_entries_per_skill).files
+    return [os.path.join(evals, name) for name in names if name.endswith(".json")]
+
+
+def read_eval_set(file: str, limits: Limits) -> EvalSet | None:
+    """Return what a file has, or ``None`` when it holds something else, such as the graded answers of a model.
+
+    Raises ``SourceError`` for a file that cannot be read, or that is not JSON.
+    """
+    text, data = _read_json(file, limits)
+    top = _read_members(text, _skip_spaces(text, 0)) if isinstance(data, dict | list) else []
+    entries = _find_entries(top, text) if isinstance(data, dict) else top
+    if not any(_is_eval(entry.value) for entry in entries):
+        return None
+    errors = list(_check_keys(top, _FILE_KEYS, text, file)) if isinstance(data, dict) else []
+    names = [one.value for one in top if one.key in _NAME_KEYS and isinstance(one.value, str)]
+    named = names[0] if names else ""
+    folder = find_enclosing_folder(file)
+    cases: list[EvalCase] = []
+    template_lines: list[int] = []
+    for entry in entries:
+        line = _find_line(text, entry.value_at)
+        found = list(_check_entry(entry, text, file))
+        if found:
+            errors += found
+        elif _get_query(entry.value).startswith(TEMPLATE_MARK):
+            template_lines.append(line)
+        else:
+            try:
+                # The paths in a task are relative to the folder of the skill; without one, to that of the file.
+                task = parse_task(entry.value, folder or os.path.dirname(file), file)
+            except SourceError as error:
+                errors.append(Issue(error.code, "", error.message, file, line))
+                continue
+            skill = entry.value.get("skill", named or os.path.basename(folder))
+            trigger = entry.value.get("should_trigger", True)
+            cases.append(EvalCase(_get_query(entry.value), skill, trigger, file, task))
+    if not all(case.skill for case in cases):
+        errors.append(Issue("bad-evals", "skill", _WHICH_SKILL_MESSAGE, file, 1))
+    return EvalSet(tuple(cases), tuple(template_lines), tuple(errors))
+
+
+def find_eval_issues(folder: str, limits: Limits) -> Iterator[Issue]:
+    """Yield what is wrong with the evals of a skill, and a warning for each entry that a template wrote."""
+    for file in list_eval_files(folder, limits):
+        try:
+            found = read_eval_set(file, limits)
+        except SourceError as error:
+            yield Issue(error.code, "", error.message, file, 1)
+            continue
+        if found is not None:
+            yield from found.errors
+            for line in found.template_lines:
+                message = "the query is that of a new skill: write what a user says"
+                yield Issue("placeholder-text", "evals", message, file, line, "warning")
+
+
+def find_enclosing_folder(file: str) -> str:
+    """Return the folder of the skill that holds a file of evals, directly or in ``evals/``; ``""`` when none does."""
+    folder = os.path.dirname(file)
+    if not os.path.lexists(os.path.join(folder, SKILL_FILE)) and os.path.basename(folder) == EVALS_FOLDER:
+        folder = os.path.dirname(folder)
+    return folder if os.path.lexists(os.path.join(folder, SKILL_FILE)) else ""
+
+
+def _find_entries(top: list[_Member], text: str) -> list[_Member]:
+    """Return the elements of the list of evals in an object; without one, those of a list whose key is misspelled."""
+    lists = [member for member in top if isinstance(member.value, list)]
+    held = [one for one in lists if one.key in _LIST_KEYS] or [one for one in lists if _find_meant(one.key, _LIST_KEYS)]
+    return _read_members(text, held[0].value_at) if held else []
+
+
+# -- one entry ---------------------------------------------------------------------------------------------------------
+
+
+def _is_eval(entry: object) -> bool:
+    """Return whether an element of a list was meant as an eval: it has one of the keys, or nearly one."""
+    return isinstance(entry, dict) and any(key in _QUERY_KEYS or _find_meant(key, _QUERY_KEYS) for key in entry)
+
+
+def _get_query(entry: Mapping[str, Any]) -> str:
+    query: str = entry.get("query", entry.get("prompt", ""))
+    return query
+
+
+def _check_entry(entry: _Member, text: str, file: str) -> Iterator[Issue]:
+    if not isinstance(entry.value, dict):
+        message = f'an entry is an object such as {{"query": …}}, not {_name_type(entry.value)}'
+        yield Issue("bad-evals", "", message, file, _find_line(text, entry.value_at))
+        return
+    members = _read_members(text, entry.value_at)
+    yield from _check_keys(members, _ENTRY_KEYS, text, file)
+    for member in members:
+        wanted = {"query": str, "prompt": str, "skill": str, "should_trigger": bool}.get(member.key)
+        if wanted is not None and not isinstance(member.value, wanted):
+            kind = "true or false" if wanted is bool else "a string"
+            message = f"{member.key!r} is {kind}, not {_name_type(member.value)}"
+            yield Issue("bad-evals", member.key, message, file, _find_line(text, member.key_at))
+    if not {"query", "prompt"} & set(entry.value) and not any(_find_meant(key, _QUERY_KEYS[:2]) for key in entry.value):
+        message = 'the entry has no query: it needs "query" or "prompt"'
+        yield Issue("bad-evals", "query", message, file, _find_line(text, entry.value_at))
+
+
+def _check_keys(members: list[_Member], known: tuple[str, ...], text: str, file: str) -> Iterator[Issue]:
+    seen: set[str] = set()
+    for member in members:
+        meant = _find_meant(member.key, known)
+        if meant:
+            message = f"unknown key {member.key!r}; is {meant!r} meant?"
+        elif member.key in known and member.key in seen:
+            message = f"the key {member.key!r} occurs twice"
+        else:
+            seen.add(member.key)
+            continue
+        yield Issue("bad-evals", member.key, message, file, _find_line(text, member.key_at))
+
+
+def _find_meant(key: str, known: tuple[str, ...]) -> str:
+    """Return the known key that another one misspells; ``""`` when it is known itself, or like none."""
+    if key in known or key in _ENTRY_KEYS or key in _FILE_KEYS:
+        return ""
+    from difflib import get_close_matches  # noqa: PLC0415 - few files have a key that is unknown
+
+    plain = key.lower().replace("-", "_")
+    close = get_close_matches(plain, known, n=1, cutoff=_MISSPELLED_RATIO)
+    joined = {one.replace("_", ""): one for one in known}
+    return close[0] if close else joined.get(plain.replace("_", ""), "")
+
+
+def _name_type(value: object) -> str:
+    kinds = {bool: "true or false", int: "a number", float: "a number", dict: "an object", list: "a list"}
+    if isinstance(value, str):
+        return f"the string {value[:40]!r}"
+    return "null" if value is None else kinds[type(value)]
+
+
+# -- JSON with places --------------------------------------------------------------------------------------------------
+
+
+def _read_json(file: str, limits: Limits) -> tuple[str, object]:
+    folder, name = os.path.split(file)
+    try:
+        with OpenFile(folder, (name,)) as opened:
+            data = opened.read_all(limits.max_file_bytes)
+        text = data.decode(json.detect_encoding(data))
+        return text, json.loads(text)
+    except ResourceError as error:
+        raise SourceError(f"cannot read the evals: {error.message}", file, error.code) from None
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"not JSON: {error}", file, "bad-evals") from None
+
+
+def _read_members(text: str, at: int) -> list[_Member]:
+    """Return the members of the object, or the elements of the list, that begins at ``at`` of valid JSON."""
+    decoder = json.JSONDecoder()
+    members: list[_Member] = []
+    is_object = text[at] == "{"
+    at = _skip_spaces(text, at + 1)
+    while text[at] not in "]}":
+        key, key_at = "", at
+        if is_object:
+            key, at = decoder.raw_decode(text, at)
+            at = _skip_spaces(text, _skip_spaces(text, at) + 1)
+        value, end = decoder.raw_decode(text, at)
+        members.append(_Member(key, key_at, value, at))
+        at = _skip_spaces(text, end)
+        if text[at] == ",":
+            at = _skip_spaces(text, at + 1)
+    return members
+
+
+def _skip_spaces(text: str, at: int) -> int:
+    while text[at] in _SPACES:
+        at += 1
+    return at
+
+
+def _find_line(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1
