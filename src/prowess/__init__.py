@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from prowess import mcp, otel
     from prowess.authoring.check import CheckReport, check
-    from prowess.authoring.eval_tasks import EvalCheck, EvalFile, EvalTask
     from prowess.authoring.eval_files import EvalCase
+    from prowess.authoring.eval_tasks import EvalCheck, EvalFile, EvalTask
     from prowess.authoring.evals import EvalReport, EvalResult, EvalRival, evaluate, load_evals
     from prowess.authoring.findings import Finding
     from prowess.authoring.fix import Fix, apply_fix, fix

@@ -21,7 +21,7 @@ from tests.sandbox_support import require_sandbox
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from prowess.agent.eval_runs import Arm, ArmResult, EvalAgentReport, EvalRun
+    from prowess.agent.eval_runs import Arm, ArmResult, EvalAgentReport, EvalForecast, EvalRun
 
 
 class Desk:
@@ -322,6 +322,26 @@ def test_what_changes_the_outcome_is_run_again(desk: Desk) -> None:
     assert arms_made(desk.write_script(*KNOWS)) == every  # the listing is another one
     assert arms_made(desk.write_script(*KNOWS), tools=("Read",)) == every
     assert arms_made(desk.write_script(*KNOWS)) == []
+    prowess.Trust().grant(prowess.scan(desk.scene.skills)["greet"])
+    assert arms_made(desk.write_script(*KNOWS)) == ["full", "selected", "with"]  # its scripts may run now
+
+
+def test_the_forecast_counts_runs_tokens_and_untrusted_skills(desk: Desk) -> None:
+    desk.write_cases({**TASK, "query": "count them", "skill": "count-words"})
+    catalog = prowess.scan(desk.scene.skills)
+    cases = prowess.load_evals(desk.scene.skills / "greet")
+    acts = prowess.inventory(catalog["count-words"]).acts
+
+    def forecast(**options: Any) -> EvalForecast:  # noqa: ANN401 - those of EvalOptions
+        return asyncio.run(Evaluation(cases, catalog, desk.write_script("x"), EvalOptions(**options)).prepare())
+
+    first = forecast(runs=2)
+    assert (first.runs, first.stored, first.untrusted) == (8, 0, ("count-words",) if acts else ())
+    assert forecast(runs=4).tokens == 2 * first.tokens > 0
+    assert acts
+    prowess.Trust().grant(catalog["count-words"])
+    assert forecast(runs=2).untrusted == ()
+    assert forecast(runs=2, trust="never").untrusted == ("count-words",)
 
 
 def test_results_go_on_after_a_line_that_a_crash_has_cut(desk: Desk) -> None:

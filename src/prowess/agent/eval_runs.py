@@ -32,14 +32,26 @@ class EvalVerdict(NamedTuple):
 class PlannedRun(NamedTuple):
     """A run that an evaluation makes: a case in one arm, with its number from 1.
 
-    ``key`` is a hash of everything on which the outcome depends: the model, the case, the skill, the listing and the
-    bounds. A stored run with the same key and number is not made again.
+    ``key`` is a hash of everything that decides the outcome: the model, the case, the skill, its grant, the listing,
+    the instructions of the agent and the bounds. A stored run with the same key and number is not made again.
     """
 
     case: EvalCase
     arm: Arm
     number: int
     key: str
+
+
+class EvalForecast(NamedTuple):
+    """What an evaluation is about to do: the runs that it will make, those that are stored, and about how many tokens.
+
+    ``untrusted``: the skills of tasks whose scripts and commands will be refused, because nobody is asked about them.
+    """
+
+    runs: int
+    stored: int
+    tokens: int
+    untrusted: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

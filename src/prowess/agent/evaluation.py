@@ -18,20 +18,25 @@ from prowess.agent.eval_runs import (
     TRIGGER_ARMS,
     CaseResult,
     EvalAgentReport,
+    EvalForecast,
     EvalRun,
     PlannedRun,
     add_up_runs,
 )
-from prowess.agent.task_run import TaskOptions, run_task
+from prowess.agent.task_run import INSTRUCTIONS, TaskOptions, run_task
 from prowess.authoring.eval_tasks import read_eval_file
-from prowess.errors import ModelError, SourceError
+from prowess.errors import ModelError, SandboxError, SourceError
 from prowess.files.temp import temporary_folder
 from prowess.files.write import make_folders, write_new_file
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.names import EVALS_FOLDER, split_resource_path
-from prowess.select.auto_selector import AutoSelector
+from prowess.runtime.acting.sandbox import choose_sandbox
+from prowess.runtime.acting.trust import Trust
+from prowess.select.auto_selector import DEFAULT_BUDGET, AutoSelector
+from prowess.select.budget import listing_costs
 from prowess.skills.catalog import Catalog
 from prowess.skills.hidden_folder import hide_folder
+from prowess.skills.inventory import inventory
 from prowess.spec.tool_rules import parse_tool_pattern
 
 if TYPE_CHECKING:
@@ -52,6 +57,11 @@ if TYPE_CHECKING:
 
     OnEvalRun = Callable[[EvalRun, int, int], None]
     """Called after each run that was made, with how many are finished or failed, and how many there are."""
+
+_TRIGGER_REQUESTS, _TASK_REQUESTS = 2, 6
+"""How many requests a run usually makes: a skill is loaded and the answer given, or a task is carried out."""
+_TOOLS_TOKENS = 1_000
+"""About what the tools, the instructions and the loaded skill add to the listing in each request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +115,41 @@ class Evaluation:
         self._options = options
         self._person = _EvalPerson(options)
         self._consent = CommandConsent(options.trust, options.sandbox, self._person if options.person else None)
+        self._sandbox = _name_sandbox(options.sandbox)
         self._checks = CheckRunner(self._consent, options.sandbox, options.limits)
+        self._listing_tokens = sum(listing_costs(skill for skill in self._shown if skill.model_invocable).values())
         self._plan: list[PlannedRun] = []
         self._runs: dict[PlannedRun, EvalRun] = {}
         self._left_out: dict[EvalCase, str] = {}
         self._spent = 0
+
+    async def prepare(self) -> EvalForecast:
+        """Plan the runs, if nobody has, and return what they will cost; whoever decides about commands is asked now."""
+        if not self._plan:
+            await self._make_plan()
+        left = [plan for plan in self._plan if plan not in self._runs]
+        finished = [run.tokens for run in self._runs.values() if run.is_finished]
+        tokens = sum(self._estimate_tokens(plan) for plan in left)
+        if finished:
+            tokens = len(left) * sum(finished) // len(finished)
+        return EvalForecast(len(left), len(self._plan) - len(left), tokens, self._find_untrusted(left))
+
+    def _estimate_tokens(self, plan: PlannedRun) -> int:
+        """Return about how many tokens a run uses: the listing and the instructions, again with each request."""
+        listing = self._listing_tokens
+        if plan.arm != "full":
+            listing = min(listing, self._options.budget or DEFAULT_BUDGET)
+        requests = _TASK_REQUESTS if plan.arm in TASK_ARMS else _TRIGGER_REQUESTS
+        return requests * (listing + _TOOLS_TOKENS)
+
+    def _find_untrusted(self, plans: Sequence[PlannedRun]) -> tuple[str, ...]:
+        """Return the skills that have scripts or commands, are not granted, and about which nobody is asked."""
+        options = self._options
+        if options.trust == "ask" and options.person is not None:
+            return ()
+        skills = [self._catalog[name] for name in sorted({plan.case.skill for plan in plans if plan.arm == "with"})]
+        acting = [skill for skill in skills if skill.is_local and inventory(skill).acts]
+        return tuple(skill.name for skill in acting if options.trust == "never" or not Trust().is_trusted(skill))
 
     async def run(self, on_run: OnEvalRun | None = None) -> EvalAgentReport:
         """Make the runs that are not stored yet, one after the other; return what all of them say.
@@ -118,7 +158,7 @@ class Evaluation:
         report says so. When the call is cancelled, ``report`` still has what was done. Raises ``SkillError`` where a
         file of a case or a sandbox is missing.
         """
-        await self._make_plan()
+        await self.prepare()
         failures, error = 0, None
         for plan in self._plan:
             if plan in self._runs:
@@ -192,7 +232,7 @@ class Evaluation:
         options, skill = self._options, self._catalog[case.skill]
         task = case.task
         row: list[object] = [arm, self._model.identify(), case.query, self._describe_listing(case, arm), options.filter]
-        row += [options.tools, options.trust, options.person is not None, options.sandbox]
+        row += [options.tools, options.trust, options.person is not None, self._sandbox, INSTRUCTIONS]
         row += [self._count_turns(arm), *((options.budget, options.window) if arm != "full" else ())]
         row += [
             (file.path, sha256(read_eval_file(file, options.limits)).hexdigest())
@@ -201,7 +241,8 @@ class Evaluation:
         if task is not None and arm in TASK_ARMS:
             row += [task.checks, task.rubric, self._judge.identify() if self._judge and task.rubric else ""]
         if arm != "without":  # a run without the skill stays as it is when the skill changes
-            row.append(skill.digest() if skill.is_local else skill.location)
+            digest = skill.digest() if skill.is_local else skill.location
+            row += [digest, Trust().has(digest)]
         return sha256(json.dumps(row).encode()).hexdigest()
 
     def _describe_listing(self, case: EvalCase, arm: Arm) -> str:
@@ -329,6 +370,14 @@ class _EvalPerson:
             self._answers[request.id] = await self._options.person.ask_trust(request)
         answer: AskAnswer = self._answers[request.id]
         return answer
+
+
+def _name_sandbox(kind: Kind) -> str:
+    """Return the sandbox that scripts run in here; ``""`` where none works."""
+    try:
+        return choose_sandbox(kind).name
+    except SandboxError:
+        return ""
 
 
 def _is_task(case: EvalCase) -> bool:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 TrustChoice = Literal["ask", "granted", "never"]
 
-_INSTRUCTIONS = (
+INSTRUCTIONS = (
     "You carry out the user's task in a working folder, with skills and tools. When a skill fits the task, load it "
     "before you begin, and follow it. Use paths relative to the working folder. A call may be refused: then nothing "
     "was done, and you go on without it or say what you need. Answer briefly when the task is done."
@@ -205,7 +205,7 @@ class _TaskRun:
         own = OwnToolset(options.tools, work, self._scripts, gate, report.tell_child_call)
         return Agent(
             self._model,
-            instructions=_INSTRUCTIONS,
+            instructions=INSTRUCTIONS,
             # Each turn repeats all that was said before: providers that can are asked to keep it.
             model_settings=ModelSettings(cache=True),
             capabilities=[self._skills, ResolveModelId(self._resolve_model)],

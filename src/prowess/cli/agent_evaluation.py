@@ -134,8 +134,12 @@ def evaluate_with_model(
             screen.print_outcome(outcome, as_data=as_data)
             return outcome
 
+        async def run() -> EvalAgentReport:
+            screen.note_forecast(await evaluation.prepare())
+            return await evaluation.run(screen.print_run)
+
         try:
-            report = asyncio.run(evaluation.run(screen.print_run))
+            report = asyncio.run(run())
         except (KeyboardInterrupt, SkillError):
             report = evaluation.report("interrupt")
             if report.has_runs:  # what was paid for is shown

@@ -11,7 +11,7 @@ from prowess.spec.quantities import format_count
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from prowess.agent.eval_runs import ArmResult, CaseResult, EvalAgentReport, EvalRun
+    from prowess.agent.eval_runs import ArmResult, CaseResult, EvalAgentReport, EvalForecast, EvalRun
 
 _MAX_SHOWN = 60
 
@@ -35,6 +35,18 @@ class EvaluationOutcome(NamedTuple):
 
 
 # -- while it runs -----------------------------------------------------------------------------------------------------
+
+
+def note_forecast(forecast: EvalForecast) -> None:
+    """Say how many runs begin, what they cost, and which skills cannot show what they do."""
+    stored = f"; {format_count(forecast.stored, 'run')} taken from the file of results" if forecast.stored else ""
+    if forecast.runs:
+        printer.note(f"{format_count(forecast.runs, 'run')}, about {forecast.tokens:,} tokens{stored}")
+    for name in forecast.untrusted:
+        printer.note(
+            f"{name} is not trusted as it is now: its scripts and commands will be refused, and the runs count that "
+            f"against it (prowess trust grant {name})"
+        )
 
 
 def print_run(run: EvalRun, done: int, total: int) -> None:
