@@ -34,9 +34,9 @@ def scripted() -> None:
     Path("turns.json").write_text(json.dumps({"turns": turns}), encoding="utf-8")
 
 
-def with_evals() -> None:
-    """Write evals of csv-report."""
-    folder = SKILLS / "csv-report" / "evals"
+def with_evals(skill: Path = SKILLS / "csv-report") -> None:
+    """Write evals of a skill."""
+    folder = skill / "evals"
     folder.mkdir()
     cases = [
         {"query": "what is in this csv file?", "should_trigger": True},

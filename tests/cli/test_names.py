@@ -45,7 +45,7 @@ def test_a_skill_is_named_by_its_name_its_folder_or_its_file(
     command: Command, project: Path, words: str, way: str
 ) -> None:
     with_evals()
-    prowess.create_skill("notes", project, description="Writes notes. Use when asked.", parts=["evals"])
+    with_evals(prowess.create_skill("notes", project, description="Writes notes. Use when asked."))
     ran = command(*words.format(WAYS[way]).split())
     assert (ran.status, "error" in ran.err) == (0, False)
 
