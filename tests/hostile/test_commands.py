@@ -311,7 +311,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case(("find", "does", "--index", f"./x{EVIL}")),
     ),
     "backups": (Case(("backups",), odd_backup),),
-    "cache": (Case(("cache", "--verify"), odd_backup), Case(("cache", "--prune", "--yes"), odd_backup)),
+    "cache": (Case(("cache", "--verify"), odd_backup, seen=False), Case(("cache", "--prune", "--yes"), odd_backup)),
     "link": (
         Case(("link", "notes", "--agent", "claude-code", "--yes"), installed, seen=False),
         Case(("link", "notes", "--agent", EVIL, "--yes"), installed),
