@@ -44,9 +44,9 @@ def run_engine(catalog: prowess.Catalog, name: str) -> str:
 
 def make_pydantic_ai(skills: Any, catalog: prowess.Catalog, name: str) -> tuple[Work, Work]:  # noqa: ANN401 - its own Skills
     """Return the run with skills, and the one without."""
-    from pydantic_ai import Agent, Tool  # noqa: PLC0415 - each process measures one framework
-    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart  # noqa: PLC0415
-    from pydantic_ai.models.function import FunctionModel  # noqa: PLC0415
+    from pydantic_ai import Agent, Tool
+    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+    from pydantic_ai.models.function import FunctionModel
 
     def respond(messages: list[Any], _: object) -> Any:  # noqa: ANN401 - types of the framework
         first = not any(isinstance(message, ModelResponse) for message in messages)
@@ -68,7 +68,7 @@ def make_pydantic_ai(skills: Any, catalog: prowess.Catalog, name: str) -> tuple[
 
 def make_anthropic(skills: Any, catalog: prowess.Catalog, name: str) -> tuple[Work, Work]:  # noqa: ANN401 - its own Skills
     """Return the run with skills, and the loop that one writes without."""
-    from anthropic.types import Message  # noqa: PLC0415 - each process measures one framework
+    from anthropic.types import Message
 
     def create(*, messages: list[Any], **_: object) -> Message:
         call = {"type": "tool_use", "id": "call-1", "name": "load_skill", "input": {"name": name}}
@@ -105,7 +105,7 @@ def make_anthropic(skills: Any, catalog: prowess.Catalog, name: str) -> tuple[Wo
 
 def make_openai(skills: Any, catalog: prowess.Catalog, name: str) -> tuple[Work, Work]:  # noqa: ANN401 - its own Skills
     """Return the run with skills, and the loop that one writes without."""
-    from openai.types.chat import ChatCompletion  # noqa: PLC0415 - each process measures one framework
+    from openai.types.chat import ChatCompletion
 
     def create(*, messages: list[Any], **_: object) -> ChatCompletion:
         function = {"name": "load_skill", "arguments": json.dumps({"name": name})}

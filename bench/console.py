@@ -122,9 +122,9 @@ def _load_many(load: Callable[[str], None], numbers: range) -> None:
 
 def _open_console(root: str) -> Callable[[str], None]:
     """Return a function that loads a page of the console of ``root`` and raises an error where that fails."""
-    import prowess  # noqa: PLC0415 - the whole processes above need none of this
-    from prowess.web.app import create_app  # noqa: PLC0415 - see above
-    from prowess.web.library import Library  # noqa: PLC0415 - see above
+    import prowess
+    from prowess.web.app import create_app
+    from prowess.web.library import Library
 
     app = create_app(Library(prowess.scan(root), installer=prowess.Installer()), token=_TOKEN)
     loop = asyncio.new_event_loop()

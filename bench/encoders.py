@@ -99,10 +99,10 @@ class _OnnxEncoder:
     """The package's own encoder, with as many threads a call as are asked for."""
 
     def __init__(self, threads: int) -> None:
-        from onnxruntime import InferenceSession, SessionOptions  # noqa: PLC0415 - its import is measured
+        from onnxruntime import InferenceSession, SessionOptions
 
-        from prowess_retriever.encoder import SkillEncoder  # noqa: PLC0415 - imports numpy
-        from prowess_retriever.model_files import FOLDER, read_model  # noqa: PLC0415 - imports numpy
+        from prowess_retriever.encoder import SkillEncoder
+        from prowess_retriever.model_files import FOLDER, read_model
 
         model = read_model(FOLDER)
         options = SessionOptions()
@@ -116,11 +116,11 @@ class _OnnxEncoder:
 
 class _NumpyEncoder:
     def __init__(self, weights: Path) -> None:
-        import numpy as np  # noqa: PLC0415 - its import is measured
+        import numpy as np
 
-        from prowess_retriever.model_files import FOLDER, VOCABULARY  # noqa: PLC0415 - imports numpy
-        from prowess_retriever.wordpiece import Tokenizer  # noqa: PLC0415 - the reading of its vocabulary is measured
-        from training.float_encoder import FloatEncoder  # noqa: PLC0415 - imports numpy
+        from prowess_retriever.model_files import FOLDER, VOCABULARY
+        from prowess_retriever.wordpiece import Tokenizer
+        from training.float_encoder import FloatEncoder
 
         self._tokenizer = Tokenizer((FOLDER / VOCABULARY).read_text(encoding="utf-8").splitlines())
         with np.load(weights) as arrays:
@@ -135,7 +135,7 @@ class _NumpyEncoder:
 
 def write_random_weights(path: Path) -> None:
     """Write weights of the encoder's shapes in 8 bits."""
-    import numpy as np  # noqa: PLC0415 - the measuring processes import this module, and the import is measured
+    import numpy as np
 
     shapes = {"words.weight": (30_522, HIDDEN), "positions.weight": (SKILL_TOKENS, HIDDEN), "kind": (HIDDEN,)}
     sizes = {

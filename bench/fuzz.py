@@ -243,7 +243,7 @@ def parse_typed(data: bytes) -> None:
 
 def check_lock_file(data: bytes) -> None:
     """The fast reader equals the reader of TOML wherever it answers."""
-    import tomllib  # noqa: PLC0415 - one target needs it
+    import tomllib
 
     text = data.decode("utf-8", "replace")
     quick = parse_plain_toml(text)

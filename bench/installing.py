@@ -134,9 +134,9 @@ def list_all(root: str) -> Measured:
 
 def _command(root: str, name: str) -> Measured:
     """What a command of the command line costs in a project, without the start of the process."""
-    from click.testing import CliRunner  # noqa: PLC0415 - only for these two
+    from click.testing import CliRunner
 
-    from prowess.cli.main import root as commands  # noqa: PLC0415
+    from prowess.cli.main import root as commands
 
     os.environ["HOME"] = tempfile.gettempdir()
     os.chdir(root)

@@ -23,7 +23,7 @@ def peak_bytes() -> int:
         # Not what getrusage says: on Linux that counts the process which started this one too.
         status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
     except OSError:  # no /proc
-        import resource  # noqa: PLC0415 - not on every platform
+        import resource
 
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak if sys.platform == "darwin" else peak * 1024

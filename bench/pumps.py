@@ -337,22 +337,22 @@ _PARTS = (
 
 def list_parsers() -> dict[str, Callable[[str], object]]:
     """Return, by names, what reads the text of skills, of requests, of models and of servers."""
-    from prowess.agent.eval_judgement import parse_verdicts  # noqa: PLC0415 - only a run needs them
-    from prowess.authoring.secrets import mask_secrets  # noqa: PLC0415 - as above
-    from prowess.runtime.path_mask import mask_paths  # noqa: PLC0415 - as above
-    from prowess.search.terms import drop_exclusions, make_index_text, split_request  # noqa: PLC0415 - as above
-    from prowess.select.candidates import Candidates  # noqa: PLC0415 - as above
-    from prowess.select.shown_list import find_named_skills  # noqa: PLC0415 - as above
-    from prowess.skills.catalog import Catalog  # noqa: PLC0415 - as above
-    from prowess.sources.mcp.quota import JsonMeter  # noqa: PLC0415 - as above
-    from prowess.spec.allowed_tools import parse_allowed_tools  # noqa: PLC0415 - as above
-    from prowess.spec.commands import find_commands  # noqa: PLC0415 - as above
-    from prowess.spec.file_references import find_file_references  # noqa: PLC0415 - as above
-    from prowess.spec.markup import neutralize_tags  # noqa: PLC0415 - as above
-    from prowess.spec.placeholders import fill_placeholders  # noqa: PLC0415 - as above
-    from prowess.spec.redaction import scrub_text  # noqa: PLC0415 - as above
-    from prowess.spec.tokens import estimate_tokens  # noqa: PLC0415 - as above
-    from prowess.web.markdown import render_markdown  # noqa: PLC0415 - as above
+    from prowess.agent.eval_judgement import parse_verdicts
+    from prowess.authoring.secrets import mask_secrets
+    from prowess.runtime.path_mask import mask_paths
+    from prowess.search.terms import drop_exclusions, make_index_text, split_request
+    from prowess.select.candidates import Candidates
+    from prowess.select.shown_list import find_named_skills
+    from prowess.skills.catalog import Catalog
+    from prowess.sources.mcp.quota import JsonMeter
+    from prowess.spec.allowed_tools import parse_allowed_tools
+    from prowess.spec.commands import find_commands
+    from prowess.spec.file_references import find_file_references
+    from prowess.spec.markup import neutralize_tags
+    from prowess.spec.placeholders import fill_placeholders
+    from prowess.spec.redaction import scrub_text
+    from prowess.spec.tokens import estimate_tokens
+    from prowess.web.markdown import render_markdown
 
     nothing = Candidates((), Catalog())
     return {

@@ -241,7 +241,7 @@ def render_floor(root: str) -> Measured:
 
 def traced_memory(root: str) -> Measured:
     """Bytes that Python's allocator gave out for the catalogue and that are still in use."""
-    import tracemalloc  # noqa: PLC0415 - it slows everything down
+    import tracemalloc
 
     gc.collect()
     tracemalloc.start()

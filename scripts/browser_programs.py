@@ -113,7 +113,7 @@ def _download_from_debian(folder: Path) -> None:
 
 
 def _fetch_from_playwright() -> Chromium:
-    from playwright._impl._driver import compute_driver_executable  # noqa: PLC0415 - not installed where types are checked
+    from playwright._impl._driver import compute_driver_executable
 
     folder = FOLDER / "playwright"
     words = [*map(str, compute_driver_executable()), "install", "--only-shell", "chromium"]

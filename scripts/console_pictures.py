@@ -193,7 +193,7 @@ def take_picture(browser: Browser, address: str, picture: Picture) -> bytes:
 
 
 def _reduce_colours(picture: bytes) -> bytes:
-    from PIL import Image  # noqa: PLC0415 - only installed in the environment of make test-web
+    from PIL import Image
 
     written = io.BytesIO()
     with Image.open(io.BytesIO(picture)) as image:
@@ -227,7 +227,7 @@ def _environment_of(home: Path) -> dict[str, str]:
 
 def main(names: Sequence[str]) -> int:
     """Take the pictures with these names, or all; return 1 where one is too large."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only installed in the environment of make test-web
+    from playwright.sync_api import sync_playwright
 
     if unknown := [name for name in names if name not in PICTURES_BY_NAME]:
         print(f"there is no picture {unknown[0]}; there are {', '.join(PICTURES_BY_NAME)}", file=sys.stderr)

@@ -40,7 +40,7 @@ def fork_command(
     It has our working folder and our environment with ``env`` added. ``terminal``: the number of the stream that is the
     terminal of its session. ``program``: the program of the fork server, which imports what the command needs.
     """
-    from tests.fork_server import fork_server_for  # noqa: PLC0415 - the fork server itself runs this file
+    from tests.fork_server import fork_server_for
 
     fork_server = fork_server_for(program)
     return fork_server.fork(list(words), dict(env or {}), terminal, stdin=stdin, stdout=stdout, stderr=stderr)
@@ -50,7 +50,7 @@ def run_command(
     words: Sequence[str], *, given: str = "", env: Mapping[str, str] | None = None
 ) -> CompletedProcess[bytes]:
     """Run ``prowess`` with these words and with ``given`` as its input, and return its status and its output."""
-    import subprocess  # noqa: PLC0415 - a fresh command has not imported it
+    import subprocess
 
     with TemporaryFile() as stdin, TemporaryFile() as stdout, TemporaryFile() as stderr:
         stdin.write(given.encode())

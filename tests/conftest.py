@@ -236,7 +236,7 @@ def plain_network(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def site(plain_network: None) -> Iterator[Site]:  # noqa: ARG001 - a fixture for its effect
     """A site on loopback that publishes nothing yet."""
-    from tests import web_sites  # noqa: PLC0415 - few tests need one
+    from tests import web_sites
 
     with web_sites.Site() as running:
         yield running

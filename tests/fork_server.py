@@ -75,7 +75,7 @@ class ForkedProcess:
 
         Raises ``TimeoutError`` after ``seconds``.
         """
-        from tests.cost_plugin import count_elsewhere  # noqa: PLC0415 - the fork server itself has no pytest
+        from tests.cost_plugin import count_elsewhere
 
         self._report.settimeout(seconds)
         status, spent = json.loads(self._report.recv(MOST_BYTES))
@@ -155,7 +155,7 @@ def fork_server_for(program: Path, *arguments: str, env: tuple[tuple[str, str], 
     showing the one that the fork server was started with.
     """
     if not hasattr(os, "fork"):
-        import pytest  # noqa: PLC0415 - the fork server itself has no pytest
+        import pytest
 
         pytest.skip("NOT TESTED: needs processes that are forked")
     return ForkServer(program, *arguments, env=env)

@@ -76,7 +76,7 @@ def test_nothing_is_writable_for_others_even_without_a_umask(tmp_path: Path, sit
 
 @pytest.mark.parametrize("mode", [0o600, 0o644, 0o664, 0o666])
 def test_a_file_that_is_mended_keeps_the_permissions_that_its_owner_gave_it(tmp_path: Path, mode: int) -> None:
-    import prowess  # noqa: PLC0415 - the other test is about a process of its own
+    import prowess
 
     file = tmp_path / "notes" / "SKILL.md"
     file.parent.mkdir()

@@ -136,7 +136,7 @@ def test_a_drawn_library_has_every_right_skill_of_its_requests(size: int) -> Non
 
 
 def test_the_plain_index_ranks_the_row_with_the_words_first() -> None:
-    import sqlite3  # noqa: PLC0415 - only here
+    import sqlite3
 
     db = sqlite3.connect(":memory:")
     bare.make_table(db, [("csv", "Tables.", "columns"), ("pdf", "Forms.", "fill in"), ("x", "y", "z")], with_body=True)

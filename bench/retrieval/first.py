@@ -20,10 +20,10 @@ LIMIT = 10
 
 def search_library(library: str, cache: str, request: str, *, with_meaning: bool) -> float:
     """Return the CPU seconds of the first search, with an index that is up to date."""
-    import os  # noqa: PLC0415 - loaded by every Python
+    import os
 
     os.environ["PROWESS_CACHE_DIR"] = cache
-    import prowess  # noqa: PLC0415 - not in the process that measures the floor
+    import prowess
 
     catalog = prowess.scan(library)
     assert "sqlite3" not in sys.modules
@@ -35,7 +35,7 @@ def search_library(library: str, cache: str, request: str, *, with_meaning: bool
 
 
 def _load_encoder() -> prowess.Encoder:
-    from bench.retrieval.sketch import SketchEncoder  # noqa: PLC0415 - measured
+    from bench.retrieval.sketch import SketchEncoder
 
     return SketchEncoder()
 
@@ -45,7 +45,7 @@ def search_bare(file: str, match: str) -> float:
     order = "bm25(skills, 4.0, 4.0, 1.0)"
     assert "sqlite3" not in sys.modules
     begin = time.process_time()
-    import sqlite3  # noqa: PLC0415 - measured
+    import sqlite3
 
     db = sqlite3.connect(file)
     sql = f"SELECT rowid, name, {order} FROM skills WHERE skills MATCH ? ORDER BY {order} LIMIT ?"  # noqa: S608 - constants

@@ -60,7 +60,7 @@ class FoldEncoder:
 
     def __init__(self, path: Path, fold: int, skills: Mapping[str, int], requests: Sequence[Request]) -> None:
         """Read the vectors of ``fold``; ``skills`` has the place in the pool of each text that will be encoded."""
-        import numpy as np  # noqa: PLC0415 - only where vectors are used
+        import numpy as np
 
         self._float = np.float32
         with np.load(path) as file:
@@ -98,7 +98,7 @@ class MeaningSource:
     @cached_property
     def _installed(self) -> str:
         try:
-            import prowess_retriever  # noqa: PLC0415 - an extra
+            import prowess_retriever
 
             prowess_retriever.load_encoder()
         except ImportError:

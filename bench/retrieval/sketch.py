@@ -17,7 +17,7 @@ class SketchEncoder:
 
     def __init__(self) -> None:
         """Load the installed encoder. Raises ``ImportError`` when there is none."""
-        import prowess_retriever  # noqa: PLC0415 - an extra
+        import prowess_retriever
 
         self._encoder = prowess_retriever.load_encoder()
         self._width = self._encoder.encode_requests([""]).shape[1]
@@ -29,7 +29,7 @@ class SketchEncoder:
 
     def encode_skills(self, texts: Sequence[str]) -> Any:  # noqa: ANN401 - an array of numpy, which may be absent
         """Return a vector of length one for each text, the same for the same text."""
-        import numpy as np  # noqa: PLC0415 - comes with the encoder
+        import numpy as np
 
         rows = [
             np.random.default_rng(zlib.crc32(text.encode("utf-8", "replace"))).standard_normal(self._width)

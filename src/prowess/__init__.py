@@ -242,7 +242,7 @@ _REACHABLE = frozenset(
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - any of the names above
-    from importlib import import_module  # noqa: PLC0415 - `import prowess` alone does without it
+    from importlib import import_module
 
     room = name if name in _REACHABLE else _ROOM_OF.get(name, "")
     if not room:

@@ -437,7 +437,7 @@ def find_close_names(name: str, names: Iterable[str], cutoff: float = 0.6) -> li
     ``cutoff`` says how alike they must be, from 0 to 1. Case and Unicode form are ignored: names that differ from
     ``name`` in nothing else come first.
     """
-    from difflib import get_close_matches  # noqa: PLC0415 - only to compare or suggest names
+    from difflib import get_close_matches
 
     wanted = fold_name(name[:_MAX_COMPARED_CHARS])  # a model may ask for a name of any length
     folded: dict[str, list[str]] = {}
@@ -458,7 +458,7 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 
 def fold_name(name: str) -> str:
     """Return the name without the differences that people overlook: case, and the Unicode form of its characters."""
-    from unicodedata import normalize  # noqa: PLC0415 - only to compare or suggest names
+    from unicodedata import normalize
 
     # Twice, because folding the case can undo the normal form.
     return normalize("NFKC", normalize("NFKC", name).casefold())

@@ -14,7 +14,7 @@ def log_host_error(callback: str, error: BaseException) -> bool:
 
     Returns ``True`` when it was written, and ``False`` when it had been written before.
     """
-    import logging  # noqa: PLC0415 - every session loads this module, and few hosts have such errors
+    import logging
 
     # On its way up an exception passes several places that log it. The note on it travels along.
     if any(note.startswith(_NOTE) for note in getattr(error, "__notes__", ())):

@@ -51,7 +51,7 @@ def make_slug(name: str, most: int) -> str:
 
     It ends in eight digits of the name's SHA-256, so that two names rarely become one, and one name always the same.
     """
-    from hashlib import sha256  # noqa: PLC0415 - it loads OpenSSL, and few names need it
+    from hashlib import sha256
 
     digits = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_SLUG_DIGITS]
     words = _NOT_IN_SLUGS.sub("-", name.lower())[: most - _SLUG_DIGITS - 1].strip("-")

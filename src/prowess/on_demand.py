@@ -33,7 +33,7 @@ class OnDemand:
 
     def __getattr__(self, attribute: str) -> Any:  # noqa: ANN401 - whatever the module has
         if self._module is None:
-            from importlib import import_module  # noqa: PLC0415 - `import prowess` alone does without it
+            from importlib import import_module
 
             self._module = import_module(self._name)
         return getattr(self._module, attribute)
@@ -43,7 +43,7 @@ def make_submodule_getter(package: str) -> Callable[[str], ModuleType]:
     """Return the ``__getattr__`` of a package: it loads the submodule of that name, or raises ``AttributeError``."""
 
     def get_submodule(name: str) -> ModuleType:
-        from importlib import import_module  # noqa: PLC0415 - `import prowess` alone does without it
+        from importlib import import_module
 
         try:
             return import_module(f"{package}.{name}")

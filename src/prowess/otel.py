@@ -41,7 +41,7 @@ def trace_events(tracer_provider: TracerProvider | None = None) -> OnEvent:
     ``missing-extra``) when OpenTelemetry is not installed.
     """
     tracer = _get_tracer(tracer_provider)
-    from opentelemetry.trace import get_current_span  # noqa: PLC0415 - the extra is there: the line above has looked
+    from opentelemetry.trace import get_current_span
 
     def record(event: Event) -> None:
         _annotate_call(get_current_span(), event)
@@ -105,7 +105,7 @@ def _open_call_span(
 
 def _get_tracer(tracer_provider: TracerProvider | None) -> Tracer:
     try:
-        from opentelemetry.trace import get_tracer  # noqa: PLC0415 - an extra
+        from opentelemetry.trace import get_tracer
     except ImportError:
         raise SourceError(f"OpenTelemetry is not installed: {explain_extra('otel')}", code="missing-extra") from None
     return get_tracer("prowess", tracer_provider=tracer_provider)
@@ -151,7 +151,7 @@ def _describe_result(span: Span, toolset: Toolset, result: ToolResult) -> ToolRe
 
 
 def _mark_failure(span: Span, code: str) -> None:
-    from opentelemetry.trace import Status, StatusCode  # noqa: PLC0415 - an extra, which is there: a span was made
+    from opentelemetry.trace import Status, StatusCode
 
     span.set_attribute("error.type", code)
     span.set_status(Status(StatusCode.ERROR))

@@ -61,7 +61,7 @@ class _Description:
         self._options = options
 
     def __get__(self, _: object, owner: Any) -> Any:
-        from dataclasses import field, make_dataclass  # noqa: PLC0415 - what this module is there to avoid
+        from dataclasses import field, make_dataclass
 
         record = next(base for base in owner.__mro__ if base.__dict__.get(self._name) is self)
         rows = [(name, record.__annotations__[name], field(**given)) for name, given in self._options.items()]
@@ -143,13 +143,13 @@ def _hash(self: Any) -> int:
 
 
 def _refuse_assignment(_: object, name: str, _value: object) -> Never:
-    from dataclasses import FrozenInstanceError  # noqa: PLC0415 - only when something went wrong
+    from dataclasses import FrozenInstanceError
 
     raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
 
 def _refuse_deletion(_: object, name: str) -> Never:
-    from dataclasses import FrozenInstanceError  # noqa: PLC0415 - only when something went wrong
+    from dataclasses import FrozenInstanceError
 
     raise FrozenInstanceError(f"cannot delete field {name!r}")
 

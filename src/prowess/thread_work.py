@@ -145,7 +145,7 @@ def await_result(awaitable: Awaitable[T]) -> T:
 
     Raises what the awaitable raises, or ``LoopRunningError`` in a synchronous call inside a running loop.
     """
-    import asyncio  # noqa: PLC0415 - it takes long to import, and only asynchronous hosts need it
+    import asyncio
 
     async def await_on_loop() -> T:
         _CURRENT_WORK.set(None)  # this runs as a task of the host's loop, which is not the work of this thread
@@ -231,7 +231,7 @@ async def run_in_thread(function: Callable[[], T], pool: WorkPool | None = None)
     With a ``pool`` the thread starts when the pool has a place. When the awaiting task is cancelled, the work is
     stopped by its callbacks (``call_on_cancel``).
     """
-    import asyncio  # noqa: PLC0415 - it takes long to import, and only asynchronous hosts need it
+    import asyncio
 
     # Not the loop's default executor: it is the host's, and a script or a person would hold its threads for long.
     places = pool or _UnlimitedPool()

@@ -212,7 +212,7 @@ def test_a_folder_with_a_link_is_not_copied(installer: prowess.Installer, put: P
 
 def test_git_is_asked_for_one_commit(tmp_path: Path, repo: Repository) -> None:
     """S1-63, S1-67: with depth 1, and not again when that fails."""
-    from prowess.fetch.git.process import GitProgram  # noqa: PLC0415 - what the seam stands for
+    from prowess.fetch.git.process import GitProgram
 
     asked: list[Sequence[str]] = []
 

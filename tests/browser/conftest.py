@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Chromium, driven by Playwright."""
-    from playwright.sync_api import expect, sync_playwright  # noqa: PLC0415 - only installed by make test-web
+    from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=20_000)
     try:

@@ -38,7 +38,7 @@ pytestmark = pytest.mark.web
 
 def expect(element: Locator) -> LocatorAssertions:
     """Return the assertions of Playwright about an element, which wait until they hold."""
-    from playwright.sync_api import expect  # noqa: PLC0415 - see above
+    from playwright.sync_api import expect
 
     return expect(element)
 

@@ -260,7 +260,7 @@ def test_escape_codes_of_a_description_are_shown_and_not_obeyed(project: Path) -
 
 
 def test_elsewhere_the_plan_names_each_skill_the_commit_and_the_agents(source: Repository) -> None:
-    from tests.cli.conftest import Command  # noqa: PLC0415 - the fixture needs no project of its own
+    from tests.cli.conftest import Command
 
     ran = Command()("install", source.address, "--project", "--agent", "claude-code", "--yes")
     assert ran.status == 0, ran.err

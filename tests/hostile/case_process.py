@@ -74,14 +74,14 @@ def memory(field: str) -> int:
 
 def limit_memory(mib: int) -> None:
     """Let this process grow by at most ``mib`` MiB. The hard limit stays, so that ``lift_limits`` can undo this."""
-    import resource  # noqa: PLC0415 - POSIX only
+    import resource
 
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (memory("VmSize") + mib * MIB, hard))
 
 
 def lift_limits() -> None:
-    import resource  # noqa: PLC0415 - POSIX only
+    import resource
 
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))

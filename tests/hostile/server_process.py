@@ -27,7 +27,7 @@ def serve_folder(root: Path, bind: str, access: dict[str, Any], handles: int, li
     process may have open, or 0 for the limit of the system.
     """
     if handles:
-        import resource  # noqa: PLC0415 - POSIX only
+        import resource
 
         resource.setrlimit(resource.RLIMIT_NOFILE, (handles, handles))
     bounds = prowess.Limits(**limits)  # type: ignore[arg-type]

@@ -286,8 +286,8 @@ def test_a_name_that_changes_its_answer_leads_nowhere_else(
 
 def test_the_machine_that_was_connected_is_checked_too(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Case 109: whatever the name service said, a connection that ends up here is closed before a byte is sent."""
-    from prowess.fetch import transport  # noqa: PLC0415 - loads the HTTP client
-    from prowess.fetch.url_policy import UrlPolicy  # noqa: PLC0415
+    from prowess.fetch import transport
+    from prowess.fetch.url_policy import UrlPolicy
 
     def rerouted(address: tuple[str, int], *args: object, **options: object) -> socket.socket:
         return connect(("127.0.0.1", address[1]), *args, **options)  # type: ignore[arg-type]  # passed on as they came

@@ -119,7 +119,7 @@ def test_an_agent_that_cannot_have_skills_here_is_refused(
 @contextmanager
 def without_links() -> Iterator[None]:
     """A system that refuses to make links."""
-    from prowess.files import syscalls  # noqa: PLC0415 - the seam for what a system refuses
+    from prowess.files import syscalls
 
     def no_links(name: str, moment: str, path: str) -> None:
         if (name, moment) == ("symlink", "before"):
@@ -557,7 +557,7 @@ def test_the_lock_file_is_the_same_text_for_the_same_installs(world: World, inst
 
 
 def test_a_repository_on_a_server_is_installed_by_its_address(world: World, installer: prowess.Installer) -> None:
-    from tests.git_servers import http  # noqa: PLC0415 - one test
+    from tests.git_servers import http
 
     made = Repository(world.base / "served" / "acme" / "pdf.git")
     made.skill("")

@@ -219,7 +219,7 @@ def test_sources_that_need_time_begin_before_any_is_waited_for() -> None:
 
 def test_the_sdk_is_imported_before_a_server_is_waited_for(plan: Plan) -> None:
     """How long that takes is no fault of the server: its clock starts afterwards."""
-    import subprocess  # noqa: PLC0415 - a program of its own
+    import subprocess
 
     code = """
 import sys, prowess
@@ -266,7 +266,7 @@ def test_approvals_that_cannot_be_read_hide_no_skill(plan: Plan, connect: Connec
 
 
 def test_no_process_is_left_when_the_program_ends(plan: Plan, tmp_path: Path) -> None:
-    import subprocess  # noqa: PLC0415 - a program of its own
+    import subprocess
 
     plan.add("pdf")
     code = "import sys, prowess; print(prowess.Source.mcp('docs', command=sys.argv[1:]).load().names)"

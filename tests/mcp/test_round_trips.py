@@ -42,7 +42,7 @@ REAL_SKILLS = 300
 @pytest.fixture(scope="session")
 def fastmcp() -> str:
     """The Python of an environment with FastMCP."""
-    from filelock import FileLock  # noqa: PLC0415 - workers may make it at the same time
+    from filelock import FileLock
 
     try:
         with FileLock(cache_folder() / "fastmcp.lock"):
@@ -54,7 +54,7 @@ def fastmcp() -> str:
 @pytest.fixture(scope="session")
 def inspector() -> list[str]:
     """The command line of the MCP Inspector."""
-    from filelock import FileLock  # noqa: PLC0415 - workers may make it at the same time
+    from filelock import FileLock
 
     folder = cache_folder() / f"inspector-{INSPECTOR}"
     program = folder / "node_modules" / ".bin" / "mcp-inspector"

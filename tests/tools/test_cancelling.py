@@ -53,7 +53,7 @@ class Scene:
 def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
     if sys.platform == "win32":
         pytest.skip("NOT TESTED: needs named pipes of a file system")
-    import os  # noqa: PLC0415 - POSIX only
+    import os
 
     made = Scene(tmp_path)
     os.mkfifo(made.pipe)

@@ -272,7 +272,7 @@ def test_a_process_that_forks_begins_with_empty_pools(put: Put, tmp_path: Path) 
         "    os._exit(int(result.is_error))\n"
         "status = os.waitpid(child, 0)[1]; held.set(); thread.join(); print(status)\n"
     )
-    import subprocess  # noqa: PLC0415 - this test alone
+    import subprocess
 
     ran = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60

@@ -209,7 +209,7 @@ def test_results_lie_in_the_state_folder_of_the_user(tmp_path: Path, monkeypatch
 
 
 def test_a_library_without_results_keeps_none(tmp_path: Path) -> None:
-    from prowess.web.library import Library  # noqa: PLC0415 - one test alone
+    from prowess.web.library import Library
 
     book = PlanBook(Library(prowess.scan(tmp_path)))
     book.wait(book.make_plan("verify", Fields({})).id, 10)

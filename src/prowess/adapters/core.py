@@ -90,7 +90,7 @@ def load_skills(source: SkillsFrom | None) -> Catalog | Live:
 
 
 def _as_source(source: SkillSource | str | os.PathLike[str]) -> SkillSource:
-    from prowess.sources.source import Source  # noqa: PLC0415 - only where several places are given
+    from prowess.sources.source import Source
 
     if isinstance(source, (Catalog, Live)):  # it has a method load() as sources have, but for one skill
         raise_bad_argument("a source of the list", "is a path or a source", source, "pass a catalogue alone")

@@ -348,7 +348,7 @@ class AgentRun:
         """Return the results of calls, which are made beside each other where each of their tools may."""
         if len(calls) == 1:
             return [await self._amake_call(client, calls[0])]
-        from asyncio import gather  # noqa: PLC0415 - it takes long to import, and only asynchronous hosts need it
+        from asyncio import gather
 
         definitions = (*self.conversation.toolset.possible_tools(), *(tool.definition for tool in self.tools.values()))
         alone = {definition.name for definition in definitions if not definition.parallel}
@@ -449,7 +449,7 @@ class AgentRun:
 
 async def _await_function(tool: HostTool, arguments: dict[str, Any]) -> object:
     """Return what a host's function gives; a plain one runs in a thread, so that it does not hold up the loop."""
-    from asyncio import to_thread  # noqa: PLC0415 - it takes long to import, and only asynchronous hosts need it
+    from asyncio import to_thread
 
     if iscoroutinefunction(tool.function):
         return await tool.function(**arguments)

@@ -58,7 +58,7 @@ class RunStream:
 
     async def __aiter__(self) -> AsyncIterator[RunEvent]:
         """Run with an asynchronous client."""
-        from asyncio import to_thread  # noqa: PLC0415 - it takes long to import, and only asynchronous hosts need it
+        from asyncio import to_thread
 
         # In a thread: a conversation that begins reads files.
         run = await to_thread(self._open_run)

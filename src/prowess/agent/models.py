@@ -86,8 +86,8 @@ def _make_compatible_model(name: str, base_url: str) -> Model:
         )
         raise ModelError(message, code="bad-model")
     # Their import takes a second, and a script needs none of it.
-    from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - see above
-    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415 - see above
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
     provider = OpenAICompatibleProvider(address.hostname, base_url=base_url, api_key=os.environ.get(KEY_VARIABLE))
     # The client takes these from variables of OpenAI, as it would take the key.

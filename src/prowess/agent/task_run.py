@@ -225,7 +225,7 @@ class _TaskRun:
         provider = self._model.provider
         if provider is None or name.partition(":")[0] != self._model.system:
             return self._model
-        from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415 - half a second
+        from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
         if isinstance(provider, OpenAICompatibleProvider):
             return self._model

@@ -129,7 +129,7 @@ def _with_nearest_key(issue: Issue) -> Issue:
     """Return the issue; when it is about an unknown key, the message also names the known key that is most similar."""
     if issue.code != "unknown-field":
         return issue
-    from difflib import get_close_matches  # noqa: PLC0415 - saves start-up time of `prowess check`: few skills need it
+    from difflib import get_close_matches
 
     close = get_close_matches(
         issue.field.lower()[:_MAX_KEY_LENGTH], sorted(SPEC_FIELDS | EXTENSION_FIELDS), n=1, cutoff=_SIMILAR_KEY_RATIO

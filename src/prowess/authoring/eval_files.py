@@ -193,7 +193,7 @@ def _find_meant(key: str, known: tuple[str, ...]) -> str:
     """Return the known key that another one misspells; ``""`` when it is known itself, or like none."""
     if key in known or key in _ENTRY_KEYS or key in _FILE_KEYS:
         return ""
-    from difflib import get_close_matches  # noqa: PLC0415 - few files have a key that is unknown
+    from difflib import get_close_matches
 
     plain = key.lower().replace("-", "_")
     close = get_close_matches(plain, known, n=1, cutoff=_MISSPELLED_RATIO)

@@ -46,7 +46,7 @@ class Fix:
 
     def diff(self, name: str = "") -> str:
         """Return the change as a unified diff, after git's two lines for a file that gets another name."""
-        from difflib import unified_diff  # noqa: PLC0415 - saves start-up time of `prowess check`: few look at the diff
+        from difflib import unified_diff
 
         shown = name or self.path
         lines = unified_diff(

@@ -119,7 +119,7 @@ def _read_files(skill: Skill, names: Sequence[str], limits: Limits) -> list[NewF
 
 
 def _make_zip(files: list[NewFile], prefix: str) -> bytes:
-    import zipfile  # noqa: PLC0415 - saves start-up time of `prowess unpack`, which reads archives in another way
+    import zipfile
 
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=_COMPRESSION_LEVEL) as archive:
@@ -132,8 +132,8 @@ def _make_zip(files: list[NewFile], prefix: str) -> bytes:
 
 
 def _make_tar_gz(files: list[NewFile]) -> bytes:
-    import gzip  # noqa: PLC0415 - saves start-up time of `prowess pack`, which makes a zip unless asked
-    import tarfile  # noqa: PLC0415 - saves start-up time of `prowess pack`, which makes a zip unless asked
+    import gzip
+    import tarfile
 
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w", format=tarfile.USTAR_FORMAT) as archive:
@@ -171,7 +171,7 @@ def unpack_into(
     skill and regular files. Raises ``SourceError`` when the folder exists; with ``replace`` only when what is there is
     not a skill's folder.
     """
-    from prowess.fetch.archive.unpack import unpack  # noqa: PLC0415 - saves start-up time of `prowess pack`
+    from prowess.fetch.archive.unpack import unpack
 
     source = os.path.abspath(os.fspath(archive))
     files = unpack(_read_archive(source, limits), name=source, limits=limits)

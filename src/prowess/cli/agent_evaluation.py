@@ -112,11 +112,11 @@ def evaluate_with_model(
     Raises the error of the last run that failed where runs are left. Ctrl-C prints what came out until then.
     """
     require_agent()
-    import asyncio  # noqa: PLC0415 - an evaluation without a model does without it
+    import asyncio
 
-    from prowess.agent.eval_results import EvalResults  # noqa: PLC0415 - its import takes a second
-    from prowess.agent.evaluation import Evaluation  # noqa: PLC0415 - see above
-    from prowess.cli import evaluation_screen as screen  # noqa: PLC0415 - an evaluation without a model does without it
+    from prowess.agent.eval_results import EvalResults
+    from prowess.agent.evaluation import Evaluation
+    from prowess.cli import evaluation_screen as screen
 
     model, judge = _choose_models(settings, flags)
     prepare_catalog(catalog)  # as without a model: the selected listing must not depend on earlier searches
@@ -158,7 +158,7 @@ def _choose_models(settings: Settings, flags: EvaluationFlags) -> tuple[ModelCho
 
     Both are made once, so that ``ModelError`` is raised for a name without a key before anything else happens.
     """
-    from prowess.agent.models import ModelChoice  # noqa: PLC0415 - its import takes a second
+    from prowess.agent.models import ModelChoice
 
     address = settings.text("base_url")
     model = ModelChoice(settings.text("model"), address)
@@ -170,8 +170,8 @@ def _choose_models(settings: Settings, flags: EvaluationFlags) -> tuple[ModelCho
 
 
 def _make_options(settings: Settings, flags: EvaluationFlags, stack: ExitStack) -> EvalOptions:
-    from prowess.agent.evaluation import EvalOptions  # noqa: PLC0415 - its import takes a second
-    from prowess.cli.agent_person import TerminalPerson  # noqa: PLC0415 - see above
+    from prowess.agent.evaluation import EvalOptions
+    from prowess.cli.agent_person import TerminalPerson
 
     trust = flags.trust or "ask"
     terminal = stack.enter_context(open_terminal()) if trust == "ask" else None

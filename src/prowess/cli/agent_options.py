@@ -126,7 +126,7 @@ def require_agent() -> None:
 def load_model(settings: Settings) -> Model:
     """Return the model that the settings name; raise ``ModelError`` with what to set where there is none."""
     require_agent()
-    from prowess.agent.models import make_model  # noqa: PLC0415 - its import takes a second, and help needs none of it
+    from prowess.agent.models import make_model
 
     return make_model(settings.text("model"), settings.text("base_url"))
 
@@ -142,12 +142,12 @@ def run_agent(
     as_data: bool,
 ) -> TaskResult:
     """Run the agent, show what happens, and return the result. Ctrl-C ends the run, its scripts and its children."""
-    import asyncio  # noqa: PLC0415 - 'prowess --help' runs nothing
-    import logging  # noqa: PLC0415 - see above
+    import asyncio
+    import logging
 
-    from prowess.agent.task_run import run_task  # noqa: PLC0415 - its import takes a second
-    from prowess.cli.agent_person import TerminalPerson  # noqa: PLC0415 - see above
-    from prowess.cli.agent_screen import AgentScreen, ChildErrorHandler, print_event_data  # noqa: PLC0415 - see above
+    from prowess.agent.task_run import run_task
+    from prowess.cli.agent_person import TerminalPerson
+    from prowess.cli.agent_screen import AgentScreen, ChildErrorHandler, print_event_data
 
     with ExitStack() as stack:
         terminal = stack.enter_context(open_terminal())
@@ -184,13 +184,13 @@ def run_agent(
 def _open_transcript(new: str | None, resume: str | None) -> tuple[Transcript | None, EarlierRun | None]:
     if new is None and resume is None:
         return None, None
-    from prowess.agent.transcript import Transcript  # noqa: PLC0415 - its import takes a second
+    from prowess.agent.transcript import Transcript
 
     return (Transcript.create(cast("str", new)), None) if resume is None else Transcript.resume(resume)
 
 
 def _make_options(settings: Settings, flags: AgentFlags, person: object) -> TaskOptions:
-    from prowess.agent.task_run import TaskOptions  # noqa: PLC0415 - its import takes a second
+    from prowess.agent.task_run import TaskOptions
 
     return TaskOptions(
         folder=os.path.abspath(flags.folder),
@@ -216,7 +216,7 @@ def _is_typed(option: str) -> bool:
 def find_earlier_places(resume: str) -> tuple[str, ...]:
     """Return the folders that the skills of an earlier run were from; none: the standard places."""
     require_agent()
-    from prowess.agent.transcript import read_transcript  # noqa: PLC0415 - its import takes a second
+    from prowess.agent.transcript import read_transcript
 
     return read_transcript(resume).places
 
@@ -235,7 +235,7 @@ def _keep_bounds(options: TaskOptions, earlier: EarlierRun) -> TaskOptions:
 
 def _remember_tools(key: str, options: TaskOptions) -> None:
     """Remember for a later ``--resume`` that the user typed the tools of a run."""
-    from prowess.agent.typed_tools import TypedTools  # noqa: PLC0415 - 'prowess --help' runs nothing
+    from prowess.agent.typed_tools import TypedTools
 
     try:
         TypedTools().remember(key, options.folder, options.tools, options.places)
@@ -245,7 +245,7 @@ def _remember_tools(key: str, options: TaskOptions) -> None:
 
 def _were_tools_typed(key: str, options: TaskOptions) -> bool:
     """Return whether the user typed these tools for a run with this key, folder and places of skills."""
-    from prowess.agent.typed_tools import TypedTools  # noqa: PLC0415 - 'prowess --help' runs nothing
+    from prowess.agent.typed_tools import TypedTools
 
     try:
         return TypedTools().knows(key, options.folder, options.tools, options.places)

@@ -74,7 +74,7 @@ class TerminalPerson:
     def _drop_typed_keys(self) -> None:
         """Forget what was typed before the question was there: nobody has answered a question before reading it."""
         with suppress(ImportError, OSError):
-            import termios  # noqa: PLC0415 - not on Windows
+            import termios
 
             termios.tcflush(self._terminal.keys.fileno(), termios.TCIFLUSH)
 

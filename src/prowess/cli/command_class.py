@@ -24,7 +24,7 @@ def _write_examples(examples: Examples, formatter: click.HelpFormatter) -> None:
 
 def _write_word_list(title: str, words: Iterable[str], formatter: click.HelpFormatter) -> None:
     """Write words with commas between them."""
-    from textwrap import fill  # noqa: PLC0415 - 'prowess list' shows no help
+    from textwrap import fill
 
     with formatter.section(title):
         indent = " " * formatter.current_indent

@@ -36,7 +36,7 @@ def complete_skill(ctx: click.Context, _param: click.Parameter, incomplete: str)
         names = load_catalog(load_cli_settings(**flags)).names
     except Exception:  # noqa: BLE001 - the edge to a shell: completion says nothing rather than something wrong
         return []
-    from click.shell_completion import CompletionItem  # noqa: PLC0415 - 'prowess list' completes nothing
+    from click.shell_completion import CompletionItem
 
     items = [CompletionItem(name) for name in names if name.startswith(incomplete) and is_shell_safe(name)]
     return items or [_complete_files(incomplete)]  # no skill begins so, but a folder here may
@@ -44,7 +44,7 @@ def complete_skill(ctx: click.Context, _param: click.Parameter, incomplete: str)
 
 def _complete_files(incomplete: str) -> CompletionItem:
     """Return the item that tells the shell to complete paths itself: it knows the disk and its own quoting."""
-    from click.shell_completion import CompletionItem  # noqa: PLC0415 - 'prowess list' completes nothing
+    from click.shell_completion import CompletionItem
 
     return CompletionItem(incomplete, type="file")
 
@@ -72,7 +72,7 @@ def complete_skill_or_path(ctx: click.Context, param: click.Parameter, incomplet
 
 def list_agent_ids() -> list[str]:
     """Return the ids of all known agents, sorted."""
-    from prowess.discovery.agents import AGENTS  # noqa: PLC0415 - 'prowess list' names no agent, and loads no table
+    from prowess.discovery.agents import AGENTS
 
     return sorted(AGENTS)
 

@@ -28,7 +28,7 @@ def run() -> NoReturn:
     # What is loaded here stays until the process ends. The garbage collector need not look at it, now or later: that
     # takes a seventh of the time of 'prowess list' (bench row "prowess list, in a pipe").
     gc.disable()
-    from prowess.cli.main import run as run_command  # noqa: PLC0415 - loads click
+    from prowess.cli.main import run as run_command
 
     gc.freeze()
     gc.enable()
@@ -57,7 +57,7 @@ def _print_answer(words: list[str]) -> bool:
     if words == ["--version"]:
         text = f"prowess {__version__}\n"
     elif words in (["--help"], ["-h"]):
-        from prowess.cli.overview import render_overview  # noqa: PLC0415 - the version needs no table of commands
+        from prowess.cli.overview import render_overview
 
         text = render_overview()
     else:

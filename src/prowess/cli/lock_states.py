@@ -42,7 +42,7 @@ class LazyLockStates:
         folders = (*project_folders(os.getcwd(), home), user_folder)
         # Fast path of 'prowess list': a few looks at the disk, and nothing is imported where nothing is installed.
         if any(os.path.lexists(os.path.join(folder, name)) for folder in folders for name in (LOCK_FILE, _JOURNAL)):
-            from prowess.lockfile import scopes, states  # noqa: PLC0415 - 'list' needs it with a lock only
+            from prowess.lockfile import scopes, states
 
             self._states = states.LockStates(scopes.standard_scopes(os.getcwd(), home, os.environ), DEFAULT_LIMITS)
 
@@ -155,9 +155,9 @@ def suggest_first_sync() -> str:
 
     That is where there is no lock file, as in a clone in which nobody has installed anything yet.
     """
-    from prowess.errors import InstallError  # noqa: PLC0415 - 'list' needs these where it finds no skill
-    from prowess.install.manifest import manifest_file_name, read_declarations  # noqa: PLC0415 - as above
-    from prowess.lockfile.scopes import standard_scopes  # noqa: PLC0415 - as above
+    from prowess.errors import InstallError
+    from prowess.install.manifest import manifest_file_name, read_declarations
+    from prowess.lockfile.scopes import standard_scopes
 
     folder = standard_scopes(os.getcwd(), os.path.expanduser("~"), os.environ)[0].lock_folder
     try:
@@ -174,8 +174,8 @@ def suggest_first_sync() -> str:
 
 def without_edited_skills(catalog: prowess.Catalog) -> prowess.Catalog:
     """Return the catalogue without the installed skills that differ from their lock files."""
-    from prowess.lockfile.scopes import standard_scopes  # noqa: PLC0415 - 'list' needs it with --verify only
-    from prowess.lockfile.verifier import LockVerifier  # noqa: PLC0415 - 'list' needs it with --verify only
+    from prowess.lockfile.scopes import standard_scopes
+    from prowess.lockfile.verifier import LockVerifier
 
     scopes = standard_scopes(os.getcwd(), os.path.expanduser("~"), os.environ)
     unchanged, refused = LockVerifier(scopes, DEFAULT_LIMITS).verify_skills(list(catalog.skills))

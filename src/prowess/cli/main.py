@@ -74,7 +74,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command, or fail with the names of similar ones."""
         if args and args[0] not in COMMANDS_BY_NAME and not args[0].startswith("-"):
-            from difflib import get_close_matches  # noqa: PLC0415 - 'prowess --version' makes no spelling mistake
+            from difflib import get_close_matches
 
             meant = _SYNONYMS.get(args[0])
             close = [meant] if meant else get_close_matches(args[0], COMMANDS_BY_NAME, n=3)
@@ -84,7 +84,7 @@ class LazyGroup(click.Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:  # noqa: ARG002 - click's signature
         """Return the names of the commands that begin so, without importing any module of theirs."""
-        from click.shell_completion import CompletionItem  # noqa: PLC0415 - 'prowess --version' completes nothing
+        from click.shell_completion import CompletionItem
 
         return [CompletionItem(e.name, help=e.summary) for e in COMMANDS if e.name.startswith(incomplete)]
 

@@ -45,7 +45,7 @@ def _check_agents(_ctx: click.Context, _param: click.Parameter, agents: tuple[st
     """Return the ids of the agents. An unknown agent is an error before anything is planned or looked at."""
     if not agents:
         return ()
-    from prowess.discovery.agents import get_agent  # noqa: PLC0415 - 'prowess list' names no agent, and loads no table
+    from prowess.discovery.agents import get_agent
 
     return tuple(get_agent(name).id for name in agents)
 

@@ -75,8 +75,8 @@ def pick_names(choices: Sequence[Choice], preset: Iterable[str], heading: str, t
 @contextmanager
 def _open_screen(terminal: Terminal) -> Iterator[tuple[Callable[[], list[str]], Callable[[PickerState, str], None]]]:
     """Yield a function that waits for keys and one that draws; at the end the terminal is as it was before."""
-    import termios  # noqa: PLC0415 - POSIX has it; elsewhere nothing is drawn
-    import tty  # noqa: PLC0415 - POSIX has it; elsewhere nothing is drawn
+    import termios
+    import tty
 
     handle = terminal.keys.fileno()
     signal_reader, signal_writer = os.pipe()
@@ -111,7 +111,7 @@ def _write_screen(terminal: Terminal, text: str) -> None:
 
 def _disable_suspend_key(handle: int) -> None:
     """Make Ctrl-Z an ordinary key: a suspended picker would leave its screen and settings to the shell."""
-    import termios  # noqa: PLC0415 - POSIX has it; elsewhere nothing is drawn
+    import termios
 
     settings: list[Any] = termios.tcgetattr(handle)
     settings[6][termios.VSUSP] = b"\x00"

@@ -9,7 +9,7 @@ from prowess.files.paths import shorten_path
 
 def quote_path(path: str) -> str:
     """Return a path for a command that a person pastes into a shell, quoted because anybody may have named it."""
-    from shlex import quote  # noqa: PLC0415 - its pattern takes longer to compile than 'prowess list' takes to look for a lock file
+    from shlex import quote
 
     short_path = shorten_path(path)
     home = "~" + os.sep

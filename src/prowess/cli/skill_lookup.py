@@ -151,7 +151,7 @@ def find_in_catalog(catalog: prowess.Catalog, name: str, *, verify: bool = False
 
 def _read_skill(path: str, *, verify: bool) -> prowess.Skill:
     """Return the skill in a folder or of a SKILL.md; with ``verify`` only if its lock file agrees."""
-    from prowess.skills.parse import read_metadata  # noqa: PLC0415 - 'prowess list' parses no head that a scan matched
+    from prowess.skills.parse import read_metadata
 
     try:
         # Lenient, as in a scan: a person may look at a skill with mistakes.
@@ -165,7 +165,7 @@ def _read_skill(path: str, *, verify: bool) -> prowess.Skill:
 
 def _explain_no_skill(path: str) -> SourceError:
     """Return the error for a path without a skill: nothing lies there, or it is a folder of skills."""
-    from prowess.authoring.check import find_skill_files  # noqa: PLC0415 - 'prowess list' loads no authoring
+    from prowess.authoring.check import find_skill_files
 
     try:
         folders = [shorten_path(os.path.dirname(file)) for file in find_skill_files(path)]

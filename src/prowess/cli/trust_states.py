@@ -23,7 +23,7 @@ class LazyTrustStates:
         self._states: trust_states.TrustStates | None = None
         # The path that Trust itself uses. 'prowess list' without grants loads no runtime: it only looks for the file.
         if os.path.lexists(user_config_file("trust.json")):
-            from prowess.runtime.acting import trust, trust_states  # noqa: PLC0415 - see above
+            from prowess.runtime.acting import trust, trust_states
 
             self._states = trust_states.TrustStates(trust.Trust())
 

@@ -165,7 +165,7 @@ def find_agents(root: str, home: str, env: Mapping[str, str]) -> tuple[str, ...]
 
 def _suggest_ids(name: str) -> list[str]:
     """Return the ids whose title is the name, that contain it, or that are spelled like it, the nearest first."""
-    from difflib import get_close_matches  # noqa: PLC0415 - only when something went wrong
+    from difflib import get_close_matches
 
     by_title = [agent.id for agent in _ROWS if agent.title.lower() == name]
     containing = [agent.id for agent in _ROWS if len(name) >= _MIN_MATCH_LENGTH and name in agent.id]

@@ -54,7 +54,7 @@ def watch_folders(paths: Sequence[str], *, every: float, notice: WatchMethod, li
 
 
 def _has_watchfiles() -> bool:
-    from importlib.util import find_spec  # noqa: PLC0415 - only where files are watched
+    from importlib.util import find_spec
 
     return find_spec("watchfiles") is not None
 
@@ -147,7 +147,7 @@ class NativeWatcher:
         return bool(changes)
 
     def _open_events(self, paths: list[str]) -> Iterator[set[tuple[Any, str]]]:
-        import watchfiles  # noqa: PLC0415 - an optional extra
+        import watchfiles
 
         return watchfiles.watch(
             *paths,

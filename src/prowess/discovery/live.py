@@ -26,7 +26,7 @@ def live(*roots: Root | Iterable[Root], every: float = 1.0, notice: WatchMethod 
     ``Session(live)`` follows it. The keywords are those of ``watch``. The first scan is done when this returns, and
     raises here. ``close()``, or the end of a ``with`` block, ends the thread.
     """
-    from prowess.discovery.watch import watch  # noqa: PLC0415 - a session imports this module and may never watch anything
+    from prowess.discovery.watch import watch  # a session imports this module and may never watch anything
 
     return Live(watch(*roots, every=every, notice=notice, **scan))
 
@@ -110,6 +110,6 @@ class Live:
             del fresh  # Waiting for the next change must not keep this catalogue in memory.
 
     def _log_failure(self, error: Exception) -> None:
-        import logging  # noqa: PLC0415 - only when something failed
+        import logging
 
         logging.getLogger("prowess").error("%r could not be read again", self._catalogs, exc_info=error)

@@ -247,12 +247,12 @@ def _read_table(path: str, issues: list[Issue], *, is_project: bool, limits: Lim
         return {}
     except ResourceError as error:
         raise SourceError(f"cannot read the settings: {error.message}", path, error.code) from None
-    import tomllib  # noqa: PLC0415 - only where there is a file
+    import tomllib
 
     try:
         whole = tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        from prowess.lockfile.conflicts import find_marker  # noqa: PLC0415 - only when something is wrong
+        from prowess.lockfile.conflicts import find_marker
 
         line = find_marker(data.decode("utf-8", "replace"))
         if line:

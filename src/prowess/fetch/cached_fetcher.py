@@ -251,7 +251,7 @@ def _find_rollback(record: CacheRecord, response: HttpResponse, hashes: frozense
 
 def _parse_date(written: str) -> datetime | None:
     """Parse a date of HTTP; return ``None`` for a text that is no date, or has no time zone."""
-    from email.utils import parsedate_to_datetime  # noqa: PLC0415 - a large module, needed only when a file changed
+    from email.utils import parsedate_to_datetime
 
     try:
         date = parsedate_to_datetime(written)

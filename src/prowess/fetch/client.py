@@ -82,7 +82,7 @@ class Fetcher:
         field of ``Limits`` for the message), when the server fails or takes too long, when an address is not allowed,
         and for every status but 200, 304, 404 and 410.
         """
-        from prowess.fetch.transport import FAILURES, TIMEOUTS, Deadline  # noqa: PLC0415 - loads the HTTP client
+        from prowess.fetch.transport import FAILURES, TIMEOUTS, Deadline
 
         # One deadline for all hops: a server that redirects slowly gains no time.
         deadline = Deadline(self._limits.fetch_total_seconds)
@@ -106,9 +106,9 @@ class Fetcher:
     def _send_request(
         self, url: str, origin: Origin, deadline: Deadline, headers: Mapping[str, str], stack: ExitStack
     ) -> httpx2.Response:
-        import httpx2  # noqa: PLC0415 - only when something is fetched
+        import httpx2
 
-        from prowess.fetch.transport import make_transport  # noqa: PLC0415 - loads the HTTP client
+        from prowess.fetch.transport import make_transport
 
         sent = {**_DEFAULT_HEADERS, **headers, **(self._headers if origin == self._base_origin else {})}
         idle = httpx2.Timeout(self._limits.fetch_idle_seconds)
@@ -129,7 +129,7 @@ class Fetcher:
 
     def _tls_context(self, origin: Origin) -> ssl.SSLContext | None:
         """Return the settings of TLS for https. Made once: reading the authorities takes longer than a request."""
-        from prowess.fetch.transport import make_tls_context  # noqa: PLC0415 - loads the HTTP client
+        from prowess.fetch.transport import make_tls_context
 
         if origin.scheme == "https" and self._tls is None:
             self._tls = make_tls_context()

@@ -39,7 +39,7 @@ def _linux_cache_dir() -> str:
 
 
 def _system_cache_dir() -> str:
-    from platformdirs import user_cache_dir  # noqa: PLC0415 - see _linux_cache_dir
+    from platformdirs import user_cache_dir
 
     return user_cache_dir("prowess", appauthor=False)
 

@@ -104,7 +104,7 @@ def _load_openat2() -> Callable[[int, tuple[str, ...], int], int] | None:
     """
     if not hasattr(os, "O_PATH") or not HAS_HANDLES:
         return None
-    import ctypes  # noqa: PLC0415 - only when a file is read
+    import ctypes
 
     class OpenHow(ctypes.Structure):
         _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))

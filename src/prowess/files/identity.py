@@ -73,7 +73,7 @@ class HashedFile(NamedTuple):
 
 def hash_with_identity(base: str, parts: tuple[str, ...], limit: int) -> HashedFile:
     """Return the hash of a file and the identity that the file had while it was read, without keeping its bytes."""
-    import hashlib  # noqa: PLC0415 - discovery hashes nothing
+    import hashlib
 
     size, content = 0, hashlib.sha256()
     with OpenFile(base, parts) as file:
@@ -85,7 +85,7 @@ def hash_with_identity(base: str, parts: tuple[str, ...], limit: int) -> HashedF
 
 def read_with_identity(base: str, parts: tuple[str, ...], limit: int) -> tuple[bytes, HashedFile]:
     """Return the bytes of a file, with their hash and the identity that the file had while it was read."""
-    import hashlib  # noqa: PLC0415 - discovery hashes nothing
+    import hashlib
 
     with OpenFile(base, parts) as file:
         data = file.read_all(limit)
@@ -111,7 +111,7 @@ def fingerprint_tree(path: str, limits: Limits) -> bytes:
 
     Entries beyond the limits are not looked at.
     """
-    import hashlib  # noqa: PLC0415 - only where files are watched
+    import hashlib
 
     mark = hashlib.blake2b(digest_size=16)
     for row in _iter_rows(path, limits):

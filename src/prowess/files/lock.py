@@ -106,7 +106,7 @@ def lock_open_file(fd: int) -> bool:
 
 def _lock_byte(fd: int) -> int:
     """Lock the first byte of an open file without waiting, on Windows; return 0, or the number of the error."""
-    import msvcrt  # noqa: PLC0415 - Windows only
+    import msvcrt
 
     try:
         msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]

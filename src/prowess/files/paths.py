@@ -238,7 +238,7 @@ def fold_path(path: str) -> str:
     File systems disagree on case, and on how accents are encoded. Where two files of an archive or an index are one,
     the second would replace the first, after somebody had looked at the first.
     """
-    from unicodedata import normalize  # noqa: PLC0415 - only for what is fetched; a scan folds no paths
+    from unicodedata import normalize
 
     return normalize("NFC", normalize("NFC", path).casefold())  # folding can undo the first normalization
 

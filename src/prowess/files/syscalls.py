@@ -177,7 +177,7 @@ def _load_renameat2() -> Callable[[bytes, bytes], int] | None:
     """Return Linux's call that swaps two entries, which Python does not offer; ``None`` on other systems."""
     if not sys.platform.startswith("linux"):
         return None
-    import ctypes  # noqa: PLC0415 - only when something is swapped
+    import ctypes
 
     try:
         function = ctypes.CDLL(None, use_errno=True).renameat2

@@ -228,7 +228,7 @@ def digest_tree(files: Mapping[str, FileHash]) -> str:
 
     A row is ``path NUL x-or-- NUL size NUL sha256-hex LF``. NUL can be in no path, so no two trees have equal rows.
     """
-    import hashlib  # noqa: PLC0415 - discovery hashes nothing
+    import hashlib
 
     total = hashlib.sha256()
     for path in sorted(files, key=str.encode):
@@ -261,7 +261,7 @@ def as_recorded(found: dict[str, FileHash], recorded: Mapping[str, FileHash], fo
 
 def hash_bytes(content: bytes, *, executable: bool) -> FileHash:
     """Return what a lock file records of a file with this content."""
-    import hashlib  # noqa: PLC0415 - discovery hashes nothing
+    import hashlib
 
     return FileHash(len(content), executable, hashlib.sha256(content).hexdigest())
 
@@ -276,7 +276,7 @@ def hash_file(base: str, parts: tuple[str, ...], limit: int) -> FileHash:
 
 
 def _hash_open_file(file: OpenFile, limit: int) -> FileHash:
-    import hashlib  # noqa: PLC0415 - discovery hashes nothing
+    import hashlib
 
     size, content = 0, hashlib.sha256()
     for chunk in file.iter_all_chunks(limit):
@@ -290,7 +290,7 @@ def hash_tree(folder: str, limits: Limits) -> HashedTree:
 
     A file that cannot be read, or that does not fit into ``max_digest_bytes`` any more, becomes a problem.
     """
-    from hashlib import sha256  # noqa: PLC0415 - discovery hashes nothing
+    from hashlib import sha256
 
     files: dict[str, FileHash] = {}
     refused: list[tuple[str, str]] = []
@@ -354,7 +354,7 @@ def with_recorded_names(
     missing = [path for path in recorded.keys() - found.keys() if not path.isascii()]
     if not missing:
         return found
-    from unicodedata import normalize  # noqa: PLC0415 - most trees have plain names
+    from unicodedata import normalize
 
     listed = {normalize("NFC", path): path for path in found.keys() - recorded.keys()}
     names = {listed.get(normalize("NFC", path), ""): path for path in missing}

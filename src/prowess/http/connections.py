@@ -149,7 +149,7 @@ def accept_backlog() -> int:
 def _max_open_files() -> int:
     """Return how many file handles this process may have."""
     with suppress(ImportError):
-        import resource  # noqa: PLC0415 - Windows has none
+        import resource
 
         soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         if soft != resource.RLIM_INFINITY:

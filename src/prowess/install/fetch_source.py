@@ -258,7 +258,7 @@ def _read_archive(spec: SourceSpec, access: SourceAccess) -> InMemoryFiles:
 
 
 def _read_kept_archives(spec: SourceSpec, access: SourceAccess) -> list[InMemoryFiles]:
-    from prowess.fetch.url_policy import check_scheme, is_loopback, parse_origin  # noqa: PLC0415 - 10 ms, only here
+    from prowess.fetch.url_policy import check_scheme, is_loopback, parse_origin
 
     # The cache must not answer for what may not be asked.
     origin, allowed = parse_origin(spec.address), _url_policy(access)
@@ -273,7 +273,7 @@ def _read_kept_archives(spec: SourceSpec, access: SourceAccess) -> list[InMemory
 
 
 def _unpack_archive(data: bytes, spec: SourceSpec, access: SourceAccess) -> InMemoryFiles:
-    from prowess.fetch.archive.unpack import unpack_tree  # noqa: PLC0415 - 10 ms, only for archives
+    from prowess.fetch.archive.unpack import unpack_tree
 
     if data.lstrip(b"\xef\xbb\xbf \r\n").startswith(b"---"):  # the address gave a SKILL.md instead of an archive
         return InMemoryFiles([NewFile(SKILL_FILE, data)])
@@ -295,8 +295,8 @@ def _read_file(path: str, limits: Limits) -> bytes:
 
 
 def _download(address: str, access: SourceAccess) -> bytes:
-    from prowess.fetch.client import Fetcher  # noqa: PLC0415 - 10 ms, only for downloads
-    from prowess.fetch.url_policy import check_headers  # noqa: PLC0415 - 10 ms, only for downloads
+    from prowess.fetch.client import Fetcher
+    from prowess.fetch.url_policy import check_headers
 
     allowed = _url_policy(access)
     max_bytes = access.limits.max_install_bytes
@@ -310,7 +310,7 @@ def _download(address: str, access: SourceAccess) -> bytes:
 
 
 def _url_policy(access: SourceAccess) -> UrlPolicy:
-    from prowess.fetch.url_policy import UrlPolicy  # noqa: PLC0415 - 10 ms, only for downloads
+    from prowess.fetch.url_policy import UrlPolicy
 
     # GitHub's archives are redirected to other hosts of GitHub; no other change of host is followed.
     return UrlPolicy(access.allow_private, "http" in access.schemes, _ARCHIVE_HOSTS)
@@ -339,7 +339,7 @@ def _no_usable_skill_error(spec: SourceSpec, failures: Sequence[Issue]) -> Insta
 
 def load_site_catalog(spec: SourceSpec, access: SourceAccess) -> Catalog:
     """The catalogue of a site: its index is fetched, and no skill. Raises ``FetchError`` when it has no index."""
-    from prowess.sources.source import Source  # noqa: PLC0415 - 3 ms, only for sites
+    from prowess.sources.source import Source
 
     source = Source.url(
         spec.address,

@@ -82,7 +82,7 @@ def search_indexes(query: str, indexes: Sequence[str], access: SourceAccess, lim
     An index that cannot be asked is in ``unanswered``. Raises ``SourceError`` (``too-many-indexes``) for more than
     ``Limits.max_indexes``.
     """
-    from prowess.search.listing_search import rank_listing  # noqa: PLC0415 - loads SQLite, which only a search needs
+    from prowess.search.listing_search import rank_listing
 
     addresses = list(dict.fromkeys(indexes))
     if len(addresses) > access.limits.max_indexes:

@@ -152,7 +152,7 @@ class Installer:
         """
         spec = to_spec(ref, select)
         self._context.begin_read()
-        from prowess.install.offer import make_offer  # noqa: PLC0415 - 25 ms: it loads the checks for authors
+        from prowess.install.offer import make_offer
 
         with wrap_os_errors(), self._context.open_source(spec) as source_files:
             return make_offer(source_files, spec, self._context.limits)

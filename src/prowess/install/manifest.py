@@ -138,7 +138,7 @@ def manifest_file_name(folder: str) -> str:
 
 
 def _parse_toml(text: str, folder: str, file: str) -> dict[str, Any]:
-    import tomllib  # noqa: PLC0415 - 2 ms, and most folders have no manifest
+    import tomllib
 
     try:
         return tomllib.loads(text)

@@ -247,7 +247,7 @@ def _is_same_source(first: SourceSpec, second: SourceSpec) -> bool:
 
 def _change_text(manifest: ProjectManifest, edits: dict[int, ManifestEntry | None], added: list[ManifestEntry]) -> str:
     """The text of a manifest with its entries changed; raises ``InstallError`` when the list cannot be edited."""
-    from prowess.install.manifest_text import UneditableError, change_entries, manifest_entry_text  # noqa: PLC0415 - 7 ms
+    from prowess.install.manifest_text import UneditableError, change_entries, manifest_entry_text
 
     try:
         return change_entries(manifest.text, manifest.table, edits, added)

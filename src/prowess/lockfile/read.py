@@ -235,7 +235,7 @@ def _check_version(version: object, text: str, path: str) -> None:
 
 def _refuse_conflict(text: str, path: str) -> None:
     """Raise ``InstallError`` (``lock-conflict``) for a text with git's markers; it names the entries that differ."""
-    from prowess.lockfile.conflicts import (  # noqa: PLC0415 - only for files that Prowess did not write
+    from prowess.lockfile.conflicts import (
         find_differing_entries,
         find_marker,
         split_conflict,
@@ -286,7 +286,7 @@ def _with_line(message: str, text: str, entry: int, mark: str) -> str:
 
 
 def _parse_toml(text: str, path: str) -> dict[str, Any]:
-    import tomllib  # noqa: PLC0415 - only for files that somebody else wrote
+    import tomllib
 
     try:
         return tomllib.loads(text)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - the one name below
     if name != "Server":
         raise AttributeError(f"module 'prowess.mcp' has no attribute {name!r}")
-    from prowess.mcp.serve import load_server_class  # noqa: PLC0415 - the SDK takes a second to load
+    from prowess.mcp.serve import load_server_class
 
     return load_server_class()
 

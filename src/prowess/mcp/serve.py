@@ -55,11 +55,11 @@ def serve(
     make_server = partial(_make_server, roots, options)
     with suppress(KeyboardInterrupt):
         if http is None:
-            from prowess.mcp.stdio import serve_stdio  # noqa: PLC0415 - `prowess serve --check` needs no server
+            from prowess.mcp.stdio import serve_stdio
 
             serve_stdio(make_server, roots, options, left_out)
         else:
-            from prowess.mcp.http.app import run_http  # noqa: PLC0415 - stdio needs no uvicorn
+            from prowess.mcp.http.app import run_http
 
             server = make_server()
             run_http(server, http, token, hosts, origins, partial(_report_start, server, ready, left_out))
@@ -104,7 +104,7 @@ def load_server_class() -> type[Server]:
     collects = gc.isenabled()
     gc.disable()
     try:
-        from prowess.mcp.server import Server  # noqa: PLC0415 - the SDK takes a second to load
+        from prowess.mcp.server import Server
     except ModuleNotFoundError as error:
         if error.name not in {"mcp", "mcp_types"}:
             raise

@@ -153,7 +153,7 @@ class Server:
     # -- what the SDK is given ---------------------------------------------------------------------------------------
 
     def _build_lowlevel(self) -> _SdkServer:
-        from prowess import __version__  # noqa: PLC0415 - a cycle: the package loads this module on first use
+        from prowess import __version__  # a cycle: the package loads this module on first use
 
         made = _SdkServer("prowess", version=__version__, lifespan=self._lifespan, get_tool_input_schema=lambda _: None)
         made.middleware.append(self._handle_handshake)

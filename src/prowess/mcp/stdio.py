@@ -41,7 +41,7 @@ def serve_stdio(
     ``make_server`` loads the SDK and makes the server for ``roots`` with ``options``. ``left_out`` is called with how
     many skills are not served, if there are any. Raises ``SourceError`` for options that cannot be.
     """
-    import asyncio  # noqa: PLC0415 - the early answers need no event loop
+    import asyncio
 
     early = _make_early_client(roots, options)
     with _exit_on_interrupt():
@@ -63,7 +63,7 @@ def _make_early_client(roots: tuple[str | os.PathLike[str], ...], options: dict[
     serve_options = make_options(**{name: options[name] for name in ServeOptions._fields if name in options})
     if options.get("catalog") is not None or not can_answer_early() or find_spec("mcp") is None:
         return None
-    from prowess import __version__  # noqa: PLC0415 - a cycle: the package loads this module on first use
+    from prowess import __version__  # a cycle: the package loads this module on first use
 
     limits = options.get("limits") or DEFAULT_LIMITS
     loader = SkillLoader(resolve_roots(roots), limits)
@@ -91,15 +91,15 @@ def _open_output() -> AsyncFile[str] | None:
     r"""Return standard output with ``\n`` at the end of a line; ``None`` where the SDK's own has that."""
     if os.linesep == "\n":
         return None
-    import anyio  # noqa: PLC0415 - the SDK has loaded it
+    import anyio
 
     return anyio.wrap_file(TextIOWrapper(os.fdopen(os.dup(1), "wb"), encoding="utf-8", newline="\n"))
 
 
 async def _run_server(server: Server, early: EarlyLines | None) -> None:
-    from mcp.server.stdio import stdio_server  # noqa: PLC0415 - the SDK takes a second to load
+    from mcp.server.stdio import stdio_server
 
-    from prowess.mcp.replay import ReplayedInput, ReplayedOutput  # noqa: PLC0415 - it needs the SDK
+    from prowess.mcp.replay import ReplayedInput, ReplayedOutput
 
     async with stdio_server(stdout=_open_output()) as (read, write):
         if early is None or not early.lines:

@@ -107,7 +107,7 @@ class Consent:
         self._decision_count += 1
 
     def _check_request(self, request: TrustRequest) -> None:
-        from prowess.runtime.acting.trust_request import TrustRequest  # noqa: PLC0415 - only where somebody decides
+        from prowess.runtime.acting.trust_request import TrustRequest
 
         asked: object = request
         if not isinstance(asked, TrustRequest):

@@ -174,7 +174,7 @@ def record_event_kinds() -> Iterator[list[str]]:
 
 def log_events(logger_name: str = "prowess") -> OnEvent:
     """Return a callback for ``on_event`` that writes every event to the standard library's logging."""
-    import logging  # noqa: PLC0415 - the start of every command would pay for it, and only a host that logs needs it
+    import logging
 
     logger = logging.getLogger(logger_name)
 

@@ -128,7 +128,7 @@ class InstructionLoader:
                 self.events.emit("not-expanded", skill.name, code=issue.code, why=issue.message)
 
     def _make_expander(self, skill: Skill) -> CommandExpander:
-        from prowess.runtime.acting.expand_commands import CommandExpander  # noqa: PLC0415 - skills without commands start no program, and activating them need not load what does
+        from prowess.runtime.acting.expand_commands import CommandExpander
 
         def report_command(command: str, result: ProcessResult | None) -> None:
             outcome = {"status": result.status, "limit": result.limit, "seconds": result.seconds} if result else {}

@@ -86,7 +86,7 @@ def check_session_arguments(
         raise SourceError("on_event is a plain function, not a coroutine function: nobody would await it")
     check_selector(selector)
     if trust is not None:
-        from prowess.runtime.acting.trust import Trust  # noqa: PLC0415 - a session without trust does not load it
+        from prowess.runtime.acting.trust import Trust
 
         # Somebody who passes the name of a policy means a Trust with that policy.
         policy = f"policy={trust!r}" if str(trust) in {"defer", "granted", "never"} else ""

@@ -49,7 +49,7 @@ def load_installed_encoder() -> Encoder | None:
     Raises ``SourceError`` (``encoder-failed``) when it is installed and cannot be loaded.
     """
     try:
-        from prowess_retriever import load_encoder  # noqa: PLC0415 - an optional part, which takes a while to load
+        from prowess_retriever import load_encoder
 
         encoder: Encoder = load_encoder()
     except ModuleNotFoundError as error:

@@ -110,7 +110,7 @@ class IndexFile:
             return None
 
     def _create_database(self, folder: str) -> IndexDatabase:
-        import secrets  # noqa: PLC0415 - only here
+        import secrets
 
         self._database_name = f"{self._name}-{secrets.token_hex(8)}{_DATABASE_SUFFIX}"
         path = os.path.join(folder, self._database_name)
@@ -161,7 +161,7 @@ def _read_pointer(path: str) -> str:
 
 def _prune(folder: str, keep: int) -> None:
     """Delete the indexes that were not used for longest, and what an interrupted process has left behind."""
-    import re  # noqa: PLC0415 - only here
+    import re
 
     our_name = re.compile(
         r"(?P<pointer>[0-9a-f]{32})(?:-[0-9a-f]{16}\.db(?:-journal)?)?|\.[0-9a-f]{32}\.[0-9a-f]+\.tmp"
@@ -187,7 +187,7 @@ def _warn_of_damage(path: str) -> None:
     if path in _warned_paths:
         return
     _warned_paths.add(path)
-    import logging  # noqa: PLC0415 - only when something is wrong
+    import logging
 
     message = "the search index %s is damaged or of another version, and is built again"
     logging.getLogger("prowess").warning(message, path)

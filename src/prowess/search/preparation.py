@@ -113,7 +113,7 @@ def encode_or_warn(encoder: Encoder, request: str) -> Vectors | None:
 
 def _warn_once(message: str) -> None:
     if message not in _warned_errors:
-        import logging  # noqa: PLC0415 - only when something is wrong
+        import logging
 
         _warned_errors.add(message)
         logging.getLogger("prowess").warning("%s", message)

@@ -63,7 +63,7 @@ class SkillText(NamedTuple):
 
     def hash(self) -> bytes:
         """The hash under which the vector of the skill is kept."""
-        from hashlib import blake2b  # noqa: PLC0415 - a search of an index that is up to date hashes no text
+        from hashlib import blake2b
 
         return blake2b(self.to_encode().encode("utf-8", "surrogatepass"), digest_size=16).digest()
 

@@ -116,7 +116,7 @@ def _call_in_time(call: Callable[[], Any], seconds: float) -> Any:  # noqa: ANN4
 
 
 async def _await_in_time(awaitable: Awaitable[Any], seconds: float | None) -> Any:  # noqa: ANN401 - the host's answer
-    import asyncio  # noqa: PLC0415 - it takes long to import, and only asynchronous functions need it
+    import asyncio
 
     return await asyncio.wait_for(awaitable, seconds)
 

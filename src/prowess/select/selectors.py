@@ -96,6 +96,6 @@ class SelectorChain:
 
     def select(self, query: str, candidates: Sequence[Skill]) -> list[str]:
         """Return the names that are left at the end; a session asks the selectors of the chain one by one."""
-        from prowess.select.ask_selector import ask_selector  # noqa: PLC0415 - ask_selector imports this module
+        from prowess.select.ask_selector import ask_selector  # ask_selector imports this module
 
         return [skill.name for skill in ask_selector(self, query, candidates)]

@@ -93,7 +93,7 @@ def run_awaitable(awaitable: Any) -> Any:  # noqa: ANN401 - whatever the host's 
     """
     if not is_loop_running():
         return await_result(awaitable)
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - few selectors need it, and it takes a while
+    from concurrent.futures import ThreadPoolExecutor
 
     # With a copy of the context: the awaitable may ask for what the host set for this conversation.
     with ThreadPoolExecutor(1) as pool:

@@ -71,14 +71,14 @@ class LocatedHead(SkillHead):
     @property
     def dir(self) -> Path | None:
         """Its folder, as it was found; ``None`` without one."""
-        from pathlib import Path  # noqa: PLC0415 - discovery works without path objects
+        from pathlib import Path
 
         return Path(self._folder()) if self._location.base else None
 
     @property
     def path(self) -> Path | None:
         """Its SKILL.md; ``None`` without a folder."""
-        from pathlib import Path  # noqa: PLC0415 - discovery works without path objects
+        from pathlib import Path
 
         return Path(self._folder(), self._location.file) if self._location.base else None
 

@@ -188,7 +188,7 @@ def validate(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -
 def _missing_reference_issues(
     file_path: str, issues: list[Issue], tree: TreeListing, limits: Limits
 ) -> tuple[Issue, ...]:
-    from prowess.skills.missing_references import find_missing_references  # noqa: PLC0415 - loading a skill needs none of it
+    from prowess.skills.missing_references import find_missing_references
 
     if any(issue.code == "frontmatter-too-large" for issue in issues):  # reading it again would find no body either
         return ()

@@ -154,7 +154,7 @@ def _build_source(entry: dict[str, object], folder: str, defaults: Mapping[str, 
         return _make_inline_source(entry, mount, preload=preload)
     options = _read_options(entry, defaults)
     if path.startswith("@"):
-        from prowess.sources.installed import InstalledSource  # noqa: PLC0415 - few lists name installs
+        from prowess.sources.installed import InstalledSource
 
         return InstalledSource(path, mount_as=mount, preload=preload, options=options)
     base = os.path.join(folder, _read_path(entry, "base_dir"))

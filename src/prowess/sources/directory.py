@@ -58,7 +58,7 @@ class DirectorySource:
 
         Where the source was given the path of a SKILL.md, it is the folder around that file.
         """
-        from pathlib import Path  # noqa: PLC0415 - discovery works without path objects
+        from pathlib import Path
 
         return Path(self._folder) if self._folder else None
 

@@ -84,7 +84,7 @@ def _find_copies(ref: SkillRef, scope: InstallScope) -> list[str]:
 
 def _drop_changed_skills(found: Catalog, scope: InstallScope) -> Catalog:
     """Return the catalogue without the skills that are not what the lock file says; issues name them."""
-    from prowess.lockfile.verifier import LockVerifier  # noqa: PLC0415 - only with verify="lock"
+    from prowess.lockfile.verifier import LockVerifier
 
     verified, refused = LockVerifier((scope,), DEFAULT_LIMITS).verify_skills(list(found.skills))
     return Catalog(verified, issues=(*found.scan_issues, *refused))

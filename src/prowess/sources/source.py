@@ -94,7 +94,7 @@ class Source:
         ``approvals``. With ``missing="error"``, loading raises ``FetchError`` when the server cannot be reached. Needs
         the extra ``mcp``.
         """
-        from prowess.sources.mcp.source import McpSource  # noqa: PLC0415 - only for those who connect
+        from prowess.sources.mcp.source import McpSource
 
         return McpSource(
             label,
@@ -165,8 +165,8 @@ class Source:
         older skills; otherwise the newest that were seen stay in use. A query in ``base`` is sent to that site only, is
         shown nowhere, and is not kept in the cache.
         """
-        from prowess.fetch.url_policy import UrlPolicy  # noqa: PLC0415 - only for those who fetch
-        from prowess.sources.site import UrlSource  # noqa: PLC0415 - only for those who fetch
+        from prowess.fetch.url_policy import UrlPolicy
+        from prowess.sources.site import UrlSource
 
         # Hosts are compared in lower case, as URLs are parsed.
         hosts = check_texts(allow_redirects_to, "allow_redirects_to")
@@ -197,7 +197,7 @@ class Source:
         Another version than the one named makes only a warning. With ``verify="lock"``, a skill counts only while its
         files are what the lock file says.
         """
-        from prowess.sources.installed import InstalledSource  # noqa: PLC0415 - only for those who install
+        from prowess.sources.installed import InstalledSource
 
         bases = (as_optional_absolute(user_dir, "user_dir"), as_optional_absolute(project_dir, "project_dir"))
         return InstalledSource(ref, mount_as=mount_as, preload=preload, verify=verify, bases=bases)

@@ -149,7 +149,7 @@ def _take_first_paragraph(
     front: Frontmatter, issues: list[Issue], body: bytes, *, whole: bool, path: str
 ) -> tuple[Frontmatter, list[Issue]]:
     """Return the fields with the first paragraph of a body as the description, where there is one, and the issues."""
-    from prowess.spec.first_paragraph import find_first_paragraph  # noqa: PLC0415 - few skills have no description
+    from prowess.spec.first_paragraph import find_first_paragraph
 
     missing = next(issue for issue in issues if issue.code == "missing-description")
     paragraph = find_first_paragraph(body, whole=whole)

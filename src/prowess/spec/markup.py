@@ -116,7 +116,7 @@ def _compile_quick_pattern(tags: tuple[str, ...], brackets: str) -> re.Pattern[s
 
 
 def _fold(text: str) -> str:
-    from unicodedata import normalize  # noqa: PLC0415 - a listing escapes text, and compares none
+    from unicodedata import normalize
 
     return strip_hidden(normalize("NFKC", text)).casefold()
 

@@ -109,7 +109,7 @@ def _check_token_counter(tokens: Callable[[str], int] | None) -> Callable[[str],
 def _check_scripts(scripts: Scripts | bool | None) -> Scripts | None:  # noqa: FBT001 - the public signature
     if scripts is None or scripts is False:
         return None
-    from prowess.runtime.acting.scripts import Scripts  # noqa: PLC0415 - most toolsets run no scripts
+    from prowess.runtime.acting.scripts import Scripts
 
     if isinstance(scripts, Scripts):
         return scripts

@@ -258,7 +258,7 @@ class Toolset:
         return self._hide_paths(await self._acall_tool(_as_text(name), arguments))
 
     async def _acall_tool(self, name: str, arguments: Mapping[str, Any] | str | bytes | None) -> ToolResult:
-        import asyncio  # noqa: PLC0415 - it takes long to import, and only asynchronous hosts need it
+        import asyncio
 
         tool = self._tools_by_name.get(name)
         try:

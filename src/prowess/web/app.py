@@ -153,7 +153,7 @@ def _find_view(page: str) -> Callable[..., object]:
 
     def make_view(library: Library, parameters: Mapping[str, str], **more: object) -> object:
         # What all pages need together takes several times as long to load as the first page alone.
-        from prowess.web.pages.views import VIEWS  # noqa: PLC0415 - see above
+        from prowess.web.pages.views import VIEWS
 
         return VIEWS[page](library, parameters, **more)
 

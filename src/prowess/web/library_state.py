@@ -125,7 +125,7 @@ class LibraryState:
 
     def read_lines(self, row: SkillRow) -> list[str]:
         """Return the lines of the SKILL.md of a row, also of one that does not load; none where it cannot be read."""
-        from prowess.authoring.findings import read_lines  # noqa: PLC0415 - the first page needs none of this
+        from prowess.authoring.findings import read_lines
 
         return read_lines(*os.path.split(row.location), self._library.limits)
 
@@ -134,7 +134,7 @@ class LibraryState:
 
         Raises ``SkillError`` where that cannot be found out.
         """
-        from prowess.authoring.check import check  # noqa: PLC0415 - the first page needs none of this
+        from prowess.authoring.check import check
 
         return check(row.location, limits=self._library.limits).findings if os.path.isfile(row.location) else ()
 
@@ -143,7 +143,7 @@ class LibraryState:
 
         Raises ``SkillError`` for queries that cannot be read.
         """
-        from prowess.authoring.evals import evaluate, load_evals  # noqa: PLC0415 - the first page needs none of this
+        from prowess.authoring.evals import evaluate, load_evals
 
         try:
             cases = load_evals(skill.folder, limits=self._library.limits)
@@ -216,7 +216,7 @@ class LibraryState:
     @cached_property
     def _link_records(self) -> dict[str, tuple[LinkFolders, LockEntries]]:
         """The folders of agents and the lock file of each scope that the installer changes, by its name."""
-        from prowess.install.agent_links import LinkFolders  # noqa: PLC0415 - the first page needs none of this
+        from prowess.install.agent_links import LinkFolders
 
         installer = self._library.installer
         scopes = (installer.project, installer.user) if installer is not None else ()

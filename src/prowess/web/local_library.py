@@ -61,6 +61,6 @@ def open_results(limits: Limits) -> ResultFile:
 
 def _make_installer() -> Installer:
     # It takes a tenth of the time up to the first page to load, and that page does without it.
-    from prowess.install.installer import Installer  # noqa: PLC0415 - see above
+    from prowess.install.installer import Installer
 
     return Installer()

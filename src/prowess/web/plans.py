@@ -212,7 +212,7 @@ class PlanBook:
 
     def _prepare_kind(self, kind: str, fields: Fields) -> PreparedChange:
         # Installing takes longer to load than the first page of the console, and many people only look.
-        from prowess.web.planning.kinds import PREPARATIONS  # noqa: PLC0415 - see above
+        from prowess.web.planning.kinds import PREPARATIONS
 
         return PREPARATIONS[kind](self._library, fields)
 
@@ -268,7 +268,7 @@ def _list_issues(change: PreparedChange) -> tuple[Issue, ...]:
 def _as_skill_error(error: Exception) -> SkillError:
     if isinstance(error, SkillError):
         return error
-    import logging  # noqa: PLC0415 - only for an error of ours
+    import logging
 
     logging.getLogger("prowess").error("a plan of the console failed", exc_info=error)
     return SkillError(f"{type(error).__name__}: {error}")

@@ -62,7 +62,7 @@ def _make_environment() -> Environment:
 
 def _render_body(view: SkillView, links: ServedLinks) -> Markup:
     """Return the instructions of a skill as HTML, with links to the pages of its files."""
-    from prowess.web.markdown import render_markdown  # noqa: PLC0415 - the first page needs no Markdown
+    from prowess.web.markdown import render_markdown
 
     files = frozenset(view.paths)
     return render_markdown(view.body, files, partial(links.file, view.id), partial(links.image, view.id))

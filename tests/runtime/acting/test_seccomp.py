@@ -179,7 +179,7 @@ print(json.dumps(found))
 @pytest.mark.skipif(not can_filter(), reason="NOT TESTED: filters are assembled for x86_64 and aarch64 only")
 def test_in_a_sandbox_every_refused_call_fails_with_an_error_and_nothing_is_killed(acting: Acting, jail: Kind) -> None:
     """The real program in the real kernel, call by call."""
-    import platform  # noqa: PLC0415 - only this test is about this machine
+    import platform
 
     column = MACHINES.index(platform.machine())
     rules = [rule for rule in filter_rules(jail, network=False) if not rule.tests]  # type: ignore[arg-type]

@@ -103,7 +103,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _make_encoder(folder: Path) -> SkillEncoder:
-    from onnxruntime import InferenceSession, SessionOptions  # noqa: PLC0415 - large: only when a model is loaded
+    from onnxruntime import InferenceSession, SessionOptions
 
     model = read_model(folder)
     options = SessionOptions()

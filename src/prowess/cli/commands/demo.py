@@ -42,7 +42,7 @@ def command(*, record: str | None, as_data: bool) -> None:
             as_data=True,
         )
     if record is not None:
-        from prowess.cli.render.svg_picture import write_svg  # noqa: PLC0415 - loads rich, which a pipe does without
+        from prowess.cli.render.svg_picture import write_svg
 
         write_svg((block for number, step in enumerate(steps, 1) for block in step_to_blocks(step, number)), record)
         printer.note(f"recorded in {record}", quiet=as_data)

@@ -65,9 +65,9 @@ def command(
 def _explain_listing(settings: Settings, catalog: prowess.Catalog, name: str, query: str) -> Explanation:
     """Return the explanation that a toolset gives of a skill after it made the prompt for a request."""
     # Only here: without a request nothing of a conversation has to be loaded.
-    from prowess.cli.selection import make_selector  # noqa: PLC0415 - see above
-    from prowess.runtime.session import Session  # noqa: PLC0415 - see above
-    from prowess.tools.toolset import Toolset  # noqa: PLC0415 - see above
+    from prowess.cli.selection import make_selector
+    from prowess.runtime.session import Session
+    from prowess.tools.toolset import Toolset
 
     dialect = cast("prowess.DialectName", settings.text("dialect"))  # the toolset refuses an unknown one
     session = Session(catalog, selector=make_selector(settings, dialect), filter=settings.text("filter"))

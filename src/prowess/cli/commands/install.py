@@ -239,7 +239,7 @@ def _plan_change(
 
 def _apply_plan(installer: Installer, plan: Plan, advice: list[Issue]) -> tuple[InstalledSkill, ...]:
     """Apply a plan and return the installs. Files that git should ignore, or must not ignore, go to ``advice``."""
-    from prowess.install.git_ignores import apply_with_advice  # noqa: PLC0415 - 'install --list' does without git
+    from prowess.install.git_ignores import apply_with_advice
 
     installs, issues = apply_with_advice(installer, plan, DEFAULT_LIMITS)
     advice += issues

@@ -83,14 +83,14 @@ def command(
     if asked and not installed:
         raise click.UsageError("--user and --all go with --installed")
     if installed:
-        from prowess.cli.installed_list import show_installed  # noqa: PLC0415 - as below
+        from prowess.cli.installed_list import show_installed
 
         if below or matrix or where["folders"] or where["agents"]:
             raise click.UsageError("--installed goes with --user, --all and --json alone")
         show_installed(asked, as_data=as_data)
         return
     if matrix:
-        from prowess.cli.agent_matrix import show_matrix  # noqa: PLC0415 - loads the installer; 'list' does without
+        from prowess.cli.agent_matrix import show_matrix
 
         if below or where["folders"]:
             raise click.UsageError("--agents is about the folders where agents look: name no other folder")

@@ -213,7 +213,7 @@ def _print_configuration(context: click.Context, client: str) -> int:
 
 def _collect_arguments(context: click.Context) -> list[str]:
     """Return arguments that start this server from any folder: absolute folders, and the options that were given."""
-    from prowess.mcp.serve import require_folder  # noqa: PLC0415 - a server has checked its folders by itself
+    from prowess.mcp.serve import require_folder
 
     roots = [os.path.abspath(os.path.expanduser(root)) for root in context.params["roots"]]
     for root in roots:

@@ -77,13 +77,13 @@ def command(
     --export writes the pages that only show something as files instead, which work without a server.
     """
     check_extra()
-    from prowess.web.local_library import open_library, open_results  # noqa: PLC0415 - help needs none of this
+    from prowess.web.local_library import open_library, open_results
 
     # One of the two, each with what it needs: an export loads no server, and the first page waits for no export.
     if export is None:
-        from prowess.web.serve import DEFAULT_BIND, run_console  # noqa: PLC0415 - see above
+        from prowess.web.serve import DEFAULT_BIND, run_console
     else:
-        from prowess.web.export import export_site  # noqa: PLC0415 - see above
+        from prowess.web.export import export_site
     settings = load_cli_settings(agents=agents, project=False if no_project else None)
     opened = open_library(
         roots,

@@ -42,8 +42,8 @@ def show_agent(catalog: prowess.Catalog, folder: str, grants: str) -> Iterator[B
     if find_spec("pydantic_ai") is None:
         yield line(("Left out: it needs the extra 'agent'.", "warn"))
         return
-    from prowess.agent.scripted_model import ScriptedModel, parse_script  # noqa: PLC0415 - the extra may be missing
-    from prowess.agent.task_run import TaskOptions, run_task  # noqa: PLC0415 - see above
+    from prowess.agent.scripted_model import ScriptedModel, parse_script
+    from prowess.agent.task_run import TaskOptions, run_task
 
     events: list[AgentEvent] = []
     model = ScriptedModel(parse_script({"turns": _TURNS}))

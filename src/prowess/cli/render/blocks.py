@@ -72,7 +72,7 @@ def show_unseen(block: Block) -> Block:
 
     The renderers escape only what could command a terminal: joiners and selectors are part of ordinary writing.
     """
-    from prowess.spec.hidden_characters import escape_invisible  # noqa: PLC0415 - few commands ask a question
+    from prowess.spec.hidden_characters import escape_invisible
 
     def show_spans(spans: Iterable[Span]) -> tuple[Span, ...]:
         return tuple(

@@ -69,6 +69,6 @@ def cell_width(text: str) -> int:
     """Return how many columns of a terminal a text takes; for an odd character it may be one too many."""
     if text.isascii():  # fast path: nearly every cell of a table
         return len(text)
-    import unicodedata  # noqa: PLC0415 - most listings are ASCII, and do without its tables
+    import unicodedata
 
     return sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)

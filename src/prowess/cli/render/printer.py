@@ -50,13 +50,13 @@ def print_blocks(blocks: Iterable[Block], stream: IO[str] | None = None, *, erro
     if is_terminal(stream):
         _print_on_terminal(blocks, stream)
         return
-    from prowess.cli.render.plain_text import render_text  # noqa: PLC0415 - 'prowess --version' prints no blocks
+    from prowess.cli.render.plain_text import render_text
 
     _write(stream, render_text(blocks))
 
 
 def _print_on_terminal(blocks: list[Block], stream: IO[str]) -> None:
-    from prowess.cli.render import simple_terminal  # noqa: PLC0415 - a pipe does without it
+    from prowess.cli.render import simple_terminal
 
     if simple_terminal.is_ordinary_terminal(stream, os.environ):
         text = simple_terminal.render_simple(blocks, simple_terminal.find_width(os.environ))
@@ -64,7 +64,7 @@ def _print_on_terminal(blocks: list[Block], stream: IO[str]) -> None:
             _write(stream, text)
             return
     # rich takes about three times as long to load as the module of 'prowess list'.
-    from prowess.cli.render.rich_text import make_console, print_on_terminal  # noqa: PLC0415 - see above
+    from prowess.cli.render.rich_text import make_console, print_on_terminal
 
     if isinstance(stream, io.TextIOWrapper):
         # rich writes by itself, and not with ``_write``: the stream has to escape what its encoding lacks.
@@ -82,8 +82,8 @@ def is_terminal(stream: IO[str] | None = None) -> bool:
 
 def _is_console(stream: IO[str]) -> bool:
     """Return True when a stream of Windows is its console: the null device and printers claim to be terminals too."""
-    import ctypes  # noqa: PLC0415 - Windows only
-    import msvcrt  # noqa: PLC0415 - Windows only
+    import ctypes
+    import msvcrt
 
     try:
         handle = msvcrt.get_osfhandle(stream.fileno())  # type: ignore[attr-defined]
@@ -160,7 +160,7 @@ def print_issues(issues: Iterable[Issue]) -> None:
 
 
 def _make_line(*spans: Span, indent: int = 0) -> Block:
-    from prowess.cli.render.blocks import line  # noqa: PLC0415 - 'prowess --version' prints no blocks
+    from prowess.cli.render.blocks import line
 
     return line(*spans, indent=indent)
 
@@ -193,7 +193,7 @@ def print_usage_error(error: click.UsageError, *, as_json: bool = False) -> None
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         message = f"{name} needs one of its commands"
     else:
-        from prowess.spec.redaction import scrub_text  # noqa: PLC0415 - 'prowess --version' has no mistake
+        from prowess.spec.redaction import scrub_text
 
         # What was typed may be an address with a password, which must not reach a log.
         message = scrub_text(" ".join(error.format_message().split()))
@@ -207,7 +207,7 @@ def print_usage_error(error: click.UsageError, *, as_json: bool = False) -> None
 
 def print_traceback(error: BaseException) -> None:
     """Print the traceback of a mistake in Prowess."""
-    from traceback import format_exception  # noqa: PLC0415 - 'prowess --version' has no mistake
+    from traceback import format_exception
 
     _write(
         sys.stderr, f"{escape_text(''.join(format_exception(error)))}This is a mistake in Prowess: please report it.\n"
@@ -226,7 +226,7 @@ def show_progress(what: str) -> Iterator[None]:
     if not is_terminal(sys.stderr):
         yield
         return
-    from prowess.cli.render.progress_bar import show_bar  # noqa: PLC0415 - loads rich, which a pipe does without
+    from prowess.cli.render.progress_bar import show_bar
 
     with show_bar(what, sys.stderr):
         yield

@@ -150,7 +150,7 @@ class GitProgram:
 
         Raises ``GitError`` when git is missing, fails, prints or writes too much, or takes too long.
         """
-        import subprocess  # noqa: PLC0415 - only when something is fetched
+        import subprocess
 
         try:
             process = subprocess.Popen(  # noqa: S603 - an absolute path, and arguments that were checked

@@ -69,7 +69,7 @@ def run_http(  # noqa: PLR0917 - one caller
 def _release_large_blocks() -> None:
     """Have the C library return the memory of large answers to the system, which it might keep otherwise."""
     with suppress(OSError, AttributeError, TypeError):  # another system, or another C library
-        import ctypes  # noqa: PLC0415 - some builds of Python have none
+        import ctypes
 
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE_BLOCK)
 

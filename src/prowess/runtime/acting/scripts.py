@@ -105,13 +105,13 @@ class Scripts:
         """
         if self.folder is None:
             return sandbox.Protected()
-        from prowess.runtime.acting.sandbox.protection import find_protected  # noqa: PLC0415 - scripts without a folder need none of it
+        from prowess.runtime.acting.sandbox.protection import find_protected
 
         return find_protected(os.path.realpath(self.folder), self.limits, (*self.protect, *also))
 
     def protects(self, path: str) -> bool:
         """Return whether a path in ``folder`` is, by its name or place, what scripts in a sandbox may not change."""
-        from prowess.runtime.acting.sandbox.protection import is_protected_path  # noqa: PLC0415 - see find_protected
+        from prowess.runtime.acting.sandbox.protection import is_protected_path
 
         if self.folder is None:
             return False

@@ -154,7 +154,7 @@ def run_under_supervisor(
 
 def _ask_supervisor(task: dict[str, Any], timeout: float) -> dict[str, Any]:
     """Return the supervisor's answer to a task; raise ``SandboxError`` where it gives none in time."""
-    import subprocess  # noqa: PLC0415 - its import takes milliseconds, and most conversations run no program
+    import subprocess
 
     supervisor = subprocess.Popen(  # noqa: S603 - our own program; the task reaches it as data
         [sys.executable, "-I", "-S", "-B", _SUPERVISOR_PATH],
@@ -200,7 +200,7 @@ def _read_output(supervisor: subprocess.Popen[bytes]) -> bytes:
 
 def _stop_supervisor(supervisor: subprocess.Popen[bytes]) -> None:
     """Close the supervisor's input, on which it ends everything; if that takes too long, kill it and its children."""
-    import subprocess  # noqa: PLC0415 - loaded by _ask_supervisor
+    import subprocess
 
     with suppress(OSError):
         supervisor.stdin.close()  # type: ignore[union-attr]

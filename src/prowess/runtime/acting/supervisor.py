@@ -108,7 +108,7 @@ class _SupervisedProcess:
 
     def _restrict_child(self) -> None:
         """Impose the limits that the kernel enforces; it runs in the child, between fork and exec."""
-        import resource  # noqa: PLC0415 - Windows has no such module
+        import resource
 
         # Where somebody kills the supervisor, the kernel kills the child.
         if _libc is not None:

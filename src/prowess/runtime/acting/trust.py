@@ -191,7 +191,7 @@ class Trust:
             self._record_grant(request.skill, request.digest)
             return "granted"
         if answer is not True and answer is not False:  # an error in the host's code: nobody said no
-            import logging  # noqa: PLC0415 - its import takes longer than the rest of this module; few hosts need it
+            import logging
 
             warning = "the host's ask answered %.80r, which counts as no: it must answer True, 'always' or False"
             logging.getLogger("prowess").warning(warning, answer)

@@ -235,8 +235,8 @@ class _ConnectionThread:
         await client
 
     async def _run_client(self) -> None:
-        from mcp import Client  # noqa: PLC0415 - an extra
-        from mcp.client.extension import advertise  # noqa: PLC0415 - an extra
+        from mcp import Client
+        from mcp.client.extension import advertise
 
         async with Client(self._open_transport(), extensions=[advertise(EXTENSION)], cache=None) as client:
             self._client = client
@@ -244,7 +244,7 @@ class _ConnectionThread:
             await self._closing.wait()
 
     def _open_transport(self) -> AbstractAsyncContextManager[Any]:
-        from prowess.sources.mcp.transport import open_program, open_site  # noqa: PLC0415 - an extra
+        from prowess.sources.mcp.transport import open_program, open_site
 
         server, max_bytes, quota = self._server, self._limits.max_mcp_message_bytes, self._quota
         if server.command:
@@ -253,9 +253,9 @@ class _ConnectionThread:
         return open_site(server.url, headers=server.headers, max_bytes=max_bytes, seconds=seconds, quota=quota)
 
     async def _send_request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        from mcp.shared.exceptions import MCPError  # noqa: PLC0415 - an extra
-        from mcp_types import CONNECTION_CLOSED, Request  # noqa: PLC0415 - an extra
-        from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - an extra
+        from mcp.shared.exceptions import MCPError
+        from mcp_types import CONNECTION_CLOSED, Request
+        from pydantic import TypeAdapter, ValidationError
 
         request = Request[dict[str, Any], str](method=method, params=dict(params))
         try:

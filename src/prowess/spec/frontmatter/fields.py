@@ -81,7 +81,7 @@ class Frontmatter:
         Quoted values are text. A number that JSON cannot hold stays text, and so does every value of a head that had to
         be repaired, and of fields that were not read from a file.
         """
-        from prowess.spec.frontmatter.json_types import to_typed_fields  # noqa: PLC0415 - it parses heads, so it imports this module
+        from prowess.spec.frontmatter.json_types import to_typed_fields  # it parses heads, so it imports this module
 
         return to_typed_fields(self)
 

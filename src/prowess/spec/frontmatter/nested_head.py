@@ -122,7 +122,7 @@ def _has_plain_json(raw: bytes) -> bool:
     """Return whether every mapping in braces that is a value of the head is JSON that ``read_json_mapping`` reads."""
     if b"{" not in raw:
         return True
-    from prowess.spec.frontmatter.json_mapping import read_json_mapping  # noqa: PLC0415 - few heads need Python's JSON
+    from prowess.spec.frontmatter.json_mapping import read_json_mapping
 
     for text in _find_json(raw):
         mapping = read_json_mapping(text.decode("utf-8", "replace"), 0, MAX_PLAIN_DEPTH - 1)

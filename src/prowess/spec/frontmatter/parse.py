@@ -202,7 +202,7 @@ def _repair_head(head: bytes, fences: Fences, text: str, issues: tuple[Issue, ..
 
     Raises ``InvalidFrontmatterError``: with YAML's own error where nothing can be repaired.
     """
-    from prowess.spec.frontmatter.repair import repair_yaml  # noqa: PLC0415 - few heads need its patterns
+    from prowess.spec.frontmatter.repair import repair_yaml
 
     # Before the values: dashes that are glued to a heading leave the whole body in the frontmatter.
     glued = split_glued_dashes(head, fences.start, fences.end)

@@ -214,7 +214,7 @@ class _PlainReader:
 
     def _read_json(self, start: int, prefix: str, depth: int) -> Value:
         """Return the JSON mapping that begins at ``start``, and go on behind its line."""
-        from prowess.spec.frontmatter.json_mapping import read_json_mapping  # noqa: PLC0415 - few heads hold JSON
+        from prowess.spec.frontmatter.json_mapping import read_json_mapping
 
         mapping = read_json_mapping(self.text, start, self._max_depth - depth)
         end = _LINE_END.match(self.text, mapping[2]) if mapping is not None else None

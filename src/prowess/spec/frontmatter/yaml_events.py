@@ -164,7 +164,7 @@ def _parse_events(text: str, *, fast: bool = True) -> Iterator[Any]:
 
     Raises ``YamlError`` where the text breaks the syntax.
     """
-    import yaml  # noqa: PLC0415 - most heads never need it, and ``list`` starts without it
+    import yaml
 
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader) if fast else yaml.BaseLoader
     try:

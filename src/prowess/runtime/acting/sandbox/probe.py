@@ -17,7 +17,10 @@ _MAX_SECONDS, _MAX_OUTPUT_BYTES = 10, 4096
 
 def explain_failure(confined: Confined) -> str | None:
     """Return why a confined probe fails, ``None`` when it succeeds."""
-    from prowess.runtime.acting.supervised import ProcessLimits, run_under_supervisor  # noqa: PLC0415 - a cycle: it imports layout from this package
+    from prowess.runtime.acting.supervised import (
+        ProcessLimits,
+        run_under_supervisor,
+    )  # a cycle: it imports layout from this package
 
     try:
         finished = run_under_supervisor(confined, ProcessLimits(_MAX_SECONDS, _MAX_OUTPUT_BYTES), cwd="/", env={})
