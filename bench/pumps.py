@@ -339,7 +339,7 @@ def list_parsers() -> dict[str, Callable[[str], object]]:
     """Return, by names, what reads the text of skills, of requests, of models and of servers."""
     from prowess.agent.eval_judgement import parse_verdicts
     from prowess.authoring.secrets import mask_secrets
-    from prowess.runtime.path_mask import mask_paths
+    from prowess.conversation.path_mask import mask_paths
     from prowess.search.terms import drop_exclusions, make_index_text, split_request
     from prowess.select.candidates import Candidates
     from prowess.select.shown_list import find_named_skills

@@ -79,7 +79,7 @@ def prepare() -> Callable[..., None]:
             "prowess.cli.render.progress_bar",
             "prowess.discovery.scan",
         ),
-        *("prowess.authoring", "prowess.install", "prowess.runtime", "prowess.sources", "prowess.tools"),
+        *("prowess.authoring", "prowess.install", "prowess.conversation", "prowess.sources", "prowess.tools"),
         *("rich.console", "rich.progress", "rich.table", "yaml"),
     ):
         importlib.import_module(name)

@@ -45,7 +45,7 @@ def test_the_first_scan_of_common_skills_imports_what_finds_them_and_nothing_els
     unused = {"dataclasses", "inspect", "typing", "json", "math", "pathlib", "threading", "unicodedata", "ctypes"}
     # Heads of the common shape are matched; nothing that parses one, reads a body or renders a listing is loaded.
     later = """
-        discovery.agents discovery.search_paths files.projects files.tree lockfile runtime search select
+        discovery.agents discovery.search_paths files.projects files.tree lockfile conversation search select
         skills.catalog_issues skills.instructions skills.parse skills.resources spec.allowed_tools
         spec.hidden_characters spec.invocation spec.markup spec.render spec.rules spec.frontmatter.fences
         spec.frontmatter.fields spec.frontmatter.parse spec.frontmatter.plain_reader spec.frontmatter.yaml_events
@@ -62,7 +62,7 @@ def test_every_public_name_is_there_once_it_is_asked_for() -> None:
         "from prowess import *\n"
         "assert scan is prowess.scan is prowess.discovery.scan.scan"
     )
-    assert "prowess.runtime.session" in loaded_by(code)
+    assert "prowess.conversation.session" in loaded_by(code)
 
 
 def test_a_name_that_the_package_lacks_is_an_attribute_error() -> None:

@@ -62,7 +62,7 @@ def test_the_wheel_holds_modules_the_marker_for_types_the_demonstration_and_the_
 def test_every_module_of_the_wheel_is_used_by_another_one(imports: ImportGraph) -> None:
     """What nobody imports is a tool of those who build the project, and belongs into scripts/."""
     # The supervisor is a program: it is started by the path of its file.
-    programs = {"prowess.__main__", "prowess.runtime.acting.supervisor"}
+    programs = {"prowess.__main__", "prowess.conversation.acting.supervisor"}
     dialects = (f"prowess.tools.dialects.{name.replace('__', '_')}" for name in get_args(DialectName))
     adapters = {name for name in imports.modules if name.startswith("prowess.adapters.")}  # users import them
     starts = {*programs, *dialects, *adapters, *(f"prowess.cli.commands.{command.module}" for command in COMMANDS)}

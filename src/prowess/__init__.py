@@ -25,6 +25,16 @@ if TYPE_CHECKING:
     from prowess.authoring.fix import Fix, apply_fix, fix
     from prowess.authoring.new import create_skill
     from prowess.authoring.pack import Packed, pack, unpack_into, write_packed
+    from prowess.conversation.acting import sandbox
+    from prowess.conversation.acting.scripts import ScriptResult, Scripts
+    from prowess.conversation.acting.trust import Grant, Grants, Trust
+    from prowess.conversation.acting.trust_request import TrustRequest
+    from prowess.conversation.activation import Activation
+    from prowess.conversation.ambient_filter import current_skill_filter, skill_filter
+    from prowess.conversation.catalog_diff import Refreshed
+    from prowess.conversation.events import Event, log_events
+    from prowess.conversation.fork import PreparedFork, fork_system_message, fork_user_message, subprocess_fork
+    from prowess.conversation.session import Session
     from prowess.discovery.agents import AGENTS, Agent
     from prowess.discovery.live import Live, live
     from prowess.discovery.scan import discover, scan
@@ -82,16 +92,6 @@ if TYPE_CHECKING:
     from prowess.lockfile.scopes import InstalledSkill, default_project_dir, default_user_dir
     from prowess.model import Explanation, FileList, Place, Resources, Shadowed, SkillScope
     from prowess.progress_steps import progress
-    from prowess.runtime.acting import sandbox
-    from prowess.runtime.acting.scripts import ScriptResult, Scripts
-    from prowess.runtime.acting.trust import Grant, Grants, Trust
-    from prowess.runtime.acting.trust_request import TrustRequest
-    from prowess.runtime.activation import Activation
-    from prowess.runtime.ambient_filter import current_skill_filter, skill_filter
-    from prowess.runtime.catalog_diff import Refreshed
-    from prowess.runtime.events import Event, log_events
-    from prowess.runtime.fork import PreparedFork, fork_system_message, fork_user_message, subprocess_fork
-    from prowess.runtime.session import Session
     from prowess.search.encoder import Encoder
     from prowess.select.auto_selector import AutoSelector
     from prowess.select.budget import BudgetReport, listing_costs, render_catalog
@@ -188,16 +188,16 @@ _ROOMS = {
     "model": "Explanation FileList Place Resources Shadowed SkillScope",
     "otel": "otel",
     "progress_steps": "progress",
-    "runtime.acting.sandbox": "sandbox",
-    "runtime.acting.scripts": "ScriptResult Scripts",
-    "runtime.acting.trust": "Grant Grants Trust",
-    "runtime.acting.trust_request": "TrustRequest",
-    "runtime.activation": "Activation",
-    "runtime.catalog_diff": "Refreshed",
-    "runtime.events": "Event log_events",
-    "runtime.ambient_filter": "current_skill_filter skill_filter",
-    "runtime.fork": "PreparedFork fork_system_message fork_user_message subprocess_fork",
-    "runtime.session": "Session",
+    "conversation.acting.sandbox": "sandbox",
+    "conversation.acting.scripts": "ScriptResult Scripts",
+    "conversation.acting.trust": "Grant Grants Trust",
+    "conversation.acting.trust_request": "TrustRequest",
+    "conversation.activation": "Activation",
+    "conversation.catalog_diff": "Refreshed",
+    "conversation.events": "Event log_events",
+    "conversation.ambient_filter": "current_skill_filter skill_filter",
+    "conversation.fork": "PreparedFork fork_system_message fork_user_message subprocess_fork",
+    "conversation.session": "Session",
     "search.encoder": "Encoder",
     "select.auto_selector": "AutoSelector",
     "select.budget": "BudgetReport listing_costs render_catalog",

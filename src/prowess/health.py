@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal
 
+from prowess.conversation.acting import sandbox
+from prowess.conversation.acting.trust import Trust
 from prowess.discovery.agents import AGENTS
 from prowess.discovery.scan import discover
 from prowess.discovery.search_paths import standard_places
@@ -28,8 +30,6 @@ from prowess.lockfile.journal_format import find_interrupted_change
 from prowess.lockfile.read import LOCK_FILE, read_lock
 from prowess.lockfile.scopes import standard_scopes
 from prowess.progress_steps import report_steps
-from prowess.runtime.acting import sandbox
-from prowess.runtime.acting.trust import Trust
 from prowess.spec.quantities import format_count, join_first
 
 if TYPE_CHECKING:

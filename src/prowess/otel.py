@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import Span, Tracer, TracerProvider
 
-    from prowess.runtime.events import Event, OnEvent
+    from prowess.conversation.events import Event, OnEvent
     from prowess.tools.definitions import ToolResult
     from prowess.tools.toolset import Toolset
 

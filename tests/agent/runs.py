@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from prowess.agent.events import AgentEvent
     from prowess.agent.task_result import TaskResult
     from prowess.agent.transcript import EarlierRun, Transcript
-    from prowess.runtime.acting.trust import AskAnswer
+    from prowess.conversation.acting.trust import AskAnswer
 
 
 @dataclass

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pydantic_ai.models import Model
 
-    from prowess.runtime.acting.trust import AskAnswer
+    from prowess.conversation.acting.trust import AskAnswer
     from tests.fake_models import Provider
 
 

@@ -41,16 +41,28 @@ HEAVY = {
     *("subprocess", "ctypes", "difflib", "logging", "ssl", "importlib.metadata", "numpy", "onnxruntime"),
 }
 ROOMS = {
-    *("adapters", "agent", "authoring", "fetch", "health", "install", "mcp", "runtime", "select", "sources", "tools"),
+    *(
+        "adapters",
+        "agent",
+        "authoring",
+        "fetch",
+        "health",
+        "install",
+        "mcp",
+        "conversation",
+        "select",
+        "sources",
+        "tools",
+    ),
     "web",
 }
 """The parts of the library that a command which only looks at skills does without."""
 
 _INSTALLING = {"fetch", "install"}
-_TALKING = {"runtime", "select", "tools"}
+_TALKING = {"conversation", "select", "tools"}
 _AGENT = {
     *("adapters", "agent", "asyncio", "ctypes", "difflib", "httpx2", "importlib.metadata", "install", "logging"),
-    *("pydantic", "runtime", "select", "ssl", "subprocess", "tools", "zipfile"),
+    *("pydantic", "conversation", "select", "ssl", "subprocess", "tools", "zipfile"),
 }
 USED: dict[str, set[str]] = {
     **{name: set[str]() for name in ("--version", "--help", "", "list", "explain", "config")},
@@ -72,10 +84,10 @@ USED: dict[str, set[str]] = {
     "eval": {"authoring", "ctypes", "select", "_sqlite3"},
     "eval (agent)": {*_AGENT, "authoring", "numpy", "onnxruntime", "_sqlite3"},  # meaning is prepared
     "preview": _TALKING,
-    "activate": {"runtime", "select"},
+    "activate": {"conversation", "select"},
     "show": {"ctypes"},
     "read": {"ctypes"},
-    "trust list": {"runtime"},
+    "trust list": {"conversation"},
     "search": {"ctypes", "_sqlite3"},
     "search (prepare)": {"ctypes", "_sqlite3"},
     "explain (query)": _TALKING,
@@ -87,7 +99,7 @@ USED: dict[str, set[str]] = {
             "fetch",
             "install",
             "logging",
-            "runtime",
+            "conversation",
             "select",
             "_sqlite3",
             "tools",
@@ -95,12 +107,12 @@ USED: dict[str, set[str]] = {
             "yaml",
         ),
     },
-    "doctor": {"ctypes", "fetch", "health", "install", "runtime", "subprocess"},
-    "trust grant": {"ctypes", "runtime"},
-    "trust revoke": {"runtime"},
+    "doctor": {"ctypes", "fetch", "health", "install", "conversation", "subprocess"},
+    "trust grant": {"ctypes", "conversation"},
+    "trust revoke": {"conversation"},
     "call": _TALKING,
     "call (no tool)": _TALKING,
-    "run-script": {"ctypes", "runtime", "subprocess"},
+    "run-script": {"ctypes", "conversation", "subprocess"},
     **dict.fromkeys(("run", "try"), _AGENT),
     "serve": {"ctypes", "mcp", "yaml"},  # the sample is --check, which starts no server
     "demo": {*_AGENT, "fetch", "sources", "_sqlite3"},

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.runtime.acting.sandbox.seccomp import can_filter
+from prowess.conversation.acting.sandbox.seccomp import can_filter
 from tests.cli.samples import granted
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import pytest
 import prowess
 from prowess import errors
 from prowess.adapters import core
+from prowess.conversation.events import EventKind
 from prowess.hints import HINTS
-from prowess.runtime.events import EventKind
 from scripts import module_table
 from tests.page_snippets import (
     BLOCK,

@@ -113,7 +113,8 @@ def run(code: str, names: dict[str, Any]) -> dict[str, object]:
 
 
 _LATE_MODULES = """
-    discovery.scan discovery.search_paths files.projects lockfile.verifier lockfile.scopes runtime.session select.budget
+    discovery.scan discovery.search_paths files.projects lockfile.verifier lockfile.scopes
+    conversation.session select.budget
     skills.catalog_issues skills.duplicates skills.explanation skills.inline_files skills.source_list
     skills.instructions skills.resources skills.skill_files spec.allowed_tools spec.invocation spec.render spec.rules
     spec.frontmatter.broken_head spec.frontmatter.fences spec.frontmatter.fields spec.frontmatter.json_mapping

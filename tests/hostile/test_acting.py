@@ -22,8 +22,8 @@ from uuid import uuid4
 import pytest
 
 import prowess
-from prowess.runtime.acting import sandbox
-from prowess.runtime.acting.sandbox.seccomp import can_filter
+from prowess.conversation.acting import sandbox
+from prowess.conversation.acting.sandbox.seccomp import can_filter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

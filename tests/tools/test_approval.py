@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, cast
 import pytest
 
 import prowess
-from prowess.runtime.work_pools import get_pools
+from prowess.conversation.work_pools import get_pools
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from prowess.adapters.core import SkillsAdapter, aturn, get_media, require_package
+from prowess.conversation.fork import PARENT_ONLY_TOOLS
 from prowess.errors import SkillError
-from prowess.runtime.fork import PARENT_ONLY_TOOLS
 
 require_package("agent_framework", "agent-framework-core>=1.23")
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from agent_framework import AgentSession, Message, SessionContext
 
     from prowess.adapters.core import ChildTask, Conversation
-    from prowess.runtime.acting.trust_request import TrustRequest
+    from prowess.conversation.acting.trust_request import TrustRequest
     from prowess.tools.definitions import ToolDefinition, ToolResult
 
 __all__ = ["Skills", "source"]

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from prowess.conversation.acting.trust_request import TrustRequest
+from prowess.conversation.fork import fork_system_message, fork_user_message
 from prowess.errors import NotTrustedError, SkillError, SourceError
-from prowess.runtime.acting.trust_request import TrustRequest
-from prowess.runtime.fork import fork_system_message, fork_user_message
 from prowess.spec.tool_rules import judge_call
 from prowess.tools.arguments import BadArgumentsError, parse_arguments
 from prowess.tools.dialects import DIALECTS
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
     from contextlib import AbstractContextManager
 
-    from prowess.runtime.fork import ForkRunner, PreparedFork
-    from prowess.runtime.session import Session
+    from prowess.conversation.fork import ForkRunner, PreparedFork
+    from prowess.conversation.session import Session
     from prowess.tools.definitions import ToolDefinition, ToolResult
     from prowess.tools.media import Media
     from prowess.tools.toolset import Toolset

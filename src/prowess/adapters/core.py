@@ -22,23 +22,23 @@ from prowess.adapters.conversation import (
     turn,
 )
 from prowess.arguments import check_flag, check_text, check_texts, raise_bad_argument
+from prowess.conversation.acting.trust import Trust
+from prowess.conversation.events import Event
+from prowess.conversation.session import Session
+from prowess.conversation.work_pools import get_pools
 from prowess.discovery.live import Live
 from prowess.discovery.scan import discover, scan
 from prowess.errors import MissingPackageError, SourceError
 from prowess.limits import DEFAULT_LIMITS, Limits
-from prowess.runtime.acting.trust import Trust
-from prowess.runtime.events import Event
-from prowess.runtime.session import Session
-from prowess.runtime.work_pools import get_pools
 from prowess.skills.catalog import Catalog
 from prowess.tools.toolset import Toolset
 
 if TYPE_CHECKING:
     from prowess.adapters.conversation import Arguments
-    from prowess.runtime.acting.scripts import Scripts
-    from prowess.runtime.acting.trust import TrustPolicy
-    from prowess.runtime.acting.trust_request import TrustRequest
-    from prowess.runtime.events import OnEvent
+    from prowess.conversation.acting.scripts import Scripts
+    from prowess.conversation.acting.trust import TrustPolicy
+    from prowess.conversation.acting.trust_request import TrustRequest
+    from prowess.conversation.events import OnEvent
     from prowess.select.selectors import Selector
     from prowess.skills.skill import Skill
     from prowess.skills.skill_source import SkillSource

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from langgraph.prebuilt import ToolRuntime
 
     from prowess.adapters.core import Conversation
-    from prowess.runtime.acting.trust_request import TrustRequest
+    from prowess.conversation.acting.trust_request import TrustRequest
 
 _SENT = "__pregel_push"
 """How the path of a task begins that was made with ``Send``, as ``create_agent`` makes one for each call."""

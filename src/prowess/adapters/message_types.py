@@ -11,7 +11,7 @@ from prowess.tools.definitions import ToolDefinition
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from prowess.runtime.acting.trust_request import TrustRequest
+    from prowess.conversation.acting.trust_request import TrustRequest
     from prowess.tools.definitions import ToolResult
 
 Message = dict[str, Any]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mcp.server.session import ServerSession
 
     from prowess.adapters.core import Conversation
-    from prowess.runtime.acting.trust_request import TrustRequest
+    from prowess.conversation.acting.trust_request import TrustRequest
     from prowess.tools.definitions import ToolDefinition, ToolResult
 
 _ANSWER = "run"

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from agents.tool_context import ToolContext
 
     from prowess.adapters.core import ChildTask, Turn
-    from prowess.runtime.acting.trust_request import TrustRequest
-    from prowess.runtime.events import Event, OnEvent
+    from prowess.conversation.acting.trust_request import TrustRequest
+    from prowess.conversation.events import Event, OnEvent
     from prowess.tools.definitions import ToolDefinition, ToolResult
 
     ExplainRefusal = Callable[[str, str | None], str]

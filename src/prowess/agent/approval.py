@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from prowess.adapters.core import ChildTask
-    from prowess.runtime.acting.trust import AskAnswer
-    from prowess.runtime.acting.trust_request import TrustRequest
-    from prowess.runtime.session import Session
+    from prowess.conversation.acting.trust import AskAnswer
+    from prowess.conversation.acting.trust_request import TrustRequest
+    from prowess.conversation.session import Session
 
 ToolAnswer = Literal["once", "always", "no"]
 """``always``: for the rest of this run, each call of ``Read`` or ``Write``, or the same command of ``Bash``."""

@@ -11,17 +11,17 @@ from prowess.agent.eval_runs import EvalVerdict
 from prowess.agent.task_run import TaskOptions, run_task
 from prowess.agent.work_folder import WorkFolder
 from prowess.authoring.eval_files import find_enclosing_folder
+from prowess.conversation.acting.sandbox import choose_sandbox
+from prowess.conversation.acting.scripts import Scripts
+from prowess.conversation.acting.snapshot import take_snapshot
+from prowess.conversation.acting.trust import Trust
+from prowess.conversation.acting.trust_request import TrustRequest
 from prowess.errors import NotTrustedError, SandboxError, SkillError
 from prowess.files.paths import is_same_folder
 from prowess.files.read import OpenFile
 from prowess.files.temp import temporary_folder
 from prowess.files.tree import list_tree
 from prowess.patterns import compile_pattern
-from prowess.runtime.acting.sandbox import choose_sandbox
-from prowess.runtime.acting.scripts import Scripts
-from prowess.runtime.acting.snapshot import take_snapshot
-from prowess.runtime.acting.trust import Trust
-from prowess.runtime.acting.trust_request import TrustRequest
 from prowess.skills.catalog import Catalog
 from prowess.thread_work import run_in_thread
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from prowess.agent.task_run import TrustChoice
     from prowess.authoring.eval_files import EvalCase
     from prowess.authoring.eval_tasks import EvalCheck
+    from prowess.conversation.acting.sandbox import Kind
+    from prowess.conversation.acting.snapshot import Snapshot
     from prowess.limits import Limits
-    from prowess.runtime.acting.sandbox import Kind
-    from prowess.runtime.acting.snapshot import Snapshot
     from prowess.skills.skill import Skill
 
 _JUDGE_TASK = """\

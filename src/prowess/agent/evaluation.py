@@ -25,13 +25,13 @@ from prowess.agent.eval_runs import (
 )
 from prowess.agent.task_run import INSTRUCTIONS, TaskOptions, run_task
 from prowess.authoring.eval_tasks import read_eval_file
+from prowess.conversation.acting.sandbox import choose_sandbox
+from prowess.conversation.acting.trust import Trust
 from prowess.errors import ModelError, SandboxError, SourceError
 from prowess.files.temp import temporary_folder
 from prowess.files.write import make_folders, write_new_file
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.names import EVALS_FOLDER, split_resource_path
-from prowess.runtime.acting.sandbox import choose_sandbox
-from prowess.runtime.acting.trust import Trust
 from prowess.select.auto_selector import DEFAULT_BUDGET, AutoSelector
 from prowess.select.budget import listing_costs
 from prowess.skills.catalog import Catalog
@@ -49,10 +49,10 @@ if TYPE_CHECKING:
     from prowess.agent.task_result import TaskResult
     from prowess.agent.task_run import TrustChoice
     from prowess.authoring.eval_files import EvalCase
+    from prowess.conversation.acting.sandbox import Kind
+    from prowess.conversation.acting.trust import AskAnswer
+    from prowess.conversation.acting.trust_request import TrustRequest
     from prowess.errors import SkillError
-    from prowess.runtime.acting.sandbox import Kind
-    from prowess.runtime.acting.trust import AskAnswer
-    from prowess.runtime.acting.trust_request import TrustRequest
     from prowess.select.selectors import Selector
 
     OnEvalRun = Callable[[EvalRun, int, int], None]

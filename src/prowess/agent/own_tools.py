@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from prowess.agent.approval import ToolGate
     from prowess.agent.work_folder import WorkFolder
-    from prowess.runtime.acting.scripts import Scripts
+    from prowess.conversation.acting.scripts import Scripts
 
 OWN_TOOLS = ("Read", "Write", "Bash")
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from prowess.agent.events import AgentEventKind, OnAgentEvent
     from prowess.agent.task_result import TaskResult
     from prowess.agent.transcript import Transcript
-    from prowess.runtime.events import Event
+    from prowess.conversation.events import Event
 
 
 @dataclass

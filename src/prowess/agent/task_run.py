@@ -28,12 +28,12 @@ from prowess.agent.own_tools import OWN_TOOLS, OwnToolset
 from prowess.agent.run_report import RunReport
 from prowess.agent.task_result import TaskResult, TurnTokens
 from prowess.agent.work_folder import WorkFolder
+from prowess.conversation.acting.sandbox import Protected, choose_sandbox, describe_closed
+from prowess.conversation.acting.sandbox.protection import check_folder, name_repository
+from prowess.conversation.acting.scripts import Scripts
+from prowess.conversation.acting.trust import Trust
 from prowess.errors import ModelError, SandboxError, SkillError, SourceError
 from prowess.limits import DEFAULT_LIMITS, Limits
-from prowess.runtime.acting.sandbox import Protected, choose_sandbox, describe_closed
-from prowess.runtime.acting.sandbox.protection import check_folder, name_repository
-from prowess.runtime.acting.scripts import Scripts
-from prowess.runtime.acting.trust import Trust
 from prowess.spec.quantities import format_count
 from prowess.spec.tool_rules import is_tool_pattern, parse_tool_pattern
 from prowess.thread_work import run_in_thread
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from prowess.agent.events import OnAgentEvent
     from prowess.agent.task_result import TaskStatus
     from prowess.agent.transcript import EarlierRun, Transcript
+    from prowess.conversation.acting.sandbox import Kind
     from prowess.discovery.live import Live
-    from prowess.runtime.acting.sandbox import Kind
     from prowess.select.selectors import Selector
     from prowess.skills.catalog import Catalog
 

@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from prowess.agent.write_preview import preview_write
+from prowess.conversation.acting.sandbox.bwrap import places_in_bwrap
 from prowess.errors import (
     PathTraversalError,
     ResourceChangedError,
@@ -21,7 +22,6 @@ from prowess.files.paths import is_link, path_inside
 from prowess.files.read import OpenFile
 from prowess.files.write import write_beneath
 from prowess.limits import DEFAULT_LIMITS, Limits
-from prowess.runtime.acting.sandbox.bwrap import places_in_bwrap
 from prowess.spec.quantities import format_count
 from prowess.tools.file_ranges import take_lines
 from prowess.tools.media import detect_media_type

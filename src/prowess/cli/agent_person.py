@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from prowess.agent.approval import ToolAnswer, ToolRequest
     from prowess.cli.terminal import Terminal
-    from prowess.runtime.acting.trust import AskAnswer
-    from prowess.runtime.acting.trust_request import TrustRequest
+    from prowess.conversation.acting.trust import AskAnswer
+    from prowess.conversation.acting.trust_request import TrustRequest
 
 _MAX_LINE_BYTES = 4_096
 

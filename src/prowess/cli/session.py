@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from prowess.cli.lock_states import warn_edited_skills
 from prowess.cli.selection import make_selector
 from prowess.cli.skill_lookup import find_in_catalog, is_path, load_catalog
-from prowess.runtime.acting.trust import Trust
-from prowess.runtime.session import Session
+from prowess.conversation.acting.trust import Trust
+from prowess.conversation.session import Session
 from prowess.skills.catalog import Catalog
 
 if TYPE_CHECKING:

@@ -9,21 +9,22 @@ from prowess.files.projects import user_config_file
 
 if TYPE_CHECKING:
     import prowess
-    from prowess.runtime.acting import trust_states
+    from prowess.conversation.acting import trust_states
 
 
 class LazyTrustStates:
     """The grants of this user, read once for a command.
 
-    It has the answers of ``prowess.runtime.acting.trust_states.TrustStates``, which is loaded only where there are
+    It has the answers of ``prowess.conversation.acting.trust_states.TrustStates``, which is loaded only where there are
     grants.
     """
 
     def __init__(self) -> None:
         self._states: trust_states.TrustStates | None = None
-        # The path that Trust itself uses. 'prowess list' without grants loads no runtime: it only looks for the file.
+        # The path that Trust itself uses. 'prowess list' without grants does not load `conversation`: it only looks
+        # for the file.
         if os.path.lexists(user_config_file("trust.json")):
-            from prowess.runtime.acting import trust, trust_states
+            from prowess.conversation.acting import trust, trust_states
 
             self._states = trust_states.TrustStates(trust.Trust())
 

@@ -10,11 +10,11 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
+from prowess.conversation.session import Session
 from prowess.escapes import escape_line
 from prowess.mcp.answers import Answer, answer_about_skill
 from prowess.mcp.listing_text import write_listing
 from prowess.mcp.uris import make_uri
-from prowess.runtime.session import Session
 from prowess.select.listing_turn import ListingChoice
 from prowess.skills.catalog import Catalog
 from prowess.spec.hidden_characters import to_one_line

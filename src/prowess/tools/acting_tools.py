@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from prowess.conversation.events import Event
+from prowess.conversation.fork import PreparedFork, find_body_start, limit_fork_tools
+from prowess.conversation.user_call import explain_arguments, fill_instructions, render_notes
 from prowess.errors import SkillError, SkillValidationError
-from prowess.runtime.events import Event
-from prowess.runtime.fork import PreparedFork, find_body_start, limit_fork_tools
-from prowess.runtime.user_call import explain_arguments, fill_instructions, render_notes
 from prowess.spec.commands import ExpandedText
 from prowess.spec.frontmatter.fields import split_names
 from prowess.spec.markup import neutralize_tags
@@ -17,7 +17,7 @@ from prowess.tools.definitions import ToolResult
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from prowess.runtime.acting.scripts import ScriptResult
+    from prowess.conversation.acting.scripts import ScriptResult
     from prowess.skills.skill import Skill
     from prowess.tools.view import View
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from prowess.conversation.user_call import FORK_LOADED_INLINE, explain_arguments, fill_instructions, render_notes
 from prowess.errors import SkillError
-from prowess.runtime.user_call import FORK_LOADED_INLINE, explain_arguments, fill_instructions, render_notes
 from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import CONTENT_TAG, escape_attribute, wrap_in_element
 
 if TYPE_CHECKING:
-    from prowess.runtime.activation import Activation
+    from prowess.conversation.activation import Activation
     from prowess.skills.skill import Skill
     from prowess.spec.placeholders import FilledText
 

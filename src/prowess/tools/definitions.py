@@ -11,8 +11,8 @@ from prowess.tools.media import find_media
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from prowess.runtime.acting.trust_request import TrustRequest
-    from prowess.runtime.fork import PreparedFork
+    from prowess.conversation.acting.trust_request import TrustRequest
+    from prowess.conversation.fork import PreparedFork
     from prowess.tools.media import Media
     from prowess.tools.shapes import (
         AnthropicTool,

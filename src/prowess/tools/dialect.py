@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    from prowess.conversation.activation import Activation
     from prowess.literals import DialectName
-    from prowess.runtime.activation import Activation
     from prowess.tools.definitions import ToolDefinition, ToolResult
     from prowess.tools.view import View
 

@@ -14,7 +14,7 @@ from prowess.tools.view import View
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from prowess.runtime.session import Session
+    from prowess.conversation.session import Session
     from prowess.select.candidates import Candidates
     from prowess.skills.skill import Skill
     from prowess.tools.definitions import ToolDefinition

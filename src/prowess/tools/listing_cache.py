@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from prowess.runtime.catalog_cache import CatalogCache
+from prowess.conversation.catalog_cache import CatalogCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from prowess.runtime.session import Session
+    from prowess.conversation.session import Session
     from prowess.select.budget import BudgetReport
     from prowess.tools.definitions import ToolDefinition
 

@@ -10,7 +10,7 @@ from prowess.select.shown_list import NO_ROOM, WHOLE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prowess.runtime.session import Session
+    from prowess.conversation.session import Session
     from prowess.select.budget import BudgetReport
     from prowess.select.listing_turn import ListingChoice
 

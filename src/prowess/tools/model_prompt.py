@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
+from prowess.conversation.session import Session
 from prowess.escapes import dump_json
-from prowess.runtime.session import Session
 from prowess.select.budget import fit_listing, listing_costs
 from prowess.select.listing_turn import LineRoom
 from prowess.select.selector_names import make_named_selector

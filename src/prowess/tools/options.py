@@ -14,9 +14,9 @@ from prowess.tools.dialects import DIALECTS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from prowess.runtime.acting.scripts import Scripts
-    from prowess.runtime.fork import ForkRunner
-    from prowess.runtime.session import Session
+    from prowess.conversation.acting.scripts import Scripts
+    from prowess.conversation.fork import ForkRunner
+    from prowess.conversation.session import Session
     from prowess.tools.dialect import Dialect
 
 
@@ -109,7 +109,7 @@ def _check_token_counter(tokens: Callable[[str], int] | None) -> Callable[[str],
 def _check_scripts(scripts: Scripts | bool | None) -> Scripts | None:  # noqa: FBT001 - the public signature
     if scripts is None or scripts is False:
         return None
-    from prowess.runtime.acting.scripts import Scripts
+    from prowess.conversation.acting.scripts import Scripts
 
     if isinstance(scripts, Scripts):
         return scripts

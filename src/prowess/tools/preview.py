@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from prowess.runtime.user_call import fill_instructions
+from prowess.conversation.user_call import fill_instructions
 from prowess.tools.content import render_load_result
 
 if TYPE_CHECKING:
+    from prowess.conversation.activation import Activation
+    from prowess.conversation.session import Session
     from prowess.errors import Issue
-    from prowess.runtime.activation import Activation
-    from prowess.runtime.session import Session
     from prowess.spec.placeholders import FilledText
     from prowess.spec.spans import Span
 

@@ -7,16 +7,16 @@ from functools import partial
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING
 
+from prowess.conversation.events import Event
+from prowess.conversation.work_pools import get_pools
 from prowess.errors import SkillError
-from prowess.runtime.events import Event
-from prowess.runtime.work_pools import get_pools
 from prowess.thread_work import LoopRunningError, await_result
 from prowess.tools.definitions import ToolResult
 from prowess.tools.refusals import sanitize_error
 
 if TYPE_CHECKING:
-    from prowess.runtime.fork import ForkRunner, PreparedFork
-    from prowess.runtime.session import Session
+    from prowess.conversation.fork import ForkRunner, PreparedFork
+    from prowess.conversation.session import Session
     from prowess.tools.dialect import Dialect
 
 

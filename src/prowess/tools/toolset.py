@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from weakref import ref
 
 from prowess.arguments import check_instance, check_text
+from prowess.conversation.events import Event, measure_call
+from prowess.conversation.fork import PreparedFork
+from prowess.conversation.session import Session
+from prowess.conversation.work_pools import get_pools
 from prowess.errors import Issue, NotTrustedError, SkillError, SourceError
 from prowess.records import replace as replace_record
-from prowess.runtime.events import Event, measure_call
-from prowess.runtime.fork import PreparedFork
-from prowess.runtime.session import Session
-from prowess.runtime.work_pools import get_pools
 from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import CONTENT_TAG, USER_CALL_TAG, neutralize_tags
 from prowess.tools.acting_tools import prepare_fork, run_script, run_skill
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from weakref import ReferenceType
 
+    from prowess.conversation.acting.scripts import Scripts
+    from prowess.conversation.acting.trust_request import TrustRequest
+    from prowess.conversation.fork import ForkRunner
     from prowess.literals import DialectName
     from prowess.model import Explanation
-    from prowess.runtime.acting.scripts import Scripts
-    from prowess.runtime.acting.trust_request import TrustRequest
-    from prowess.runtime.fork import ForkRunner
     from prowess.select.budget import BudgetReport
     from prowess.select.listing_turn import ListingChoice
     from prowess.tools.definitions import ToolDefinition

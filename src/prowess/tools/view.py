@@ -6,16 +6,16 @@ from dataclasses import replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
+from prowess.conversation.path_mask import find_host_folders, mask_paths
 from prowess.errors import SkillError, UnknownSkillError
-from prowess.runtime.path_mask import find_host_folders, mask_paths
 from prowess.select.budget import BudgetReport, fit_listing
 from prowess.spec.render import render_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from prowess.runtime.activation import Activation
-    from prowess.runtime.session import Session
+    from prowess.conversation.activation import Activation
+    from prowess.conversation.session import Session
     from prowess.select.candidates import Candidates
     from prowess.select.listing_turn import ListingChoice
     from prowess.skills.skill import Skill

@@ -17,12 +17,12 @@ from prowess.web.library_state import LibraryState, StateMarks
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from prowess.conversation.acting.trust import Trust
     from prowess.discovery.live import Live
     from prowess.install.installer import Installer
     from prowess.install.outdated import Outdated
     from prowess.limits import Limits
     from prowess.lockfile.scopes import InstallScope
-    from prowess.runtime.acting.trust import Trust
 
 
 class Library:

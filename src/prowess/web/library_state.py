@@ -10,11 +10,11 @@ from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.authoring.similar import find_similar_pairs
+from prowess.conversation.acting.trust_states import TrustStates
 from prowess.errors import SkillError, UnknownSkillError
 from prowess.lockfile.read import read_lock
 from prowess.lockfile.states import CHANGED, LockStates
 from prowess.model import Place
-from prowess.runtime.acting.trust_states import TrustStates
 from prowess.select.budget import listing_costs
 from prowess.skills.inventory import can_act
 from prowess.skills.parse import read_metadata

@@ -7,12 +7,12 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from prowess.conversation.acting.trust import Trust
 from prowess.discovery.agents import find_agents
 from prowess.discovery.live import live
 from prowess.discovery.scan import discover, scan
 from prowess.files.projects import user_state_file
 from prowess.lockfile.scopes import project_scope, standard_scopes
-from prowess.runtime.acting.trust import Trust
 from prowess.web.library import Library
 from prowess.web.result_file import ResultFile
 

@@ -14,8 +14,8 @@ from prowess.cli.render.blocks import Table
 from prowess.cli.script_folder import folder_option, note_empty_folder
 from prowess.cli.session import open_session
 from prowess.cli.skill_lookup import load_cli_settings
+from prowess.conversation.acting.scripts import Scripts
 from prowess.limits import DEFAULT_LIMITS
-from prowess.runtime.acting.scripts import Scripts
 from prowess.tools.arguments import parse_arguments
 from prowess.tools.dialects import DIALECTS
 from prowess.tools.toolset import Toolset

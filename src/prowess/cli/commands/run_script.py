@@ -13,8 +13,8 @@ from prowess.cli.options import CatalogFlags, catalog_options, json_option, skil
 from prowess.cli.render import printer
 from prowess.cli.script_folder import folder_option, note_empty_folder
 from prowess.cli.skill_lookup import find_skill_and_warn, load_cli_settings
-from prowess.runtime.acting.scripts import Scripts
-from prowess.runtime.acting.trust import Trust
+from prowess.conversation.acting.scripts import Scripts
+from prowess.conversation.acting.trust import Trust
 
 if TYPE_CHECKING:
     import prowess

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import prowess
     from prowess.agent.approval import ToolAnswer, ToolRequest
     from prowess.agent.events import AgentEvent
-    from prowess.runtime.acting.trust import AskAnswer
+    from prowess.conversation.acting.trust import AskAnswer
 
 _TASK = "Profile orders.csv, and keep the result in report.md"
 _REPORT = "# orders.csv\n\nProfiled with csv-report: see the counts above.\n"

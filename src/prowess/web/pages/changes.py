@@ -14,8 +14,8 @@ from prowess.web.skill_rows import make_skill_id
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from prowess.conversation.acting.trust import Grant
     from prowess.install.outdated import Outdated
-    from prowess.runtime.acting.trust import Grant
     from prowess.web.change_feed import ChangeFeed, FeedEntry
     from prowess.web.library import Library
     from prowess.web.library_state import LibraryState

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from prowess.conversation.session import Session
 from prowess.errors import SkillError
 from prowess.escapes import dump_json
-from prowess.runtime.session import Session
 from prowess.select.budget import describe_cuts
 from prowess.select.selector_names import SELECTOR_NAMES
 from prowess.spec.commands import find_commands

@@ -11,10 +11,10 @@ from prowess.errors import SkillError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from prowess.conversation.acting.trust import Trust
     from prowess.errors import Issue
     from prowess.install.installer import Installer
     from prowess.lockfile.scopes import InstallScope, ScopeName
-    from prowess.runtime.acting.trust import Trust
     from prowess.web.library import Library
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from prowess.conversation.acting.trust_request import TrustRequest
 from prowess.errors import NotTrustedError, SkillError
-from prowess.runtime.acting.trust_request import TrustRequest
 from prowess.skills.inventory import Inventory, inventory
 from prowess.spec.quantities import format_count
 from prowess.web.planning.file_states import read_file_states

@@ -1,0 +1,306 @@
+"""Running scripts of trusted skills: from a private copy, in a sandbox, within limits."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from prowess.arguments import check_flag, check_instance, check_text, check_texts, raise_bad_argument
+from prowess.conversation.acting import sandbox
+from prowess.conversation.acting.interpreters import find_interpreter
+from prowess.conversation.acting.snapshot import take_snapshot
+from prowess.conversation.acting.supervised import ProcessLimits, make_environment, run_under_supervisor
+from prowess.conversation.acting.trust import Trust
+from prowess.conversation.acting.trust_request import TrustRequest
+from prowess.conversation.consent import Consent
+from prowess.conversation.work_pools import get_pools
+from prowess.errors import NotTrustedError, ResourceNotFoundError, SandboxError
+from prowess.escapes import escape_line
+from prowess.files.contained_open import open_folder_beneath
+from prowess.files.path_arguments import as_existing_folder
+from prowess.files.read import OpenFile
+from prowess.files.syscalls import delete_file
+from prowess.files.temp import temporary_folder
+from prowess.files.write import make_folders
+from prowess.limits import DEFAULT_LIMITS, Limits, narrow_limits
+from prowess.names import split_resource_path
+from prowess.skills.resources import with_suggestions
+from prowess.skills.skill import Skill
+from prowess.spec.placeholders import FOLDER_NAMES, fill_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from prowess.conversation.acting.sandbox import Places, Protected, Sandbox
+    from prowess.conversation.acting.snapshot import Snapshot
+    from prowess.conversation.acting.supervised import LimitName, ProcessResult
+
+_MAX_ARGUMENTS = 256
+_MAX_ARGUMENT_LENGTH = 32_768
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptResult:
+    """The outcome of a script."""
+
+    status: int
+    """Its exit status. For a script that a signal ended: the negative signal, or in ``bwrap`` 128 plus the signal."""
+    stdout: str
+    stderr: str
+    seconds: float
+    sandbox: str
+    """``bwrap``, ``landlock`` or ``none``."""
+    limit: LimitName = ""
+    """Which limit ended it: timeout, output, memory, processes, files, disk; ``""`` for none."""
+    stdout_cut: bool = False
+    stderr_cut: bool = False
+    sandbox_gaps: tuple[str, ...] = ()
+    """What the sandbox cannot prevent with the kernel of this machine, and folders in which nothing new can be made.
+
+    Empty where the sandbox prevents everything it should, and nothing else.
+    """
+
+    @property
+    def ok(self) -> bool:
+        """Whether the script ended by itself and without an error."""
+        return self.status == 0 and not self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class Scripts:
+    """How scripts are run: in which sandbox, with which folder, environment and limits.
+
+    ``sandbox``: ``auto`` (the best that works here; an error if none does), ``bwrap``, ``landlock``, or ``none``.
+    ``folder``: an existing folder in which scripts work and may write; only the size of each file is limited there.
+    Without one, scripts work in a new folder that is deleted afterwards. ``env``: variables that scripts see besides
+    the allow-list. ``network``: whether scripts may use the network. ``protect``: files and folders in ``folder`` that
+    no script in a sandbox may change, besides what is always protected there.
+    """
+
+    sandbox: sandbox.Kind = "auto"
+    folder: str | os.PathLike[str] | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    network: bool = False
+    limits: Limits = DEFAULT_LIMITS
+    protect: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raise ``SourceError`` for an argument that is not as documented; a missing folder is not made."""
+        if self.folder is not None:
+            object.__setattr__(self, "folder", as_existing_folder(self.folder, "folder"))
+        if not isinstance(self.env, Mapping):
+            raise_bad_argument("env", "is a mapping of texts", self.env)
+        check_flag(self.network, "network")  # a text such as "no" would open the network
+        check_instance(self.limits, "limits", Limits, remedy="pass prowess.Limits(…)")
+        object.__setattr__(self, "protect", tuple(map(os.path.abspath, check_texts(self.protect, "protect"))))
+
+    def find_protected(self, also: Sequence[str] = ()) -> Protected:
+        """Return what scripts in a sandbox may not change in ``folder``, by paths relative to it.
+
+        Without ``folder`` that is nothing. Raises ``SandboxError``: ``unsafe-folder`` for a folder that cannot be
+        protected, ``folder-too-large`` for one that is too large to search.
+        """
+        if self.folder is None:
+            return sandbox.Protected()
+        from prowess.conversation.acting.sandbox.protection import find_protected
+
+        return find_protected(os.path.realpath(self.folder), self.limits, (*self.protect, *also))
+
+    def protects(self, path: str) -> bool:
+        """Return whether a path in ``folder`` is, by its name or place, what scripts in a sandbox may not change."""
+        from prowess.conversation.acting.sandbox.protection import is_protected_path
+
+        if self.folder is None:
+            return False
+        work = os.path.realpath(self.folder)
+        return is_protected_path(os.path.normpath(os.path.join(work, path)), work, self.protect)
+
+    def narrow_by(self, limits: Limits) -> Scripts:
+        """Return these scripts with each limit no larger than in ``limits``, where that is not the default."""
+        return replace(self, limits=narrow_limits(self.limits, limits))
+
+    def run(
+        self,
+        skill: Skill,
+        script: str,
+        args: Sequence[str] = (),
+        *,
+        stdin: str | bytes = "",
+        trust: Trust | Consent | None,
+    ) -> ScriptResult:
+        """Run a script of a skill that ``trust`` allows; return its outcome.
+
+        ``args``, a list or tuple of texts, reach it as they are, never through a shell; only ``${SKILL_DIR}`` is filled
+        with the folder in which the script finds the files of its skill. Raises ``NotTrustedError`` (under the policy
+        ``defer`` with the request in ``request``), ``SandboxError`` (code ``bad-argument`` for arguments or input that
+        no program can be given), ``ResourceError`` when there is no such file, or ``SkillError`` (code ``busy``) when
+        ``max_waiting_scripts`` wait for a place already.
+        """
+        check_instance(skill, "skill", Skill, remedy="pass catalog[name]")
+        check_text(script, "script")
+        if not isinstance(trust, Consent):
+            check_instance(trust, "trust", Trust, optional=True, remedy="pass prowess.Trust()")
+        kind = sandbox.choose_sandbox(self.sandbox)
+        data = _check_input(args, stdin, self.limits)
+        if trust is None:
+            raise NotTrustedError(
+                f"scripts of {skill.name!r} do not run: no trust was given", skill.location, "no-trust"
+            )
+        with take_snapshot(skill) as snapshot:
+            path = "/".join(split_resource_path(script))
+            content = self._read_script(snapshot, path, script)
+            shown_input = data.decode("utf-8", "surrogateescape")
+            trust.require(TrustRequest(skill, snapshot.digest, (), path, tuple(args), snapshot.files, shown_input))
+            program = find_interpreter(path, content)
+
+            # The place is waited for before the clock of the timeout starts.
+            def make_argv(places: Places) -> list[str]:
+                arguments = (fill_folder(word, places.skill) for word in args)
+                return [*program.argv, f"{places.skill}/{path}", *arguments]
+
+            with get_pools(self.limits).scripts.hold_place():
+                return self._run_in_sandbox(
+                    kind, snapshot.folder, make_argv, needs=program.needs, stdin=data, grants=_find_grants(trust)
+                )
+
+    def run_command(self, command: str, *, skill_folder: str = "") -> ScriptResult:
+        """Run a shell command in the sandbox, within the limits of scripts; return its outcome.
+
+        ``skill_folder``: a folder that the command may read, whose place the variable ``SKILL_DIR`` has. No skill is
+        involved and nobody is asked: the caller has to decide whether the command may run. Raises ``SandboxError``:
+        ``no-sandbox``, ``bad-argument`` for a command that no program can be given, ``cannot-start`` where there is no
+        shell.
+        """
+        check_text(command, "command")
+        _check_input([command], "", self.limits)
+        kind = sandbox.choose_sandbox(self.sandbox)
+        program = find_interpreter("command.sh", b"")
+        with temporary_folder() as empty, get_pools(self.limits).scripts.hold_place():
+            folder = skill_folder or empty
+            return self._run_in_sandbox(kind, folder, lambda _: [*program.argv, "-c", command], needs=program.needs)
+
+    def _read_script(self, snapshot: Snapshot, path: str, script: str) -> bytes:
+        """Return the content of a script; raise ``ResourceError``, with names that are similar, where it is missing."""
+        try:
+            with OpenFile(snapshot.folder, tuple(path.split("/"))) as file:
+                return file.read_all(self.limits.max_file_bytes)
+        except ResourceNotFoundError as error:
+            others = (file for file in snapshot.files if file != snapshot.skill.file_name)
+            raise with_suggestions(error, script, others) from None
+
+    def _run_in_sandbox(
+        self,
+        kind: Sandbox,
+        skill_folder: str,
+        make_argv: Callable[[Places], list[str]],
+        *,
+        needs: tuple[str, ...],
+        stdin: bytes = b"",
+        grants: tuple[str, ...] = (),
+    ) -> ScriptResult:
+        # Searched for each run, since the one before may have made what must not be changed, such as a repository.
+        protected = self.find_protected(grants) if kind.name != "none" else sandbox.Protected()
+        with self._open_run_folders() as (parent, *folders):
+            work, temporary, shared_memory = folders
+            jail = sandbox.Jail(skill_folder, work, temporary, shared_memory, needs, self.network, protected)
+            places = sandbox.places(kind.name, jail)
+            finished = run_under_supervisor(
+                sandbox.confine_command(kind.name, make_argv(places), jail),
+                ProcessLimits.for_scripts(self.limits),
+                cwd=work,
+                env=self._make_environment(places, inside=kind.name != "none"),
+                stdin=stdin,
+                # The host's own folder may hold gigabytes that are not the script's, so its size is not watched.
+                watched=folders if self.folder is None else (temporary, shared_memory),
+                # ``none`` mounts nothing: the script runs on the system as it is.
+                room=parent if kind.name != "none" else "",
+            )
+            notes = (*sandbox.describe_closed(kind.name, protected), *_delete_unwelcome(work, protected))
+        return _make_result(finished, kind, notes)
+
+    def _make_environment(self, places: Places, *, inside: bool) -> dict[str, str]:
+        # The folder of the skill is read-only: without this, Python would try to write there at each import.
+        variables = {**dict.fromkeys(FOLDER_NAMES, places.skill), "PYTHONDONTWRITEBYTECODE": "1"}
+        if inside:
+            variables |= {"HOME": places.work, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), places.temporary)}
+        return {**make_environment(variables), **self.env}
+
+    @contextmanager
+    def _open_run_folders(self) -> Iterator[tuple[str, str, str, str]]:
+        """Yield a new folder, and in it those for work, temporary files and shared memory; delete it afterwards.
+
+        The folder for work is the host's where it gave one.
+        """
+        with temporary_folder() as parent:
+            new, temporary, shared_memory = (os.path.join(parent, name) for name in ("work", "tmp", "shm"))
+            try:
+                for folder in (new, temporary, shared_memory):
+                    make_folders(folder, 0o700)
+            except OSError as error:
+                message = f"cannot work in {parent!r}: {error.strerror}; set TMPDIR to a folder that you may write to"
+                raise SandboxError(message, parent, "bad-argument") from None
+            # Checked again: the folder may have been deleted since the constructor saw it, and only the host makes it.
+            work = new if self.folder is None else os.path.realpath(as_existing_folder(self.folder, "folder"))
+            yield parent, work, temporary, shared_memory
+
+
+def _check_input(args: Sequence[str], stdin: str | bytes, limits: Limits) -> bytes:
+    """Return the standard input as bytes; raise ``SandboxError`` for arguments or input that no program can take."""
+    # A set or mapping has no order of its own, and an iterator would be used up here, before the script gets anything.
+    if not isinstance(args, (list, tuple)):
+        raise SandboxError(f"args is a list or tuple of texts, not a {type(args).__name__}", code="bad-argument")
+    if not all(isinstance(arg, str) for arg in args):
+        raise SandboxError("args holds something that is no text: pass each argument as a text", code="bad-argument")
+    if not isinstance(stdin, (str, bytes)):
+        raise SandboxError(f"stdin is text or bytes, not {type(stdin).__name__}", code="bad-argument")
+    if len(args) > _MAX_ARGUMENTS or any(len(arg) > _MAX_ARGUMENT_LENGTH or "\0" in arg for arg in args):
+        message = (
+            f"a script takes at most {_MAX_ARGUMENTS:,} arguments of {_MAX_ARGUMENT_LENGTH:,} characters, without NUL"
+        )
+        raise SandboxError(message, code="bad-argument")
+    try:
+        data = stdin.encode() if isinstance(stdin, str) else stdin
+        os.fsencode("".join(args))
+    except UnicodeEncodeError:
+        raise SandboxError(
+            "args or stdin holds half a character (a lone surrogate): pass whole characters", code="bad-argument"
+        ) from None
+    if len(data) > limits.max_script_input_bytes:
+        raise SandboxError(f"stdin may have at most {limits.max_script_input_bytes:,} bytes", code="bad-argument")
+    return data
+
+
+def _find_grants(trust: Trust | Consent) -> tuple[str, ...]:
+    """Return the file of the grants that decided about a run: a script that could write to it would grant itself."""
+    found = trust.trust if isinstance(trust, Consent) else trust
+    return (found.path,) if found is not None else ()
+
+
+def _delete_unwelcome(work: str, protected: Protected) -> Iterator[str]:
+    """Delete the files that a program should not have made; yield what was done, in words."""
+    for path in protected.unwelcome:
+        *folder, name = path.split("/")
+        with suppress(OSError):
+            handle = open_folder_beneath(work, tuple(folder))
+            try:
+                delete_file(name, folder=handle)
+            finally:
+                os.close(handle)
+            yield f"{escape_line(path)} was deleted: it would lead git to another configuration"
+
+
+def _make_result(finished: ProcessResult, kind: Sandbox, notes: tuple[str, ...]) -> ScriptResult:
+    return ScriptResult(
+        finished.status,
+        finished.stdout.decode("utf-8", "replace"),
+        finished.stderr.decode("utf-8", "replace"),
+        finished.seconds,
+        kind.name,
+        finished.limit,
+        finished.stdout_cut,
+        finished.stderr_cut,
+        (*kind.gaps, *finished.gaps, *notes),
+    )

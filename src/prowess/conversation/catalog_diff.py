@@ -1,0 +1,88 @@
+"""The differences between two catalogues, and between a catalogue and the active skills of a conversation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary, ref
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from prowess.conversation.activation import ActiveSkill
+    from prowess.skills.catalog import Catalog
+    from prowess.skills.skill import Skill
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """What a new catalogue changed, by name; ``vanished`` are the active skills that it no longer has."""
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    vanished: tuple[str, ...] = ()
+
+
+class _CatalogDifference(NamedTuple):
+    """What differs between two catalogues, by name."""
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    changed: frozenset[str]
+
+
+# Every session of a server sees the same reload, so the last difference to each new catalogue is kept: it is computed
+# once, not by each of 10,000 sessions. Weak, since neither catalogue may live on because of this.
+_cache_lock = Lock()
+_difference_cache: WeakKeyDictionary[Catalog, tuple[ref[Catalog], _CatalogDifference]] = WeakKeyDictionary()
+
+
+def compare_catalogs(old: Catalog, new: Catalog, active: Mapping[str, ActiveSkill]) -> Refreshed:
+    """Return what differs between two catalogues, and between the new one and the active skills."""
+    between = _find_difference(old, new)
+    # An active skill may have been loaded from a catalogue before ``old``, or after its file was edited.
+    edited = {
+        name
+        for name, entry in active.items()
+        if name in new and not entry.gone and may_differ(entry.loaded.skill, new[name])
+    }
+    vanished = sorted(name for name in active if name not in new)
+    return Refreshed(between.added, between.removed, tuple(sorted(between.changed | edited)), tuple(vanished))
+
+
+def _find_difference(old: Catalog, new: Catalog) -> _CatalogDifference:
+    with _cache_lock:
+        cached = _difference_cache.get(new)
+        if cached is not None and cached[0]() is old:
+            return cached[1]
+    before, after = set(old.names), set(new.names)
+    changed = frozenset(name for name in before & after if may_differ(old[name], new[name]))
+    # Two threads may compute it at once: that is rare and gives equal results, and a long comparison blocks nobody.
+    between = _CatalogDifference(tuple(sorted(after - before)), tuple(sorted(before - after)), changed)
+    with _cache_lock:
+        _difference_cache[new] = (ref(old), between)
+    return between
+
+
+def update_entries(active: Mapping[str, ActiveSkill], new: Catalog, report: Refreshed) -> dict[str, ActiveSkill]:
+    """Return the active skills, each with whether the new catalogue has lost it or has another state of it."""
+    return {name: _update_entry(name, entry, new, report) for name, entry in active.items()}
+
+
+def _update_entry(name: str, entry: ActiveSkill, new: Catalog, report: Refreshed) -> ActiveSkill:
+    gone = name not in new
+    # A skill that comes back after it was gone is loaded again, since nothing was compared meanwhile.
+    stale = entry.stale or name in report.changed or (entry.gone and not gone)
+    return entry._replace(gone=gone, stale=stale and not gone)
+
+
+def may_differ(old: Skill, new: Skill) -> bool:
+    """Return whether two skills of one name may differ; files are compared by their state, and not read."""
+    if old is new:
+        return False
+    # An inline skill has no file whose state could be compared, but its text is in memory.
+    if old.is_inline and new.is_inline:
+        return old.frontmatter != new.frontmatter or old.read_body() != new.read_body()
+    return (old.location, old.state) != (new.location, new.state)

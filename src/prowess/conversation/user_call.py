@@ -1,0 +1,114 @@
+"""A person's explicit call of a skill (``/name arguments``): how it is parsed, and the text that the model gets."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from prowess.conversation.activator import ActivationRequest
+from prowess.conversation.ambient_filter import ambient_filters
+from prowess.errors import SkillError, SkillFilteredError
+from prowess.spec.markup import USER_CALL_TAG, wrap_in_element
+from prowess.spec.placeholders import (
+    PROJECT_NAMES,
+    explain_placeholders,
+    fill_placeholders,
+    parse_argument_hint,
+    parse_argument_names,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from prowess.conversation.activation import Activation
+    from prowess.conversation.activator import SkillActivator
+    from prowess.skills.skill import Skill
+    from prowess.spec.placeholders import FilledText
+    from prowess.spec.spans import Span
+
+_CALL_PATTERN = re.compile(r"[/$]([^\s/$]{1,64})(?:\s+(.*))?", re.DOTALL)
+FORK_LOADED_INLINE = "this skill is written to run as a sub-agent of its own; here it is loaded into this conversation"
+
+
+def parse_call(message: str) -> tuple[str, str] | None:
+    """Return the name and the arguments of ``/name arguments`` or ``$name arguments``; ``None`` for other text."""
+    match = _CALL_PATTERN.fullmatch(message.strip())
+    return (match[1], (match[2] or "").strip()) if match else None
+
+
+def expand_call(message: str, activator: SkillActivator, *, inline_forks: bool) -> str:
+    """Return the text to send to the model for a person's message; ``""`` for one that calls no skill.
+
+    The skill becomes active. A skill that runs as a sub-agent gives ``""`` unless ``inline_forks`` is true. Raises
+    ``SkillFilteredError`` for a skill that a filter hides or that is not for people to call, and what an activation
+    raises.
+    """
+    state = activator.state
+    state.follow_live_catalog()
+    call = parse_call(message)
+    # Text such as "/tmp is full" is no call: without a skill of that name it is an ordinary message.
+    if call is None or (call[0] not in state.catalog and call[0] not in state.active.entries):
+        return ""
+    name, arguments = state.resolve_name(call[0]), call[1]
+    try:
+        skill = state.require_visible(name)
+        if not skill.user_invocable:
+            raise SkillFilteredError(f"skill {name!r} is not for people to call", code="not-for-people")
+    except SkillError as error:
+        activator.events.emit("refused", name, code=error.code)
+        raise
+    if skill.is_fork and not inline_forks:
+        return ""
+    request = ActivationRequest(name, ambient_filters(), arguments=arguments)
+    return render_call(activator.activate_for_call(request), arguments, state.visibility.base_dir)
+
+
+def fill_instructions(
+    skill: Skill, instructions: str, outputs: Sequence[Span], arguments: str | None, project: str = ""
+) -> FilledText:
+    """Return instructions with their placeholders filled; ``arguments=None``: only those for folders.
+
+    ``outputs``: where the instructions hold what a command printed; no placeholder is looked for there. ``project``:
+    the working folder.
+    """
+    if "$" not in instructions:  # Fast path of the bench row "load_skill, first call": most skills have none.
+        return fill_placeholders(instructions, arguments, folder=skill.folder, outputs=outputs)
+    declared = skill.takes_arguments
+    return fill_placeholders(
+        instructions,
+        arguments,
+        names=parse_argument_names(skill.extra.get("arguments")) if declared else (),
+        folder=skill.folder,
+        variables=dict.fromkeys(PROJECT_NAMES, project) if project else None,
+        declared=declared,
+        outputs=outputs,
+    )
+
+
+def explain_arguments(skill: Skill, filled: FilledText, arguments: str | None) -> str:
+    """Return what the placeholders for arguments mean, if there are some and no arguments; ``""`` otherwise."""
+    if arguments or not filled.placeholders:
+        return ""
+    return explain_placeholders(filled.placeholders, parse_argument_hint(skill.extra.get("argument-hint")))
+
+
+def render_notes(*notes: str) -> str:
+    """Return notes as the paragraphs that stand below instructions; empty notes are left out."""
+    return "".join([f"\n\nNote: {note}." for note in notes if note])
+
+
+def render_call(activation: Activation, arguments: str, project: str) -> str:
+    """Return the instructions with their placeholders filled, in an element; unused arguments stand above it."""
+    skill = activation.skill
+    filled = fill_instructions(skill, activation.instructions, activation.outputs, arguments, project)
+    notes = render_notes(explain_arguments(skill, filled, arguments), FORK_LOADED_INLINE if skill.is_fork else "")
+    return wrap_instructions(skill.name, filled.text + notes, "" if filled.used_arguments else arguments)
+
+
+def wrap_instructions(name: str, body: str, request: str = "") -> str:
+    """Return instructions in an element, with the user's request above it.
+
+    Tags in the instructions that could end the element, or begin another, are neutralized.
+    """
+    request_line = f"User's request: {request}\n\n" if request else ""
+    return f"Use the following skill.\n\n{request_line}" + wrap_in_element(USER_CALL_TAG, name, f"{body}\n")
