@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.test_two_branches import Clones
+from tests.repositories import skill_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,3 +99,23 @@ def test_a_dry_sync_gives_each_hint_once(clones: Clones) -> None:
     hints = [row for row in rows if "hint:" in row]
     assert len([row for row in rows if row.startswith("warning")]) == 3
     assert len(hints) == len({*hints}) == 2
+
+
+def test_an_update_that_brings_an_absent_skill_ends_with_status_0(command: Command, project: Path) -> None:
+    source = project.parent / "source"
+    for skill in ("one", "two"):
+        write_skill(source / skill, skill)
+    command("install", str(source), "--project", "--copy", "--yes")
+    shutil.rmtree(project / ".agents/skills/one")
+    ran = command("update", "--yes")
+    assert (ran.status, "records 1 skill that is not here" in ran.err) == (1, True)
+    write_skill(source / "two", "two", "Newer.\n")
+    assert command("update", "--dry-run").status == 1
+    ran = command("update", "--yes")
+    assert (ran.status, "updated local/source" in ran.report) == (0, True)
+    assert command("verify").status == 0
+
+
+def write_skill(folder: Path, name: str, body: str = "") -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "SKILL.md").write_text(skill_text(name, body=body), encoding="utf-8")

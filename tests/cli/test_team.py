@@ -172,12 +172,26 @@ def test_what_backups_prints_takes_an_edit_over_and_keeps_an_update(command: Com
     comparing, copying = commands_of(shown, "diff", "cp")
     compared = subprocess.run(["/bin/sh", "-c", comparing], cwd=project, capture_output=True, text=True, check=False)
     assert "> My last edit." in compared.stdout
+    assert shown.index("an update has changed them") < shown.index(copying)
     subprocess.run(["/bin/sh", "-c", copying], cwd=project, check=True)
     assert "My last edit." in file.read_text(encoding="utf-8")
     assert (file.parent / "notes" / "a b.md").read_text(encoding="utf-8") == "Notes 2.\n"
     assert (project / "prowess.lock").read_bytes() == locked
     assert read_lock(str(project))["local/tool"].kind == "git"
     assert [one["field"] for one in command("verify", "--json").data["issues"]] == ["SKILL.md"]
+
+
+def test_a_file_that_somebody_added_is_taken_over_from_a_backup(
+    command: Command, project: Path, alpha: Repository
+) -> None:
+    command("install", alpha.address, "--project", "--yes")
+    added = project / ".prowess/skills/local/alpha/mine.md"
+    added.write_text("Mine.\n", encoding="utf-8")
+    command("sync", "--yes")
+    assert not added.exists()
+    (copying,) = commands_of(command("backups").out, "cp")
+    subprocess.run(["/bin/sh", "-c", copying], cwd=project, check=True)
+    assert added.read_text(encoding="utf-8") == "Mine.\n"
 
 
 def test_a_backup_of_a_removed_skill_becomes_a_skill_of_your_own(

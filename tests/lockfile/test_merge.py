@@ -221,6 +221,24 @@ def test_links_that_one_side_made_or_took_away_stay_so_while_the_other_side_upda
     )
 
 
+def at_commit(text: str, commit: str) -> str:
+    """A lock file whose first entry is at another commit."""
+    before, mark, after = text.partition('commit = "')
+    return f"{before}{mark}{commit}{after[40:]}"
+
+
+def test_two_commits_with_the_same_files_are_no_conflict() -> None:
+    base = lock(alpha="v1", beta="v1")
+    first, second = (at_commit(base, digit * 40) for digit in "12")
+    added = "\n".join((second, lock(gamma="v1").partition("\n\n")[2]))
+    for ours, theirs in (first, added), (added, first):
+        assert prowess.merge_locks(base, ours, theirs) == prowess.LockMerge(added, ())
+    assert prowess.merge_locks(second, first, second).text == first
+    assert prowess.merge_locks("", first, second).text == second
+    other = second.replace('ref = "v1"', 'ref = "v2"')
+    assert [one.name for one in prowess.merge_locks(base, first, other).conflicts] == ["acme/alpha"]
+
+
 def test_links_are_not_mixed_where_the_update_has_other_skills() -> None:
     """Nobody can tell which links the new skills would have."""
     base, ours = linked("alpha", "v1"), linked("alpha", "v1", "claude")

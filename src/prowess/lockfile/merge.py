@@ -63,7 +63,8 @@ def merge_locks(
     differently, or one changed and the other removed it, that is a conflict, unless ``choices`` has its name and the
     side to take. So is an entry that one side added to a declaration of the manifest that the other side changed: both
     changes of the manifest merge, and ask for something that neither side has installed. Links that one side made or
-    took away are no conflict with an update by the other, and neither is how the manifest declares an entry.
+    took away are no conflict with an update by the other, and neither is how the manifest declares an entry. Nor are
+    two commits with the same files: both sides updated, and the source had gone on between.
 
     ``labels`` name the two sides in the markers. A text may be empty: a lock file that was not there. Fields that this
     version does not know are merged like the others; where both sides changed one of the file itself, ours counts.
@@ -125,7 +126,7 @@ def _merge_entry(
     versions: _EntryVersions, choice: Side | None, declarations: _Declarations, labels: tuple[str, str]
 ) -> tuple[str, LockConflict | None]:
     """The lines of an entry in the merged lock file, ``""`` where it is removed, and the conflict if there is one."""
-    before, mine, other = versions
+    before, mine, other = _with_one_commit(versions)
     # The order matters: an entry that needs no decision is taken as it is, before links are merged.
     if other in (mine, before) or mine == before:
         taken, is_decided = (other if mine == before else mine), True
@@ -145,6 +146,19 @@ def _merge_entry(
     if is_outdated:
         ours, theirs = ours or _OTHER_DECLARATION, theirs or _OTHER_DECLARATION
     return row, LockConflict(versions.name, ours, theirs)
+
+
+def _with_one_commit(versions: _EntryVersions) -> _EntryVersions:
+    """The versions with one commit on both sides, where both took the same files from two commits of one source."""
+    before, mine, other = versions
+    if mine is None or other is None or mine.commit == other.commit:
+        return versions
+    if (mine.source, mine.ref, mine.digest) != (other.source, other.ref, other.digest):
+        return versions
+    # Nobody can tell here which is the later one, so that it only has to be the same from both sides.
+    moved = {mine.commit, other.commit}.difference(() if before is None else (before.commit,))
+    commit = max(moved)
+    return _EntryVersions(before, replace(mine, commit=commit), replace(other, commit=commit))
 
 
 def _read_side(text: str, side: str) -> LockFile:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from prowess.errors import InstallError, Issue
 from prowess.lockfile.compare import NOT_SYNCED, compare_folder
 from prowess.lockfile.journal_format import find_interrupted_change
-from prowess.lockfile.scopes import is_on_disk
+from prowess.lockfile.scopes import find_copies, is_on_disk
 from prowess.lockfile.verifier import LockVerifier
+from prowess.spec.skill_ref import link_name
 
 if TYPE_CHECKING:
     from prowess.limits import Limits
@@ -108,5 +109,13 @@ class LockStates:
             for lock in self._verifier.records
             for entry in lock.locked.values()
             if lock.scope.location == location and not is_on_disk(entry, lock.scope)
-            for skill in entry.skills
+            for skill in _list_absent_skills(entry, lock.scope)
         ]
+
+
+def _list_absent_skills(entry: LockEntry, scope: InstallScope) -> list[str]:
+    """Return the skills of an install that is not on the disk; in mode copy, those that have no copy there."""
+    if not entry.is_copied:
+        return [*entry.skills]
+    absent = {*map(os.path.basename, entry.copies)}.difference(map(os.path.basename, find_copies(entry, scope)))
+    return [skill for skill in entry.skills if link_name(skill) in absent]

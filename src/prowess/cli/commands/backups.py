@@ -91,19 +91,21 @@ def _explain_recovery(backup: prowess.Backup) -> Iterator[Block]:
     if not edited:
         yield line("It has no file that differs.")
         return
-    yield line("To take an edit over, copy the file that you edited, and nothing else:")
+    yield line(
+        "If lines of the file that you edited differ and are not your edit, an update has changed them: a copy would "
+        "undo the update, so take your lines over in an editor. If all are your edit, copy that file, and nothing else:"
+    )
     copied = (quote_path(str(folder / edited)) for folder in (backup.path, backup.place))
     yield Verbatim(f"  cp {' '.join(copied)}\n")
-    yield line("If an update has changed that file too, take your lines over in an editor instead.")
     yield line("The next sync undoes the edit again, with a backup, unless the source of the skill has it by then.")
 
 
 def _find_last_edited(backup: Path, place: Path) -> str:
-    """Return the file of a backup that was written last, of those that differ from what is installed, or ``""``."""
+    """Return the file of a backup that was written last, of those that are not installed as they are, or ``""``."""
     with suppress(OSError, ValueError):
         kept = hash_tree(str(backup), DEFAULT_LIMITS).files
         here = hash_tree(os.path.realpath(place), DEFAULT_LIMITS).files
-        differing = [path for path in kept if path in here and kept[path] != here[path]]
+        differing = [path for path in kept if kept[path] != here.get(path)]
         # Prowess wrote all files of a skill at once: what an update changed is as old as what nobody touched.
         return max(differing, key=lambda path: (backup / path).stat().st_mtime, default="")
     return ""

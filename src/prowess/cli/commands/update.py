@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     import prowess
     from prowess.install.installer import Installer
+    from prowess.lockfile.scopes import Location
 
 _STYLES: dict[str, Style] = {
     "updated": "good",
@@ -75,9 +76,7 @@ def command(
     if not flags.dry_run:
         installer.recover(location=location)  # before anything is compared with what an interrupted change left
         printer.print_issues(installer.issues)
-    absent = suggest_sync(location=location) if not names else ""
-    if not names and not absent and location != "user":
-        absent = suggest_first_sync()
+    absent = _find_absent(location) if not names else ""
     if absent:
         printer.warn(absent)
     installs = find_installs(installer, names, location)
@@ -92,7 +91,13 @@ def command(
         ]
     status = carry_out(_plan_change(run, planned, absent=absent), flags)
     note_nothing_recorded(installer, location)
-    return status or (1 if absent else 0)
+    # Looked for again: the update of a source brings those of its skills that were not here.
+    return status or (1 if absent and _find_absent(location) else 0)
+
+
+def _find_absent(location: Location) -> str:
+    """Return the sentence that skills are recorded or declared and are not here, or ``""``."""
+    return suggest_sync(location=location) or (suggest_first_sync() if location != "user" else "")
 
 
 class _PlannedUpdate(NamedTuple):
