@@ -59,6 +59,12 @@ def in_order(text: str, parts: Iterable[str]) -> bool:
     return -1 not in places and places == sorted(places)
 
 
+REST = (
+    "This section is empty.",
+    "Callers (typically the runtime) use it to build the child session;",
+)
+"""Sentences that state nothing that a program could check, or what the words of a case state."""
+
 CASES = (
     Case('ToolNameReadSkill = "read_skill"', lambda w: w.put() and names(tools(w)) == ["read_skill"]),
     Case(

@@ -72,6 +72,16 @@ def heard(w: World) -> list[str]:
     return [issue.path for issue in issues]
 
 
+REST = (
+    "Agent Skills loader + registry + skill_load / skill_resource tools.",
+    "Implements the Agent Skills specification.",
+    "function createSkillRegistry(skills: readonly SkillSpec[]): SkillRegistry;",
+    "function skillResourceTool(opts: { registry: SkillRegistry;",
+    "function skillLoadTool(opts: { registry: SkillRegistry;",
+    "class SkillLoadError extends Error { readonly issues: readonly SkillIssue[];",
+)
+"""Sentences that state nothing that a program could check, or what the words of a case state."""
+
 CASES = (
     # -- SkillSpec
     Case(
@@ -285,7 +295,7 @@ CASES = (
         "A catalogue is sorted by name, not in the order of discovery.",
     ),
     Case(
-        "First-wins dedup matches scanSkillDirs.",
+        "In-process directory. First-wins dedup matches scanSkillDirs.",
         lambda w: (
             w.put("a/pdf", description="First.")
             and w.put("b/pdf")
@@ -338,7 +348,7 @@ CASES = (
         lambda w: tools(w).possible_tools()[0].parameters["required"] == ["name"],
     ),
     Case(
-        "names outside it return a deny result (the model can recover)",
+        "skill list; names outside it return a deny result (the model can recover)",
         lambda w: w.put() and (result := load(w, "x")) and result.is_error and result.data["reason"] == "not_allowed",
     ),
     Case("The activation half of progressive disclosure", lambda w: w.put() and load(w).content == "Fill it."),

@@ -42,6 +42,13 @@ def tool(w: World) -> prowess.ToolDefinition:
 
 EXAMPLE = "---\nname: fix-tests\ndescription: Fix failing tests in a Go project.\ntags: [testing, go]\n---\n# Full\n"
 
+REST = (
+    "Package skill provides discovery and lazy loading of SKILL.md files.",
+    "This section is empty.",
+    "Skill describes a single discovered SKILL.md file.",
+)
+"""Sentences that state nothing that a program could check, or what the words of a case state."""
+
 CASES = (
     Case(
         "name: fix-tests description: Fix failing tests in a Go project. tags: [testing, go]",
@@ -56,6 +63,11 @@ CASES = (
         lambda w: (
             w.put(body="x\n", text=b"---\nname: pdf\ndescription: d\n---\n\xff\xfe") and w.scan().names == ("pdf",)
         ),
+    ),
+    Case(
+        "This keeps startup cost proportional to the number of skills (a few hundred bytes each) rather than the total "
+        "body size.",
+        lambda w: w.put(body="x" * (3 << 20)) and w.scan().names == ("pdf",) and raised(w.scan().load_body, "pdf"),
     ),
     Case(
         "the body is loaded on demand through Catalog.LoadBody",

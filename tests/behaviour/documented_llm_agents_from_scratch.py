@@ -73,6 +73,16 @@ def tool(w: World, explicit_only: Iterable[str] = ()) -> system.UseSkillTool:
     return system.UseSkillTool(found(), explicit_only)
 
 
+REST = (
+    "Skip to content Skill Skill construct.",
+    "This conforms to the Agent Skills specification, which advises keeping file references one level deep",
+    "Instantiate a Skill.",
+    "SkillValidationError If the file cannot be read.",
+    "InvalidFrontmatterError If the frontmatter delimiters are missing or malformed.",
+    "EmptySkillBodyError If the body is empty or whitespace-only.",
+)
+"""Sentences that state nothing that a program could check, or what the words of a case state."""
+
 CASES = (
     Case(
         "A skill that can be discovered and activated by an LLM agent.",
@@ -102,6 +112,10 @@ CASES = (
         "resource files found in the skill's optional subdirectories (assets/, scripts/, references/).",
         lambda w: files(w, "scripts/a.py", "x.md").resources == [Path("scripts/a.py")],
     ),
+    Case(
+        "Returns an empty list if none of those directories exist.",
+        lambda w: pdf(w).catalog() and pdf(w).resources == [],
+    ),
     Case("Empty list if none of those directories exist.", lambda w: pdf(w).resources == []),
     Case(
         "frontmatter: SkillFrontmatter, location: Path, scope: SkillScope,",
@@ -111,7 +125,8 @@ CASES = (
     ),
     Case("Return body content as string.", lambda w: pdf(w).read_body() == "Fill it."),
     Case(
-        "These errors can only be raised if the skill file is modified between discovery",
+        "Most error conditions are caught during discovery. These errors can only be raised if the skill file is "
+        "modified between discovery",
         lambda w: pdf(w).read_body() and body_error(w, "text"),
     ),
     Case(

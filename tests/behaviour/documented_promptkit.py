@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import prowess
 from tests.behaviour.documented import Case, World, raised
+from tests.repositories import Repository
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 SOURCE: dict[str, Any] = {
     "missing": "error",
@@ -83,7 +85,20 @@ def content(*rows: str) -> prowess.ParsedSkill:
 
 
 PARSED = ("name: a", "description: d")
+INLINE = {"name": "greet", "description": "Greets.", "instructions": "Say hello."}
 REF = "@anthropic/pdf-processing@v1.0.0"
+
+REST = (
+    "Package skills provides types and utilities for loading, parsing, and managing PromptKit skills",
+    "NewExecutor creates a new Executor from the given configuration.",
+    "callers typically wire this at capability-registration time based on RuntimeConfig.",
+    "NewModelDrivenSelector creates a new ModelDrivenSelector.",
+    "A source is either:",
+    "For directory-based skills.",
+    "NewToolExecutor creates a new ToolExecutor wrapping the given skills Executor.",
+    "Preload is OR-combined: a later source can",
+)
+"""Sentences that state nothing that a program could check, or what the words of a case state."""
 
 CASES = (
     # -- names, folders and references
@@ -137,6 +152,7 @@ CASES = (
         "The folders of the installer are `prowess/skills`.",
     ),
     Case(
+        "IsLocalPath returns true if the argument looks like a local filesystem path "
         'rather than a skill reference (starts with "./", "../", or "/")',
         lambda _: (
             all(map(prowess.is_local_path, ("./x", "../x", "/x")))
@@ -185,6 +201,23 @@ CASES = (
         "ParseSkillMetadata parses only the YAML frontmatter from a SKILL.md file.",
         lambda w: prowess.read_metadata(w.put(text=b"---\nname: pdf\ndescription: d\n---\n\xff")).name == "pdf",
     ),
+    Case(
+        "Used for Phase 1 discovery — avoids loading the full body.",
+        lambda w: (
+            (file := w.put(body="x" * (3 << 20)))
+            and prowess.read_metadata(file).name == "pdf"
+            and raised(registry(source(w)).load, "pdf")
+        ),
+    ),
+    Case(
+        "This is the Phase 1 data — loaded at discovery time (~50 tokens per skill).",
+        lambda w: (
+            (file := w.put())
+            and (found := registry(source(w)))
+            and file.unlink() is None
+            and found["pdf"].description == "Fills forms."
+        ),
+    ),
     Case('License string `yaml:"license,omitempty"', lambda _: content(*PARSED, "license: MIT").skill.license == "MIT"),
     Case(
         'Compatibility string `yaml:"compatibility,omitempty"',
@@ -203,8 +236,37 @@ CASES = (
         lambda w: w.put() and registry(source(w)).load("pdf").instructions == "Fill it.",
     ),
     Case(
+        "Skill holds a fully loaded skill — metadata + instructions + path.",
+        lambda w: (
+            w.put(fields="license: MIT\n")
+            and (loaded := registry(source(w, mount_as="team")).load("pdf"))
+            and (loaded.skill.license, loaded.instructions, loaded.skill.virtual_path)
+            == ("MIT", "Fill it.", "team/pdf")
+        ),
+    ),
+    Case(
+        "This is the Phase 2 data — loaded on activation.",
+        lambda w: (
+            w.put()
+            and (session := executor(w))
+            and w.put(body="New.\n")
+            and session.activate("pdf").instructions == "New."
+        ),
+    ),
+    Case(
         "For sources without MountAs this is the real on-disk path.",
         lambda w: (file := w.put()) and registry(source(w))["pdf"].virtual_path == str(file.parent),
+    ),
+    Case(
+        "For sources with MountAs it is the *virtual* path (MountAs prefix + relative subpath under the // source "
+        "dir) — workflow glob filters and ListForDir match against // this.",
+        lambda w: (
+            w.put("skills/forms/pdf")
+            and (found := registry(source(w, mount_as="team")))
+            and found["pdf"].virtual_path == "team/forms/pdf"
+            and [skill.name for skill in found.under("team/forms")] == ["pdf"]
+            and prowess.Session(found, filter="team/forms/*").activate("pdf")
+        ),
     ),
     Case(
         "always go through Registry.ReadResource; do not treat Path as a filesystem path",
@@ -216,11 +278,20 @@ CASES = (
     ),
     # -- the registry
     Case(
+        "Registry holds discovered skills and provides access by name and directory.",
+        lambda w: (
+            (file := two(w))
+            and (found := registry(source(w)))
+            and found["pdf"].path == file
+            and [skill.name for skill in found.under(str(file.parent))] == ["pdf"]
+        ),
+    ),
+    Case(
         "Discover scans skill sources and registers all found skills.",
         lambda w: w.put() and w.put("more/csv") and len(registry(source(w), source(w, "more"))) == 2,
     ),
     Case(
-        "the first source to register a skill name wins for path/metadata",
+        "Sources are processed in order: the first source to register a skill name wins for path/metadata",
         lambda w: (
             w.put()
             and w.put("more/pdf", description="Second.")
@@ -259,6 +330,14 @@ CASES = (
     Case(
         "If dir is empty, returns all skills.",
         lambda w: two(w) and [skill.name for skill in registry(source(w)).under("")] == ["csv", "pdf"],
+    ),
+    Case(
+        "Results are sorted by name.",
+        lambda w: (
+            w.put("skills/a/pdf")
+            and w.put("skills/b/csv")
+            and [skill.name for skill in registry(source(w)).under(str(w.folder / "skills"))] == ["csv", "pdf"]
+        ),
     ),
     Case(
         "Matching uses the virtual path (i.e. honoring MountAs)",
@@ -317,14 +396,66 @@ CASES = (
         lambda w: w.put("skills/a/b/pdf") and registry(source(w)).names == ("pdf",),
     ),
     Case(
+        "SkillSource describes one source of skills to register with a Registry.",
+        lambda w: two(w) and len(source(w).load()) == 2,
+    ),
+    Case(
+        "directory-based — set Dir (or Path as an alias). The registry walks the directory for SKILL.md files "
+        "and registers each one found. MountAs and Preload apply.",
+        lambda w: (
+            two(w)
+            and (found := registry(source(w, mount_as="team", preload=True)))
+            and [(skill.virtual_path, skill.preload) for skill in found] == [("team/csv", True), ("team/pdf", True)]
+        ),
+    ),
+    Case(
+        "inline — set Name, Description, and Instructions. The skill is registered as if it had been read from disk.",
+        lambda _: (
+            (session := prowess.Session(registry(prowess.Source.inline("greet", "Greets.", "Say hello."))))
+            and session.index() == "Available skills:\n- greet: Greets."
+            and session.activate("greet").instructions == "Say hello."
+        ),
+    ),
+    Case(
+        "MountAs is rejected here.",
+        lambda _: isinstance(raised(configured, dict(INLINE, mount_as="/team")), prowess.SourceError),
+    ),
+    Case(
+        "Multiple SkillSources can be passed to Registry.Discover. They are processed in order; the first source to "
+        "register a given skill name wins for path and metadata.",
+        lambda w: (
+            w.put("skills/greet")
+            and registry(prowess.Source.inline("greet", "Greets.", "Hi."), source(w))["greet"].description == "Greets."
+            and registry(source(w), prowess.Source.inline("greet", "Greets.", "Hi."))["greet"].description
+            == "Fills forms."
+        ),
+    ),
+    Case(
+        "Across // duplicate sources Preload is OR-combined: a later source can upgrade preload from false to // true, "
+        "but never the reverse.",
+        lambda w: (
+            w.put()
+            and registry(source(w), source(w, preload=True), source(w))["pdf"].preload
+            and not registry(source(w), source(w))["pdf"].preload
+        ),
+    ),
+    Case(
+        "Path is a // YAML/JSON alias accepted for legacy schemas;",
+        lambda w: w.put() and configured({"path": str(w.folder / "skills")}).names == ("pdf",),
+    ),
+    Case(
+        "For inline skills — Name is required and uniquely identifies the // skill in the registry.",
+        lambda _: (
+            raised(configured, {"description": "d", "instructions": "i"})
+            and configured(INLINE, dict(INLINE, description="Another."))["greet"].description == "Greets."
+        ),
+    ),
+    Case(
         "if both are set Dir wins",
         lambda w: (
             w.put()
             and w.put("more/csv")
-            and prowess.Catalog.from_sources(
-                prowess.load_sources({"skills": [{"dir": str(w.folder / "skills"), "path": str(w.folder / "more")}]})
-            ).names
-            == ("pdf",)
+            and configured({"dir": str(w.folder / "skills"), "path": str(w.folder / "more")}).names == ("pdf",)
         ),
     ),
     Case(
@@ -347,7 +478,9 @@ CASES = (
         ),
     ),
     Case(
-        'virtual path "skills/billing/payments"',
+        "Subdirectory structure under Dir is preserved: a skill at /foo/agentskills/billing/payments/SKILL.md "
+        'discovered with Dir: "/foo/agentskills" and MountAs: "skills" is exposed as virtual path '
+        '"skills/billing/payments"',
         lambda w: (
             w.put("agentskills/billing/payments")
             and registry(source(w, "agentskills", mount_as="skills"))["payments"].virtual_path
@@ -369,21 +502,30 @@ CASES = (
     ),
     Case(
         "MountAs on an inline source (Name set, Dir empty) is also rejected.",
-        lambda _: raised(
-            lambda: prowess.Catalog.from_sources(
-                prowess.load_sources(
-                    {"skills": [{"name": "a", "description": "d", "instructions": "i", "mount_as": "t"}]}
-                )
-            )
-        ),
+        lambda _: raised(configured, dict(INLINE, mount_as="team")),
     ),
     Case(
-        "causes the skill's instructions to be loaded",
+        "Preload, when true, causes the skill's instructions to be loaded // into the system prompt at session start "
+        "instead of being activated // on demand via skill__activate.",
         lambda w: (
             w.put()
             and "Fill it."
             in prowess.Toolset(prowess.Session(registry(source(w, preload=True))), "skill__activate").prompt()
         ),
+    ),
+    Case(
+        "Use sparingly — preloaded skills // consume context budget every turn.",
+        lambda w: (
+            w.put()
+            and (toolset := prowess.Toolset(prowess.Session(registry(source(w, preload=True))), "skill__activate"))
+            and toolset.prompt() == toolset.prompt("Another request.")
+            and "Fill it." in toolset.prompt("Another request.")
+        ),
+    ),
+    Case(
+        "Returns the empty string for inline sources.",
+        lambda _: prowess.Source.inline("greet", "Greets.", "Say hello.").dir is None,
+        "`None` for an inline source",
     ),
     Case(
         "EffectiveDir returns the real on-disk source directory, preferring Dir over the legacy Path alias.",
@@ -397,6 +539,18 @@ CASES = (
     Case(
         "If Selector is nil, a ModelDrivenSelector is used.",
         lambda w: two(w) and [skill.name for skill in executor(w).candidates("csv")] == ["csv", "pdf"],
+    ),
+    Case(
+        "Executor manages the skill activation lifecycle and provides functions that implement the skill__ namespaced "
+        "tools.",
+        lambda w: (
+            w.put()
+            and (toolset := kit(w))
+            and not toolset.call("skill__activate", {"name": "pdf"}).is_error
+            and toolset.session.active_skills == ("pdf",)
+            and not toolset.call("skill__deactivate", {"name": "pdf"}).is_error
+            and not toolset.session.active_skills
+        ),
     ),
     Case(
         "Activate loads a skill's instructions and returns them.",
@@ -458,6 +612,7 @@ CASES = (
         ),
     ),
     Case(
+        "ActiveTools returns the aggregate set of tools added by all active skills (each capped by pack tools). "
         "The result is deduplicated and sorted.",
         lambda w: (
             two(w)
@@ -478,6 +633,16 @@ CASES = (
         ),
     ),
     Case(
+        "Returns the tools that should be removed from the active tool set.",
+        lambda w: (
+            w.put(fields=TOOLS)
+            and (session := executor(w, tools=["Read"]))
+            and session.activate("pdf")
+            and session.active_tools == session.deactivate("pdf") == ("Read",)
+            and not session.active_tools
+        ),
+    ),
+    Case(
         "A tool is only removed if no other active skill also needs it.",
         lambda w: (
             two(w)
@@ -485,6 +650,15 @@ CASES = (
             and session.activate("pdf")
             and session.activate("csv")
             and session.deactivate("pdf") == ("Write",)
+        ),
+    ),
+    Case(
+        "Delegates to the underlying registry.",
+        lambda w: (
+            w.put()
+            and w.write("skills/pdf/a.md")
+            and (session := executor(w))
+            and session.read_resource("pdf", "a.md") == session.catalog.read_resource("pdf", "a.md") == "text\n"
         ),
     ),
     Case(
@@ -599,6 +773,21 @@ CASES = (
         lambda w: two(w) and prowess.ModelDrivenSelector().select("x", w.scan().skills) == ["csv", "pdf"],
     ),
     Case(
+        "Effective for up to ~50 skills.",
+        lambda w: (
+            [w.put(f"skills/s{number:02}") for number in range(51)]
+            and len(prowess.ModelDrivenSelector().select("x", w.scan().skills)) == 51
+        ),
+    ),
+    Case(
+        "Safe for concurrent use.",
+        lambda w: (
+            tagged(w)
+            and in_threads(lambda: names_of(w, "a")) == [["pdf"]] * 8
+            and in_threads(lambda: prowess.ModelDrivenSelector().select("x", w.scan().skills)) == [["pdf"]] * 8
+        ),
+    ),
+    Case(
         "Select returns all skill names from available.",
         lambda _: prowess.ModelDrivenSelector().select("x", []) == [],
     ),
@@ -619,8 +808,36 @@ CASES = (
         lambda w: tagged(w) and w.put("skills/csv") and names_of(w, "a", "b") == ["pdf"],
     ),
     Case(
+        "creates a TagSelector that matches skills having at least one of the specified tags. "
         "Duplicate tags are deduplicated automatically.",
         lambda w: tagged(w) and names_of(w, "a", "a", " a ") == ["pdf"],
+    ),
+    Case(
+        'Select returns the names of skills whose metadata["tags"] contains at least one tag matching the selector\'s '
+        "required tags.",
+        lambda w: tagged(w) and names_of(w, "b", "c") == ["pdf"] and names_of(w, "c") == [],
+    ),
+    Case(
+        "Select returns the names of skills that should appear in the Phase 1 index.",
+        lambda w: (
+            two(w) and executor(w, selector=Chooser("pdf")).index("q") == "Available skills:\n- pdf: Fills forms."
+        ),
+    ),
+    Case(
+        "The query is typically the latest user message or conversation context.",
+        lambda w: (
+            two(w)
+            and (chooser := Chooser("csv"))
+            and prowess.Toolset(executor(w, selector=chooser), "skill__activate").tools("Sum this table.")
+            and chooser.asked == [("Sum this table.", "skill")]
+        ),
+    ),
+    Case(
+        "SkillSelector determines which skills from the available set should be presented to the model in the Phase 1 "
+        "index. Implementations can filter, rank, or transform the available skill list.",
+        lambda w: (
+            two(w) and w.put("skills/xml") and executor(w, selector=Chooser("xml", "csv")).index("q").count("\n- ") == 2
+        ),
     ),
     Case(
         "Available contains all skills that passed directory filtering for the current state.",
@@ -640,10 +857,49 @@ CASES = (
         ),
     ),
     Case(
+        "ToolExecutor handles execution of skill__ tools by delegating to the Executor.",
+        lambda w: (
+            w.put(fields=TOOLS)
+            and (toolset := kit(w))
+            and toolset.call("skill__activate", {"name": "pdf"})
+            and toolset.session.active_tools == ("Read", "Write")
+        ),
+    ),
+    Case(
         "Name returns the executor name used for mode matching.",
         lambda _: prowess.SKILL_EXECUTOR_NAME == "skill",
     ),
     # -- the installer
+    Case(
+        "NewInstaller creates an Installer with default XDG-compliant paths.",
+        lambda w: (
+            w.put("src/pdf")
+            and prowess.Installer().install_local(w.folder / "src/pdf") == prowess.default_user_dir() / "local/pdf"
+        ),
+        "The folders of the installer are `prowess/skills`.",
+    ),
+    Case(
+        "Install clones a skill from its Git repository into the appropriate directory. If projectLevel is true, "
+        "installs to .promptkit/skills/; otherwise to user-level.",
+        lambda w: (
+            (spec := hosted(w))
+            and installer(w).install(spec) == w.folder / "user/acme/pdf"
+            and installer(w).install(spec, project=True) == w.folder / "project/acme/pdf"
+            and prowess.scan(w.folder / "project").names == ("pdf",)
+        ),
+    ),
+    Case(
+        "Returns the installation path.",
+        lambda w: prowess.scan(installer(w).install(hosted(w))).names == ("pdf",),
+    ),
+    Case(
+        "InstallInto clones a skill from its Git repository directly into a target directory (e.g., a workflow stage "
+        "directory like ./skills/billing/). The skill is placed at <targetDir>/<name>/.",
+        lambda w: (
+            installer(w).install_into(hosted(w), w.folder / "skills/billing") == w.folder / "skills/billing/pdf"
+            and prowess.scan(w.folder / "skills/billing").names == ("pdf",)
+        ),
+    ),
     Case(
         "InstallLocal copies a skill from a local path into the appropriate directory.",
         lambda w: (
@@ -724,8 +980,45 @@ CASES = (
             == w.folder / "promptkit/local/pdf"
         ),
     ),
+    Case(
+        "ProjectDir string // .promptkit/skills/",
+        lambda w: (
+            w.put("src/pdf")
+            and prowess.Installer(w.folder / "user", ".promptkit/skills").install_local(
+                w.folder / "src/pdf", project=True
+            )
+            == w.folder / ".promptkit/skills/local/pdf"
+        ),
+    ),
+    Case(
+        "Path string // filesystem path to the skill directory",
+        lambda w: (
+            w.put("src/pdf")
+            and installer(w).install_local(w.folder / "src/pdf")
+            and (installer(w).list()[0].path / "SKILL.md").is_file()
+        ),
+    ),
     Case("S1-57", lambda _: not prowess.is_local_path("..") and prowess.is_local_path("../")),
 )
+
+
+def configured(*entries: Mapping[str, str]) -> prowess.Catalog:
+    """Return the skills of the sources that a configuration lists."""
+    return prowess.Catalog.from_sources(prowess.load_sources({"skills": list(entries)}))
+
+
+def hosted(w: World) -> prowess.SourceSpec:
+    """Return the source that stands for the repository of ``@acme/pdf`` on a server."""
+    repository = Repository(w.folder / "server/pdf")
+    repository.skill("pdf")
+    repository.commit(tag="v1")
+    return prowess.SourceSpec("git", str(repository.path), "acme", "pdf", local=True)
+
+
+def in_threads(function: Callable[[], Sequence[str]]) -> list[Sequence[str]]:
+    """Return what eight calls at one time return."""
+    with ThreadPoolExecutor(8) as pool:
+        return [*pool.map(lambda _: function(), range(8))]
 
 
 def no_git(args: Sequence[str], cwd: str, env: Mapping[str, str]) -> bytes:

@@ -23,20 +23,23 @@ class System(NamedTuple):
     heading: str
     number: str
     cases: tuple[Case, ...]
+    rest: tuple[str, ...]
+    """Sentences of the documentation that have no case."""
     newer: tuple[Case, ...] = ()
     """Cases of what newer versions document by name alone; what it does is in the manifest."""
 
 
 SYSTEMS = (
-    System("Go `skill`", "Go skill", "S0", documented_go_skill.CASES),
-    System("PromptKit", "PromptKit", "S1", documented_promptkit.CASES),
-    System("docker-agent", "docker-agent", "S2", documented_docker_agent.CASES),
-    System("@drover/skills", "@drover/skills", "S3", documented_drover_skills.CASES),
+    System("Go `skill`", "Go skill", "S0", documented_go_skill.CASES, documented_go_skill.REST),
+    System("PromptKit", "PromptKit", "S1", documented_promptkit.CASES, documented_promptkit.REST),
+    System("docker-agent", "docker-agent", "S2", documented_docker_agent.CASES, documented_docker_agent.REST),
+    System("@drover/skills", "@drover/skills", "S3", documented_drover_skills.CASES, documented_drover_skills.REST),
     System(
         "llm_agents_from_scratch",
         "llm_agents_from_scratch",
         "S4",
         documented_llm_agents_from_scratch.CASES,
+        documented_llm_agents_from_scratch.REST,
         documented_llm_agents_from_scratch.NEWER,
     ),
 )

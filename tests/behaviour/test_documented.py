@@ -17,9 +17,28 @@ ALL = [(system, case) for system in SYSTEMS for case in (*system.cases, *system.
 NUMBER = re.compile(r"S\d-\d+")
 
 
+SENTENCE = re.compile(r".+?(?:(?<=[\w\])>][.;])\)?(?= )|$)")
+
+HEADING = re.compile(r"[A-Z]\w+|(?:added in v[\d.]+ )?(?:func|type) [^{]+")
+"""What is before a mark of a paragraph: a word, or what a paragraph is about."""
+
+
 def normalize(text: str) -> str:
-    """Return the words of a text; in code of a document, a comment may go over several lines."""
-    return " ".join(word for word in text.split() if word != "//")
+    """Return the words of a string; a comment in code may go over several lines, and marks of code do not count."""
+    return " ".join(word for word in text.replace("`", "").split() if word != "//")
+
+
+def find_unquoted(text: str, quotes: list[str]) -> list[str]:
+    """Return the sentences of a document of which no quote has a word, without headings."""
+    taken = [match.span() for quote in quotes for match in re.finditer(re.escape(normalize(quote)), text)]
+    return [
+        match[0].strip()
+        for part in re.finditer(r"[^¶]+", text)
+        for match in SENTENCE.finditer(text, *part.span())
+        if match[0].strip()
+        and not (match.end() == part.end() < len(text) and HEADING.fullmatch(match[0].strip()))
+        and not any(start < match.end() and match.start() < end for start, end in taken)
+    ]
 
 
 @pytest.mark.parametrize(("system", "case"), ALL, ids=[f"{s.number}: {c.quote[:60]}" for s, c in ALL])
@@ -52,15 +71,25 @@ def test_every_difference_of_a_case_is_documented(system: System) -> None:
             assert normalize(case.differs) in said, case.quote
 
 
-@pytest.mark.parametrize("system", SYSTEMS, ids=[system.title for system in SYSTEMS])
-def test_every_case_is_taken_from_the_documentation(system: System, pytestconfig: pytest.Config) -> None:
-    """Its words are those of the document, or it is a behaviour that other pages of the system document."""
-    shared = pytestconfig.rootpath.parent / "shared"
-    documents, facts = sorted((shared / "seeds").glob("*.txt")), shared / "reference" / "seed-behaviours.md"
-    if len(documents) != len(SYSTEMS) or not facts.is_file():
+@pytest.fixture(scope="module")
+def shared(pytestconfig: pytest.Config) -> Path:
+    """The folder with the documentation of the five systems."""
+    found = pytestconfig.rootpath.parent / "shared"
+    if len([*found.glob("seeds/*.txt")]) != len(SYSTEMS) or not (found / "reference/seed-behaviours.md").is_file():
         pytest.skip("NOT TESTED: whether every case is documented; the documents are not beside the checkout")
-    text = normalize(documents[SYSTEMS.index(system)].read_text(encoding="utf-8"))
-    lines = facts.read_text(encoding="utf-8").splitlines()
+    return found
+
+
+def read_documentation(shared: Path, system: System) -> str:
+    document = sorted(shared.glob("seeds/*.txt"))[SYSTEMS.index(system)]
+    return normalize(document.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("system", SYSTEMS, ids=[system.title for system in SYSTEMS])
+def test_every_case_is_taken_from_the_documentation(system: System, shared: Path) -> None:
+    """Its words are those of the document, or it is a behaviour that other pages of the system document."""
+    text = read_documentation(shared, system)
+    lines = (shared / "reference/seed-behaviours.md").read_text(encoding="utf-8").splitlines()
     for case in system.cases:
         if NUMBER.fullmatch(case.quote):
             (line,) = (line for line in lines if line.startswith(f"- {case.quote} "))
@@ -70,3 +99,11 @@ def test_every_case_is_taken_from_the_documentation(system: System, pytestconfig
     quotes = [case.quote for case in (*system.cases, *system.newer)]
     assert len(quotes) == len(set(quotes))
     assert {case.quote.partition("-")[0] for case in system.newer} <= {system.number}
+
+
+@pytest.mark.parametrize("system", SYSTEMS, ids=[system.title for system in SYSTEMS])
+def test_every_sentence_of_the_documentation_has_a_case(system: System, shared: Path) -> None:
+    """The sentences without one are listed too."""
+    text = read_documentation(shared, system)
+    assert [words for words in system.rest if normalize(words) not in text] == []
+    assert find_unquoted(text, [*(case.quote for case in system.cases), *system.rest]) == []

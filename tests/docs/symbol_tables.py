@@ -45,8 +45,9 @@ without skills, and `with_readme` is a skill with a README.md. `make manual` wri
 ## Statements of their documentation
 
 The files `tests/behaviour/documented_*.py` have what the documentation of each system says, in its own words, each with
-a check by the public API, with the arguments that the tables below name. Most of them hold here too. The others differ
-on purpose, as [coming-from.md](../how-to/coming-from.md) or `tests/behaviour/manifest.toml` says. The statements of
+a check by the public API, with the arguments that the tables below name. A test compares them with the documentation,
+sentence by sentence. Most of them hold here too. The others differ on purpose, as
+[coming-from.md](../how-to/coming-from.md) or `tests/behaviour/manifest.toml` says. The statements of
 llm_agents_from_scratch are checked through its own names, which `tests/behaviour/llm_agents_shim.py` gives to parts of
 Prowess.
 
