@@ -216,6 +216,18 @@ class Limits:
     max_failed_runs: int = 3
     """Runs of ``prowess eval --agent`` that fail one after the other before it stops. Then the trouble will last."""
 
+    max_eval_bytes: int = MIB
+    """JSON files in the ``evals/`` of one skill together, or one file of evals that is named. A thousand evals fit."""
+
+    max_evals: int = 1_000
+    """Evals in one file."""
+
+    max_eval_checks: int = 100
+    """Checks of one eval, and sentences of it that a model judges."""
+
+    max_eval_file_bytes: int = 64 * MIB
+    """Files with which the task of one eval begins, together. They are written again for each run."""
+
     max_judged_bytes: int = 64 * KIB
     """What a model that judges a task sees of the files in the working folder, about 16,000 tokens."""
 

@@ -251,6 +251,20 @@ def test_command_of_a_file_outside_of_the_skill_is_covered_by_no_grant(desk: Des
     assert len(prowess.Trust().grants()) == 1
 
 
+def test_grant_covers_no_command_that_is_not_in_the_hashed_file(desk: Desk) -> None:
+    desk.write_cases(COMMANDED)
+    catalog = prowess.scan(desk.scene.skills)
+    prowess.Trust().grant(catalog["greet"])
+    # Whoever may write to the skill shows other evals while they are read, and the granted ones while they are hashed.
+    desk.write_cases({"query": "q", "checks": [{"command": f"touch {desk.base / 'ran'}"}]})
+    cases = prowess.load_evals(desk.scene.skills / "greet")
+    desk.write_cases(COMMANDED)
+    options = EvalOptions(runs=1, trust="granted", sandbox="none")
+    report = asyncio.run(Evaluation(cases, catalog, desk.write_script("done"), options).run())
+    assert "a grant covers only evals" in report.cases[0].left_out
+    assert not (desk.base / "ran").exists()
+
+
 def test_person_is_asked_about_an_equal_command_once(desk: Desk) -> None:
     desk.write_cases(COMMANDED)
     person = Answering(trust=True)
@@ -447,3 +461,30 @@ def test_evals_of_a_hostile_skill_raise_only_our_errors(desk: Desk, task: dict[s
     with pytest.raises(prowess.SkillError) as caught:
         desk.evaluate(desk.write_script("a"))
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("cases", "bound"),
+    [
+        ([{"query": "q"}] * 4, {"max_evals": 3}),
+        ([{"query": "q", "more": "x" * 500}], {"max_eval_bytes": 400}),
+        ([{"query": "q", "checks": [{"text": f"{n}"} for n in range(4)]}], {"max_eval_checks": 3}),
+        ([{"query": "q", "assertions": [f"It is {n}." for n in range(4)]}], {"max_eval_checks": 3}),
+        ([{"query": "q", "files": {f"{n}.txt": "" for n in range(4)}}], {"max_files_per_skill": 3}),
+        ([{"query": "q", "files": {f"{n}.txt": "abcd" for n in range(4)}}], {"max_eval_file_bytes": 15}),
+        ([{"query": "q", "files": ["SKILL.md"]}], {"max_eval_file_bytes": 15}),
+    ],
+)
+def test_evals_beyond_a_limit_are_refused(desk: Desk, cases: list[dict[str, Any]], bound: dict[str, int]) -> None:
+    desk.write_cases(*({"checks": [{"text": "a"}], **case} for case in cases))
+    limits = prowess.Limits(**bound)
+    catalog, model = prowess.scan(desk.scene.skills), desk.write_script("a")
+
+    def prepare() -> None:
+        found = prowess.load_evals(desk.scene.skills / "greet", limits=limits)
+        asyncio.run(Evaluation(found, catalog, model, EvalOptions(limits=limits)).prepare())
+
+    with pytest.raises(prowess.SourceError) as caught:
+        prepare()
+    assert caught.value.code == "bad-evals"
+    assert f"{next(iter(bound.values())):,}" in caught.value.message

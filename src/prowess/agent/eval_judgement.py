@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import ExitStack
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from prowess.agent.eval_runs import EvalVerdict
 from prowess.agent.task_run import TaskOptions, run_task
 from prowess.agent.work_folder import WorkFolder
-from prowess.authoring.eval_files import find_enclosing_folder
+from prowess.authoring.eval_files import find_enclosing_folder, read_check_commands
 from prowess.conversation.acting.sandbox import choose_sandbox
 from prowess.conversation.acting.scripts import Scripts
 from prowess.conversation.acting.snapshot import take_snapshot
@@ -26,6 +27,8 @@ from prowess.skills.catalog import Catalog
 from prowess.thread_work import run_in_thread
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from prowess.agent.approval import Person
     from prowess.agent.models import ModelChoice
     from prowess.agent.task_result import TaskResult
@@ -65,26 +68,23 @@ class CommandConsent:
         self._trust = trust
         self._sandbox = sandbox
         self._person = person
+        self._hashed_commands: dict[tuple[str, str], frozenset[str]] = {}
+        """The commands in a file of evals of a skill's copy, by the copy's digest and the path of the file."""
 
-    async def explain_refusal(self, case: EvalCase, skill: Skill) -> str:
+    async def explain_refusal(self, commands: Sequence[str], source: str, snapshot: Snapshot, skill: Skill) -> str:
         """Return why a command among the checks of a case may not run, ``""`` where all may; a person is asked now."""
-        commands = [check.command for check in case.task.checks if check.command] if case.task else []
-        if not commands:
-            return ""
         try:
             choose_sandbox(self._sandbox)
-            with take_snapshot(skill) as snapshot:
-                for command in commands:
-                    await self.admit(case, command, snapshot, skill)
+            for command in commands:
+                await self.admit(command, source, snapshot, skill)
         except (NotTrustedError, SandboxError) as error:
             return error.message
         return ""
 
-    async def admit(self, case: EvalCase, command: str, snapshot: Snapshot, skill: Skill) -> None:
-        """Return where a command may run; raise ``NotTrustedError`` otherwise."""
+    async def admit(self, command: str, source: str, snapshot: Snapshot, skill: Skill) -> None:
+        """Return where a command from the file ``source`` may run; raise ``NotTrustedError`` otherwise."""
         request = TrustRequest(skill, snapshot.digest, (command,), files=snapshot.files)
-        # A grant is for the files of the skill. A command from a file elsewhere is none of them.
-        is_covered = is_same_folder(find_enclosing_folder(case.source) or os.sep, skill.folder)
+        is_covered = self._is_hashed(command, source, snapshot, skill)
         if self._trust != "never" and is_covered and Trust().judge(request) == "granted":
             return
         if self._trust == "ask" and self._person is not None:
@@ -98,6 +98,22 @@ class CommandConsent:
         message = f"its checks have a command, and {skill.name!r} is not trusted as it is now{where}"
         raise NotTrustedError(message, skill.location)
 
+    def _is_hashed(self, command: str, source: str, snapshot: Snapshot, skill: Skill) -> bool:
+        """Return whether a command is in the copy of the file that it came from.
+
+        A grant is for the files that were hashed. The file may be elsewhere, and it may have been another one when the
+        evals were read than when the skill was copied.
+        """
+        folder = find_enclosing_folder(source)
+        if not is_same_folder(folder or os.sep, skill.folder):
+            return False
+        path = os.path.relpath(source, folder)
+        key = snapshot.digest, path
+        if key not in self._hashed_commands:
+            copy = os.path.join(snapshot.folder, path)
+            self._hashed_commands[key] = read_check_commands(copy, skill.limits)
+        return command in self._hashed_commands[key]
+
 
 class CheckRunner:
     """Carries out the checks of tasks in their working folders."""
@@ -110,18 +126,23 @@ class CheckRunner:
     async def run_checks(self, case: EvalCase, skill: Skill, folder: str, answer: str) -> list[EvalVerdict]:
         """Return a verdict for each check; raise ``SkillError`` where a command cannot be run at all."""
         checks = case.task.checks if case.task else ()
-        return [EvalVerdict(str(check), await self._holds(check, case, skill, folder, answer)) for check in checks]
+        with ExitStack() as stack:
+            has_command = any(check.command for check in checks)
+            snapshot = stack.enter_context(take_snapshot(skill)) if has_command else None
+            verdicts = []
+            for check in checks:
+                if check.command and snapshot is not None:
+                    await self._consent.admit(check.command, case.source, snapshot, skill)
+                    holds = await self._run_command(check.command, snapshot, folder)
+                else:
+                    holds = self._holds_text(folder, check) if check.file else check.text in answer
+                verdicts.append(EvalVerdict(str(check), holds))
+            return verdicts
 
-    async def _holds(self, check: EvalCheck, case: EvalCase, skill: Skill, folder: str, answer: str) -> bool:
-        if check.command:
-            with take_snapshot(skill) as snapshot:
-                await self._consent.admit(case, check.command, snapshot, skill)
-                scripts = Scripts(self._sandbox, folder, limits=self._limits)
-                ran = await run_in_thread(lambda: scripts.run_command(check.command, skill_folder=snapshot.folder))
-            return ran.ok
-        if check.file:
-            return self._holds_text(folder, check)
-        return check.text in answer
+    async def _run_command(self, command: str, snapshot: Snapshot, folder: str) -> bool:
+        scripts = Scripts(self._sandbox, folder, limits=self._limits)
+        ran = await run_in_thread(lambda: scripts.run_command(command, skill_folder=snapshot.folder))
+        return ran.ok
 
     def _holds_text(self, folder: str, check: EvalCheck) -> bool:
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, replace
+from functools import cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,8 +27,9 @@ from prowess.agent.eval_runs import (
 from prowess.agent.task_run import INSTRUCTIONS, TaskOptions, run_task
 from prowess.authoring.eval_tasks import read_eval_file
 from prowess.conversation.acting.sandbox import choose_sandbox
+from prowess.conversation.acting.snapshot import take_snapshot
 from prowess.conversation.acting.trust import Trust
-from prowess.errors import ModelError, SandboxError, SourceError
+from prowess.errors import ModelError, NotTrustedError, SandboxError, SourceError
 from prowess.files.temp import temporary_folder
 from prowess.files.write import make_folders, write_new_file
 from prowess.limits import DEFAULT_LIMITS, Limits
@@ -40,7 +42,7 @@ from prowess.skills.inventory import inventory
 from prowess.spec.tool_rules import parse_tool_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from prowess.agent.approval import Person, ToolAnswer, ToolRequest
     from prowess.agent.eval_results import EvalResults
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from prowess.agent.task_result import TaskResult
     from prowess.agent.task_run import TrustChoice
     from prowess.authoring.eval_files import EvalCase
+    from prowess.authoring.eval_tasks import EvalFile
     from prowess.conversation.acting.sandbox import Kind
     from prowess.conversation.acting.trust import AskAnswer
     from prowess.conversation.acting.trust_request import TrustRequest
@@ -182,16 +185,20 @@ class Evaluation:
     def report(self, stopped: StopReason = "", error: SkillError | None = None) -> EvalAgentReport:
         """Return what the runs say so far."""
         left = len(self._plan) - sum(run.is_finished for run in self._runs.values())
-        return EvalAgentReport(tuple(map(self._report_case, self._cases)), left, self._spent, stopped, error)
+        planned: dict[tuple[EvalCase, Arm], list[PlannedRun]] = {}
+        for plan in self._plan:
+            planned.setdefault((plan.case, plan.arm), []).append(plan)
+        cases = tuple(self._report_case(case, planned) for case in self._cases)
+        return EvalAgentReport(cases, left, self._spent, stopped, error)
 
     def _explain_limit(self) -> ModelError:
         bounds = f"the evaluation has used {self._spent:,} tokens; it may use {self._options.max_tokens:,}"
         return ModelError(bounds, code="token-limit")
 
-    def _report_case(self, case: EvalCase) -> CaseResult:
+    def _report_case(self, case: EvalCase, planned: dict[tuple[EvalCase, Arm], list[PlannedRun]]) -> CaseResult:
         arms = []
         for arm in (*TRIGGER_ARMS, *TASK_ARMS):
-            plans = [plan for plan in self._plan if plan.case is case and plan.arm == arm]
+            plans = planned.get((case, arm))
             if plans:
                 arms.append(add_up_runs(arm, len(plans), [self._runs[plan] for plan in plans if plan in self._runs]))
         return CaseResult(case, tuple(arms), self._left_out.get(case, ""))
@@ -205,13 +212,13 @@ class Evaluation:
 
     async def _make_plan(self) -> None:
         """Plan the runs of all cases, and take over those that are stored."""
+        await self._leave_out_tasks()
+        describe = cache(self._describe_skill)  # each skill is hashed once, however many cases it has
         for case in self._cases:
-            reason = await self._explain_left_out(case)
-            if reason:
-                self._left_out[case] = reason
-            has_task = _is_task(case) and not reason
+            has_task = _is_task(case) and case not in self._left_out
+            files = self._hash_files(case)
             for arm in (*TRIGGER_ARMS, *(TASK_ARMS if has_task else ())):
-                key = self._make_key(case, arm)
+                key = self._make_key(case, arm, files, describe(case.skill, is_there=arm != "without"))
                 self._plan += [PlannedRun(case, arm, number, key) for number in range(1, self._options.runs + 1)]
         # The first run of every case comes before the second of any: an evaluation that is stopped has seen them all.
         self._plan.sort(key=lambda plan: plan.number)
@@ -220,44 +227,70 @@ class Evaluation:
             if stored is not None:
                 self._runs[plan] = stored
 
-    async def _explain_left_out(self, case: EvalCase) -> str:
-        """Return why the task of a case is not carried out; ``""`` where it is, or where it has none."""
-        if not _is_task(case):
-            return ""
-        if case.task is not None and not case.task.checks and self._judge is None:
-            return "only a model can judge it: --judge names one"
-        return await self._consent.explain_refusal(case, self._catalog[case.skill])
+    async def _leave_out_tasks(self) -> None:
+        """Find out which tasks are not carried out, and why; whoever decides about commands is asked now."""
+        commanded: dict[str, list[tuple[EvalCase, tuple[str, ...]]]] = {}
+        for case in self._cases:
+            if case.task is None or not _is_task(case):
+                continue
+            commands = tuple(check.command for check in case.task.checks if check.command)
+            if not case.task.checks and self._judge is None:
+                self._left_out[case] = "only a model can judge it: --judge names one"
+            elif commands:
+                commanded.setdefault(case.skill, []).append((case, commands))
+        for name, rows in commanded.items():
+            skill = self._catalog[name]
+            try:
+                with take_snapshot(skill) as snapshot:
+                    for case, commands in rows:
+                        reason = await self._consent.explain_refusal(commands, case.source, snapshot, skill)
+                        if reason:
+                            self._left_out[case] = reason
+            except NotTrustedError as error:
+                self._left_out |= dict.fromkeys((case for case, _ in rows), error.message)
 
-    def _make_key(self, case: EvalCase, arm: Arm) -> str:
-        options, skill = self._options, self._catalog[case.skill]
-        task = case.task
-        row: list[object] = [arm, self._model.identify(), case.query, self._describe_listing(case, arm), options.filter]
+    def _make_key(self, case: EvalCase, arm: Arm, files: list[tuple[str, str]], skill: tuple[object, ...]) -> str:
+        options, task = self._options, case.task
+        row: list[object] = [arm, self._model.identify(), case.query, *skill, options.filter]
         row += [options.tools, options.trust, options.person is not None, self._sandbox, INSTRUCTIONS]
-        row += [self._count_turns(arm), *((options.budget, options.window) if arm != "full" else ())]
-        row += [
-            (file.path, sha256(read_eval_file(file, options.limits)).hexdigest())
-            for file in (task.files if task else ())
-        ]
+        row += [self._count_turns(arm), *((options.budget, options.window) if arm != "full" else ()), files]
         if task is not None and arm in TASK_ARMS:
             row += [task.checks, task.rubric, self._judge.identify() if self._judge and task.rubric else ""]
-        if arm != "without":  # a run without the skill stays as it is when the skill changes
-            digest = skill.digest() if skill.is_local else skill.location
-            row += [digest, Trust().has(digest)]
         return sha256(json.dumps(row).encode()).hexdigest()
 
-    def _describe_listing(self, case: EvalCase, arm: Arm) -> str:
-        """Return a hash of what a model sees of all skills."""
-        rows = sorted(
-            (skill.name, skill.description) for skill in self._get_catalog(case, arm) if skill.model_invocable
-        )
-        return sha256(json.dumps(rows).encode()).hexdigest()
+    def _hash_files(self, case: EvalCase) -> list[tuple[str, str]]:
+        """Return the paths and hashes of the files with which the task of a case begins."""
+        return [(file.path, sha256(content).hexdigest()) for file, content in self._read_files(case)]
+
+    def _read_files(self, case: EvalCase) -> Iterator[tuple[EvalFile, bytes]]:
+        """Yield the files with which the task of a case begins; raise ``SourceError`` where they are too large."""
+        left = self._options.limits.max_eval_file_bytes
+        for file in case.task.files if case.task else ():
+            content = read_eval_file(file, self._options.limits)
+            left -= len(content)
+            if left < 0:
+                message = f"the files of an eval have more than {self._options.limits.max_eval_file_bytes:,} bytes"
+                raise SourceError(message, case.source, "bad-evals")
+            yield file, content
+
+    def _describe_skill(self, name: str, *, is_there: bool) -> tuple[object, ...]:
+        """Return a hash of what a model sees of all skills, and what decides how one of them acts, if it is there."""
+        catalog = self._shown if is_there else self._get_smaller_catalog(name)
+        rows = sorted((skill.name, skill.description) for skill in catalog if skill.model_invocable)
+        listing = sha256(json.dumps(rows).encode()).hexdigest()
+        if not is_there:  # a run without the skill stays as it is when the skill changes
+            return (listing,)
+        skill = self._catalog[name]
+        digest = skill.digest() if skill.is_local else skill.location
+        return listing, digest, Trust().has(digest)
 
     def _get_catalog(self, case: EvalCase, arm: Arm) -> Catalog:
-        if arm != "without":
-            return self._shown
-        if case.skill not in self._smaller:
-            self._smaller[case.skill] = Catalog(skill for skill in self._shown if skill.name != case.skill)
-        return self._smaller[case.skill]
+        return self._shown if arm != "without" else self._get_smaller_catalog(case.skill)
+
+    def _get_smaller_catalog(self, name: str) -> Catalog:
+        if name not in self._smaller:
+            self._smaller[name] = Catalog(skill for skill in self._shown if skill.name != name)
+        return self._smaller[name]
 
     def _count_turns(self, arm: Arm) -> int:
         options = self._options
@@ -286,9 +319,8 @@ class Evaluation:
             return await self._judge_run(run, folder, result.text) if plan.arm in TASK_ARMS and not run.error else run
 
     def _write_files(self, case: EvalCase, folder: str) -> None:
-        for file in case.task.files if case.task else ():
+        for file, content in self._read_files(case):
             place = os.path.join(folder, *split_resource_path(file.path))
-            content = read_eval_file(file, self._options.limits)
             try:
                 make_folders(os.path.dirname(place))
                 write_new_file(place, content)

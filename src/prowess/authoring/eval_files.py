@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.authoring.eval_tasks import TASK_KEYS, EvalTask, parse_task
@@ -29,11 +31,14 @@ _ENTRY_KEYS = (*_QUERY_KEYS, "skill", *TASK_KEYS)
 _NAME_KEYS = ("skill_name", "skill")
 _FILE_KEYS = (*_LIST_KEYS, *_NAME_KEYS)
 _MISSPELLED_RATIO = 0.84
+_MAX_KEY_CHARS = 40
+"""A longer key is like none that is known."""
 _WHICH_SKILL_MESSAGE = (
     'which skill is meant? Write "skill": "NAME" in every entry, or {"skill": "NAME", "queries": [...]} around them; '
     "or put the file into evals/ of the skill"
 )
 _SPACES = " \t\r\n"
+_LINE_BREAK = re.compile("\n")
 
 
 class EvalCase(NamedTuple):
@@ -66,14 +71,31 @@ class _Member(NamedTuple):
     value_at: int
 
 
+class _Lines:
+    """The lines of a text, by the places where they end: counting for each entry anew would take quadratic time."""
+
+    def __init__(self, text: str) -> None:
+        self._ends = [match.start() for match in _LINE_BREAK.finditer(text)]
+
+    def find(self, at: int) -> int:
+        """Return the number of the line at a place of the text, from 1."""
+        return bisect_left(self._ends, at) + 1
+
+
 def list_eval_files(folder: str, limits: Limits) -> list[str]:
-    """Return the JSON files in the ``evals/`` of a skill's folder."""
+    """Return the JSON files in the ``evals/`` of a skill's folder.
+
+    Raises ``SourceError`` (``bad-evals``) where they have more bytes together than the limit.
+    """
     evals = os.path.join(folder, EVALS_FOLDER)
     if stat_folder(evals) is None:
         return []
     with Folder(evals) as opened:
-        names = opened.list_entries(limits.max_entries_per_skill).files
-    return [os.path.join(evals, name) for name in names if name.endswith(".json")]
+        names = [name for name in opened.list_entries(limits.max_entries_per_skill).files if name.endswith(".json")]
+        size = sum(identity[2] for identity in map(opened.file_identity, names) if identity is not None)
+    if size > limits.max_eval_bytes:
+        raise SourceError(f"the JSON files have more than {limits.max_eval_bytes:,} bytes", evals, "bad-evals")
+    return [os.path.join(evals, name) for name in names]
 
 
 def read_eval_set(file: str, limits: Limits) -> EvalSet | None:
@@ -82,19 +104,22 @@ def read_eval_set(file: str, limits: Limits) -> EvalSet | None:
     Raises ``SourceError`` for a file that cannot be read, or that is not JSON.
     """
     text, data = _read_json(file, limits)
+    lines = _Lines(text)
     top = _read_members(text, _skip_spaces(text, 0)) if isinstance(data, dict | list) else []
     entries = _find_entries(top, text) if isinstance(data, dict) else top
     if not any(_is_eval(entry.value) for entry in entries):
         return None
-    errors = list(_check_keys(top, _FILE_KEYS, text, file)) if isinstance(data, dict) else []
+    if len(entries) > limits.max_evals:
+        raise SourceError(f"more than {limits.max_evals:,} evals in one file", file, "bad-evals")
+    errors = list(_check_keys(top, _FILE_KEYS, lines, file)) if isinstance(data, dict) else []
     names = [one.value for one in top if one.key in _NAME_KEYS and isinstance(one.value, str)]
     named = names[0] if names else ""
     folder = find_enclosing_folder(file)
     cases: list[EvalCase] = []
     template_lines: list[int] = []
     for entry in entries:
-        line = _find_line(text, entry.value_at)
-        found = list(_check_entry(entry, text, file))
+        line = lines.find(entry.value_at)
+        found = list(_check_entry(entry, text, lines, file))
         if found:
             errors += found
         elif _get_query(entry.value).startswith(TEMPLATE_MARK):
@@ -102,7 +127,7 @@ def read_eval_set(file: str, limits: Limits) -> EvalSet | None:
         else:
             try:
                 # The paths in a task are relative to the folder of the skill; without one, to that of the file.
-                task = parse_task(entry.value, folder or os.path.dirname(file), file)
+                task = parse_task(entry.value, folder or os.path.dirname(file), file, limits)
             except SourceError as error:
                 errors.append(Issue(error.code, "", error.message, file, line))
                 continue
@@ -114,9 +139,24 @@ def read_eval_set(file: str, limits: Limits) -> EvalSet | None:
     return EvalSet(tuple(cases), tuple(template_lines), tuple(errors))
 
 
+def read_check_commands(file: str, limits: Limits) -> frozenset[str]:
+    """Return the commands in the checks of a file; none where it holds no evals."""
+    try:
+        found = read_eval_set(file, limits)
+    except SourceError:
+        return frozenset()
+    tasks = [case.task for case in found.cases if case.task is not None] if found is not None else []
+    return frozenset(check.command for task in tasks for check in task.checks if check.command)
+
+
 def find_eval_issues(folder: str, limits: Limits) -> Iterator[Issue]:
     """Yield what is wrong with the evals of a skill, and a warning for each entry that a template wrote."""
-    for file in list_eval_files(folder, limits):
+    try:
+        files = list_eval_files(folder, limits)
+    except SourceError as error:
+        yield Issue(error.code, "", error.message, error.path)
+        return
+    for file in files:
         try:
             found = read_eval_set(file, limits)
         except SourceError as error:
@@ -157,25 +197,25 @@ def _get_query(entry: Mapping[str, Any]) -> str:
     return query
 
 
-def _check_entry(entry: _Member, text: str, file: str) -> Iterator[Issue]:
+def _check_entry(entry: _Member, text: str, lines: _Lines, file: str) -> Iterator[Issue]:
     if not isinstance(entry.value, dict):
         message = f'an entry is an object such as {{"query": …}}, not {_name_type(entry.value)}'
-        yield Issue("bad-evals", "", message, file, _find_line(text, entry.value_at))
+        yield Issue("bad-evals", "", message, file, lines.find(entry.value_at))
         return
     members = _read_members(text, entry.value_at)
-    yield from _check_keys(members, _ENTRY_KEYS, text, file)
+    yield from _check_keys(members, _ENTRY_KEYS, lines, file)
     for member in members:
         wanted = {"query": str, "prompt": str, "skill": str, "should_trigger": bool}.get(member.key)
         if wanted is not None and not isinstance(member.value, wanted):
             kind = "true or false" if wanted is bool else "a string"
             message = f"{member.key!r} is {kind}, not {_name_type(member.value)}"
-            yield Issue("bad-evals", member.key, message, file, _find_line(text, member.key_at))
+            yield Issue("bad-evals", member.key, message, file, lines.find(member.key_at))
     if not {"query", "prompt"} & set(entry.value) and not any(_find_meant(key, _QUERY_KEYS[:2]) for key in entry.value):
         message = 'the entry has no query: it needs "query" or "prompt"'
-        yield Issue("bad-evals", "query", message, file, _find_line(text, entry.value_at))
+        yield Issue("bad-evals", "query", message, file, lines.find(entry.value_at))
 
 
-def _check_keys(members: list[_Member], known: tuple[str, ...], text: str, file: str) -> Iterator[Issue]:
+def _check_keys(members: list[_Member], known: tuple[str, ...], lines: _Lines, file: str) -> Iterator[Issue]:
     seen: set[str] = set()
     for member in members:
         meant = _find_meant(member.key, known)
@@ -186,12 +226,12 @@ def _check_keys(members: list[_Member], known: tuple[str, ...], text: str, file:
         else:
             seen.add(member.key)
             continue
-        yield Issue("bad-evals", member.key, message, file, _find_line(text, member.key_at))
+        yield Issue("bad-evals", member.key, message, file, lines.find(member.key_at))
 
 
 def _find_meant(key: str, known: tuple[str, ...]) -> str:
     """Return the known key that another one misspells; ``""`` when it is known itself, or like none."""
-    if key in known or key in _ENTRY_KEYS or key in _FILE_KEYS:
+    if key in known or key in _ENTRY_KEYS or key in _FILE_KEYS or len(key) > _MAX_KEY_CHARS:
         return ""
     from difflib import get_close_matches
 
@@ -215,7 +255,7 @@ def _read_json(file: str, limits: Limits) -> tuple[str, object]:
     folder, name = os.path.split(file)
     try:
         with OpenFile(folder, (name,)) as opened:
-            data = opened.read_all(limits.max_file_bytes)
+            data = opened.read_all(limits.max_eval_bytes)
         text = data.decode(json.detect_encoding(data))
         return text, json.loads(text)
     except ResourceError as error:
@@ -247,7 +287,3 @@ def _skip_spaces(text: str, at: int) -> int:
     while text[at] in _SPACES:
         at += 1
     return at
-
-
-def _find_line(text: str, at: int) -> int:
-    return text.count("\n", 0, at) + 1

@@ -78,18 +78,23 @@ def read_eval_file(file: EvalFile, limits: Limits) -> bytes:
         raise SourceError(message, file.folder, "bad-evals") from None
 
 
-def parse_task(entry: Mapping[str, Any], folder: str, file: str) -> EvalTask | None:
+def parse_task(entry: Mapping[str, Any], folder: str, file: str, limits: Limits) -> EvalTask | None:
     """Return the task part of an entry, or ``None`` where it has none.
 
     ``folder``: what the paths of files are relative to. Raises ``SourceError`` (``bad-evals``) for a malformed
-    part; ``file`` is named in it.
+    part, and for one beyond the limits; ``file`` is named in it.
     """
     if not any(entry.get(key) for key in TASK_KEYS):
         return None
     try:
-        return EvalTask(_parse_files(entry.get("files") or [], folder), _parse_checks(entry), _parse_rubric(entry))
+        task = EvalTask(_parse_files(entry.get("files") or [], folder), _parse_checks(entry), _parse_rubric(entry))
     except (ValueError, PathTraversalError, ResourceError) as error:
         raise SourceError(f"the task part of an eval is malformed: {error}", file, "bad-evals") from None
+    if len(task.checks) + len(task.rubric) > limits.max_eval_checks:
+        raise SourceError(f"an eval has more than {limits.max_eval_checks:,} checks and sentences", file, "bad-evals")
+    if len(task.files) > limits.max_files_per_skill:
+        raise SourceError(f"an eval has more than {limits.max_files_per_skill:,} files", file, "bad-evals")
+    return task
 
 
 def _parse_files(files: Any, folder: str) -> tuple[EvalFile, ...]:  # noqa: ANN401 - any JSON
