@@ -220,7 +220,7 @@ class Limits:
     """JSON files in the ``evals/`` of one skill together, or one file of evals that is named. A thousand evals fit."""
 
     max_evals: int = 1_000
-    """Evals in one file."""
+    """Evals that one file may have."""
 
     max_eval_checks: int = 100
     """Checks of one eval, and sentences of it that a model judges."""

@@ -420,6 +420,27 @@ def test_what_a_file_system_takes_for_a_protected_file_is_asked_about(scene: Sce
     assert (scene.work / "out/a~b.txt").exists()
 
 
+@pytest.mark.parametrize(
+    ("before", "last"),
+    [
+        (("config", "objects/a", "refs/a"), "HEAD"),
+        (("HEAD", "refs/a"), "objects/info/alternates"),
+        (("HEAD", "objects/a"), "refs/heads/main"),
+        (("HEAD", "config"), "commondir"),
+        (("objects/a", "refs/a"), "head"),
+    ],
+)
+def test_the_write_that_makes_a_repository_is_asked_about(scene: Scene, before: tuple[str, ...], last: str) -> None:
+    # A repository of any name has a configuration that git obeys as soon as somebody works in its folder.
+    write_skill(scene, "tidy", "Write")
+    writes = [call("Write", path=f"out/{path}", content="ref: refs/heads/main") for path in (*before, last)]
+    person = Answering("no")
+    turns = script(call("load_skill", name="tidy"), *writes, "Done.")
+    scene.run(turns, person=person, skills_approve=True)
+    assert [request.subject for request in person.tools] == [f"out/{last}"]
+    assert not (scene.work / "out" / last).exists()
+
+
 def test_tool_beyond_the_ceiling_is_not_offered_and_not_run(scene: Scene) -> None:
     write_skill(scene, "tidy", "Bash Write")
     turns = (

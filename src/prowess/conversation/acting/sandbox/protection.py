@@ -160,24 +160,26 @@ def _find_own_inodes() -> frozenset[tuple[int, int]]:
 def is_protected_path(path: str, work: str, also: Sequence[str] = ()) -> bool:
     """Return whether a path in a working folder is protected by a name in it, or by its place.
 
-    A name counts as every file system may read it; a short name may be that of any file.
+    A name counts as every file system may read it; a short name may be that of any file. A file that makes a repository
+    of the folders around it is protected like the files of one.
     """
     inside = path_inside(path, work) or ""
     parts = inside.split(os.sep)
     names = {fold_name(part) for part in parts}
     if not _NAMES.isdisjoint(names) or _GIT in names or any(map(is_short_name, parts)):
         return True
-    around = (os.path.join(work, folder) for folder in _parents(inside))
-    if any(_is_repository(folder) for folder in around):
+    if any(_is_repository(os.path.join(work, *parts[:depth]), fold_name(name)) for depth, name in enumerate(parts)):
         return True
     places = (os.path.realpath(place) for place in (*_find_places(), *_search_path(), *also))
     return any(is_inside(path, place) for place in places if path_inside(place, work))
 
 
-def _is_repository(folder: str) -> bool:
-    """Return whether git takes a folder for a repository, whatever its name."""
+def _is_repository(folder: str, new: str) -> bool:
+    """Return whether git takes a folder, whatever its name, for a repository once it has the entry ``new``."""
     layouts = (("HEAD", "objects", "refs"), ("HEAD", "commondir"))
-    return any(all(os.path.lexists(os.path.join(folder, name)) for name in layout) for layout in layouts)
+    return any(
+        all(name.lower() == new or os.path.lexists(os.path.join(folder, name)) for name in layout) for layout in layouts
+    )
 
 
 def name_repository(path: str) -> str:
