@@ -89,14 +89,8 @@ def check_flag(given: object, argument: str) -> None:
 
 
 def check_number(given: object, argument: str) -> None:
-    """Raise ``SourceError`` unless the value is a whole number."""
-    # To Python ``True`` is the number 1, which nobody means.
-    if not isinstance(given, int) or isinstance(given, bool):
-        raise_bad_argument(argument, "is a whole number", given)
-
-
-def check_integer(given: object, argument: str) -> None:
     """Raise ``SourceError`` unless the value is a whole number; it may be below 0."""
+    # To Python ``True`` is the number 1, which nobody means.
     if not isinstance(given, int) or isinstance(given, bool):
         raise_bad_argument(argument, "is a whole number", given)
 

@@ -14,12 +14,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from collections.abc import Set as AbstractSet
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
 SKILL_FILE = "SKILL.md"
 """The name of the file that makes a folder a skill."""
 EVALS_FOLDER = "evals"
 """The folder at the top of a skill that has the tests of the skill."""
 MAX_PATH_CHARS = 4096
+MAX_PART_CHARS = 100
+"""The longest name that is safe as one part of a path."""
+_PART = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_-])?")
 _PORT_DIGITS = "0123456789¹²³"  # Windows takes the superscripts of Latin-1 for digits here
 DEVICE_NAMES = frozenset(
     (
@@ -44,6 +50,11 @@ _SLUG_DIGITS = 8
 def is_device_name(name: str) -> bool:
     """Return whether Windows takes ``name`` for a device, with or without an extension."""
     return name.partition(".")[0].strip().lower() in DEVICE_NAMES
+
+
+def is_safe_part(text: str) -> bool:
+    """Return whether ``text`` is one plain name in ASCII, which can be one part of a path on every platform."""
+    return len(text) <= MAX_PART_CHARS and _PART.fullmatch(text) is not None and not is_device_name(text)
 
 
 def make_slug(name: str, most: int) -> str:
@@ -134,6 +145,42 @@ def split_resource_path(path: str) -> tuple[str, ...]:
     return parts
 
 
+def is_safe_path(path: str) -> bool:
+    """Return whether a path is relative, stays inside its tree, and is written in its one plain form."""
+    try:
+        return "/".join(split_relative_path(path)) == path
+    except PathTraversalError:
+        return False
+
+
+def fold_path(path: str) -> str:
+    """Return one string for all spellings of a path that some file system takes for one.
+
+    File systems disagree on case, and on how accents are encoded. Where two files of a tree are one, the second would
+    replace the first, after somebody had looked at the first.
+    """
+    if path.isascii():  # fast path: nearly all names
+        return path.lower()
+    from unicodedata import normalize
+
+    return normalize("NFC", normalize("NFC", path).casefold())  # folding can undo the first normalization
+
+
+def find_collision(paths: Iterable[str]) -> tuple[str, str] | None:
+    """Return two files, or a file and a folder, that are one on some systems; ``None`` when all paths are distinct."""
+    files: dict[str, str] = {}
+    folders: dict[str, str] = {}
+    for path in paths:
+        first = files.setdefault(fold_path(path), path)
+        if first is not path:
+            return first, path
+        for folder in folders_above(path):
+            first = folders.setdefault(fold_path(folder), folder)
+            if first != folder:
+                return first, folder
+    return next(((folders[key], path) for key, path in files.items() if key in folders), None)
+
+
 def _find_git_part(path: str) -> str:
     return next((part for part in path.split("/") if is_git_name(part)), "")
 
@@ -183,3 +230,14 @@ def folders_above(path: str) -> Iterator[str]:
     while path:
         path = path.rpartition("/")[0]
         yield path
+
+
+def group_by_folder(rows: Iterable[tuple[str, T]], folders: Iterable[str]) -> dict[str, list[T]]:
+    """Return what is in each of some folders, at any depth; ``rows`` are relative paths, each with its value."""
+    groups: dict[str, list[T]] = {folder: [] for folder in folders}
+    # One pass over the rows for all folders: a repository may have thousands of skills.
+    for path, value in rows:
+        for folder in folders_above(path):
+            if folder in groups:
+                groups[folder].append(value)
+    return groups

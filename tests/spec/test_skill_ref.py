@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prowess import BadReferenceError, SkillRef, is_local_path
-from prowess.spec.skill_ref import check_version, is_commit, is_safe_part, link_name
+from prowess.names import is_safe_part
+from prowess.spec.skill_ref import check_version, is_commit, link_name
 
 
 @pytest.mark.parametrize(

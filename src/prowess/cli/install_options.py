@@ -11,7 +11,7 @@ from prowess.cli.completions import is_shell_safe
 from prowess.cli.options import AskedLocation, group_options, make_agents_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, line
-from prowess.errors import NotInstalledError, did_you_mean, sort_by_similarity
+from prowess.errors import NotInstalledError
 from prowess.files.directory import exists
 from prowess.files.paths import shorten_path
 from prowess.install.installer import Installer
@@ -21,6 +21,7 @@ from prowess.spec.address_check import DEFAULT_SCHEMES
 from prowess.spec.quantities import join_first
 from prowess.spec.redaction import hide_secrets, show_address
 from prowess.spec.skill_ref import SkillRef
+from prowess.spelling import did_you_mean, sort_by_similarity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

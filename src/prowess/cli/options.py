@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 import click
 
 from prowess.cli.completions import complete_agent, complete_skill
-from prowess.errors import HINTS, did_you_mean
+from prowess.errors import HINTS
+from prowess.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable

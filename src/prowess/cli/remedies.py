@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from prowess.errors import HINTS, SkillError, UnknownSkillError, did_you_mean
+from prowess.errors import HINTS, SkillError, UnknownSkillError
+from prowess.spelling import did_you_mean
 
 REMEDIES: dict[str, str] = {
     "address-refused": "say --allow-private if that machine is meant",

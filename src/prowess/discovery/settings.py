@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal, get_args
 
-from prowess.errors import Issue, ResourceError, ResourceNotFoundError, SourceError, sort_by_similarity
+from prowess.errors import Issue, ResourceError, ResourceNotFoundError, SourceError
 from prowess.files.paths import is_really_inside
 from prowess.files.projects import config_home, project_folders
 from prowess.files.read import OpenFile
@@ -20,6 +20,7 @@ from prowess.limits import DEFAULT_LIMITS
 from prowess.literals import DialectName
 from prowess.records import NamedTuple, dataclass
 from prowess.spec.redaction import scrub_text
+from prowess.spelling import sort_by_similarity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

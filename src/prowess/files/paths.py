@@ -232,17 +232,6 @@ def is_owned_alone(info: os.stat_result) -> bool:
     return not hasattr(os, "geteuid") or (info.st_uid == os.geteuid() and not info.st_mode & _OTHERS_WRITE)
 
 
-def fold_path(path: str) -> str:
-    """Return one text for all spellings of a path that some file system takes for one.
-
-    File systems disagree on case, and on how accents are encoded. Where two files of an archive or an index are one,
-    the second would replace the first, after somebody had looked at the first.
-    """
-    from unicodedata import normalize
-
-    return normalize("NFC", normalize("NFC", path).casefold())  # folding can undo the first normalization
-
-
 def read_inode(path: str) -> int:
     """Return the inode number of an entry itself, or 0 when there is no entry. Renaming the entry keeps the number."""
     try:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.discovery.search_paths import CLAUDE_SKILLS, SHARED_SKILLS
-from prowess.errors import BadReferenceError, Issue, NotInstalledError, UnsafeTreeError, did_you_mean
+from prowess.errors import BadReferenceError, Issue, NotInstalledError, UnsafeTreeError
 from prowess.files.directory import Folder, exists, stat_folder
 from prowess.files.paths import is_link_to, is_real_folder
 from prowess.files.tree import find_guesses, read_tree
@@ -24,10 +24,11 @@ from prowess.install.tree_paths import check_paths
 from prowess.install.typed_source import parse_typed_source
 from prowess.lockfile.npm import compute_npm_hash, read_npm_lock
 from prowess.lockfile.scopes import list_install_names
-from prowess.names import SKILL_FILE
+from prowess.names import SKILL_FILE, is_safe_part
 from prowess.progress_steps import report_steps
-from prowess.spec.skill_ref import is_safe_part, link_name
+from prowess.spec.skill_ref import link_name
 from prowess.spec.source_spec import SourceSpec
+from prowess.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

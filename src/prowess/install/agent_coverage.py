@@ -15,8 +15,8 @@ from prowess.install.installed_files import compare_files
 from prowess.lockfile.compare import is_exact_copy
 from prowess.lockfile.placed import PlacedTrees
 from prowess.lockfile.read import read_lock
-from prowess.names import SKILL_FILE
-from prowess.spec.skill_ref import is_safe_part, link_name
+from prowess.names import SKILL_FILE, is_safe_part
+from prowess.spec.skill_ref import link_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

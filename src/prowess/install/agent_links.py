@@ -19,7 +19,7 @@ from prowess.files.directory import Folder, stat_folder
 from prowess.files.paths import is_inside, is_link_into, read_link
 from prowess.files.syscalls import CREATE_JUNCTION
 from prowess.files.write import make_folders, sync_tree, write_tree
-from prowess.spec.skill_ref import is_safe_part
+from prowess.names import is_safe_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -17,7 +17,7 @@ from prowess.errors import Issue
 from prowess.files import syscalls
 from prowess.files.directory import Folder, folder_size, stat_folder
 from prowess.files.write import make_folders
-from prowess.spec.skill_ref import is_safe_part
+from prowess.names import is_safe_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

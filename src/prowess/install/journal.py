@@ -47,8 +47,7 @@ from prowess.lockfile.placed import digest_folder
 from prowess.lockfile.read import LOCK_FILE, read_text
 from prowess.lockfile.scopes import STORE_FOLDER
 from prowess.lockfile.write import EMPTY_LOCK_TEXT, refuse_oversized
-from prowess.names import split_relative_path
-from prowess.spec.skill_ref import is_safe_part
+from prowess.names import is_safe_part, split_relative_path
 
 if TYPE_CHECKING:
     from prowess.install.agent_links import LinkFolders

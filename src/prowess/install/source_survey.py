@@ -7,11 +7,12 @@ import re
 from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from prowess.errors import InstallError, Issue, did_you_mean, sort_by_similarity
+from prowess.errors import InstallError, Issue
 from prowess.install.find_skills import find_skills
-from prowess.install.tree_paths import is_safe_path, refuse_irregular
-from prowess.names import SKILL_FILE, folders_above, is_below
+from prowess.install.tree_paths import refuse_irregular
+from prowess.names import SKILL_FILE, group_by_folder, is_below, is_safe_path
 from prowess.spec.quantities import format_count, join_first
+from prowess.spelling import did_you_mean, sort_by_similarity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -150,8 +151,8 @@ def survey_source(source_files: SourceFiles, spec: SourceSpec, limits: Limits) -
     if not claimed:
         raise InstallError(f"{spec} does not contain a SKILL.md file", code="missing-skill-md")
     folders = [skill.folder for skill in skills]
-    files = _group_by_folder(((path, path) for path in paths), folders)
-    irregular_by_folder = _group_by_folder((((code, path), path) for code, path in irregular), folders)
+    files = group_by_folder(((path, path) for path in paths), folders)
+    irregular_by_folder = group_by_folder(((path, (code, path)) for code, path in irregular), folders)
     # Whoever chooses skills by name expects nothing else of the source; whoever takes all may miss a shared folder.
     outside = [path for path in paths if not is_below(path, claimed)] if skills and not spec.skills else []
     issues = [*source_files.issues, *issues, *_left_out_issues(outside)]
@@ -209,17 +210,6 @@ def _paths_below(source_files: SourceFiles, subpath: str) -> tuple[list[str], li
     if len(safe) < len(paths):
         irregular += [("unsafe-name", path) for path in paths if not is_safe_path(path)]
     return safe, irregular
-
-
-def _group_by_folder(rows: Iterable[tuple[T, str]], folders: Iterable[str]) -> dict[str, list[T]]:
-    """The rows that lie in each of the folders; a row comes with its path."""
-    groups: dict[str, list[T]] = {folder: [] for folder in folders}
-    # One pass over the rows for all folders: a repository may hold thousands of skills.
-    for row, path in rows:
-        for folder in folders_above(path):
-            if folder in groups:
-                groups[folder].append(row)
-    return groups
 
 
 def _unknown_skill_error(name: str, skills: Sequence[TreeSkill]) -> InstallError:

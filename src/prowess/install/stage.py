@@ -26,7 +26,7 @@ from prowess.install.store import AgentLink, Disposal
 from prowess.lockfile.compare import list_differing
 from prowess.lockfile.placed import find_part, group_by_part
 from prowess.lockfile.read import COPY_MODE, LockEntries, LockEntry
-from prowess.names import folders_above
+from prowess.names import folders_above, group_by_folder
 from prowess.spec.skill_ref import link_name
 
 if TYPE_CHECKING:
@@ -210,11 +210,8 @@ def _plan_links(store: Store, tree: InstallTree, options: InstallOptions) -> tup
 
 def group_by_skill(files: Iterable[NewFile], folders: Iterable[str]) -> dict[str, list[NewFile]]:
     """The files in each of the skill folders, with paths that start at that folder."""
-    groups: dict[str, list[NewFile]] = {folder: [] for folder in folders}
-    # One pass over the files for all folders: a repository may hold thousands of skills.
-    for file in files:
-        for folder in folders_above(file.path):
-            if folder in groups:
-                inner = file.path[len(folder) + 1 :] if folder else file.path
-                groups[folder].append(file._replace(path=inner))
-    return groups
+    groups = group_by_folder(((file.path, file) for file in files), folders)
+    return {
+        folder: [file._replace(path=file.path[len(folder) + 1 :]) for file in group] if folder else group
+        for folder, group in groups.items()
+    }

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
 from typing import TYPE_CHECKING
 
-from prowess.errors import PathTraversalError, UnsafeTreeError
+from prowess.errors import UnsafeTreeError
 from prowess.files.tree import EXTRA_DEPTH
-from prowess.names import find_git_repository, split_relative_path
+from prowess.names import find_collision, find_git_repository, is_safe_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -41,19 +40,16 @@ def check_paths(paths: Sequence[str], limits: Limits) -> None:
             raise _refusal(path, "unsafe-name")
         if path.count("/") > limits.max_depth_per_skill + EXTRA_DEPTH:
             raise _refusal(path, "too-deep")
-    _refuse_collisions(paths)
+    collision = find_collision(paths)
+    if collision is not None:
+        # On such a system the second file would silently replace the first, and differ from what was checked.
+        raise UnsafeTreeError(
+            f"{collision[0]!a} and {collision[1]!a} are one file on some systems", code="case-collision"
+        )
     # git would run the hooks of a repository inside a skill as soon as somebody works in that folder.
     repository = find_git_repository(paths)
     if repository is not None:
         raise UnsafeTreeError(f"the folder {repository!a} is a repository of git", code="git-in-skill")
-
-
-def is_safe_path(path: str) -> bool:
-    """Whether a path is relative, stays inside its tree, and is written in its one plain form."""
-    try:
-        return "/".join(split_relative_path(path)) == path
-    except PathTraversalError:
-        return False
 
 
 def _refusal(path: str, code: str) -> UnsafeTreeError:
@@ -64,35 +60,3 @@ def refuse_irregular(irregular: Iterable[tuple[str, str]]) -> None:
     """Raise ``UnsafeTreeError`` for the first entry that cannot be installed, given as its code and its path."""
     for code, path in irregular:
         raise _refusal(path, code)
-
-
-def _refuse_collisions(paths: Iterable[str]) -> None:
-    """Raise ``UnsafeTreeError`` (``case-collision``) when two paths are one file, or one folder, on some systems."""
-    # On such a system the second file would silently replace the first, and differ from what was checked.
-    files: dict[str, str] = {}
-    folders: dict[str, str] = {}
-    for path in paths:
-        key = _fold_name(path)
-        if key in files:
-            raise _collision_error(files[key], path)
-        files[key] = path
-        parts = path.split("/")[:-1]
-        for count in range(1, len(parts) + 1):
-            folder = "/".join(parts[:count])
-            first = folders.setdefault(_fold_name(folder), folder)
-            if first != folder:
-                raise _collision_error(first, folder)
-    for key, path in files.items():
-        if key in folders:
-            raise _collision_error(folders[key], path)
-
-
-def _fold_name(path: str) -> str:
-    """A path as a file system reads it that ignores case and the form in which Unicode is written."""
-    if path.isascii():  # fast path: nearly all names
-        return path.lower()
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFKC", path).casefold())
-
-
-def _collision_error(first: str, second: str) -> UnsafeTreeError:
-    return UnsafeTreeError(f"{first!a} and {second!a} are one file on some systems", code="case-collision")

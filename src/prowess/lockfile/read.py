@@ -23,10 +23,10 @@ from prowess.files.tree import HAS_EXECUTABLE_BITS, FileHash, digest_on_disk, di
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.fast_parser import parse_plain_toml
 from prowess.lockfile.toml_values import toml_row
-from prowess.names import folders_above, split_relative_path
+from prowess.names import folders_above, is_safe_part, split_relative_path
 from prowess.spec.redaction import hide_secrets, scrub_text
 from prowess.spec.rules import is_usable_name
-from prowess.spec.skill_ref import is_commit, is_safe_part, link_name
+from prowess.spec.skill_ref import is_commit, link_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

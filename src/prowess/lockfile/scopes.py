@@ -20,7 +20,8 @@ from prowess.files.paths import is_real_folder, is_really_inside
 from prowess.files.projects import NATIVE_PROJECT, config_home, project_folders, project_root
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.read import read_lock
-from prowess.spec.skill_ref import SkillRef, is_safe_part
+from prowess.names import is_safe_part
+from prowess.spec.skill_ref import SkillRef
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.errors import SkillError
 from prowess.mcp.listing_text import write_search_guide
-from prowess.mcp.lists import EXTENSION, EXTENSION_METHODS, EXTENSION_SETTINGS, LIST_METHODS
+from prowess.mcp.lists import EXTENSION_METHODS, EXTENSION_SETTINGS, LIST_METHODS
 from prowess.mcp.pagination import NO_CACHE
+from prowess.sources.mcp import EXTENSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable

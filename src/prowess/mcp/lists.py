@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from prowess.mcp.snapshot import ServerSnapshot
 
-EXTENSION = "io.modelcontextprotocol/skills"
 EXTENSION_SETTINGS = {"directoryRead": True}
 """What the server says about the extension in its capabilities."""
 EXTENSION_METHODS = frozenset(("skills/list", "skills/get", "resources/directory/read"))

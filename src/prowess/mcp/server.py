@@ -19,13 +19,14 @@ from prowess.errors import SkillError
 from prowess.limits import DEFAULT_LIMITS
 from prowess.mcp.answers import LargeFile
 from prowess.mcp.listing_text import write_new_skills, write_search_guide
-from prowess.mcp.lists import EXTENSION, EXTENSION_METHODS, EXTENSION_SETTINGS
+from prowess.mcp.lists import EXTENSION_METHODS, EXTENSION_SETTINGS
 from prowess.mcp.live_catalog import make_live_catalog
 from prowess.mcp.methods import METHODS, TOOL_CALL
 from prowess.mcp.new_skills import NewSkills
 from prowess.mcp.notifications import ChangeNotifier
 from prowess.mcp.options import DEFAULT_BUDGET, DEFAULT_MAX_CHARS, LISTING_PLACES, PARTS, make_options
 from prowess.mcp.served_skills import LeftOut
+from prowess.sources.mcp import EXTENSION
 
 if TYPE_CHECKING:
     import os

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from prowess.arguments import check_count, check_method, check_texts
 from prowess.errors import SourceError
+from prowess.select.budget import SMALL_ENTRY
 from prowess.select.candidates import CandidateCache
 from prowess.select.listing_turn import LineRoom, ListingTurn
 from prowess.select.selectors import SelectorChain, SkillQuery
@@ -33,8 +34,6 @@ DEFAULT_BUDGET = 4_000
 """The tokens of a listing unless the host says otherwise: about sixty skills, from which models still choose well."""
 _WINDOW_SHARE = 0.02
 """The share of a model's context window that a listing takes."""
-_SMALL_ENTRY = 20
-"""The tokens of a small entry. It bounds how many skills are ranked to fill a budget."""
 _MAX_KEPT_QUERY = 2_000
 """The characters of the longest request that is remembered."""
 
@@ -108,7 +107,7 @@ class AutoSelector:
             brief = is_brief_request(query)
             # Ranking more skills than can be shown takes time for nothing.
             few = brief or not turn.has_room(candidates, budget)
-            limit = LATER_SKILLS if few else max(LATER_SKILLS, budget // _SMALL_ENTRY)
+            limit = LATER_SKILLS if few else max(LATER_SKILLS, budget // SMALL_ENTRY)
             ranking, words = yield from self._rank_skills(query, candidates, limit, failed)
             request = ListingRequest(ranking, find_named_skills(query, candidates), required, words, brief)
         return turn.show_best(candidates, request, budget)

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 # The cost of an entry is measured by adding it to a listing with this one: the frame of a listing is not counted.
 _SAMPLE_ENTRY: ListingEntry = ("a", "b", "c")
 _MIN_DESCRIPTION = 24  # A description that is cut to fewer characters says nothing.
-_SMALL_ENTRY = 32  # The tokens of a small entry.
+SMALL_ENTRY = 20
+"""The tokens of a small entry: a budget holds at most as many entries as it has room for of these."""
 _MIN_FIRST_SIZE = 16
 
 
@@ -179,7 +180,7 @@ def find_largest(limit: int, cost: Callable[[int], int], budget: int) -> int:
 
 def _first_size(budget: int) -> int:
     """Return how many entries are counted first: somewhat more than usually fit into the budget."""
-    return max(_MIN_FIRST_SIZE, budget // _SMALL_ENTRY)
+    return max(_MIN_FIRST_SIZE, budget // SMALL_ENTRY)
 
 
 def _shorten_entry(entry: ListingEntry, length: int) -> ListingEntry:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from _thread import allocate_lock  # not from threading, which a scan does without
 
-from prowess.arguments import check_integer, check_name, check_text, raise_bad_argument
+from prowess.arguments import check_name, check_number, check_text, raise_bad_argument
 from prowess.errors import (
     MAX_LISTED_NAMES,
     DuplicateSkillError,
@@ -360,7 +360,7 @@ class Catalog:
         ``None`` stands for every name. Skills that ``among`` does not name never take the places of others.
         """
         check_text(query, "query")
-        check_integer(limit, "limit")
+        check_number(limit, "limit")
         _check_semantic(semantic)
         ranking = library_search.rank_library(self._open_index(), query, among, limit, semantic)
         hits = (search_hits.SearchHit(self._by_name[name], score, why) for name, score, why in ranking.skills)

@@ -6,11 +6,11 @@ Listing and loading need none of these checks, so they are made only when somebo
 from __future__ import annotations
 
 import os
-import unicodedata
 from typing import TYPE_CHECKING
 
 from prowess.errors import Issue, SkillError
 from prowess.files.directory import is_surely_only_name, open_folder_beneath
+from prowess.names import fold_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,9 +123,7 @@ def _folder_collisions(skills: tuple[Skill, ...]) -> Iterator[Issue]:
         if not skill.is_local:
             continue
         folder = skill.folder
-        # ASCII is the same in every Unicode form, and ``lower`` does for it what ``casefold`` does.
-        key = folder.lower() if folder.isascii() else unicodedata.normalize("NFC", folder).casefold()
-        other = first_of.setdefault(key, folder)
+        other = first_of.setdefault(fold_path(folder), folder)
         if other != folder:
             message = f"differs from {other} only in case or Unicode form"
             yield Issue("folder-collision", "", message, skill.location, 0, "warning")

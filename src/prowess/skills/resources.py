@@ -8,7 +8,6 @@ from prowess.errors import (
     ResourceNotFoundError,
     ResourceTooLargeError,
     SkillValidationError,
-    sort_by_similarity,
 )
 from prowess.files.directory import list_plain_names, open_folder_beneath
 from prowess.files.read import as_resource_error, too_large_error
@@ -17,6 +16,7 @@ from prowess.model import FileList, Resources
 from prowess.names import SKILL_FILE, is_git_name
 from prowess.records import NamedTuple
 from prowess.spec.hidden_characters import to_one_line
+from prowess.spelling import sort_by_similarity
 
 TYPE_CHECKING = False
 

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urljoin
 
 from prowess.errors import FetchError, Issue, PathTraversalError
-from prowess.files.paths import fold_path
-from prowess.names import SKILL_FILE, split_relative_path
+from prowess.names import SKILL_FILE, fold_path, split_relative_path
 from prowess.spec.frontmatter.fields import Frontmatter
 from prowess.spec.redaction import hide_secrets
 from prowess.spec.rules import field_issues, is_usable_name

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prowess.arguments import check_texts
+from prowess.discovery.scan_options import MAX_DEPTH, SKIP_PREFIXES
 from prowess.files.path_arguments import as_optional_absolute
 from prowess.names import SKILL_FILE
 from prowess.sources.directory import DirectorySource
@@ -39,9 +40,9 @@ class Source:
         mode: Mode = "lenient",
         repair: bool = True,
         missing: Literal["ignore", "error"] = "ignore",
-        max_depth: int | None = 6,
+        max_depth: int | None = MAX_DEPTH,
         nested: bool = False,
-        skip_prefixes: Sequence[str] = (".", "_", "node_modules"),
+        skip_prefixes: Sequence[str] = SKIP_PREFIXES,
         filename: str = SKILL_FILE,
         on_duplicate: OnDuplicate = "first",
         follow_links: FollowLinks = False,

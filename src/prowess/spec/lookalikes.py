@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from prowess.errors import fold_name
+from prowess.spelling import fold_name
 
 _LOOKALIKE_CHARACTERS = str.maketrans(
     "0157|аеорсухіјѕԁɡηνω",

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from prowess.errors import BadReferenceError
-from prowess.names import is_device_name, make_slug
+from prowess.names import MAX_PART_CHARS, is_safe_part, make_slug
 from prowess.spec.redaction import show_address
 from prowess.spec.versions import is_range
 
-MAX_PART_CHARS = 100
 MAX_VERSION_CHARS = 200
-_PART = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_-])?")
 _VERSION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/+@-]*")
 _COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})")
 _SHORT_COMMIT = re.compile(r"[0-9a-f]{7,39}")
@@ -72,11 +70,6 @@ class SkillRef:
 def is_local_path(text: str) -> bool:
     """Return whether ``text`` names a path of this machine: it begins with ``./``, ``../`` or ``/``."""
     return text.startswith(_LOCAL_PREFIXES)
-
-
-def is_safe_part(text: str) -> bool:
-    """Return whether ``text`` is one plain name in ASCII, which can be one part of a path on every platform."""
-    return len(text) <= MAX_PART_CHARS and _PART.fullmatch(text) is not None and not is_device_name(text)
 
 
 def link_name(skill: str) -> str:

@@ -13,8 +13,8 @@ from prowess.cli.remedies import find_remedy
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Table, Title, line
 from prowess.cli.skill_lookup import load_catalog, load_cli_settings, suggest_sync_for
-from prowess.errors import did_you_mean
 from prowess.files.paths import shorten_path
+from prowess.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

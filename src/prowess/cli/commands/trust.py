@@ -17,12 +17,13 @@ from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Span, Table, line
 from prowess.cli.skill_lookup import find_in_catalog, is_path, load_catalog, load_cli_settings
 from prowess.conversation.acting.trust import Trust
-from prowess.errors import NotTrustedError, SkillError, did_you_mean
+from prowess.errors import NotTrustedError, SkillError
 from prowess.files.paths import shorten_path
 from prowess.names import SKILL_FILE
 from prowess.skills.catalog import Catalog
 from prowess.skills.inventory import inventory
 from prowess.spec.quantities import format_count, join_first
+from prowess.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,10 +12,9 @@ from prowess.errors import PathTraversalError, SkillValidationError
 from prowess.fetch.archive.members import RefusedArchiveError
 from prowess.fetch.archive.tar import GZIP_MAGIC, is_tar, read_tar
 from prowess.fetch.archive.zip import ZIP_MAGIC, read_zip
-from prowess.files.paths import fold_path
 from prowess.files.write import NewFile
 from prowess.limits import DEFAULT_LIMITS
-from prowess.names import SKILL_FILE, find_git_repository, split_relative_path
+from prowess.names import SKILL_FILE, find_git_repository, fold_path, split_relative_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

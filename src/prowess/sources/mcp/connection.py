@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.errors import FetchError, SourceError
 from prowess.hints import explain_extra
+from prowess.sources.mcp import EXTENSION
 from prowess.sources.mcp.quota import ReceiveQuota
 from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.redaction import scrub_text
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from prowess.limits import Limits
-
-EXTENSION = "io.modelcontextprotocol/skills"
 
 
 class McpServer(NamedTuple):

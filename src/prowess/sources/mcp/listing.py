@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from prowess.errors import FetchError, Issue
-from prowess.sources.mcp.connection import EXTENSION
+from prowess.sources.mcp import EXTENSION
 from prowess.sources.mcp.entry import parse_entry
 
 if TYPE_CHECKING:
