@@ -206,6 +206,23 @@ def test_who_is_asked_may_break_off(broken_off: type[BaseException], put: Put, t
     assert not (tmp_path / "ran").exists()
 
 
+def test_a_call_that_is_cancelled_ends_its_command(put: Put, begin: Begin, tmp_path: Path) -> None:
+    """S2-36: no marker stands for it, since the cancellation reaches the caller."""
+    put("skills/report", body=f"!`echo a > '{tmp_path}/began'; sleep 60; echo b > '{tmp_path}/ended'`")
+    toolset = prowess.Toolset(begin(), "read_skill")
+
+    async def cancel() -> None:
+        call = asyncio.create_task(toolset.acall("read_skill", {"name": "report"}))
+        while not (tmp_path / "began").exists():  # noqa: ASYNC110 - another process writes it
+            await asyncio.sleep(0.01)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+
+    asyncio.run(cancel())
+    assert not (tmp_path / "ended").exists()
+
+
 # -- forks ----------------------------------------------------------------------------------------------------------
 
 

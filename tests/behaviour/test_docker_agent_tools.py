@@ -265,6 +265,9 @@ def test_a_link_is_no_file_of_the_skill(toolset: prowess.Toolset, library: Path)
     result = toolset.call("read_skill_file", {"skill_name": "pdf", "path": "link.md"})
     assert result.is_error
     assert "secret" not in result.content
+    folder = toolset.session.skill("pdf").dir
+    assert folder is not None
+    assert "secret" in (folder / "link.md").resolve().read_text(encoding="utf-8")
 
 
 def test_a_file_that_is_too_large_is_refused(toolset: prowess.Toolset, library: Path) -> None:

@@ -151,6 +151,12 @@ def test_a_function_may_hear_of_each_issue(put: Put, tmp_path: Path) -> None:
     heard: list[tuple[str, str]] = []
     prowess.scan(tmp_path, on_issue=lambda issue: heard.append((issue.path, issue.field)))
     assert heard == [(str(bad), "description"), (str(odd), "name"), (str(odd), "name")]
+    codes: list[str] = []
+    prowess.scan(tmp_path, tmp_path / "gone", on_issue=lambda issue: codes.append(issue.code))
+    assert "missing-root" in codes
+    codes.clear()
+    prowess.scan(tmp_path, tmp_path / "gone", on_issue=lambda issue: codes.append(issue.code), on_issue_from="warning")
+    assert codes == ["missing-description", "bad-name", "name-mismatch"]
 
 
 def test_a_catalogue_is_made_of_skills_in_a_program() -> None:

@@ -98,6 +98,21 @@ def test_links_of_installers_are_followed_and_others_are_issues(put: Put, tmp_pa
     assert [(issue.code, Path(issue.path).name) for issue in catalog.issues] == [("link-refused", "outer")]
 
 
+def test_no_link_to_a_folder_is_followed_where_a_host_says_never(put: Put, tmp_path: Path) -> None:
+    """S0-29, S1-16, S2-5, S3-19: not one inside the scanned root either. A root that is a link is entered."""
+    put("skills/real/pdf")
+    put("skills/real/csv")
+    (tmp_path / "skills/flat").mkdir()
+    (tmp_path / "skills/flat/csv").symlink_to("../real/csv")
+    (tmp_path / "root").symlink_to("skills/flat")
+    assert prowess.scan(tmp_path / "skills/flat", follow_links="never").names == ()
+    assert prowess.scan(tmp_path / "root", follow_links="never").names == ()
+    assert prowess.scan(tmp_path / "root", tmp_path / "skills").names == ("csv", "pdf")
+    (tmp_path / "root").unlink()
+    (tmp_path / "root").symlink_to("skills/real")
+    assert prowess.scan(tmp_path / "root", follow_links="never").names == ("csv", "pdf")
+
+
 def test_the_exact_file_name_is_what_strict_mode_asks_for(put: Put, tmp_path: Path) -> None:
     """S1-16: a file name in another case gives a skill with a warning in lenient mode, and no skill in strict mode."""
     put("pdf", file="skill.md")
@@ -252,6 +267,9 @@ def test_a_list_of_names_is_what_a_toolset_allows(put: Put, tmp_path: Path) -> N
     assert (listed([]), listed(None)) == ([], ["ant", "bee", "cat"])
     with pytest.raises(prowess.UnknownSkillError):
         prowess.Toolset(session, "read_skill", ["dog"])
+    toolset = prowess.Toolset(session, "read_skill", allowed=["dog", "ant"], missing="ignore")
+    assert [issue.code for issue in toolset.issues] == ["unknown-skill"]
+    assert [skill.name for skill in toolset.session.catalog if skill.name in toolset.prompt()] == ["ant"]
 
 
 def test_a_backslash_or_a_colon_is_refused_as_a_path(put: Put, tmp_path: Path) -> None:
@@ -283,7 +301,7 @@ def test_a_fork_may_be_told_in_the_hosts_own_words() -> None:
     assert ours.endswith("<attached_files>\n- /x/y\n</attached_files>")
     assert "<task>" not in ours
     assert "answer with the result alone" in ours
-    assert (prepared.title, prepared.task) == ("Skill: audit", "Look.")
+    assert (prepared.skill_name, prepared.title, prepared.task) == ("audit", "Skill: audit", "Look.")
 
 
 def test_a_call_may_have_blanks_before_it_and_any_blank_after_the_name(put: Put, tmp_path: Path) -> None:

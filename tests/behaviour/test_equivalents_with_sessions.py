@@ -2,6 +2,7 @@
 
 import html
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable, Sequence
@@ -213,6 +214,7 @@ def test_a_folder_that_a_host_copied_is_resolved_and_listed(tmp_path: Path) -> N
     assert [skill.name for skill in installer.list()] == ["notes"]
     folders = sorted(path for path in base.glob("*/*") if path.is_dir() and not path.is_symlink())
     assert [path.name for path in folders] == [".hidden", "notes"]
+    assert not any(folders[1].rglob("SKILL.md"))
 
 
 def test_what_a_host_put_among_the_installs_is_not_discovered(put: Put, home: Path, tmp_path: Path) -> None:
@@ -326,7 +328,7 @@ def test_roots_that_are_no_folders_may_be_left_out(put: Put, tmp_path: Path) -> 
     notes.touch()
     roots = [notes, tmp_path / "none", tmp_path / "skills"]
     assert {issue.code for issue in prowess.scan(*roots).issues} == {"not-a-directory", "missing-root"}
-    assert prowess.scan("", *(root for root in roots if root.is_dir())).issues == ()
+    assert prowess.scan("", *(root for root in roots if os.path.isdir(root))).issues == ()  # noqa: PTH112 - any root
     with pytest.raises(prowess.SourceError):
         prowess.scan(*(root for root in roots[:2] if root.is_dir()))
     assert prowess.scan("", *(root for root in roots[:2] if root.is_dir())).names == ()
@@ -336,6 +338,7 @@ def test_a_name_that_is_too_long_is_kept_by_a_host_that_makes_the_skill(put: Put
     """S4-5: the host makes it from the fields. Only listings cut a description, and results have a scan's name."""
     path = put("pdf", name="a" * 300, description="d" * 2000)
     assert prowess.scan(path.parent).names == ("pdf",)
+    assert prowess.scan(path.parent, limits=prowess.Limits(max_lenient_name_chars=300)).names == ("a" * 300,)
     with path.open("rb") as stream:
         front, _ = prowess.parse_frontmatter(stream)
     catalog = prowess.Catalog([prowess.Skill(front, path)])
@@ -375,6 +378,7 @@ def test_what_was_escaped_can_be_taken_back(put: Put, tmp_path: Path) -> None:
     ):
         assert plain not in text
         assert plain in html.unescape(text)
+    assert [skill.description for skill in session.candidates()] == ["a <b> & c"]
 
 
 def test_a_hidden_skill_is_shown_where_a_host_makes_it_anew(put: Put, tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ BEHAVIOURS = {"go_skill": 37, "promptkit": 68, "docker_agent": 46, "drover_skill
 """How many behaviours of each system the manifest must state. They are numbered from 1."""
 KEYS = {"says", "how", "difference", "tests"}
 NUMBERS = re.compile(r"(S\d-\d+(?:, S\d-\d+)*): \S")
+NAMES = re.compile(r"\b([a-z_]+)=|\b([A-Za-z_]+)\(|\.([a-z_]+)\b")
+"""Arguments, functions and attributes in what an entry says of how to get a behaviour."""
 
 Entry = dict[str, str | list[str]]
 
@@ -98,6 +100,33 @@ def test_a_file_that_is_named_after_a_system_shows_behaviours_of_that_system(doc
         and not any(number.startswith(f"{label}-") for number in numbers_of(docstring))
     ]
     assert strays == []
+
+
+def test_the_tests_of_an_entry_use_what_its_how_names(manifest: dict[str, Entry]) -> None:
+    """The names may also be in the helpers of the file."""
+    codes: dict[str, str] = {}
+    for path in HERE.glob("test_*.py"):
+        text = path.read_text(encoding="utf-8")
+        tests = {
+            node.name: ast.get_source_segment(text, node) or ""
+            for node in ast.parse(text).body
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
+        }
+        helpers = text
+        for code in tests.values():
+            helpers = helpers.replace(code, "")
+        codes |= {f"{path.name}::{name}": code + helpers for name, code in tests.items()}
+    unused = []
+    for number, entry in manifest.items():
+        used = "".join(codes[test] for test in entry.get("tests", []))
+        how = re.sub(r'"[^"]*"', "", str(entry.get("how", "")))
+        unused += [
+            f"{number}: {name}"
+            for names in NAMES.findall(how)
+            for name in names
+            if name and not re.search(rf"\b{name}\b", used)
+        ]
+    assert unused == []
 
 
 def test_manifest_and_tests_name_each_other(manifest: dict[str, Entry], docstrings: dict[str, str]) -> None:

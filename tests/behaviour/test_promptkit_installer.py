@@ -242,7 +242,7 @@ def test_git_must_be_found_by_an_absolute_path(
         monkeypatch.setenv("PATH", path)
         with pytest.raises(prowess.GitError) as caught:
             installer.install(at(repo))
-        assert "git executable not found" in caught.value.message
+        assert (caught.value.code, "git executable not found" in caught.value.message) == ("git-missing", True)
 
 
 @pytest.mark.parametrize("kind", ["tag", "branch", "commit"])

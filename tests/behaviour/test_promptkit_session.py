@@ -250,6 +250,8 @@ def test_a_filter_given_with_a_call_replaces_the_sessions(catalog: prowess.Catal
     with pytest.raises(prowess.SkillFilteredError):
         session.activate("reply", filter="skills/billing/*")
     assert shown(session) == ["reply"]
+    session.set_filter("skills/**")
+    assert shown(session) == ["audit", "refund", "reply"]
 
 
 def test_an_ambient_filter_narrows_every_other(catalog: prowess.Catalog) -> None:
