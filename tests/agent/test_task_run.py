@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import socket
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from pydantic_ai.models.openai import OpenAIResponsesModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
 import prowess
+from prowess.agent.api_keys import KeyFilter
 from prowess.agent.model_failures import explain_failure
 from prowess.agent.models import make_model
 from prowess.agent.task_run import TaskOptions, run_task
@@ -289,6 +291,42 @@ def test_key_that_a_server_repeats_is_not_shown(monkeypatch: pytest.MonkeyPatch)
     error = ModelHTTPError(401, "tiny", {"message": "wrong key: Bearer key-of-this-person"})
     told = explain_failure(error, script("Hello."))
     assert told.message == "the server of script answered with status 401: wrong key: Bearer [PROWESS_API_KEY]"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_key_that_comes_in_pieces_is_hidden_as_if_it_came_whole(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = {
+        "PROWESS_API_KEY": "abababab",
+        "OPENAI_API_KEY": "ababababcd",
+        "X_TOKEN": 'babab"aab',
+        "AWS_ACCESS_KEY": "c" * 9,
+    }
+    for name, key in keys.items():
+        monkeypatch.setenv(name, key)
+    rng = random.Random(seed)
+    parts = [rng.choice([*keys.values(), "a", "ab", "ba", "c", "cc", '"', "x"]) for _ in range(60)]
+    text, hider, shown = "".join(parts), KeyFilter(), ""
+    while text:
+        cut = rng.randint(1, 6)
+        shown, text = shown + hider.add(text[:cut]), text[cut:]
+    shown += hider.finish()
+    assert not [key for key in keys.values() if key in shown]
+    whole = KeyFilter()
+    assert shown == whole.add("".join(parts)) + whole.finish()
+
+
+def test_key_in_pieces_of_a_stream_is_in_no_event(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROWESS_API_KEY", "secret words of mine")
+    turns = ("It is secret words of", {"text": "Is it secret words of mine?", **call("Read", path=".")}, "secret words")
+    # A script says one word after the other, and a part of a key that ends an answer is none.
+    for turn in turns:
+        scene.run(script(turn, "Done: secret words of mine"))
+    said = "".join(detail["text"] for detail in scene.told("text"))
+    assert "It is secret words of" in said
+    assert "Is it [PROWESS_API_KEY]?" in said
+    assert not [event for event in scene.events if "secret words of mine" in json.dumps(event.to_dict())]
+    kinds = [event.kind for event in scene.events]
+    assert "text" not in kinds[kinds.index("end") : kinds.index("start", 1)]
 
 
 @pytest.mark.parametrize("key", ["  key-of-this-person", "key-of-this-person\r", "key-of\tthis  person"])

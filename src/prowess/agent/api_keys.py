@@ -4,15 +4,52 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import Any
 
-_KEY_ENDINGS = ("_API_KEY", "_TOKEN")
+_KEY_ENDINGS = ("_KEY", "_TOKEN", "_SECRET", "_TOKEN_BEDROCK")
 _MIN_KEY_CHARS = 8  # a shorter value, such as a placeholder for a local server, stands in ordinary words
 
 
 def hide_keys(text: str) -> str:
     """Return ``text`` with the names of variables in place of the keys that they hold."""
     return _replace(text, _list_keys())
+
+
+class KeyFilter:
+    """Takes keys out of a text that comes in pieces: the end of a piece waits while a key may begin there."""
+
+    def __init__(self) -> None:
+        self._names = {key: name for name, key in _list_keys()}
+        """The name of each key; the longest key comes first."""
+        self._pattern = re.compile("|".join(map(re.escape, self._names)) or "(?!)")
+        self._most = max(map(len, self._names), default=1) - 1
+        self._held = ""
+
+    def add(self, piece: str) -> str:
+        """Return what can be shown after another piece."""
+        text, shown, at = self._held + piece, "", 0
+        while True:
+            found = self._pattern.search(text, at)
+            begins = self._find_beginning(text, at)
+            if found is None or found.start() >= begins:
+                self._held = text[begins:]
+                return shown + text[at:begins]
+            shown += f"{text[at : found.start()]}[{self._names[found[0]]}]"
+            at = found.end()
+
+    def finish(self) -> str:
+        """Return what was still waiting, since the text has come to its end."""
+        held, self._held = self._held, ""
+        return hide_keys(held)
+
+    def _find_beginning(self, text: str, at: int) -> int:
+        """Return where the end of a text, from ``at`` on, is the beginning of a key; its length if it is not."""
+        places = range(max(at, len(text) - self._most), len(text))
+        return next((place for place in places if self._is_beginning(text[place:])), len(text))
+
+    def _is_beginning(self, end: str) -> bool:
+        return any(len(key) > len(end) and key.startswith(end) for key in self._names)
 
 
 def hide_keys_in(data: dict[str, Any]) -> dict[str, Any]:

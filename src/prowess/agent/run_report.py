@@ -16,6 +16,7 @@ from pydantic_ai.messages import (
     TextPartDelta,
 )
 
+from prowess.agent.api_keys import KeyFilter, hide_keys, hide_keys_in
 from prowess.agent.events import AgentEvent
 from prowess.agent.task_result import CallRecord, TurnTokens
 
@@ -51,7 +52,8 @@ class RunRecord:
 class RunReport:
     """What happens in one run: a record of it, and an ``AgentEvent`` for the listener and the transcript.
 
-    An exception of the listener or the transcript ends the run: the call that tells the event raises it.
+    An exception of the listener or the transcript ends the run: the call that tells the event raises it. No event has
+    a key of the environment that a server repeats, also if its parts come in several pieces of text.
     """
 
     def __init__(self, on_event: OnAgentEvent | None, transcript: Transcript | None) -> None:
@@ -60,6 +62,7 @@ class RunReport:
         self._transcript = transcript
         self._loop: asyncio.AbstractEventLoop | None = None
         self._failure: Exception | None = None
+        self._key_filter = KeyFilter()
 
     def find_files(self) -> tuple[str, ...]:
         """Return the files that are written: the transcript, if there is one."""
@@ -80,9 +83,11 @@ class RunReport:
             self._transcript.write_messages(messages)
 
     def _tell(self, kind: AgentEventKind, detail: dict[str, Any]) -> None:
+        if kind != "text":
+            self._tell_text(self._key_filter.finish())
         if self._failure is not None:
             raise self._failure
-        event = AgentEvent(kind, detail)
+        event = AgentEvent(kind, hide_keys_in(detail))
         if self._transcript is not None:
             self._transcript.write_event(event)
         if self._on_event is not None:
@@ -94,9 +99,9 @@ class RunReport:
         """Tell the text, the calls and the results of one step of the framework, as they come."""
         async for event in events:
             if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
-                self._tell_text(event.part.content)
+                self._tell_text(self._key_filter.add(event.part.content))
             elif isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
-                self._tell_text(event.delta.content_delta)
+                self._tell_text(self._key_filter.add(event.delta.content_delta))
             elif isinstance(event, FunctionToolCallEvent):
                 call = event.part
                 self._tell_call(call.tool_call_id, CallRecord(call.tool_name, _parse_arguments(call.args)))
@@ -125,7 +130,7 @@ class RunReport:
         record, usage = self.record, response.usage
         tokens = TurnTokens(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens)
         record.turns.append(tokens)
-        record.text = response.text or ""
+        record.text = hide_keys(response.text or "")
         record.is_cut = response.finish_reason == "length"
         record.empty_answers = 0 if response.text or response.tool_calls else record.empty_answers + 1
         number = len(record.turns)

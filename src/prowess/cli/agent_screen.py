@@ -6,7 +6,6 @@ import json
 import logging
 from typing import TYPE_CHECKING, Any
 
-from prowess.agent.api_keys import hide_keys_in
 from prowess.agent.model_failures import explain_failure, is_limit
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Span, line
@@ -25,7 +24,7 @@ _MAX_PROTECTED_SHOWN = 5
 
 def print_event_data(event: AgentEvent) -> None:
     """Print an event as a line of JSON."""
-    printer.print_data_line(hide_keys_in(event.to_dict()))
+    printer.print_data_line(event.to_dict())
 
 
 class AgentScreen:
