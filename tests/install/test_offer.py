@@ -10,6 +10,7 @@ import pytest
 
 import prowess
 from tests.fetch.packing import FILES, zipped
+from tests.install.test_scale import count_calls, count_calls_of
 from tests.repositories import Repository, skill_text
 
 if TYPE_CHECKING:
@@ -204,6 +205,16 @@ def test_a_chosen_skill_that_is_installed_is_refused_before_anything_is_fetched(
     with pytest.raises(prowess.AlreadyInstalledError):
         installer.plan(shop.address, project=True, select=["odd", "plain"])
     assert "the same source" in str(installer.plan(shop.address, project=True, select="plain", replace=True))
+
+
+def test_a_skill_that_is_offered_and_installed_is_parsed_once(installer: prowess.Installer, shop: Repository) -> None:
+    def install() -> None:
+        with installer.keeping_source():
+            offer = installer.offers(shop.address)
+            installer.apply(installer.plan(shop.address, offer=offer))
+
+    calls = count_calls(install)
+    assert count_calls_of("parse_head", calls) == len(("acting", "inner", "odd", "plain"))
 
 
 def test_an_offer_of_another_source_makes_no_plan(installer: prowess.Installer, world: World, shop: Repository) -> None:

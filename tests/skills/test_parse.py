@@ -17,6 +17,8 @@ from prowess import (
     read_metadata,
     validate,
 )
+from prowess.skills.parse import text_issues
+from prowess.spec.document import LoadPolicy, read_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -160,6 +162,17 @@ def test_a_large_body_is_bounded(put: Put) -> None:
 
 
 # -- validate ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_findings_of_a_head_that_was_parsed_are_those_of_its_text(real_heads: list[bytes]) -> None:
+    for data in real_heads:
+        try:
+            document = read_document(data, whole=True, policy=LoadPolicy(check_dir=False), folder="kit")
+        except SkillLoadError:
+            continue
+        for folder in ("kit", document.front.name):
+            path = f"/{folder}/SKILL.md"
+            assert text_issues(data, path, head=document.head) == text_issues(data, path)
 
 
 def test_a_good_skill_has_no_findings(put: Put) -> None:

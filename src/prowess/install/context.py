@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from prowess.install.fetch_source import SourceAccess
     from prowess.install.offer import Offer
-    from prowess.install.source_survey import SourceFiles
+    from prowess.install.source_tree import SourceTree
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntries, LockEntry
     from prowess.lockfile.scopes import InstallScope, Location, ScopeName
@@ -133,7 +133,7 @@ class InstallContext:
 
     # -- sources -----------------------------------------------------------------------------------------------------
 
-    def open_source(self, spec: SourceSpec, offer: Offer | None = None) -> AbstractContextManager[SourceFiles]:
+    def open_source(self, spec: SourceSpec, offer: Offer | None = None) -> AbstractContextManager[SourceTree]:
         """A source as an offer showed it, or as it is now when there is no offer.
 
         Raises ``SkillError`` (``bad-argument``) for an offer of another source.

@@ -24,20 +24,18 @@ from prowess.files.tree import read_tree
 from prowess.files.write import NewFile
 from prowess.install.credentials import token_headers, token_variable
 from prowess.install.entry_source import local_path, spec_of_entry
-from prowess.install.source_survey import FileListing
+from prowess.install.source_tree import SourceTree
 from prowess.names import SKILL_FILE
 from prowess.progress_steps import report_steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from datetime import datetime
     from typing import Self
 
     from prowess.errors import Issue
     from prowess.fetch.git.process import GitRunner
     from prowess.fetch.git.repository import GitCommit
     from prowess.fetch.url_policy import UrlPolicy
-    from prowess.install.source_survey import SourceFiles
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntry
     from prowess.lockfile.scopes import InstallScope
@@ -103,14 +101,15 @@ class SourceAccess(NamedTuple):
         )
 
     @contextmanager
-    def open_source(self, spec: SourceSpec) -> Iterator[SourceFiles]:
+    def open_source(self, spec: SourceSpec) -> Iterator[SourceTree]:
         """The files that a source has now. Temporary files that fetching needs are deleted at the end.
 
         Raises ``SkillError`` when the source cannot be reached or read.
         """
         if spec.kind == "git":
             with self.remote_for(spec).open_commit(spec.ref) as commit:
-                yield _CommitFiles(commit, self.limits)
+                paths, contents = [entry.path for entry in commit.files], _CommitContents(commit, self.limits)
+                yield SourceTree(paths, commit.unsupported, contents, commit=commit.id, date=commit.date)
         elif spec.kind == "folder":
             if not spec.local:
                 raise BadReferenceError(f"a folder must be named as a path of this machine: {spec.address[:120]!a}")
@@ -138,16 +137,12 @@ def _name_token_variable(address: str) -> Iterator[None]:
         raise FetchError(f"{error.message}; the token for it goes into {variable}", error.path, error.code) from None
 
 
-class _CommitFiles(FileListing):
+class _CommitContents:
     """The files of a commit, of which each is fetched when it is read."""
 
     def __init__(self, commit: GitCommit, limits: Limits) -> None:
-        super().__init__([entry.path for entry in commit.files], commit.unsupported)
         self._commit, self._limits = commit, limits
         self._entries = {entry.path: entry for entry in commit.files}
-        self.commit = commit.id
-        self.date = commit.date
-        self.issues: tuple[Issue, ...] = ()
 
     def prefetch(self, paths: Sequence[str]) -> None:
         self._commit.prefetch([self._entries[path] for path in paths])
@@ -157,34 +152,6 @@ class _CommitFiles(FileListing):
 
     def size_of(self, path: str) -> int | None:
         return self._commit.objects.file_size(self._entries[path].object_id)
-
-    def has_file(self, path: str) -> bool:
-        return path in self._entries
-
-
-class InMemoryFiles(FileListing):
-    """The files of a source that are in memory already."""
-
-    def __init__(
-        self, files: Sequence[NewFile], irregular: Sequence[tuple[str, str]] = (), issues: Sequence[Issue] = ()
-    ) -> None:
-        super().__init__([file.path for file in files], irregular)
-        self._files = {file.path: file for file in files}
-        self.commit = ""
-        self.date: datetime | None = None
-        self.issues = tuple(issues)
-
-    def prefetch(self, paths: Sequence[str]) -> None:
-        """Do nothing, since every file is in memory."""
-
-    def read_files(self, paths: Sequence[str]) -> tuple[NewFile, ...]:
-        return tuple(self._files[path] for path in paths)
-
-    def size_of(self, path: str) -> int:
-        return len(self._files[path].content)
-
-    def has_file(self, path: str) -> bool:
-        return path in self._files
 
 
 class LastOpenSource:
@@ -196,8 +163,8 @@ class LastOpenSource:
     def __init__(self, access: SourceAccess) -> None:
         self._access = access
         self._stack = ExitStack()
-        self._open: tuple[tuple[object, ...], SourceFiles] | None = None
-        self._kept: tuple[str, Sequence[SourceFiles]] | None = None
+        self._open: tuple[tuple[object, ...], SourceTree] | None = None
+        self._kept: tuple[str, Sequence[SourceTree]] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -205,7 +172,7 @@ class LastOpenSource:
     def __exit__(self, *_: object) -> None:
         self._close()
 
-    def open_source(self, spec: SourceSpec) -> SourceFiles:
+    def open_source(self, spec: SourceSpec) -> SourceTree:
         """The files that a source has now; the source that was open before is closed, unless it is this one."""
         key = self._key_of(spec)
         if self._open is None or self._open[0] != key:
@@ -213,7 +180,7 @@ class LastOpenSource:
             self._open = key, self._stack.enter_context(self._access.open_source(spec))
         return self._open[1]
 
-    def list_kept_archives(self, spec: SourceSpec) -> Sequence[SourceFiles]:
+    def list_kept_archives(self, spec: SourceSpec) -> Sequence[SourceTree]:
         """What the cache has of an archive at an address, those used last first; whether it is wanted, digests say.
 
         Raises ``FetchError`` for an address that may not be asked.
@@ -238,7 +205,7 @@ class LastOpenSource:
         self._stack.close()
 
 
-def _read_folder(spec: SourceSpec, limits: Limits) -> InMemoryFiles:
+def _read_folder(spec: SourceSpec, limits: Limits) -> SourceTree:
     path = local_path(spec)
     if stat_folder(path) is None:
         what_is_there = "it is a file" if exists(path) else "nothing is there"
@@ -249,15 +216,15 @@ def _read_folder(spec: SourceSpec, limits: Limits) -> InMemoryFiles:
         raise UnsafeTreeError(f"cannot copy the folder: {error.message}", path, error.code) from None
     except OSError as error:
         raise InstallError(f"cannot read the folder: {error.strerror}", path, "unreadable-directory") from None
-    return InMemoryFiles([NewFile(*file) for file in files], irregular)
+    return SourceTree.in_memory([NewFile(*file) for file in files], irregular)
 
 
-def _read_archive(spec: SourceSpec, access: SourceAccess) -> InMemoryFiles:
+def _read_archive(spec: SourceSpec, access: SourceAccess) -> SourceTree:
     data = _read_file(local_path(spec), access.limits) if spec.local else _download(spec.address, access)
     return _unpack_archive(data, spec, access)
 
 
-def _read_kept_archives(spec: SourceSpec, access: SourceAccess) -> list[InMemoryFiles]:
+def _read_kept_archives(spec: SourceSpec, access: SourceAccess) -> list[SourceTree]:
     from prowess.fetch.url_policy import check_scheme, is_loopback, parse_origin
 
     # The cache must not answer for what may not be asked.
@@ -272,13 +239,13 @@ def _read_kept_archives(spec: SourceSpec, access: SourceAccess) -> list[InMemory
     return found
 
 
-def _unpack_archive(data: bytes, spec: SourceSpec, access: SourceAccess) -> InMemoryFiles:
+def _unpack_archive(data: bytes, spec: SourceSpec, access: SourceAccess) -> SourceTree:
     from prowess.fetch.archive.unpack import unpack_tree
 
     if data.lstrip(b"\xef\xbb\xbf \r\n").startswith(b"---"):  # the address gave a SKILL.md instead of an archive
-        return InMemoryFiles([NewFile(SKILL_FILE, data)])
+        return SourceTree.in_memory([NewFile(SKILL_FILE, data)])
     try:
-        return InMemoryFiles(unpack_tree(data, name=spec.address, limits=access.limits))
+        return SourceTree.in_memory(unpack_tree(data, name=spec.address, limits=access.limits))
     except SkillValidationError as error:
         raise UnsafeTreeError(error.message, error.path, error.code) from None
 
@@ -316,7 +283,7 @@ def _url_policy(access: SourceAccess) -> UrlPolicy:
     return UrlPolicy(access.allow_private, "http" in access.schemes, _ARCHIVE_HOSTS)
 
 
-def _fetch_site(spec: SourceSpec, access: SourceAccess) -> InMemoryFiles:
+def _fetch_site(spec: SourceSpec, access: SourceAccess) -> SourceTree:
     """The skills that a site publishes; when it has no index, the archive or the SKILL.md at the address itself."""
     try:
         return _fetch_index(spec, access)
@@ -353,7 +320,7 @@ def load_site_catalog(spec: SourceSpec, access: SourceAccess) -> Catalog:
     return source.load()
 
 
-def _fetch_index(spec: SourceSpec, access: SourceAccess) -> InMemoryFiles:
+def _fetch_index(spec: SourceSpec, access: SourceAccess) -> SourceTree:
     """All skills that the index of a site lists, each in a folder of its name."""
     max_bytes = access.limits.max_install_bytes
     files: list[NewFile] = []
@@ -364,4 +331,4 @@ def _fetch_index(spec: SourceSpec, access: SourceAccess) -> InMemoryFiles:
         # A site has no file modes: a file that begins with "#!" is taken for an executable script.
         read = ((path, skill.read_bytes(path, max_bytes)) for path in skill.files())
         files += (NewFile(f"{skill.name}/{path}", content, content.startswith(b"#!")) for path, content in read)
-    return InMemoryFiles(files, issues=(*catalog.failures, *select_stale_issues(catalog.issues)))
+    return SourceTree.in_memory(files, issues=(*catalog.failures, *select_stale_issues(catalog.issues)))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from prowess.install.fetch_source import SourceAccess
-    from prowess.install.source_survey import SourceFiles
+    from prowess.install.source_tree import SourceTree
     from prowess.limits import Limits
     from prowess.search.texts import Searchable
     from prowess.spec.source_spec import SourceSpec
@@ -155,14 +155,14 @@ def _to_listed_skill(skill: Searchable, limits: Limits) -> ListedSkill:
 # -- repositories, folders and archives --------------------------------------------------------------------------------
 
 
-def _list_skills(source_files: SourceFiles, spec: SourceSpec, limits: Limits) -> _IndexListing:
+def _list_skills(source: SourceTree, spec: SourceSpec, limits: Limits) -> _IndexListing:
     """The skills of a source, as an install would find them, and what is wrong with others."""
     # Counted by their names before any is read: reading costs time and memory for each.
-    if sum(path.rpartition("/")[2] == SKILL_FILE for path in source_files.paths) > limits.max_index_entries:
+    if sum(path.rpartition("/")[2] == SKILL_FILE for path in source.paths) > limits.max_index_entries:
         raise InstallError(
             f"the source has more than max_index_entries ({limits.max_index_entries}) skills", code="too-many-entries"
         )
-    survey = survey_source(source_files, spec, limits)
+    survey = survey_source(source, spec, limits)
     skills = [_to_listed_skill(skill.document.front, limits) for skill in survey.skills if skill.is_default]
     return _IndexListing(
         skills, tuple(_to_issue(issue.code, issue.field, issue.message, issue.path) for issue in survey.issues)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import InstallError, Issue, UnsafeTreeError
 from prowess.files.tree import GUESSED_CODE, HAS_EXECUTABLE_BITS, digest_tree, find_guesses, hash_bytes
-from prowess.install.source_survey import SubpathReader, find_claimed_folders, survey_source
+from prowess.install.source_survey import find_claimed_folders, survey_source
 from prowess.install.tree_paths import check_paths, refuse_irregular
 from prowess.names import is_below
 from prowess.spec.skill_ref import link_name
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from prowess.files.tree import FileHash
     from prowess.files.write import NewFile
     from prowess.install.find_skills import TreeSkill
-    from prowess.install.source_survey import SourceFiles, SourceSurvey
+    from prowess.install.source_survey import SourceSurvey
+    from prowess.install.source_tree import SourceTree
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntry
 
@@ -82,18 +83,18 @@ def take_recorded_modes(
     )
 
 
-def trees_for(source_files: SourceFiles, spec: SourceSpec, limits: Limits) -> list[InstallTree]:
+def trees_for(source: SourceTree, spec: SourceSpec, limits: Limits) -> list[InstallTree]:
     """The trees that ``spec`` asks for: one for each skill that it chooses, or one with all skills but internal ones.
 
     No tree holds files outside of its skills' folders. Raises ``InstallError`` for a skill that the source does not
     have, and ``UnsafeTreeError`` for files that cannot be installed safely.
     """
-    survey = survey_source(source_files, spec, limits)
+    survey = survey_source(source, spec, limits)
     if not spec.skills:
         return [_tree_of_all(spec, survey)]
     skills = survey.choose_skills(spec.skills)
     # One request for the files of all chosen skills, instead of one for each skill.
-    survey.reader.prefetch([path for skill in skills for path in survey.files_of(skill)])
+    survey.prefetch(skills)
     return [_tree_of_skill(spec, survey, skill) for skill in skills]
 
 
@@ -105,20 +106,21 @@ def _tree_of_all(spec: SourceSpec, survey: SourceSurvey) -> InstallTree:
     refuse_irregular((code, path) for code, path in survey.irregular if is_below(path, folders))
     paths = [path for path in survey.paths if is_below(path, folders)]
     check_paths(paths, survey.limits)
-    files = survey.reader.read_files(paths)
+    files = survey.tree.read_files(paths, below=spec.subpath)
     issues = (*survey.issues, *_guesses_of(spec, files))
     return InstallTree(spec.full_name, spec.subpath, "", files, skills, issues, load_error)
 
 
 def _tree_of_skill(spec: SourceSpec, survey: SourceSurvey, skill: TreeSkill) -> InstallTree:
-    paths = survey.files_of(skill)
+    paths = survey.files_by_folder[skill.folder]
     refuse_irregular(survey.irregular_by_folder[skill.folder])
     check_paths(paths, survey.limits)
     name = link_name(skill.name)
     if not name:
         raise UnsafeTreeError(f"the skill's name {skill.name!a} cannot name a folder", code="bad-name")
     subpath = "/".join(part for part in (spec.subpath, skill.folder) if part)
-    files = survey.reader.read_files(paths, f"{skill.folder}/" if skill.folder else "")
+    prefix = f"{skill.folder}/" if skill.folder else ""
+    files = survey.tree.read_files([path.removeprefix(prefix) for path in paths], below=subpath)
     issues = _guesses_of(spec, files)
     return InstallTree(f"{spec.org}/{name}", subpath, skill.name, files, {skill.name: ""}, issues)
 
@@ -134,33 +136,32 @@ def refuse_unloadable(trees: Iterable[InstallTree], spec: SourceSpec) -> None:
         raise InstallError(f"{spec} has no skill that can be loaded: {issue.path}: {issue.message}", code=issue.code)
 
 
-def read_recorded_tree(source_files: SourceFiles, entry: LockEntry, limits: Limits) -> InstallTree:
+def read_recorded_tree(source: SourceTree, entry: LockEntry, limits: Limits) -> InstallTree:
     """The files that a lock entry records, as far as the source has them, with the skills that the entry records."""
     # The entry decides, not a survey: an earlier version may have chosen the files of a skill by other rules.
-    reader = SubpathReader(source_files, entry.subpath)
     prefix = f"{entry.subpath}/" if entry.subpath else ""
-    paths = [path for path in entry.files if source_files.has_file(prefix + path)]
+    paths = [path for path in entry.files if source.has_file(prefix + path)]
     check_paths(paths, limits)
-    files = reader.read_files(paths)
+    files = source.read_files(paths, below=entry.subpath)
     if entry.kind == "folder":
         files = take_recorded_modes(files, entry.files)
     return InstallTree(entry.name, entry.subpath, entry.select, files, dict(entry.skills))
 
 
-def tree_for_entry(entry: LockEntry, source_files: SourceFiles, spec: SourceSpec, limits: Limits) -> InstallTree:
+def tree_for_entry(entry: LockEntry, source: SourceTree, spec: SourceSpec, limits: Limits) -> InstallTree:
     """The tree that takes the place of an entry, from another version of its source.
 
     A chosen skill that is no longer in its folder is looked for by its name. Raises what ``trees_for`` raises.
     """
-    source_files.refuse_incomplete()
+    source.refuse_incomplete()
     if entry.select:
-        same = _unchanged_tree(entry, source_files, limits)
+        same = _unchanged_tree(entry, source, limits)
         if same is not None:
             return same
     # Repositories move skills between folders; an update follows the name that the person chose.
-    if entry.select and entry.subpath and not source_files.paths_below(entry.subpath):
+    if entry.select and entry.subpath and not source.paths_below(entry.subpath):
         spec = with_skills(replace(spec, subpath=""), (entry.select,))
-    tree = trees_for(source_files, spec, limits)[0]
+    tree = trees_for(source, spec, limits)[0]
     tree = with_skill_files_only(tree) if entry.is_copied else tree
     if spec.kind == "folder":
         tree = with_recorded_modes(tree, entry)
@@ -174,13 +175,13 @@ def with_recorded_modes(tree: InstallTree, entry: LockEntry) -> InstallTree:
     return tree._replace(files=take_recorded_modes(tree.files, entry.files), issues=issues)
 
 
-def _unchanged_tree(entry: LockEntry, source_files: SourceFiles, limits: Limits) -> InstallTree | None:
+def _unchanged_tree(entry: LockEntry, source: SourceTree, limits: Limits) -> InstallTree | None:
     """The tree of a chosen skill whose folder has exactly the files that are recorded; ``None`` when it has others."""
     # Of thousands of chosen skills, an update changes a few: only these have to be parsed.
     prefix = f"{entry.subpath}/" if entry.subpath else ""
-    paths = source_files.paths_below(entry.subpath)
+    paths = source.paths_below(entry.subpath)
     is_listed = len(paths) == len(entry.files) and all(path.removeprefix(prefix) in entry.files for path in paths)
-    if not is_listed or source_files.irregular_below(entry.subpath):
+    if not is_listed or source.irregular_below(entry.subpath):
         return None
-    tree = read_recorded_tree(source_files, entry, limits)
+    tree = read_recorded_tree(source, entry, limits)
     return tree if tree.digest == entry.digest else None

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from prowess.authoring.descriptions import description_issues
 from prowess.authoring.secrets import find_secret_issues
 from prowess.errors import Issue
-from prowess.install.fetch_source import InMemoryFiles
 from prowess.install.source_survey import survey_source
 from prowess.install.tree_paths import REFUSAL_REASONS
 from prowess.names import SKILL_FILE
@@ -27,7 +26,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from prowess.install.find_skills import TreeSkill
-    from prowess.install.source_survey import SourceFiles, SourceSurvey
+    from prowess.install.source_survey import SourceSurvey
+    from prowess.install.source_tree import SourceTree
     from prowess.limits import Limits
     from prowess.spec.source_spec import SourceSpec
 
@@ -83,7 +83,7 @@ class Offer:
     """The skills, sorted by folder; chosen skills are in the order in which they were chosen."""
     issues: tuple[Issue, ...] = ()
     """What is wrong with skills that the source has and cannot give, and which files are in no skill's folder."""
-    in_memory: InMemoryFiles | None = field(default=None, repr=False, compare=False)
+    in_memory: SourceTree | None = field(default=None, repr=False, compare=False)
     """The files themselves, when the source has no commit by which they could be fetched again."""
 
     def chosen(self, names: Sequence[str] = ()) -> tuple[OfferedSkill, ...]:
@@ -112,16 +112,16 @@ class Offer:
         return all(skill.is_complete for skill in self.skills)
 
 
-def make_offer(source_files: SourceFiles, spec: SourceSpec, limits: Limits) -> Offer:
+def make_offer(source: SourceTree, spec: SourceSpec, limits: Limits) -> Offer:
     """The offer of an open source; raises ``InstallError`` when it has no skill, or does not have a chosen one."""
-    survey = survey_source(source_files, spec, limits)
+    survey = survey_source(source, spec, limits)
     chosen = survey.choose_skills(spec.skills) if spec.skills else sorted(survey.skills, key=lambda skill: skill.folder)
     if spec.skills:  # who has chosen skills is likely to install them, so all of their files are fetched at once
-        survey.reader.prefetch([path for skill in chosen for path in survey.files_of(skill)])
+        survey.prefetch(chosen)
     skills = tuple(_make_offered_skill(skill, survey, spec) for skill in chosen)
     # A commit can be fetched again; other sources may give other files the next time.
-    in_memory = source_files if isinstance(source_files, InMemoryFiles) else None
-    return Offer(spec, source_files.commit, source_files.date, skills, survey.issues, in_memory)
+    in_memory = source if source.is_in_memory else None
+    return Offer(spec, source.commit, source.date, skills, survey.issues, in_memory)
 
 
 def _make_offered_skill(skill: TreeSkill, survey: SourceSurvey, spec: SourceSpec) -> OfferedSkill:
@@ -130,9 +130,8 @@ def _make_offered_skill(skill: TreeSkill, survey: SourceSurvey, spec: SourceSpec
     listed = Skill(front, f".agents/skills/{link_name(skill.name) or 'skill'}/{SKILL_FILE}")
     body = skill.text[skill.document.body_offset :].decode("utf-8", "replace").strip()
     prefix = f"{skill.folder}/" if skill.folder else ""
-    paths = survey.files_of(skill)
-    files = tuple(path.removeprefix(prefix) for path in paths)
-    sizes = [survey.reader.size_of(path) for path in paths]
+    files = tuple(path.removeprefix(prefix) for path in survey.files_by_folder[skill.folder])
+    sizes = survey.sizes_of(skill)
     return OfferedSkill(
         skill.name,
         listed.description,
@@ -155,7 +154,7 @@ def _find_issues(skill: TreeSkill, listed: Skill, survey: SourceSurvey, spec: So
     # The rules compare the name of a skill with that of its folder; a skill at the top has no folder.
     folder = skill.folder.rpartition("/")[2] or skill.name
     issues = (
-        *text_issues(skill.text, f"/{folder}/{SKILL_FILE}", limits=survey.limits),
+        *text_issues(skill.text, f"/{folder}/{SKILL_FILE}", limits=survey.limits, head=skill.document.head),
         *find_secret_issues(skill.text.decode("utf-8", "replace"), ""),
         *description_issues(listed),
     )

@@ -19,6 +19,7 @@ from prowess.skills.skill import Skill, make_skill_from_document
 from prowess.spec.document import LoadPolicy, check_mode, find_strict_issues, is_repair, read_document
 from prowess.spec.frontmatter.parse import needs_more_bytes
 from prowess.spec.hidden_characters import find_hidden_points
+from prowess.spec.rules import field_issues
 
 TYPE_CHECKING = False
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
     from prowess.literals import Mode
     from prowess.spec.frontmatter.fields import Frontmatter
+    from prowess.spec.frontmatter.parse import ParsedHead
 
 _NEVER_REFUSED = frozenset(("empty-body", "hidden-text"))
 """Warnings that strict mode does not refuse either: no rule of the specification is broken."""
@@ -213,8 +215,18 @@ def _file_issues(file_path: str, limits: Limits) -> tuple[Issue, ...]:
         return _with_later_issues(error.issues, data, file_path, limits, whole=whole)
 
 
-def text_issues(text: str | bytes, path: str, *, limits: Limits = DEFAULT_LIMITS) -> tuple[Issue, ...]:
-    """Every finding about the text of a SKILL.md under the strict rules, as if it were the file at ``path``."""
+def text_issues(
+    text: str | bytes, path: str, *, limits: Limits = DEFAULT_LIMITS, head: ParsedHead | None = None
+) -> tuple[Issue, ...]:
+    """Every finding about the text of a SKILL.md under the strict rules, as if it were the file at ``path``.
+
+    ``head`` is its head as lenient mode reads it, where the caller has parsed it already.
+    """
+    if isinstance(text, bytes) and head is not None and not head.issues:  # strict mode reads the same fields
+        issues = field_issues(head.front, mode="strict", folder=os.path.basename(os.path.dirname(path)), path=path)
+        with suppress(SkillLoadError):
+            body = _decode_body(text[head.body_offset :], head.body_offset, path, limits)
+            return (*sorted(issues, key=lambda issue: issue.severity != "error"), *_body_issues(body, head.front, path))
     try:
         return parse_skill(text, path, limits=limits).issues
     except SkillLoadError as error:

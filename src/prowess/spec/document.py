@@ -50,6 +50,8 @@ class Document(NamedTuple):
     front: Frontmatter
     body_offset: int
     issues: tuple[Issue, ...]
+    head: ParsedHead | None = None
+    """The fields as they are written; ``None`` for instructions that are not in a file."""
 
 
 def is_repair(issue: Issue) -> bool:
@@ -82,7 +84,7 @@ def read_document(
         front, issues = _take_first_paragraph(front, issues, body, whole=is_all, path=path)
     if any(issue.severity == "error" for issue in issues):
         raise as_load_error((issue for issue in issues if issue.severity == "error"), path)
-    return Document(front, parsed.body_offset, tuple(issues))
+    return Document(front, parsed.body_offset, tuple(issues), parsed)
 
 
 def _with_path(issue: Issue, path: str) -> Issue:

@@ -174,7 +174,7 @@ POLICIES = [*MODES, *(LoadPolicy("lenient", limits=limits) for limits in TIGHT)]
 def describe_outcome(head: bytes, policy: LoadPolicy) -> object:
     """Everything that reading a head under a policy gives, or the issues with which it is refused."""
     try:
-        front, body_offset, issues = read_document(head, whole=True, policy=policy, folder="folder", path="SKILL.md")
+        front, body_offset, issues, _ = read_document(head, whole=True, policy=policy, folder="folder", path="SKILL.md")
     except SkillLoadError as error:
         return type(error), error.issues
     return front, list(front.extra), front.lines, front.findings, front.raw, front.written_name, body_offset, issues

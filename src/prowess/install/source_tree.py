@@ -1,0 +1,125 @@
+"""A source that was fetched: its files, whatever kind of source it is. Their bytes are read when they are needed."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from prowess.install.tree_paths import refuse_irregular
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+    from typing import Self
+
+    from prowess.errors import Issue
+    from prowess.files.write import NewFile
+    from prowess.install.source_survey import SourceSurvey
+
+_INCOMPLETE_CODES = frozenset(("unreadable-directory", "too-many-files", "too-deep"))
+"""The codes that say that a listing is not whole. Nothing of such a source is installed: a skill may lack files."""
+
+
+class Contents(Protocol):
+    """What gives the bytes of a source's files, by their paths. A kind of source differs from the others in this."""
+
+    def prefetch(self, paths: Sequence[str]) -> None:
+        """Fetch those of the files that are not here yet, by one request."""
+        ...
+
+    def read_files(self, paths: Sequence[str]) -> tuple[NewFile, ...]:
+        """Some of the files, within the limits of an install. Files that are not here yet are fetched first."""
+        ...
+
+    def size_of(self, path: str) -> int | None:
+        """How many bytes a file has; ``None`` when only fetching it would tell."""
+        ...
+
+
+class FilesInMemory(NamedTuple):
+    """The contents of a source that was fetched whole, such as an archive."""
+
+    files: Mapping[str, NewFile]
+
+    def prefetch(self, paths: Sequence[str]) -> None:
+        """Do nothing, since every file is in memory."""
+
+    def read_files(self, paths: Sequence[str]) -> tuple[NewFile, ...]:
+        return tuple(self.files[path] for path in paths)
+
+    def size_of(self, path: str) -> int:
+        return len(self.files[path].content)
+
+
+class SourceTree:
+    """The files of a source.
+
+    The paths are sorted once: what is below a folder is found without a look at every path. An update looks at the
+    folder of each of thousands of chosen skills.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        irregular: Sequence[tuple[str, str]],
+        contents: Contents,
+        *,
+        commit: str = "",
+        date: datetime | None = None,
+        issues: Sequence[Issue] = (),
+    ) -> None:
+        self.paths, self.irregular = tuple(paths), tuple(irregular)
+        """``irregular`` are the code and the path of each entry that is not a regular file, such as a link."""
+        self.commit, self.date = commit, date
+        """The commit of a repository and when it was made; ``""`` and ``None`` for a source that has none."""
+        self.issues = tuple(issues)
+        """What the source offers and cannot give."""
+        self.contents = contents
+        self.surveys: dict[tuple[str, str], SourceSurvey] = {}
+        """The surveys of parts of it, so that no SKILL.md is parsed twice; ``survey_source`` fills it."""
+        self._sorted_paths = sorted(paths)
+        self._sorted_irregular = sorted((path, code) for code, path in irregular)
+        self._known = frozenset(paths)
+
+    @classmethod
+    def in_memory(
+        cls, files: Sequence[NewFile], irregular: Sequence[tuple[str, str]] = (), issues: Sequence[Issue] = ()
+    ) -> Self:
+        """A source whose files are in memory already."""
+        return cls([file.path for file in files], irregular, FilesInMemory({f.path: f for f in files}), issues=issues)
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether the files stay readable when the source is closed."""
+        return isinstance(self.contents, FilesInMemory)
+
+    def has_file(self, path: str) -> bool:
+        """True when a file of that path is among ``paths``."""
+        return path in self._known
+
+    def paths_below(self, folder: str) -> Sequence[str]:
+        """Those of ``paths`` that are below a folder; all of them below ``""``."""
+        if not folder:
+            return self.paths
+        # "0" is the character after "/", so that the end is the first path after everything in the folder.
+        begin, end = bisect_left(self._sorted_paths, f"{folder}/"), bisect_left(self._sorted_paths, f"{folder}0")
+        return self._sorted_paths[begin:end]
+
+    def irregular_below(self, folder: str) -> Sequence[tuple[str, str]]:
+        """Those of ``irregular`` that are below a folder; all of them below ``""``."""
+        if not folder:
+            return self.irregular
+        rows = self._sorted_irregular
+        begin, end = bisect_left(rows, (f"{folder}/",)), bisect_left(rows, (f"{folder}0",))
+        return [(code, path) for path, code in rows[begin:end]]
+
+    def refuse_incomplete(self) -> None:
+        """Raise ``UnsafeTreeError`` when the source could not be listed whole."""
+        refuse_irregular(row for row in self.irregular if row[0] in _INCOMPLETE_CODES)
+
+    def read_files(self, paths: Sequence[str], *, below: str = "") -> tuple[NewFile, ...]:
+        """The files with these paths below a folder of the source."""
+        if not below:
+            return self.contents.read_files(paths)
+        files = self.contents.read_files([f"{below}/{path}" for path in paths])
+        return tuple(file._replace(path=path) for file, path in zip(files, paths, strict=True))
