@@ -8,7 +8,7 @@ The check of a row is a Python expression. The tests evaluate it in a working fo
 - ``session``: a new session over that catalogue with ``tools=["Read"]``
 - ``toolset(dialect, **options)``: a toolset over another such session
 - ``empty_toolset(dialect, **options)``: a toolset over a session without skills
-- ``with_readme``: the skill ``deep-review``, with a README.md beside its SKILL.md
+- ``with_readme``: the skill ``deep-review``, with a README.md and a hidden file beside its SKILL.md
 
 The other names that it may use are functions of ``test_coming_from.py``.
 """
@@ -40,7 +40,7 @@ Each row names the counterpart in Prowess, and a check: an expression that must 
 folder with the skills of `examples/`.
 There `catalog` is `prowess.scan("skills")`, `skill` is its skill `csv-report`, `session` is a new session with
 `tools=["Read"]`, `toolset(dialect)` is a toolset over such a session and `empty_toolset(dialect)` one over a session
-without skills, and `with_readme` is a skill with a README.md. `make manual` writes this page.
+without skills, and `with_readme` is a skill with a README.md and a file `.hidden`. `make manual` writes this page.
 
 ## Statements of their documentation
 

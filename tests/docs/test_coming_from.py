@@ -80,6 +80,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
         patch.chdir(folder)
         patch.setenv("HOME", str(folder / "home"))
         (folder / "skills/deep-review/README.md").write_text("For people.\n", encoding="utf-8")
+        (folder / "skills/deep-review/.hidden").touch()
         catalog = prowess.scan("skills")
         yield {
             "Path": Path,
@@ -218,6 +219,21 @@ def test_the_counterpart_of_every_symbol_works(system: str, world: dict[str, Any
         if row.system == system:
             names = {**world, "session": world["new_session"]()}
             assert eval(row.check, names), (row.symbol, row.check)  # noqa: S307 - the expressions are ours
+
+
+HELPERS = {"Toolset": "toolset", "Session": "session"}
+"""Functions of the world that a check may use in place of the classes that they call."""
+
+
+def test_the_check_of_a_row_uses_what_the_row_names() -> None:
+    unused = []
+    for row in SYMBOLS:
+        code = re.sub(r'"[^"]*"', "", " ".join(re.findall(r"`([^`]*)`", row.prowess)))
+        for groups in re.findall(r"\b([a-z_]+)=|\b([A-Za-z_]+)\(|\.([A-Za-z_]+)\b", code):
+            name = "".join(groups)
+            if not re.search(rf"\b({name}|(empty_)?{HELPERS.get(name, name)})\b", row.check):
+                unused.append(f"{row.system}, {row.symbol}: {name}")
+    assert unused == []
 
 
 def test_the_pages_are_what_the_data_says() -> None:
