@@ -1,10 +1,8 @@
-"""One conversation over a catalogue of skills: the public face of its parts.
+"""One conversation over a catalogue of skills.
 
-``SessionState`` has the catalogue, the filters and the active skills, ``SkillActivator`` makes skills active,
-``SkillListing`` picks those that a model is shown, ``Consent`` knows what may run, ``InstructionLoader`` makes text
-ready for a model and ``EventEmitter`` tells the host. A session may be used from several threads: its state changes
-under one lock, files are read outside of it, and every call works with the ambient filters that surrounded it when it
-began.
+A session has one ``Moment``: the catalogue, the filters and the active skills as they are now. Every call takes it once
+and works with it; whatever changes something replaces it under the lock. Files are read and listeners are called
+outside of the lock, since either may take long, or call the session again from another thread.
 """
 
 from __future__ import annotations
@@ -13,16 +11,30 @@ import os
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from threading import RLock
 from typing import TYPE_CHECKING, Literal
 
 from prowess.arguments import check_text, check_texts, check_variables
-from prowess.conversation.activation import Activation, collect_tools, make_activation
-from prowess.conversation.activator import ActivationRequest, SkillActivator
-from prowess.conversation.active_skills import ActiveSkills
+from prowess.conversation.activation import (
+    ALREADY_ACTIVE,
+    CHANGE_UNKNOWN,
+    CHANGED_SINCE_LOAD,
+    GRANTS_CHANGED,
+    Activation,
+    ActivationRequest,
+    InstructionLoader,
+    collect_tools,
+    decide_step,
+    make_activation,
+    remember_skill,
+    with_source_label,
+)
 from prowess.conversation.ambient_filter import ambient_filters
+from prowess.conversation.catalog_diff import compare_catalogs, may_differ, update_entries
 from prowess.conversation.consent import Consent
 from prowess.conversation.events import EventEmitter, measure_call, record_event_kinds
-from prowess.conversation.instruction_loader import InstructionLoader
+from prowess.conversation.listing import choose, choose_reachable, open_turn
+from prowess.conversation.moment import Moment
 from prowess.conversation.session_arguments import (
     check_catalog,
     check_selector,
@@ -30,38 +42,48 @@ from prowess.conversation.session_arguments import (
     parse_ceiling,
 )
 from prowess.conversation.session_json import (
+    SavedListing,
     SavedSession,
+    SessionBounds,
     merge_bounds,
     older_save_issue,
     reactivate_skills,
     session_as_json,
     session_from_json,
 )
-from prowess.conversation.session_state import SessionState
-from prowess.conversation.skill_listing import SkillListing
-from prowess.conversation.source_labels import with_source_label
-from prowess.conversation.user_call import expand_call
-from prowess.conversation.visibility import Visibility
-from prowess.errors import SkillError
+from prowess.conversation.user_call import parse_call, render_call
+from prowess.discovery.live import Live
+from prowess.errors import (
+    FetchError,
+    NotTrustedError,
+    SkillError,
+    SkillFilteredError,
+    SkillNotActiveError,
+)
 from prowess.files.path_arguments import as_existing_folder
+from prowess.host_errors import log_host_error
 from prowess.limits import DEFAULT_LIMITS, Limits
+from prowess.select.ask_selector import ask_selector, ask_selector_async
 from prowess.select.auto_selector import AutoSelector
 from prowess.skills.instructions import LoadedSkill
-from prowess.spec.tool_rules import REFUSED, grant_tools, judge_call
+from prowess.spec.commands import may_have_commands
+from prowess.spec.hidden_characters import find_hidden_points
+from prowess.spec.render import make_entry, render_lines
+from prowess.spec.tool_rules import REFUSED, grant_tools, intersect_ceilings, judge_call
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Callable, Iterable
     from contextlib import AbstractContextManager
 
     from prowess.conversation.acting.trust import Trust
     from prowess.conversation.acting.trust_request import TrustRequest
+    from prowess.conversation.activation import ActiveSkill
     from prowess.conversation.catalog_diff import Refreshed
     from prowess.conversation.events import Event, OnEvent
-    from prowess.discovery.live import Live
     from prowess.errors import Issue
     from prowess.model import Explanation
     from prowess.select.candidates import Candidates
-    from prowess.select.listing_turn import ListingChoice, ListingRoom
+    from prowess.select.listing_turn import ListingChoice, ListingTurn, Measure
     from prowess.select.selectors import Selector
     from prowess.skills.catalog import Catalog
     from prowess.skills.skill import Skill
@@ -71,6 +93,8 @@ if TYPE_CHECKING:
 
 _DEFAULT_SELECTOR = AutoSelector()
 """What ``"auto"`` stands for; it has no state, so that all sessions share it."""
+_MAX_SHOWN_LISTS = 8
+"""How many listings a conversation remembers: a host may ask for another budget with each request."""
 
 
 class Session:
@@ -113,24 +137,92 @@ class Session:
         restored = self._restored
         self._limits = limits
         self._events = EventEmitter(on_event, os.urandom(8).hex() if id is None else id)
-        active = ActiveSkills(parse_ceiling(tools), max_active)
-        self._state = SessionState(catalog, Visibility(folder, filter), active, self._events, self.limits)
-        self._state.hide_from_models(hidden)
-        # A name that is mistyped would show a skill that was to be kept for explicit calls.
-        self._state.catalog.check_names(self._state.visibility.explicit_only, "explicit_only")
-        self._listing = _make_listing(self._state, self._events, selector)
+        self._lock = RLock()
+        self._live = catalog if isinstance(catalog, Live) else None
+        self._now = Moment(
+            catalog.catalog if isinstance(catalog, Live) else catalog,
+            self.limits,
+            folder,
+            filter,
+            ceiling=parse_ceiling(tools),
+            max_active=max_active,
+            selector=_DEFAULT_SELECTOR if isinstance(selector, str) else selector,
+            is_default_selector=isinstance(selector, str),
+        )
+        if hidden:
+            self._now = self._now.with_explicit_only(hidden)
+            # A name that is mistyped would show a skill that was to be kept for explicit calls.
+            self._now.catalog.check_names(self._now.explicit_only, "explicit_only")
         # What a person refused is known before skills are preloaded: preloading may ask for consent.
         self._consent = Consent(trust, self._events, refused=restored.refused if restored else ())
         variables = check_variables(command_env, "command_env")
         self._instructions = InstructionLoader(self._consent, folder, self.limits, self._events, variables)
-        self._activator = SkillActivator(self._state, self._instructions, self._events)
-        self._activator.preload_skills()
+        preloaded = {skill.name: self._preload(skill) for skill in self._now.catalog if skill.preload}
+        if preloaded:
+            self._now = replace(self._now, active={name: entry for name, entry in preloaded.items() if entry})
         if restored is not None:
-            self._state.apply_save(restored)
+            self._apply_save(restored)
+
+    def _preload(self, skill: Skill) -> ActiveSkill | None:
+        """Return what is remembered of a preloaded skill; one that cannot be loaded is reported and left out."""
+        try:
+            try:
+                prepared, unrun = self._instructions.prepare(skill), False
+            except NotTrustedError as error:
+                # There is no call yet whose answer could carry the request to a person.
+                if error.request is None:
+                    raise
+                prepared, unrun = self._instructions.prepare(skill, run=False), True
+        except SkillError as error:
+            self._events.emit("refused", skill.name, code=error.code)
+            return None
+        return remember_skill(prepared, self._now.ceiling, preloaded=True, unrun=unrun)
+
+    def _apply_save(self, saved: SavedSession) -> None:
+        """Take the bounds of a save and what was shown, and end preloaded skills that were no longer active in it."""
+        kept = {name: entry for name, entry in self._now.active.items() if name in saved.active}
+        shown = {(listing.place, listing.budget): listing.to_shown() for listing in saved.shown}
+        now = replace(self._now, active=kept, shown=shown, fixed_filters=saved.bounds.filters)
+        # The names are not checked: a skill that was saved may be gone since.
+        self._now = now.with_explicit_only(saved.bounds.explicit_only).with_ceiling(saved.bounds.ceiling)
 
     def __repr__(self) -> str:
         """Return how many skills there are, and which are active."""
-        return f"<Session of {len(self._state.catalog)} skills, active: {', '.join(self.active_skills) or 'none'}>"
+        return f"<Session of {len(self._now.catalog)} skills, active: {', '.join(self.active_skills) or 'none'}>"
+
+    # -- the present moment ------------------------------------------------------------------------------------------
+
+    def moment(self) -> Moment:
+        """Return what the conversation sees and has active now, with the ambient filters of the caller."""
+        self._follow_live_catalog()
+        now, ambient, trust = self._now, ambient_filters(), self._consent.trust
+        if not ambient and trust is None:
+            return now
+        return replace(now, ambient_filters=ambient, grants=None if trust is None else (trust, trust.mark()))
+
+    def _follow_live_catalog(self) -> None:
+        """Take over the present catalogue of a live one; it costs a comparison while nothing changed.
+
+        It must not be called under the lock, since listeners are called.
+        """
+        live = self._live  # kept, since another thread may switch to a catalogue that is not live
+        if live is None or live.catalog is self._now.catalog:
+            return
+        with self._lock:
+            # Looked up again under the lock: two threads must not take over two catalogues in the wrong order.
+            if self._live is None or live.catalog is self._now.catalog:
+                return
+            report = self._replace_catalog(live.catalog)
+        self._emit_refresh(report)
+
+    def _replace_catalog(self, catalog: Catalog) -> Refreshed:
+        """Use another catalogue. An active skill that is gone stays usable, and one that changed is marked stale."""
+        report = compare_catalogs(self._now.catalog, catalog, self._now.active)
+        self._now = replace(self._now, catalog=catalog, active=update_entries(self._now.active, catalog, report))
+        return report
+
+    def _emit_refresh(self, report: Refreshed) -> None:
+        self._events.emit("refreshed", "", added=report.added, removed=report.removed, changed=report.changed)
 
     # -- settings ----------------------------------------------------------------------------------------------------
 
@@ -142,24 +234,18 @@ class Session:
     @property
     def catalog(self) -> Catalog:
         """The catalogue in use; that of a live one as it is now."""
-        self._state.follow_live_catalog()
-        return self._state.catalog
+        self._follow_live_catalog()
+        return self._now.catalog
 
     @property
     def filter(self) -> str:
         """The session's own filter."""
-        return self._state.visibility.filter
+        return self._now.filter
 
     @property
     def base_dir(self) -> str:
         """The working folder, in which commands run."""
-        return self._state.visibility.base_dir
-
-    @property
-    def revision(self) -> int:
-        """A number that grows with every change of what the session shows or has active."""
-        self._state.follow_live_catalog()
-        return self._state.revision
+        return self._now.base_dir
 
     @property
     def limits(self) -> Limits:
@@ -203,22 +289,22 @@ class Session:
     @property
     def ceiling(self) -> tuple[str, ...] | None:
         """The most that the host allows; ``None``: there is no ceiling."""
-        return self._state.active.ceiling.tools
+        return self._now.ceiling.tools
 
     @property
     def grants_tools(self) -> bool:
         """True when the host said which tools skills may approve; otherwise no skill approves any."""
-        return self._state.active.ceiling.grants
+        return self._now.ceiling.grants
 
     @property
     def active_skills(self) -> tuple[str, ...]:
         """The names of the active skills that the filter lets through, sorted."""
-        return tuple(sorted(self._state.visible_entries()))
+        return tuple(self.moment().visible_active)
 
     @property
     def active_tools(self) -> tuple[str, ...]:
         """The tools that the active skills bring, each once, sorted."""
-        return tuple(sorted(collect_tools(self._state.visible_entries().values())))
+        return tuple(sorted(collect_tools(self.moment().visible_active.values())))
 
     @property
     def listed_tools(self) -> tuple[str, ...]:
@@ -226,8 +312,9 @@ class Session:
 
         This says nothing about approval: they bound what a skill was written to do, also where no skill approves any.
         """
-        skills = [entry.loaded.skill for entry in self._state.visible_entries().values()]
-        return grant_tools((tool for skill in skills for tool in skill.allowed_tools), self.ceiling)
+        now = self.moment()
+        skills = [entry.loaded.skill for entry in now.visible_active.values()]
+        return grant_tools((tool for skill in skills for tool in skill.allowed_tools), now.ceiling.tools)
 
     def allows(self, tool: str, command: str | None = None) -> ToolAnswer:
         """Return whether the active skills approve a call: ``allowed``, ``refused``, or ``not-mentioned`` by any.
@@ -239,7 +326,7 @@ class Session:
         check_text(tool, "tool")
         if command is not None:
             check_text(command, "command")
-        ceiling = self._state.active.ceiling.tools
+        ceiling = self._now.ceiling.tools
         if ceiling is not None and not judge_call(tool, command, ceiling, has_families=True):
             return REFUSED
         return judge_call(tool, command, self.active_tools)
@@ -252,49 +339,42 @@ class Session:
 
     def available(self, name: str) -> Skill | None:
         """Return the skill of that name if ``is_available`` is true for it, ``None`` otherwise."""
-        return self._state.find_visible(name)
+        return self.moment().find(name)
 
     def resolve_name(self, name: str) -> str:
         """Return the name that the catalogue has for a skill that may be called by the name in its file.
 
-        A name that no skill has is returned as it is. Raises ``SourceError`` for a name that is no text.
+        A name that no skill has is returned as it is. Raises ``SourceError`` for a name that is not a string.
         """
-        return self._state.resolve_name(name)
+        return self.moment().resolve_name(name)
 
     @measure_call
     def set_filter(self, pattern: str) -> tuple[str, ...]:
         """Filter by another pattern from now on; return the names of the skills that this deactivated, sorted."""
         check_text(pattern, "pattern")
-        ended = self._state.set_filter(pattern)
+        with self._lock:
+            # Ambient filters do not count: they hold for the caller's block only, and this ends skills for good.
+            now = replace(self._now, filter=pattern)
+            ended = sorted(name for name, entry in now.active.items() if not now.passes(entry.loaded.skill))
+            kept = {name: entry for name, entry in now.active.items() if name not in ended}
+            self._now = replace(now, active=kept)
         for name in ended:
             self._events.emit("deactivated", name, reason="filter", filter=pattern)
         return tuple(ended)
 
-    def filter_path(self, skill: Skill) -> str:
-        """Return the path that relative filters are matched against.
-
-        It is relative to ``base_dir`` for a skill inside that folder, and ``""`` for an inline skill.
-        """
-        return self._state.visibility.filter_path(skill)
-
     def is_for_models(self, skill: Skill) -> bool:
         """Return whether models are shown a skill: neither its file nor the host keeps it for explicit calls."""
-        return self._state.visibility.is_for_models(skill)
+        return self._now.is_for_models(skill)
 
     def explain_hidden(self, skill: Skill) -> str:
         """Return why models are not shown a skill in this conversation; ``""`` when they may be."""
-        return self._state.explain_hidden(skill)
+        return self.moment().explain_hidden(skill)
 
     def explain(self, name: str) -> Explanation:
         """Return what ``Catalog.explain`` returns, and whether this conversation hides the skill or has it active."""
-        return self._state.explain(name)
+        return self.moment().explain(name)
 
     # -- listing -----------------------------------------------------------------------------------------------------
-
-    @property
-    def has_selector(self) -> bool:
-        """Whether a selector decides which skills are worth showing."""
-        return self._listing.selector is not None
 
     def set_selector(self, selector: Selector | Literal["auto"] | None) -> None:
         """Select with another selector from now on; ``None``: every eligible skill is shown.
@@ -302,45 +382,88 @@ class Session:
         The next request counts as the first one of the conversation.
         """
         check_selector(selector)
-        with self._state.lock:
-            self._listing = _make_listing(self._state, self._events, selector)
-            self._state.forget_shown()
+        is_default = isinstance(selector, str)
+        chosen = _DEFAULT_SELECTOR if isinstance(selector, str) else selector
+        with self._lock:
+            self._now = replace(self._now, selector=chosen, is_default_selector=is_default, shown={})
 
     def candidates(self, query: str = "", under: str = "") -> tuple[Skill, ...]:
         """Return the skills worth showing for ``query``: those eligible ones that the selector picks.
 
         They come by name, or in the order of a selector that has one, such as ``AutoSelector``.
         """
-        return self._listing.select(query, under)
+        check_text(query, "query")
+        while True:
+            now = self.moment()
+            turn = open_turn(now)
+            picked = ask_selector(now.selector, query, now.eligible(under), turn)
+            if self._end_turn(turn):
+                return picked
 
     async def acandidates(self, query: str = "", under: str = "") -> tuple[Skill, ...]:
         """Return what ``candidates`` returns, and await a selector that is asynchronous."""
-        return await self._listing.select_async(query, under)
+        check_text(query, "query")
+        while True:
+            now = self.moment()
+            turn = open_turn(now)
+            picked = await ask_selector_async(now.selector, query, now.eligible(under), turn)
+            if self._end_turn(turn):
+                return picked
 
     def eligible(self, under: str = "") -> Candidates:
         """Return every skill that models may see and that the filter lets through, by name."""
-        return self._state.eligible_skills(under)
+        return self.moment().eligible(under)
 
-    def choose(self, query: str, room: ListingRoom, allowed: Iterable[str] | None = None) -> ListingChoice:
+    def choose(
+        self,
+        query: str,
+        measure: Measure,
+        place: str,
+        budget: int | None,
+        allowed: Iterable[str] | None,
+        *,
+        by_default: bool,
+        whole: tuple[int, bool] | None = None,
+    ) -> ListingChoice:
         """Return which of the allowed skills are listed for ``query`` in a place such as the prompt of a toolset."""
-        return self._listing.choose(query, room, allowed)
+        while True:
+            now = self.moment()
+            turn = open_turn(now, measure, place=place, budget=budget, whole=whole)
+            choice = choose(now, query, now.selector_where(by_default=by_default), turn, allowed)
+            if self._end_turn(turn):
+                return choice
 
-    def choose_reachable(self, query: str, room: ListingRoom, allowed: Iterable[str] | None = None) -> ListingChoice:
+    def choose_reachable(self, query: str, budget: int | None, *, by_default: bool) -> ListingChoice | None:
         """Return what any request could bring into a listing, so that tools need not change with each of them."""
-        return self._listing.choose_reachable(query, room, allowed)
+        now = self.moment()
+        turn = open_turn(now, budget=budget)
+        choice = choose_reachable(now, query, now.selector_where(by_default=by_default), turn)
+        self._end_turn(turn)
+        return choice
+
+    def _end_turn(self, turn: ListingTurn) -> bool:
+        """Remember what a turn has shown; return ``False`` when another request of the conversation was faster."""
+        for error in turn.failures:
+            # The selector is the host's code: its mistake must not end the conversation, so more skills are shown.
+            log_host_error("selector", error)
+            self._events.emit("selector-failed", "", error=f"{type(error).__name__}: {error}")
+        if turn.change is None:
+            return True
+        key, old, new = turn.change
+        with self._lock:
+            shown = self._now.shown
+            if shown.get(key) is not old:
+                return False
+            others = [item for item in shown.items() if item[0] != key]
+            self._now = replace(self._now, shown={**dict(others[1 - _MAX_SHOWN_LISTS :]), key: new})
+        return True
 
     @measure_call
     def index(self, query: str = "", under: str = "") -> str:
         """Return the candidates as lines of text for a prompt."""
-        return self._listing.render_index(query, under)
-
-    def listing_key(self) -> Hashable:
-        """Return what a listing for a model depends on besides its catalogue and selector.
-
-        Equal keys mean equal listings.
-        """
-        grants = None if self.trust is None else (self.trust, self.trust.mark())
-        return self._state.make_listing_key(), grants
+        skills = self.candidates(query, under)
+        self._events.emit("listed", "", names=tuple(skill.name for skill in skills), query=query)
+        return f"Available skills:\n{render_lines(map(make_entry, skills))}" if skills else "No skills available."
 
     # -- activation --------------------------------------------------------------------------------------------------
 
@@ -362,8 +485,12 @@ class Session:
         """
         if filter is not None:
             check_text(filter, "filter")
-        name = self.resolve_name(name)
-        activation = self._activator.activate(ActivationRequest(name, ambient_filters(), filter, run=run))
+        request = self._make_request(name, filter, run=run)
+        try:
+            activation = self._activate(request)
+        except SkillError as error:
+            self._report_refusal(request.name, error)
+            raise
         # The skill may have been active with its commands run, by the host or as a preloaded skill.
         return activation if run else replace(activation, instructions=activation.written, outputs=(), issues=())
 
@@ -371,10 +498,90 @@ class Session:
     def activate_text(self, name: str, *, whole: bool = False, run: bool = True) -> str:
         """Make a skill active; return its body as the file has it now (``whole``: the whole file).
 
-        Commands in the text run if the skill is trusted; ``run=False``: none runs.
+        Commands in the text run if the skill is trusted; ``run=False``: none runs. When the text cannot be read, the
+        skill stays inactive.
         """
-        request = ActivationRequest(self.resolve_name(name), ambient_filters(), run=False)
-        return self._activator.activate_text(request, whole=whole, run=run)
+        request = self._make_request(name, run=False)
+        texts: list[str] = []
+
+        def read_text(skill: Skill) -> None:
+            texts.append(self._instructions.read_text(skill, whole=whole, run=run))
+
+        try:
+            skill = self._activate(request, before_remembering=read_text).skill
+            if not texts:  # it was active already
+                read_text(skill)
+        except SkillError as error:
+            self._report_refusal(request.name, error)
+            raise
+        return texts[0]
+
+    def _make_request(
+        self, name: str, filter_override: str | None = None, *, arguments: str = "", run: bool = True
+    ) -> ActivationRequest:
+        moment = self.moment()
+        return ActivationRequest(moment.resolve_name(name), moment, filter_override, arguments, run)
+
+    def _report_refusal(self, name: str, error: SkillError) -> None:
+        # A call that waits for a person's approval is not refused, and its own event was sent already.
+        if error.code != "needs-approval":
+            self._events.emit("refused", name, code=error.code)
+
+    def _activate(
+        self, request: ActivationRequest, before_remembering: Callable[[Skill], None] | None = None
+    ) -> Activation:
+        """Make a skill active. What ``before_remembering`` raises leaves the skill inactive."""
+        name, moment = request.name, request.moment
+        skill, active = moment.require_known(name), moment.active.get(name)
+        step = decide_step(moment, request, skill)
+        note = GRANTS_CHANGED if step == "check-grant" else ""
+        if active is not None and (
+            step == "keep" or (step == "check-grant" and self._is_decision_current(name, active))
+        ):
+            try:
+                changes = "" if active.gone else active.loaded.skill.find_changes()
+            except FetchError:
+                return make_activation(active, CHANGE_UNKNOWN)
+            if not changes:
+                return make_activation(active)
+            note = f"{CHANGED_SINCE_LOAD} ({changes})"
+        prepared = self._instructions.prepare(skill, request.arguments, run=request.run)
+        if before_remembering is not None:
+            before_remembering(prepared.loaded.skill)
+        # The file was read outside of the lock, so another thread may have changed anything meanwhile.
+        with self._lock:
+            now = self._now
+            listed = now.catalog.get(name)
+            step = decide_step(now, request, listed or skill, is_read=True)
+            active = now.active.get(name)
+            if active is not None and step == "keep":
+                return make_activation(active)
+            has_new_catalog = now.catalog is not moment.catalog
+            entry = remember_skill(
+                prepared,
+                now.ceiling,
+                preloaded=active is not None and active.preloaded,
+                stale=has_new_catalog and listed is not None and may_differ(prepared.loaded.skill, listed),
+                gone=listed is None,
+                unrun=not request.run and may_have_commands(prepared.loaded.instructions),
+            )
+            self._now = now.with_active(name, entry)
+        # Only where somebody listens: looking for hidden text costs as much as reading the file.
+        if self._events.on_event is not None:
+            hidden = {"issues": ("hidden-text",)} if find_hidden_points(entry.loaded.instructions) else {}
+            self._events.emit("activated", name, location=skill.location, tools=entry.tools, **hidden)
+        return make_activation(entry, note or (CHANGED_SINCE_LOAD if active is not None and active.stale else ""))
+
+    def _is_decision_current(self, name: str, active: ActiveSkill) -> bool:
+        """Return whether what was decided about the commands of an active skill would be decided again now."""
+        assert active.command_decision is not None  # noqa: S101 - the step "check-grant" is only taken with one
+        decision = self._instructions.recheck_decision(active.loaded.skill, active.command_decision)
+        if decision is not None and decision != active.command_decision:
+            with self._lock:
+                # The decision was made outside of the lock: another thread may have activated or ended the skill.
+                if self._now.active.get(name) is active:
+                    self._now = self._now.with_active(name, active._replace(command_decision=decision))
+        return decision is not None
 
     @measure_call
     def deactivate(self, name: str) -> tuple[str, ...]:
@@ -383,9 +590,13 @@ class Session:
         Raises ``SkillNotActiveError`` for a skill that is not active.
         """
         name = self.resolve_name(name)
-        with self._state.lock:
-            removed = self._state.active.deactivate(name)
-            self._state.revision += 1
+        with self._lock:
+            entry = self._now.active.get(name)
+            if entry is None:
+                raise SkillNotActiveError(f"skill {name!r} is not active")
+            self._now = self._now.with_active(name, None)
+            kept = collect_tools(self._now.active.values())
+        removed = tuple(tool for tool in entry.tools if tool not in kept)
         self._events.emit("deactivated", name, reason="asked", tools=removed)
         return removed
 
@@ -395,8 +606,7 @@ class Session:
 
     def preloads(self) -> tuple[Activation, ...]:
         """Return the activations of the preloaded skills that are active and visible, by name."""
-        entries = sorted(self._state.visible_entries().items())
-        return tuple(make_activation(entry) for _, entry in entries if entry.preloaded)
+        return tuple(make_activation(entry) for entry in self.moment().visible_active.values() if entry.preloaded)
 
     @measure_call
     def expand(self, message: str, *, inline_forks: bool = False) -> str:
@@ -409,7 +619,28 @@ class Session:
         to call.
         """
         check_text(message, "message")
-        return expand_call(message, self._activator, inline_forks=inline_forks)
+        moment, call = self.moment(), parse_call(message)
+        # Text such as "/tmp is full" is no call: without a skill of that name it is an ordinary message.
+        if call is None or (call[0] not in moment.catalog and call[0] not in moment.active):
+            return ""
+        name, arguments = moment.resolve_name(call[0]), call[1]
+        try:
+            skill = moment.require(name)
+            if not skill.user_invocable:
+                raise SkillFilteredError(f"skill {name!r} is not for people to call", code="not-for-people")
+            if skill.is_fork and not inline_forks:
+                return ""
+            activation = self._activate(ActivationRequest(name, moment, arguments=arguments))
+        except SkillError as error:
+            self._report_refusal(name, error)
+            raise
+        if activation.outputs and activation.note == ALREADY_ACTIVE:
+            # What the commands printed when it was activated was for other arguments, and at another time.
+            loaded, expanded, *_ = self._instructions.prepare(activation.skill, arguments)
+            activation = replace(
+                activation, instructions=loaded.instructions, outputs=expanded.outputs, issues=expanded.issues
+            )
+        return render_call(activation, arguments, moment.base_dir)
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -420,9 +651,9 @@ class Session:
         has changed since: files of another state must not stand beside its instructions. Raises ``UnknownSkillError``
         or ``SkillFilteredError``.
         """
-        skill = self._state.require_visible(name)
-        with self._state.lock:
-            active = self._state.active.entries.get(skill.name)
+        moment = self.moment()
+        skill = moment.require(name)
+        active = moment.active.get(skill.name)
         return skill if active is None or active.loaded.skill.is_local else active.loaded.skill
 
     @measure_call
@@ -450,7 +681,7 @@ class Session:
 
         It is always the file of the catalogue's skill, also of an active one: a sub-agent begins with the present text.
         """
-        return self._instructions.expand_text(self._state.require_visible(name), whole=True)
+        return self._instructions.expand_text(self.moment().require(name), whole=True)
 
     # -- sub-agents and other catalogues -----------------------------------------------------------------------------
 
@@ -460,16 +691,19 @@ class Session:
         It begins with the preloaded skills that are active here. ``tools`` lowers its ceiling. The filters of now, also
         the ambient ones, hold for as long as it lives: whoever runs the sub-agent may do so in another place.
         """
+        now = self.moment()
+        filters = tuple(dict.fromkeys(pattern for pattern in now.filters if pattern))
+        active = {name: entry for name, entry in now.active.items() if entry.preloaded}
+        begun = replace(now, active=active, shown={}, fixed_filters=filters, ambient_filters=(), grants=None)
+        ceiling = now.ceiling._replace(tools=intersect_ceilings(now.ceiling.tools, tools))
+        consent = self._consent.open_child()
         # A copy, not a call of __init__, which would run the commands of preloaded skills again.
         child = copy(self)
-        state, consent = self._state.open_child(tools), self._consent.open_child()
-        instructions = replace(self._instructions, consent=consent)
         vars(child).update(
-            _state=state,
+            _lock=RLock(),
+            _now=begun.with_ceiling(ceiling),
             _consent=consent,
-            _instructions=instructions,
-            _listing=replace(self._listing, state=state),
-            _activator=SkillActivator(state, instructions, self._events),
+            _instructions=replace(self._instructions, consent=consent),
         )
         return child
 
@@ -478,10 +712,14 @@ class Session:
         """Use another catalogue from now on; return what was added, removed and changed. No live one is followed.
 
         An active skill that is gone stays usable from what was loaded, and says so; a changed one keeps its text until
-        it is activated again. Raises ``SourceError`` for anything that is no catalogue.
+        it is activated again. Raises ``SourceError`` for anything that is not a catalogue.
         """
         check_catalog(catalog)
-        return self._state.switch_catalog(catalog)
+        with self._lock:
+            self._live = None
+            report = self._replace_catalog(catalog)
+        self._emit_refresh(report)
+        return report
 
     # -- events ------------------------------------------------------------------------------------------------------
 
@@ -514,7 +752,12 @@ class Session:
         It also has the names of the skills that were chosen for the conversation, each with the reason, so that a
         restored session goes on with its listing. The requests are not in it.
         """
-        bounds, active, shown = self._state.collect_save()
+        self._follow_live_catalog()
+        now = self._now
+        active = {name: entry.loaded.skill for name, entry in now.active.items()}
+        hidden = tuple(sorted(now.explicit_only))
+        bounds = SessionBounds(now.ceiling, now.max_active, now.filter, now.fixed_filters, hidden)
+        shown = [SavedListing.of(*key, shown) for key, shown in now.shown.items()]
         return session_as_json(bounds, active, self._consent.refused_ids, shown)
 
     @classmethod
@@ -555,11 +798,3 @@ class Session:
         start(trust, limits=limits, on_event=on_event, id=id, command_env=command_env, explicit_only=hidden or ())
         issues = (older_save_issue(),) if save.is_older and not widen else ()
         return session, (*issues, *reactivate_skills(save.active, partial(session.activate, run=False)))
-
-
-def _make_listing(
-    state: SessionState, events: EventEmitter, selector: Selector | Literal["auto"] | None
-) -> SkillListing:
-    if isinstance(selector, str):
-        return SkillListing(state, events, _DEFAULT_SELECTOR, is_default=True)
-    return SkillListing(state, events, selector)

@@ -5,9 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from prowess.conversation.activator import ActivationRequest
-from prowess.conversation.ambient_filter import ambient_filters
-from prowess.errors import SkillError, SkillFilteredError
 from prowess.spec.markup import USER_CALL_TAG, wrap_in_element
 from prowess.spec.placeholders import (
     PROJECT_NAMES,
@@ -21,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from prowess.conversation.activation import Activation
-    from prowess.conversation.activator import SkillActivator
     from prowess.skills.skill import Skill
     from prowess.spec.placeholders import FilledText
     from prowess.spec.spans import Span
@@ -34,33 +30,6 @@ def parse_call(message: str) -> tuple[str, str] | None:
     """Return the name and the arguments of ``/name arguments`` or ``$name arguments``; ``None`` for other text."""
     match = _CALL_PATTERN.fullmatch(message.strip())
     return (match[1], (match[2] or "").strip()) if match else None
-
-
-def expand_call(message: str, activator: SkillActivator, *, inline_forks: bool) -> str:
-    """Return the text to send to the model for a person's message; ``""`` for one that calls no skill.
-
-    The skill becomes active. A skill that runs as a sub-agent gives ``""`` unless ``inline_forks`` is true. Raises
-    ``SkillFilteredError`` for a skill that a filter hides or that is not for people to call, and what an activation
-    raises.
-    """
-    state = activator.state
-    state.follow_live_catalog()
-    call = parse_call(message)
-    # Text such as "/tmp is full" is no call: without a skill of that name it is an ordinary message.
-    if call is None or (call[0] not in state.catalog and call[0] not in state.active.entries):
-        return ""
-    name, arguments = state.resolve_name(call[0]), call[1]
-    try:
-        skill = state.require_visible(name)
-        if not skill.user_invocable:
-            raise SkillFilteredError(f"skill {name!r} is not for people to call", code="not-for-people")
-    except SkillError as error:
-        activator.events.emit("refused", name, code=error.code)
-        raise
-    if skill.is_fork and not inline_forks:
-        return ""
-    request = ActivationRequest(name, ambient_filters(), arguments=arguments)
-    return render_call(activator.activate_for_call(request), arguments, state.visibility.base_dir)
 
 
 def fill_instructions(

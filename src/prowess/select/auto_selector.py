@@ -9,7 +9,7 @@ from prowess.arguments import check_count, check_method, check_texts
 from prowess.errors import SourceError
 from prowess.select.budget import SMALL_ENTRY
 from prowess.select.candidates import CandidateCache
-from prowess.select.listing_turn import LineRoom, ListingTurn
+from prowess.select.listing_turn import ListingTurn
 from prowess.select.selectors import SelectorChain, SkillQuery
 from prowess.select.shown_list import (
     LATER_SKILLS,
@@ -20,15 +20,12 @@ from prowess.select.shown_list import (
 from prowess.select.steps import answer_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Sequence
 
     from prowess.select.candidates import Candidates
-    from prowess.select.listing_turn import ListingRoom
     from prowess.select.selectors import Selector
     from prowess.select.steps import Steps
     from prowess.skills.skill import Skill
-
-    OnFailure = Callable[[Exception], None]
 
 DEFAULT_BUDGET = 4_000
 """The tokens of a listing unless the host says otherwise: about sixty skills, from which models still choose well."""
@@ -82,21 +79,14 @@ class AutoSelector:
         return [skill.name for skill in skills]
 
     def choose_skills(
-        self,
-        query: str,
-        skills: Sequence[Skill],
-        turn: ListingTurn | None = None,
-        failed: OnFailure | None = None,
+        self, query: str, skills: Sequence[Skill], turn: ListingTurn | None = None
     ) -> Steps[tuple[Skill, ...]]:
-        """Return the skills to show in a turn of a conversation, in their order; ``turn.choice`` says more.
-
-        ``failed`` is called with what ``base`` raises.
-        """
-        candidates, turn = self._plain_lists.get_candidates(skills), turn or ListingTurn(LineRoom())
-        query, budget = query.strip(), self.budget_in(turn.room)
-        if turn.room.fits(candidates, budget):
+        """Return the skills to show in a turn of a conversation, in their order; ``turn.choice`` says more."""
+        candidates, turn = self._plain_lists.get_candidates(skills), turn or ListingTurn()
+        query, budget = query.strip(), self.budget if turn.budget is None else turn.budget
+        if turn.fits(candidates, budget):
             return turn.show_all(candidates, budget, is_request=bool(query))
-        required = {name: why for name, why in turn.find_required().items() if name in candidates.by_name}
+        required = {name: why for name, why in turn.required.items() if name in candidates.by_name}
         if not (query or turn.has_shown()):
             # Without a request nothing can be chosen yet, and the budget shortens a listing of everything from its end.
             everything = turn.show_all(candidates, budget, is_request=False)
@@ -108,16 +98,12 @@ class AutoSelector:
             # Ranking more skills than can be shown takes time for nothing.
             few = brief or not turn.has_room(candidates, budget)
             limit = LATER_SKILLS if few else max(LATER_SKILLS, budget // SMALL_ENTRY)
-            ranking, words = yield from self._rank_skills(query, candidates, limit, failed)
+            ranking, words = yield from self._rank_skills(query, candidates, limit, turn)
             request = ListingRequest(ranking, find_named_skills(query, candidates), required, words, brief)
         return turn.show_best(candidates, request, budget)
 
-    def budget_in(self, room: ListingRoom) -> int:
-        """Return the tokens of a listing in a place: those of the place, or else those of this selector."""
-        return self.budget if room.budget is None else room.budget
-
     def _rank_skills(
-        self, query: str, candidates: Candidates, limit: int, failed: OnFailure | None
+        self, query: str, candidates: Candidates, limit: int, turn: ListingTurn
     ) -> Steps[tuple[list[str], str]]:
         """Return the names that fit the query, the best first, and the query if its words were ranked."""
         if self.base is not None:
@@ -126,8 +112,7 @@ class AutoSelector:
                 names = check_texts((yield answer) if inspect.isawaitable(answer) else answer, "what select() gives")
                 return [name for name in dict.fromkeys(names) if name in candidates.by_name], ""
             except Exception as error:  # noqa: BLE001 - the host's code; the conversation goes on, and words rank
-                if failed is not None:
-                    failed(error)
+                turn.failures.append(error)
         # A whole document is not kept for as long as the conversation, only to explain a listing.
         words = query if len(query) <= _MAX_KEPT_QUERY else ""
         return [hit.name for hit in candidates.rank(query, limit)], words

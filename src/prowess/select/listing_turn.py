@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.select.budget import find_largest, fits_whole
 from prowess.select.shown_list import WHOLE, ShownList, cut_whole, extend_shown, first_part, has_room
@@ -16,64 +16,12 @@ if TYPE_CHECKING:
     from prowess.select.shown_list import ListingRequest, ShownReason
     from prowess.skills.skill import Skill
 
-
-class ListingRoom(Protocol):
-    """The place of a listing: what it may cost there, and how its tokens are counted."""
-
-    @property
-    def place(self) -> str:
-        """The name of the place; the listings of two places are chosen apart from each other."""
-        ...
-
-    @property
-    def budget(self) -> int | None:
-        """The tokens of the place; ``None``: those of the selector."""
-        ...
-
-    @property
-    def selects_by_default(self) -> bool:
-        """Whether the default selector of a session counts here."""
-        ...
-
-    def fits(self, candidates: Candidates, budget: int) -> bool:
-        """Return whether a listing of all candidates fits the budget, with nothing shortened."""
-        ...
-
-    def count(self, skills: tuple[Skill, ...], budget: int) -> int:
-        """Return the tokens that count against the budget when these skills are listed."""
-        ...
+    Measure = Callable[[Sequence[Skill]], int]
 
 
-class LineRoom:
-    """The room of ``Session.index``: lines of text, counted by our estimate."""
-
-    place = ""
-    budget = None
-    selects_by_default = True
-
-    def fits(self, candidates: Candidates, budget: int) -> bool:
-        """Return whether a listing of all candidates fits the budget."""
-        return fits_whole(len(candidates), lambda number: self.count(candidates[:number], budget), budget)
-
-    def count(self, skills: tuple[Skill, ...], budget: int) -> int:  # noqa: ARG002 - the protocol's signature
-        """Return the tokens of the lines."""
-        return estimate_tokens(render_lines(map(make_entry, skills)))
-
-
-class ShownLists(Protocol):
-    """What a conversation remembers of its listings, for each place and budget."""
-
-    def read_shown(self, place: str, budget: int) -> ShownList | None:
-        """Return the list of a place and a budget; ``None`` where there is none."""
-        ...
-
-    def read_latest_shown(self, place: str) -> ShownList | None:
-        """Return the list of a place that changed last, whatever its budget; ``None`` where there is none."""
-        ...
-
-    def replace_shown(self, place: str, budget: int, old: ShownList | None, new: ShownList) -> bool:
-        """Put ``new`` in the place of ``old``; return ``False``, and change nothing, when another stands there."""
-        ...
+def measure_lines(skills: Sequence[Skill]) -> int:
+    """Return the tokens of a listing of skills as lines of text, by our estimate."""
+    return estimate_tokens(render_lines(map(make_entry, skills)))
 
 
 class ListingChoice(NamedTuple):
@@ -92,27 +40,56 @@ class ListingChoice(NamedTuple):
     """The skills that were among the best for the request and found no room."""
 
 
-class ListingTurn:
-    """One request of a conversation, or a look at it without one; ``choice`` is what was decided.
+class ShownChange(NamedTuple):
+    """What a request changes in what a conversation has been shown: one list, by its place and budget."""
 
-    ``lists`` is what the conversation remembers; without it nothing was shown before. ``required`` returns the skills
-    that are shown whatever the request is, by name, each with the reason.
+    key: tuple[str, int]
+    old: ShownList | None
+    new: ShownList
+
+
+class ListingTurn:
+    """One request of a conversation, or a look at it without one.
+
+    ``measure`` returns the tokens of a listing of some skills. ``place`` is the name of the listing: listings of two
+    places are chosen apart from each other. ``budget``: the tokens of the place; ``None``: those of the selector.
+    ``shown``: what the conversation has been shown. ``required``: the skills that are shown whatever the request is, by
+    name, each with the reason. ``whole``: how many skills there are, and whether a listing of them all fits, where that
+    is known.
     """
 
     def __init__(
         self,
-        room: ListingRoom,
-        lists: ShownLists | None = None,
-        required: Callable[[], Mapping[str, ShownReason]] = dict,
+        measure: Measure = measure_lines,
+        *,
+        place: str = "",
+        budget: int | None = None,
+        shown: Mapping[tuple[str, int], ShownList] | None = None,
+        required: Mapping[str, ShownReason] | None = None,
+        whole: tuple[int, bool] | None = None,
     ) -> None:
-        self.room = room
-        self.find_required = required
+        self.measure = measure
+        self.place = place
+        self.budget = budget
+        self.required = required or {}
         self.choice: ListingChoice | None = None
-        self._lists = lists
+        """What was decided."""
+        self.change: ShownChange | None = None
+        """What the conversation is to remember."""
+        self.failures: list[Exception] = []
+        """What selectors of the host raised."""
+        self._shown = shown or {}
+        self._whole = whole
+
+    def fits(self, candidates: Candidates, budget: int) -> bool:
+        """Return whether a listing of all candidates fits, with nothing shortened."""
+        if self._whole is not None and self._whole[0] == len(candidates):
+            return self._whole[1]
+        return fits_whole(len(candidates), lambda number: self.measure(candidates[:number]), budget)
 
     def has_shown(self) -> bool:
         """Return whether the conversation has been shown skills in this place."""
-        return self._lists is not None and self._lists.read_latest_shown(self.room.place) is not None
+        return find_latest_shown(self._shown, self.place) is not None
 
     def show_all(self, candidates: Candidates, budget: int, *, is_request: bool) -> tuple[Skill, ...]:
         """Return all candidates, those first that were shown before; the conversation begins with a request."""
@@ -121,9 +98,7 @@ class ListingTurn:
         if not is_request and not shown.names:
             return candidates
         new = shown.append(dict.fromkeys(candidates.by_name, WHOLE))
-        if new is not old:
-            # When another request was faster, its list stays: the next request appends what is missing there.
-            self._replace_list(budget, old, new)
+        self._remember(budget, old, new)
         skills = _find_skills(new, candidates)
         # In the usual order they are the candidates themselves, so that all conversations share one listing.
         return candidates if skills == candidates else skills
@@ -133,44 +108,44 @@ class ListingTurn:
 
         The budget shortens a listing of all.
         """
-        count = self._make_counter(candidates, budget)
+        count = self._make_counter(candidates)
+        old, shown = self._read_lists(budget)
+        begun = _cut_list(shown, count, budget) if old is None else cut_whole(shown, count, budget)
         no_room: tuple[str, ...] = ()
-        while True:
-            old, shown = self._read_lists(budget)
-            begun = _cut_list(shown, count, budget) if old is None else cut_whole(shown, count, budget)
-            if not (begun.names or request.ranking or request.named):
-                break
+        if begun.names or request.ranking or request.named:
             new, no_room = extend_shown(begun, request, count, budget)
-            # Another request of the conversation may have been faster: this one then comes after it.
-            if new is not old and new.names and not self._replace_list(budget, old, new):
-                continue
+            if new.names:
+                self._remember(budget, old, new)
             skills = _find_skills(new, candidates)
-            if not skills:
-                break
-            self.choice = ListingChoice(None, "chosen", budget, new.reasons, no_room)
-            return skills
+            if skills:
+                self.choice = ListingChoice(None, "chosen", budget, new.reasons, no_room)
+                return skills
         self.choice = ListingChoice(budget=budget, no_room=no_room)
         return candidates
 
     def has_room(self, candidates: Candidates, budget: int) -> bool:
         """Return whether a request may add more than its best few skills to what was shown before."""
         old, _ = self._read_lists(budget)
-        return old is None or has_room(old, self._make_counter(candidates, budget), budget)
+        return old is None or has_room(old, self._make_counter(candidates), budget)
 
-    def _make_counter(self, candidates: Candidates, budget: int) -> Callable[[Sequence[str]], int]:
+    def _make_counter(self, candidates: Candidates) -> Callable[[Sequence[str]], int]:
         """Return a function that counts the tokens of a listing of those names that are candidates."""
         known = candidates.by_name
-        return lambda names: self.room.count(tuple(known[name] for name in names if name in known), budget)
+        return lambda names: self.measure(tuple(known[name] for name in names if name in known))
 
     def _read_lists(self, budget: int) -> tuple[ShownList | None, ShownList]:
         """Return the list of this place and budget, and the one to go on from: the latest of the place without one."""
-        if self._lists is None:
-            return None, ShownList()
-        own = self._lists.read_shown(self.room.place, budget)
-        return own, own or self._lists.read_latest_shown(self.room.place) or ShownList()
+        own = self._shown.get((self.place, budget))
+        return own, own or find_latest_shown(self._shown, self.place) or ShownList()
 
-    def _replace_list(self, budget: int, old: ShownList | None, new: ShownList) -> bool:
-        return self._lists is None or self._lists.replace_shown(self.room.place, budget, old, new)
+    def _remember(self, budget: int, old: ShownList | None, new: ShownList) -> None:
+        if new is not old:
+            self.change = ShownChange((self.place, budget), old, new)
+
+
+def find_latest_shown(shown: Mapping[tuple[str, int], ShownList], place: str) -> ShownList | None:
+    """Return the list of a place that changed last, whatever its budget; ``None`` where there is none."""
+    return next((made for (other, _), made in reversed(tuple(shown.items())) if other == place), None)
 
 
 def _cut_list(shown: ShownList, count: Callable[[Sequence[str]], int], budget: int) -> ShownList:

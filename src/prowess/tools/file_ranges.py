@@ -7,7 +7,7 @@ import io
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from prowess.conversation.source_labels import with_source_label
+from prowess.conversation.activation import with_source_label
 from prowess.errors import BinaryResourceError, ResourceTooLargeError
 from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import neutralize_tags

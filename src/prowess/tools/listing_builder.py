@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from prowess.select.ask_selector import find_auto_selector
 from prowess.select.budget import fits_whole
 from prowess.select.listing_turn import ListingChoice
 from prowess.tools.definitions import copy_definition
@@ -12,10 +14,9 @@ from prowess.tools.listing_cache import PROMPT_CACHE, TOOL_CACHE, WHOLE_CACHE, P
 from prowess.tools.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Sequence
 
     from prowess.conversation.session import Session
-    from prowess.select.candidates import Candidates
     from prowess.skills.skill import Skill
     from prowess.tools.definitions import ToolDefinition
     from prowess.tools.dialect import Dialect
@@ -27,7 +28,7 @@ _MAX_FITTINGS = 6
 
 
 class ListingBuilder:
-    """Builds what models are told in one dialect, and is the room of a listing that an ``AutoSelector`` fills.
+    """Builds what models are told in one dialect.
 
     What was built is kept, and shared by all sessions over one catalogue that are in one state. The budget of the
     toolset holds for the whole prompt, and that of a selector for the listing alone.
@@ -40,15 +41,25 @@ class ListingBuilder:
         # Which runner there is changes no text, only whether there is one; and a runner may have no hash.
         able = (options.fork is not None, options.scripts is not None)
         self._fixed_key = (dialect.name, options._replace(fork=None, scripts=None), able)
-        self.place = dialect.name
-        self.budget = options.budget
-        self.selects_by_default = dialect.selects_by_default
 
-    # -- the room of a listing ---------------------------------------------------------------------------------------
+    # -- what is listed ----------------------------------------------------------------------------------------------
 
     def choose(self, query: str) -> ListingChoice:
         """Return what is listed in the prompt for a query."""
-        return self._session.choose(query, self, self._options.allowed)
+        auto = find_auto_selector(self._session.moment().selector_where(by_default=self._dialect.selects_by_default))
+        budget = self._options.budget if auto is None or self._options.budget is not None else auto.budget
+        whole = None
+        if auto is not None and budget is not None:
+            whole = (len(self._open_whole_view().findable), self._find_whole(None, budget) is not None)
+        return self._session.choose(
+            query,
+            partial(self._measure, budget),
+            self._dialect.name,
+            self._options.budget,
+            self._options.allowed,
+            by_default=self._dialect.selects_by_default,
+            whole=whole,
+        )
 
     def choose_for_tools(self, query: str) -> ListingChoice:
         """Return what the tools are about: what the query brings into the listing only if a tool's description has it.
@@ -57,19 +68,17 @@ class ListingBuilder:
         """
         if self._dialect.has_index_tool and self._options.index_in_description:
             return self.choose(query)
-        return self._session.choose_reachable(query, self, self._options.allowed)
+        return self._session.choose_reachable(
+            query, self._options.budget, by_default=self._dialect.selects_by_default
+        ) or self.choose(query)
 
-    def fits(self, candidates: Candidates, budget: int) -> bool:
-        """Return whether a listing of all candidates fits, with nothing shortened."""
-        is_all = len(candidates) == len(self._open_whole_view().findable)
-        return self._find_whole(None if is_all else tuple(candidates.by_name), budget) is not None
-
-    def count(self, skills: tuple[Skill, ...], budget: int) -> int:
+    def _measure(self, budget: int | None, skills: Sequence[Skill]) -> int:
         """Return the tokens that count against the budget when these skills are listed."""
         choice = ListingChoice(tuple(skill.name for skill in skills), "chosen", budget)
         # What was shown last is there already. What is only counted is not kept.
         kept = PROMPT_CACHE.find(self._session, self._cache_key(choice))
-        return self._count_tokens(self._render_prompt(choice, None) if kept is None or kept.report.is_cut else kept)
+        prompt = self._render_prompt(choice, None) if kept is None or kept[0].report.is_cut else kept[0]
+        return self._count_tokens(prompt)
 
     def _count_tokens(self, prompt: PromptListing) -> int:
         return prompt.report.tokens if self._options.budget is None else prompt.count_tokens()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from prowess.conversation.catalog_cache import CatalogCache
+from prowess.conversation.moment import CatalogCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -37,24 +37,25 @@ class ListingCache(Generic[T]):
     """
 
     def __init__(self) -> None:
-        self._cache: CatalogCache[T] = CatalogCache()
+        self._cache: CatalogCache[tuple[T]] = CatalogCache()
 
-    def find(self, session: Session, key: Hashable) -> T | None:
-        """Return what is kept for a session in its current state; ``None`` where nothing is."""
-        kept = self._cache.find(session.catalog, (key, session.listing_key()))
-        return None if kept is None else kept[0]
+    def find(self, session: Session, key: Hashable) -> tuple[T] | None:
+        """Return what is kept for a session in its current state, in a tuple; ``None`` where nothing is."""
+        moment = session.moment()
+        return self._cache.find(moment.catalog, (key, moment.listing_key))
 
     def get_or_make(self, session: Session, key: Hashable, make: Callable[[], T]) -> T:
         """Return what ``make`` returns for a session in its current state, kept from an earlier call if possible."""
-        revision = session.revision  # read first: see below
-        catalog, full_key = session.catalog, (key, session.listing_key())
-        kept = self._cache.find(catalog, full_key)
+        moment = session.moment()
+        full_key = (key, moment.listing_key)
+        kept = self._cache.find(moment.catalog, full_key)
         if kept is not None:
             return kept[0]
         made = make()  # outside of the lock, since it may call code of the host
         # A race: another thread may have changed the session meanwhile, and then the text mixes two states.
-        if session.revision == revision and session.listing_key() == full_key[1]:
-            self._cache.store(catalog, full_key, made, session.limits.max_listings)
+        after = session.moment()
+        if after.catalog is moment.catalog and after.listing_key == full_key[1]:
+            self._cache.store(moment.catalog, full_key, (made,), session.limits.max_listings)
         return made
 
 

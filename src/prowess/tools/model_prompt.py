@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from prowess.conversation.session import Session
 from prowess.escapes import dump_json
 from prowess.select.budget import fit_listing, listing_costs
-from prowess.select.listing_turn import LineRoom
+from prowess.select.listing_turn import measure_lines
 from prowess.select.selector_names import make_named_selector
 from prowess.skills.catalog import Catalog
 from prowess.skills.parse import parse_skill
@@ -64,7 +64,8 @@ class ModelPrompt:
         self.tools: list[JsonSchemaTool] = []
         if style:
             self.text, report = fit_listing(session.candidates(query), budget, self._render_entries)
-            reasons = ListingReasons(session, session.choose(query, LineRoom()), report, None)
+            choice = session.choose(query, measure_lines, "", None, None, by_default=True)
+            reasons = ListingReasons(session, choice, report, None)
             report = replace(report, reasons=reasons)
         else:
             self.text = toolset.prompt(query)

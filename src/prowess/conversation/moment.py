@@ -1,0 +1,279 @@
+"""One conversation at one moment, which never changes: every call takes one, and everything below reads it."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING, Generic, TypeVar
+from weakref import WeakKeyDictionary
+
+from prowess import records
+from prowess.arguments import check_name
+from prowess.errors import SkillFilteredError
+from prowess.select.candidates import Candidates
+from prowess.select.shown_list import ShownReason
+from prowess.spec.globs import is_filter_match, is_none_filter
+from prowess.spec.tool_rules import ToolCeiling
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Mapping
+
+    from prowess.conversation.activation import ActiveSkill
+    from prowess.limits import Limits
+    from prowess.model import Explanation
+    from prowess.select.selectors import Selector
+    from prowess.select.shown_list import ShownList
+    from prowess.skills.catalog import Catalog
+    from prowess.skills.skill import Skill
+
+T = TypeVar("T")
+
+
+class CatalogCache(Generic[T]):
+    """Keeps values that were made from catalogues, by everything else that they depend on.
+
+    All sessions over one catalogue share it. What was made from a catalogue goes with it, as the references are weak;
+    so no value may refer to its catalogue.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._by_catalog: WeakKeyDictionary[Catalog, OrderedDict[Hashable, T]] = WeakKeyDictionary()
+
+    def find(self, catalog: Catalog, key: Hashable) -> T | None:
+        """Return the value for a catalogue and a key; ``None`` without one."""
+        with self._lock:
+            values = self._by_catalog.get(catalog)
+            if values is None or key not in values:
+                return None
+            values.move_to_end(key)
+            return values[key]
+
+    def store(self, catalog: Catalog, key: Hashable, value: T, limit: int) -> None:
+        """Keep a value. Each catalogue keeps the ``limit`` values that were used last."""
+        with self._lock:
+            values = self._by_catalog.setdefault(catalog, OrderedDict())
+            values[key] = value
+            while len(values) > limit:
+                values.popitem(last=False)
+
+
+# Looking at each of 10,000 skills takes longer than searching them, so that sessions share what was found.
+_ELIGIBLE: CatalogCache[tuple[tuple[Skill, ...], Mapping[str, Skill]]] = CatalogCache()
+
+
+@dataclass(frozen=True)  # without slots, because what was found out is kept
+class Moment:
+    """What one conversation sees and has active. A session replaces the whole with every change.
+
+    Whoever has a moment needs no lock, and sees neither a reload nor what another thread does.
+    """
+
+    catalog: Catalog
+    limits: Limits
+    base_dir: str
+    """The working folder, from which relative filters are matched."""
+    filter: str = ""
+    """The session's own filter."""
+    fixed_filters: tuple[str, ...] = ()
+    """Filters that hold besides the session's own and that no call replaces: those of a save, or of a parent."""
+    ambient_filters: tuple[str, ...] = ()
+    """The filters that surround the caller."""
+    explicit_only: frozenset[str] = frozenset()
+    """The names of the skills that the host keeps from models."""
+    ceiling: ToolCeiling = field(default_factory=ToolCeiling)
+    """The most that the host allows, and whether skills may approve any of it."""
+    max_active: int = 0
+    """How many skills may be active besides the preloaded ones; 0 is no limit."""
+    selector: Selector | None = None
+    """What chooses the skills that a model is shown."""
+    is_default_selector: bool = False
+    """Whether the selector counts only in places that select by default."""
+    active: Mapping[str, ActiveSkill] = field(default_factory=dict)
+    """What is remembered of each active skill, by name, also of those that a filter hides."""
+    shown: Mapping[tuple[str, int], ShownList] = field(default_factory=dict)
+    """What each listing of the conversation has shown, by its place and budget."""
+    grants: Hashable = None
+    """The trust and its state; equal as long as no grant has changed."""
+
+    # -- filters -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def filters(self) -> tuple[str, ...]:
+        """Every filter that holds for the caller."""
+        return (self.filter, *self.fixed_filters, *self.ambient_filters)
+
+    def passes(self, skill: Skill, filters: tuple[str, ...] | None = None) -> bool:
+        """Return whether all filters let a skill through, or all of those that are given."""
+        filters = self.filters if filters is None else filters
+        # Most conversations have no filter: the virtual path of each skill is then not computed.
+        return not any(filters) or all(self._matches_filter(skill, pattern) for pattern in filters)
+
+    def _matches_filter(self, skill: Skill, pattern: str) -> bool:
+        path = "" if skill.is_inline else skill.virtual_path
+        # A pattern that equals the path lets the skill through, even if the path has characters special to patterns.
+        if pattern == path:
+            return not is_none_filter(pattern)
+        # An absolute pattern says where it begins. A relative one begins at base_dir, so folders above do not count.
+        return is_filter_match(pattern, path if os.path.isabs(pattern) else self._path_below_base(skill))
+
+    def _path_below_base(self, skill: Skill) -> str:
+        """Return the path of a skill relative to ``base_dir`` if it is inside, and ``""`` for an inline skill."""
+        if skill.is_inline:
+            return ""
+        path = skill.virtual_path
+        if not os.path.isabs(path):
+            return path.strip("/")
+        inside = os.path.relpath(path, self.base_dir).replace(os.sep, "/")
+        return path if inside.startswith("..") else inside
+
+    # -- one skill ---------------------------------------------------------------------------------------------------
+
+    def resolve_name(self, name: str) -> str:
+        """Return the name that the catalogue has for a skill that may be called by the name in its file.
+
+        A name that no skill has is returned as it is. Raises ``SourceError`` for a name that is not a string.
+        """
+        check_name(name, "pass skill.name")
+        skill = None if name in self.active else self.catalog.get(name)
+        return name if skill is None else skill.name
+
+    def find(self, name: str) -> Skill | None:
+        """Return the skill of that name that the filters let through, ``None`` where there is none.
+
+        It is the skill of the catalogue, or the one that was loaded where an active skill has left the catalogue.
+        """
+        name = self.resolve_name(name)
+        # A skill that has left the catalogue stays usable while it is active.
+        active = self.active.get(name)
+        skill = active.loaded.skill if active is not None and active.gone else self.catalog.get(name)
+        return skill if skill is not None and self.passes(skill) else None
+
+    def require(self, name: str) -> Skill:
+        """Return what ``find`` finds; raise ``UnknownSkillError`` or ``SkillFilteredError`` for ``None``."""
+        skill = self.find(name)
+        if skill is not None:
+            return skill
+        self.require_known(name)
+        raise make_filter_error(name, self.filters)
+
+    def require_known(self, name: str) -> Skill:
+        """Return the skill of a resolved name, also one that filters hide.
+
+        Raises ``UnknownSkillError``, which lists the visible names.
+        """
+        active = self.active.get(name)
+        if active is not None and active.gone:
+            return active.loaded.skill
+        skill = self.catalog.get(name)
+        if skill is None:
+            names = [skill.name for skill in self.catalog if self.passes(skill)]
+            raise self.catalog.make_unknown_error(name, names, self.limits.max_listed_names)
+        return skill
+
+    def is_for_models(self, skill: Skill) -> bool:
+        """Return whether models are shown a skill: neither its file nor the host keeps it for explicit calls."""
+        return skill.model_invocable and skill.name not in self.explicit_only
+
+    def explain_hidden(self, skill: Skill) -> str:
+        """Return why ``eligible`` leaves a skill out; ``""`` for one that it has."""
+        if not skill.model_invocable:
+            return "its file keeps it from models: disable-model-invocation is set"
+        if skill.name in self.explicit_only:
+            return "the host keeps it for explicit calls: explicit_only names it"
+        return "" if self.passes(skill) else "a filter hides it"
+
+    def explain(self, name: str) -> Explanation:
+        """Return what ``Catalog.explain`` returns, and whether this conversation hides the skill or has it active."""
+        name = self.resolve_name(name)
+        explanation, skill = self.catalog.explain(name), self.catalog.get(name)
+        if skill is None:
+            return explanation
+        hidden = self.explain_hidden(skill)
+        here = [f"not shown in this conversation: {hidden}"] if hidden and explanation.visible else []
+        here += ["active in this conversation"] if skill.name in self.visible_active else []
+        return records.replace(explanation, visible=not hidden, reasons=(*explanation.reasons, *here))
+
+    # -- many skills -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def visible_active(self) -> Mapping[str, ActiveSkill]:
+        """The active skills that the filters let through, sorted by name."""
+        return {name: entry for name, entry in sorted(self.active.items()) if self.passes(entry.loaded.skill)}
+
+    @cached_property
+    def required(self) -> Mapping[str, ShownReason]:
+        """The skills that every listing has, by name, each with its reason: the active and preloaded ones."""
+        entries = self.visible_active.items()
+        return {name: ShownReason("preloaded" if entry.preloaded else "active") for name, entry in entries}
+
+    def eligible(self, under: str = "") -> Candidates:
+        """Return every skill below ``under`` that models may see and that the filters let through, by name."""
+        if under:
+            return Candidates(self._find_eligible(self.catalog.under(under)), self.catalog)
+        key = (self.explicit_only, self.filters, self.base_dir) if any(self.filters) else self.explicit_only
+        kept = _ELIGIBLE.find(self.catalog, key)
+        if kept is None:
+            skills = self._find_eligible(self.catalog.skills)
+            kept = (skills, {skill.name: skill for skill in skills})
+            _ELIGIBLE.store(self.catalog, key, kept, self.limits.max_listings)
+        return Candidates(kept[0], self.catalog, kept[1])
+
+    def _find_eligible(self, skills: Iterable[Skill]) -> tuple[Skill, ...]:
+        # Fast path: most conversations have no filter, which is seen once and not for each of 10,000 skills.
+        shown = [skill for skill in skills if self.is_for_models(skill)]
+        return tuple([skill for skill in shown if self.passes(skill)] if any(self.filters) else shown)
+
+    @cached_property
+    def listing_key(self) -> Hashable:
+        """What a listing depends on besides the catalogue and the selector: equal keys mean equal listings.
+
+        These are the filters, the active skills, the instructions of the preloaded ones, and the grants.
+        """
+        preloaded = tuple(
+            (entry.loaded.skill.location, entry.loaded.instructions, entry.outputs, entry.written)
+            for entry in self.visible_active.values()
+            if entry.preloaded
+        )
+        return self.filters, self.base_dir, tuple(self.visible_active), preloaded, self.explicit_only, self.grants
+
+    def selector_where(self, *, by_default: bool) -> Selector | None:
+        """Return the selector that counts in a place, which selects by default or not."""
+        return self.selector if by_default or not self.is_default_selector else None
+
+    def has_room(self) -> bool:
+        """Return whether one more skill may be active."""
+        # The number of all entries settles most calls; the preloaded ones are only counted where it does not.
+        if self.max_active <= 0 or len(self.active) < self.max_active:
+            return True
+        return sum(not entry.preloaded for entry in self.active.values()) < self.max_active
+
+    # -- the next moment ---------------------------------------------------------------------------------------------
+
+    def with_active(self, name: str, entry: ActiveSkill | None) -> Moment:
+        """Return the moment in which a skill is active as ``entry`` says, or is not (``None``)."""
+        others = {other: kept for other, kept in self.active.items() if other != name}
+        return replace(self, active=others if entry is None else {**others, name: entry})
+
+    def with_ceiling(self, ceiling: ToolCeiling) -> Moment:
+        """Return the moment in which each active skill has the tools that another ceiling leaves."""
+        active = {
+            name: entry._replace(tools=ceiling.grant(entry.loaded.skill.allowed_tools))
+            for name, entry in self.active.items()
+        }
+        return replace(self, ceiling=ceiling, active=active)
+
+    def with_explicit_only(self, names: Iterable[str]) -> Moment:
+        """Return the moment in which these skills are kept from models, each by the name that the catalogue has."""
+        skills = {name: self.catalog.get(name) for name in names}
+        return replace(self, explicit_only=frozenset(skill.name if skill else name for name, skill in skills.items()))
+
+
+def make_filter_error(name: str, filters: tuple[str, ...]) -> SkillFilteredError:
+    """Return the error for a skill that ``filters`` do not let through."""
+    patterns = [pattern for pattern in filters if pattern]
+    shown = ", ".join(map(repr, patterns)) or "''"
+    return SkillFilteredError(f"skill {name!r} is not available here (filter: {shown})", filter=", ".join(patterns))
