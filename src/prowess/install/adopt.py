@@ -15,7 +15,7 @@ from prowess.files.write import NewFile
 from prowess.install.agent_links import LinkFolders
 from prowess.install.entry_source import source_for_lock
 from prowess.install.find_skills import find_skills
-from prowess.install.install_request import InstallOptions, InstallRequest
+from prowess.install.install_options import InstallOptions
 from prowess.install.install_tree import InstallTree
 from prowess.install.name_conflicts import refuse_taken
 from prowess.install.stage import stage_install
@@ -153,9 +153,9 @@ def _adopt_one(store: Store, skill: AdoptableSkill) -> list[Issue]:
     if not skill.is_install:
         source = source_for_lock(skill.spec, store.scope)
         refuse_taken(skill.tree.name, source, store.scope, store.locked, store.taken_names)
-    request = InstallRequest(skill.spec, "", InstallOptions(skill.agents, replace=True, replace_foreign=True))
+    options = InstallOptions(skill.agents, replace=True, replace_foreign=True)
     locked = dict(store.locked)
-    issues = stage_install(store, locked, skill.tree, request)
+    issues = stage_install(store, locked, skill.tree, options)
     entry = locked[skill.tree.name]
     if not skill.is_install:
         _remove_misnamed_folder(store, skill, {store.link_folders.path_of_link(link) for link in entry.links})
@@ -215,7 +215,7 @@ def _read_candidate(
     spec = _source_of(name, npm_entry, folder)
     subpath = npm_entry.skill_path.removesuffix(SKILL_FILE).strip("/") if npm_entry and spec.kind == "git" else ""
     select = skills[0].name if spec.kind == "git" else ""
-    tree = InstallTree(spec.full_name, subpath, select, files, {skills[0].name: ""})
+    tree = InstallTree(spec, "", spec.full_name, subpath, select, files, {skills[0].name: ""})
     issues = (*_find_changes(npm_entry, files, folder), *_guesses_of(files, folder))
     return AdoptableSkill(tree, spec, agents, folder, issues)
 
@@ -225,8 +225,8 @@ def _read_unrecorded(scope: InstallScope, name: str, limits: Limits) -> Adoptabl
     org, _, short_name = name.partition("/")
     folder = scope.install_folder(name)
     files, skills = _read_skills(folder, short_name, limits)
-    tree = InstallTree(name, "", "", files, {skill.name: skill.folder for skill in skills})
     spec = SourceSpec("folder", folder, org, short_name, local=True)
+    tree = InstallTree(spec, "", name, "", "", files, {skill.name: skill.folder for skill in skills})
     return AdoptableSkill(tree, spec, (), folder, _guesses_of(files, folder), is_install=True)
 
 

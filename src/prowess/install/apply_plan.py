@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import InstallError
 from prowess.install.entry_source import source_for_lock
-from prowess.install.install_request import InstallRequest
 from prowess.install.install_tree import refuse_unloadable, trees_for
 from prowess.install.lookalikes import find_lookalike_issues
 from prowess.install.manifest_diff import find_stale_declarations
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     from prowess.errors import Issue
     from prowess.install.context import InstallContext
+    from prowess.install.install_options import InstallOptions
     from prowess.install.install_tree import InstallTree
     from prowess.install.manifest import ProjectManifest
     from prowess.install.manifest_edits import ManifestEdit
@@ -43,12 +43,11 @@ def apply_plan(context: InstallContext, plan: Plan) -> tuple[InstalledSkill, ...
     before = context.read_lock(scope)
     with wrap_os_errors(), context.open_source(plan.spec, plan.offer) as source_files:
         trees = trees_for(source_files, plan.spec, context.limits)
-        request = InstallRequest(plan.spec, source_files.commit, plan.wishes)
-        installed, issues = install_trees(context, scope, trees, request)
+        installed, issues = install_trees(context, scope, trees, plan.options)
     context.issues += (*plan.issues, *issues)
     # The manifest is edited last: it must not declare what could not be installed.
     if plan.manifest:
-        mode = COPY_MODE if plan.wishes.copy else ""
+        mode = COPY_MODE if plan.options.copy else ""
         gone = before.keys() - context.read_lock(scope).keys()
 
         def declare_plan(manifest: ProjectManifest) -> ManifestEdit:
@@ -63,22 +62,23 @@ def apply_plan(context: InstallContext, plan: Plan) -> tuple[InstalledSkill, ...
 
 
 def install_trees(
-    context: InstallContext, scope: InstallScope, trees: Sequence[InstallTree], request: InstallRequest
+    context: InstallContext, scope: InstallScope, trees: Sequence[InstallTree], options: InstallOptions
 ) -> tuple[tuple[InstalledSkill, ...], tuple[Issue, ...]]:
-    """Install trees in a scope, all or none; returns what is installed, and what is worth a warning.
+    """Install trees of one source in a scope, all or none; returns what is installed, and what is worth a warning.
 
     Raises ``InstallError`` when no skill of a tree can be loaded, and what ``stage_install`` raises.
     """
     issues = [issue for tree in trees for issue in tree.issues]
-    refuse_unloadable(trees, request.spec)
+    refuse_unloadable(trees)
+    spec = trees[0].spec
     # Everything is fetched by now, so other commands do not have to wait for the network.
     with open_store(scope, context.limits) as store:
         names = [name for tree in trees for name in (*tree.skills, tree.name)]
-        known = _names_from_other_sources(context, source_for_lock(request.spec, scope), {*names})
-        issues += find_lookalike_issues(names, request.spec.org, known)
+        known = _names_from_other_sources(context, source_for_lock(spec, scope), {*names})
+        issues += find_lookalike_issues(names, spec.org, known)
         locked = dict(store.locked)
         for tree in report_steps(trees, lambda tree: tree.name):
-            issues += stage_install(store, locked, tree, request)
+            issues += stage_install(store, locked, tree, options)
         store.commit(locked)
         issues += store.issues
     return tuple(to_installed_skill(scope, tree.name, locked) for tree in trees), tuple(issues)

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 class InstallTree(NamedTuple):
     """What goes to one place in the install base."""
 
+    spec: SourceSpec
+    commit: str
+    """The commit that the source gave; ``""`` for a source that has none."""
     name: str
     """``org/name``: the place."""
     subpath: str
@@ -108,7 +111,7 @@ def _tree_of_all(spec: SourceSpec, survey: SourceSurvey) -> InstallTree:
     check_paths(paths, survey.limits)
     files = survey.tree.read_files(paths, below=spec.subpath)
     issues = (*survey.issues, *_guesses_of(spec, files))
-    return InstallTree(spec.full_name, spec.subpath, "", files, skills, issues, load_error)
+    return InstallTree(spec, survey.tree.commit, spec.full_name, spec.subpath, "", files, skills, issues, load_error)
 
 
 def _tree_of_skill(spec: SourceSpec, survey: SourceSurvey, skill: TreeSkill) -> InstallTree:
@@ -122,7 +125,8 @@ def _tree_of_skill(spec: SourceSpec, survey: SourceSurvey, skill: TreeSkill) -> 
     prefix = f"{skill.folder}/" if skill.folder else ""
     files = survey.tree.read_files([path.removeprefix(prefix) for path in paths], below=subpath)
     issues = _guesses_of(spec, files)
-    return InstallTree(f"{spec.org}/{name}", subpath, skill.name, files, {skill.name: ""}, issues)
+    full_name, commit = f"{spec.org}/{name}", survey.tree.commit
+    return InstallTree(spec, commit, full_name, subpath, skill.name, files, {skill.name: ""}, issues)
 
 
 def _guesses_of(spec: SourceSpec, files: Iterable[NewFile]) -> tuple[Issue, ...]:
@@ -130,13 +134,20 @@ def _guesses_of(spec: SourceSpec, files: Iterable[NewFile]) -> tuple[Issue, ...]
     return find_guesses((file.path for file in files if file.executable), spec.address) if spec.kind == "folder" else ()
 
 
-def refuse_unloadable(trees: Iterable[InstallTree], spec: SourceSpec) -> None:
+def refuse_unloadable(trees: Iterable[InstallTree]) -> None:
     """Raise ``InstallError`` when no skill of a tree can be loaded: there would be nothing to use."""
-    for issue in (tree.load_error for tree in trees if tree.load_error is not None):
-        raise InstallError(f"{spec} has no skill that can be loaded: {issue.path}: {issue.message}", code=issue.code)
+    for tree in trees:
+        if (issue := tree.load_error) is not None:
+            message = f"{tree.spec} has no skill that can be loaded: {issue.path}: {issue.message}"
+            raise InstallError(message, code=issue.code)
 
 
-def read_recorded_tree(source: SourceTree, entry: LockEntry, limits: Limits) -> InstallTree:
+def recorded_tree(entry: LockEntry, spec: SourceSpec, files: tuple[NewFile, ...]) -> InstallTree:
+    """The tree that an entry records, from files that are known to be those of its commit."""
+    return InstallTree(spec, entry.commit, entry.name, entry.subpath, entry.select, files, dict(entry.skills))
+
+
+def read_recorded_tree(source: SourceTree, entry: LockEntry, spec: SourceSpec, limits: Limits) -> InstallTree:
     """The files that a lock entry records, as far as the source has them, with the skills that the entry records."""
     # The entry decides, not a survey: an earlier version may have chosen the files of a skill by other rules.
     prefix = f"{entry.subpath}/" if entry.subpath else ""
@@ -145,7 +156,7 @@ def read_recorded_tree(source: SourceTree, entry: LockEntry, limits: Limits) -> 
     files = source.read_files(paths, below=entry.subpath)
     if entry.kind == "folder":
         files = take_recorded_modes(files, entry.files)
-    return InstallTree(entry.name, entry.subpath, entry.select, files, dict(entry.skills))
+    return recorded_tree(entry, spec, files)
 
 
 def tree_for_entry(entry: LockEntry, source: SourceTree, spec: SourceSpec, limits: Limits) -> InstallTree:
@@ -155,7 +166,7 @@ def tree_for_entry(entry: LockEntry, source: SourceTree, spec: SourceSpec, limit
     """
     source.refuse_incomplete()
     if entry.select:
-        same = _unchanged_tree(entry, source, limits)
+        same = _unchanged_tree(entry, source, spec, limits)
         if same is not None:
             return same
     # Repositories move skills between folders; an update follows the name that the person chose.
@@ -175,7 +186,7 @@ def with_recorded_modes(tree: InstallTree, entry: LockEntry) -> InstallTree:
     return tree._replace(files=take_recorded_modes(tree.files, entry.files), issues=issues)
 
 
-def _unchanged_tree(entry: LockEntry, source: SourceTree, limits: Limits) -> InstallTree | None:
+def _unchanged_tree(entry: LockEntry, source: SourceTree, spec: SourceSpec, limits: Limits) -> InstallTree | None:
     """The tree of a chosen skill whose folder has exactly the files that are recorded; ``None`` when it has others."""
     # Of thousands of chosen skills, an update changes a few: only these have to be parsed.
     prefix = f"{entry.subpath}/" if entry.subpath else ""
@@ -183,5 +194,5 @@ def _unchanged_tree(entry: LockEntry, source: SourceTree, limits: Limits) -> Ins
     is_listed = len(paths) == len(entry.files) and all(path.removeprefix(prefix) in entry.files for path in paths)
     if not is_listed or source.irregular_below(entry.subpath):
         return None
-    tree = read_recorded_tree(source, entry, limits)
+    tree = read_recorded_tree(source, entry, spec, limits)._replace(commit=source.commit)
     return tree if tree.digest == entry.digest else None

@@ -25,16 +25,18 @@ from prowess.install.copy_into import copy_trees_into, refuse_taken_places
 from prowess.install.entry_source import refuse_own_source
 from prowess.install.fetch_source import SourceAccess
 from prowess.install.index_search import IndexSearch, search_indexes
+from prowess.install.install_options import InstallOptions
 from prowess.install.install_tree import refuse_unloadable, trees_for
+from prowess.install.manifest import load_manifest
 from prowess.install.outdated import Outdated, find_newer_versions
-from prowess.install.plan import Plan, PlanArguments, make_plan
+from prowess.install.plan import Plan, make_plan
 from prowess.install.present_agents import choose_preset_agents, find_present_agents
 from prowess.install.relink import add_links, change_links, remove_links
 from prowess.install.remove import remove_skills
 from prowess.install.sync import list_changes, sync_scope
 from prowess.install.system_errors import wrap_os_errors
 from prowess.install.typed_source import to_local_spec, to_spec
-from prowess.install.update import Update, UpdateOptions, update_skills
+from prowess.install.update import Update, update_skills
 from prowess.install.verify import verify_installs
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.scopes import (
@@ -142,7 +144,9 @@ class Installer:
         the source. With it a skill whose name is taken is refused too, and ``apply`` installs exactly what the offer
         showed, even when the source has changed since.
         """
-        return make_plan(self._context, PlanArguments(ref, project, select, agents, replace, copy, save, preset, offer))
+        options = InstallOptions(check_texts(agents, "agents"), replace, copy, save, preset)
+        scope = self._context.scope_for(project=project)
+        return make_plan(self._context, ref, scope, options, select=select, offer=offer)
 
     def offers(self, ref: str | SkillRef | SourceSpec, select: str | Sequence[str] | None = None) -> Offer:
         """Fetch what ``ref`` names and return what it has, for a person who decides; nothing is changed.
@@ -228,7 +232,7 @@ class Installer:
         refuse_taken_places(spec, target)
         with wrap_os_errors(), self._context.open_source(spec, offer) as source_files:
             trees = trees_for(source_files, spec, self._context.limits)
-            refuse_unloadable(trees, spec)
+            refuse_unloadable(trees)
             self._context.issues = tuple(issue for tree in trees for issue in tree.issues)
             return Path(copy_trees_into(target, trees, self._context.limits)[0])
 
@@ -265,7 +269,9 @@ class Installer:
         agents that have a folder of their own in the home folder or, for a project, in either. Of agents that look in
         one folder the first is named. Agents that look in the shared folder need no link, and are left out.
         """
-        return choose_preset_agents(self._context, project=project)
+        scope = self._context.scope_for(project=project)
+        manifest = load_manifest(scope.lock_folder, self._context.limits)
+        return choose_preset_agents(scope, manifest, self.present_agents(project=project))
 
     def present_agents(self, *, project: bool = True) -> tuple[str, ...]:
         """The ids of the agents with a folder of their own in the home folder, or, with ``project``, in the project."""
@@ -385,7 +391,15 @@ class Installer:
         ``dry_run`` only says what would change. A source that went back behind what is installed is not followed,
         which is an issue (``rolled-back``), unless ``allow_rollback``.
         """
-        return update_skills(self._context, ref, UpdateOptions(force, dry_run, allow_rollback, save, location))
+        return update_skills(
+            self._context,
+            ref,
+            force=force,
+            dry_run=dry_run,
+            allow_rollback=allow_rollback,
+            save=save,
+            location=location,
+        )
 
     def asking_once(self) -> AbstractContextManager[None]:
         """A block in which updates ask each repository once, so that all of them see one state of it."""

@@ -26,7 +26,7 @@ from prowess.spec.skill_ref import link_name
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from prowess.install.install_request import InstallOptions
+    from prowess.install.install_options import InstallOptions
     from prowess.install.store import AgentLink, Store, TakenNames
     from prowess.lockfile.read import LockEntries, LockEntry
     from prowess.lockfile.scopes import InstallScope

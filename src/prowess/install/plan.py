@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from prowess.arguments import check_texts
 from prowess.discovery.agents import AGENTS
 from prowess.errors import InstallError, Issue
 from prowess.install.agent_links import LinkFolders
 from prowess.install.context import refuse_other_offer
 from prowess.install.entry_source import refuse_own_source, source_for_lock
-from prowess.install.install_request import InstallOptions
 from prowess.install.manifest import ManifestDefaults, load_manifest
 from prowess.install.manifest_edits import declare_source
 from prowess.install.name_conflicts import find_displaced_installs, refuse_taken
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from prowess.install.context import InstallContext
+    from prowess.install.install_options import InstallOptions
     from prowess.install.manifest import ProjectManifest
     from prowess.install.offer import Offer
     from prowess.lockfile.read import LockEntries
@@ -44,10 +43,10 @@ class Plan:
     source: str
     """The source as the lock file will have it."""
     places: tuple[str, ...]
-    """The folders in the install base; nothing goes there where ``wishes.copy``."""
+    """The folders in the install base; nothing goes there where ``options.copy``."""
     links: tuple[str, ...]
-    """The folders in which each skill is linked, or copied where ``wishes.copy``."""
-    wishes: InstallOptions
+    """The folders in which each skill is linked, or copied where ``options.copy``."""
+    options: InstallOptions
     """What the caller and the manifest ask for."""
     replaces: tuple[str, ...] = ()
     """The sources of the installs that give way."""
@@ -76,9 +75,9 @@ class Plan:
         version = f" at {self.spec.ref}" if self.spec.ref else ""
         part = f", folder {self.spec.subpath}" if self.spec.subpath else ""
         rows = [f"fetch {self.source}{version}{part}"]
-        rows += [f"put it at {place}" for place in self.places if not self.wishes.copy]
+        rows += [f"put it at {place}" for place in self.places if not self.options.copy]
         rows += dict.fromkeys(self._describe_replacement(old) for old in self.replaces)
-        how = "copy each skill into" if self.wishes.copy else "link each skill in"
+        how = "copy each skill into" if self.options.copy else "link each skill in"
         rows += [f"{how} {folder}" for folder in self.links]
         rows += [f"{AGENTS[agent].title} will not see it (agent {agent})" for agent in self.unseen_by]
         rows.append("record it in prowess.lock")
@@ -90,56 +89,45 @@ class Plan:
         return f"replace what came from {old or 'a folder that was adopted'}"
 
 
-class PlanArguments(NamedTuple):
-    """The arguments of ``Installer.plan``, which describes them."""
-
-    ref: str | SkillRef | SourceSpec
-    project: bool
-    select: str | Sequence[str] | None
-    agents: Sequence[str]
-    replace: bool
-    copy: bool
-    save: bool
-    preset: bool
-    offer: Offer | None
-
-
-def make_plan(context: InstallContext, arguments: PlanArguments) -> Plan:
+def make_plan(
+    context: InstallContext,
+    ref: str | SkillRef | SourceSpec,
+    scope: InstallScope,
+    options: InstallOptions,
+    *,
+    select: str | Sequence[str] | None,
+    offer: Offer | None,
+) -> Plan:
     """The plan for what a caller of ``Installer.plan`` asks for; nothing is fetched or changed.
 
     Raises ``AlreadyInstalledError`` or ``NameTakenError`` when a place is taken and ``replace`` was not asked for.
     """
-    scope = context.scope_for(project=arguments.project)
     context.begin_read(scope)
-    spec = to_spec(arguments.ref, arguments.select)
+    spec = to_spec(ref, select)
     locked = context.read_lock(scope)
     manifest = load_manifest(scope.lock_folder, context.limits)
-    options = _make_options(arguments, manifest)
+    # The defaults also count for a skill that a person installs with a command: a project has one truth.
+    defaults = manifest.defaults if manifest is not None else ManifestDefaults()
+    options = options._replace(
+        agents=tuple(dict.fromkeys((*defaults.agents, *options.agents))),
+        copy=options.copy or defaults.mode == COPY_MODE,
+        replace_foreign=options.replace,
+    )
     # The edit of the manifest is tried here: a person sees before the install whether it can be declared.
     saving: dict[str, Any] = {}
-    if arguments.save and manifest is not None:
-        written = arguments.ref if isinstance(arguments.ref, str) else ""
-        options, saving = _with_declaration(spec, scope, options, manifest, written)
+    if options.save and manifest is not None:
+        options, saving = _with_declaration(spec, scope, options, manifest, ref if isinstance(ref, str) else "")
     # After the declaration: a manifest does not name agents only because this machine has them.
-    preset = choose_preset_agents(context, project=arguments.project) if arguments.preset else ()
+    present = find_present_agents(context, project=scope.location == "project")
+    preset = choose_preset_agents(scope, manifest, present) if options.preset else ()
     options = options._replace(agents=tuple(dict.fromkeys((*options.agents, *preset))))
-    present = find_present_agents(context, project=arguments.project)
     plan = replace(_plan_install(spec, scope, locked, options, present), **saving)
     # As early as possible: a place that is taken is refused before anything is fetched.
-    if not arguments.replace:
+    if not options.replace:
         taken = TakenNames(scope, locked, PlacedTrees(scope.base, context.limits))
         for name in plan.names:
             refuse_taken(name, plan.source, scope, locked, taken)
-    return plan if arguments.offer is None else _with_offer(context, scope, plan, arguments.offer)
-
-
-def _make_options(arguments: PlanArguments, manifest: ProjectManifest | None) -> InstallOptions:
-    """What the caller asks for, together with what the manifest says for all skills of the project."""
-    # The defaults also count for a skill that a person installs with a command: a project has one truth.
-    defaults = manifest.defaults if manifest is not None else ManifestDefaults()
-    agents = tuple(dict.fromkeys((*defaults.agents, *check_texts(arguments.agents, "agents"))))
-    copy = arguments.copy or defaults.mode == COPY_MODE
-    return InstallOptions(agents, arguments.replace, replace_foreign=arguments.replace, copy=copy)
+    return plan if offer is None else _with_offer(context, scope, plan, offer)
 
 
 def _with_declaration(
@@ -198,7 +186,7 @@ def _with_offer(context: InstallContext, scope: InstallScope, plan: Plan, offer:
     installs = {name: f"{spec.org}/{link_name(name)}" if spec.skills else spec.full_name for name in names}
     # The plan is shown to a person who then decides, so it names what the install would take from others.
     with wrap_os_errors(), open_store_read_only(scope, context.limits) as store:
-        displaced = find_displaced_installs(store, installs, plan.source, plan.wishes)
+        displaced = find_displaced_installs(store, installs, plan.source, plan.options)
     replaces = tuple(dict.fromkeys((*plan.replaces, *(entry.source for entry in displaced))))
     return replace(plan, offer=offer, replaces=replaces)
 

@@ -10,8 +10,8 @@ from prowess.errors import GitError, Issue, LockMismatchError, SkillError
 from prowess.install.agent_links import LinkFolders
 from prowess.install.entry_source import is_sourceless, spec_of_entry
 from prowess.install.fetch_source import BATCH_BYTES, LastOpenSource
-from prowess.install.install_request import InstallOptions, InstallRequest
-from prowess.install.install_tree import InstallTree, read_recorded_tree, take_recorded_modes
+from prowess.install.install_options import InstallOptions
+from prowess.install.install_tree import InstallTree, read_recorded_tree, recorded_tree, take_recorded_modes
 from prowess.install.installed_files import read_unedited_files
 from prowess.install.leftovers import describe_leftovers, find_leftovers
 from prowess.install.stage import stage_install
@@ -99,8 +99,15 @@ class Restoration:
         if state in {"unlinked", "copy"}:
             files = read_unedited_files(entry, LinkFolders(self._scope), self._access.limits)
             if files is not None:
-                return InstallTree(entry.name, entry.subpath, entry.select, files, dict(entry.skills))
+                return recorded_tree(entry, self._source_of(entry), files)
         return fetch_recorded_tree(entry, self._scope, source, self._access.limits)
+
+    def _source_of(self, entry: LockEntry) -> SourceSpec:
+        """The source of an entry; the install itself where it has no other."""
+        if not is_sourceless(entry):
+            return spec_of_entry(entry, self._scope, ref=entry.ref)
+        org, _, name = entry.name.partition("/")
+        return SourceSpec("folder", self._scope.install_folder(entry.name), org, name, local=True)
 
     def _add(self, restorable: _Restorable) -> None:
         self._waiting.append(restorable)
@@ -130,10 +137,8 @@ class Restoration:
         with open_store(self._scope, self._access.limits, keep_lock=self._is_locked) as store:
             locked = dict(store.locked)
             for entry, tree in batch:
-                spec = _install_as_source(entry, self._scope) if is_sourceless(entry) else None
-                spec = spec or spec_of_entry(entry, self._scope, ref=entry.ref)
                 options = InstallOptions(entry.agents, replace=True, declared=entry.declared, copy=entry.is_copied)
-                stage_install(store, locked, tree, InstallRequest(spec, entry.commit, options))
+                stage_install(store, locked, tree, options)
                 # Which links are copies on this disk is no change of the project: everything stays as it is recorded.
                 links = locked[entry.name].links
                 copies = tuple(copy for copy in entry.copies if copy in links)
@@ -141,12 +146,6 @@ class Restoration:
             store.commit(store.locked if self._is_locked else locked)
         self.names += (entry.name for entry, _ in batch)
         self.issues += store.issues
-
-
-def _install_as_source(entry: LockEntry, scope: InstallScope) -> SourceSpec:
-    """The install itself as a source, for an entry that has no other."""
-    org, _, name = entry.name.partition("/")
-    return SourceSpec("folder", scope.install_folder(entry.name), org, name, local=True)
 
 
 def fetch_recorded_tree(entry: LockEntry, scope: InstallScope, source: LastOpenSource, limits: Limits) -> InstallTree:
@@ -157,12 +156,12 @@ def fetch_recorded_tree(entry: LockEntry, scope: InstallScope, source: LastOpenS
     # A locked archive is what its digest says, like a commit: a copy of it makes the server needless.
     for kept in source.list_kept_archives(spec):
         with suppress(SkillError):
-            tree = read_recorded_tree(kept, entry, limits)
+            tree = read_recorded_tree(kept, entry, spec, limits)
             if tree.digest == entry.digest:
                 return tree
     try:
         source_files = source.open_source(spec)
-        tree = read_recorded_tree(source_files, entry, limits)
+        tree = read_recorded_tree(source_files, entry, spec, limits)
         if entry.kind == "folder":
             # Who locked a plain folder on a system without executable bits has guessed them. What was locked counts.
             files = take_recorded_modes(tree.files, entry.files, has_bits=False)

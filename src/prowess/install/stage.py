@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
     from prowess.files.tree import FileHash
     from prowess.files.write import NewFile
-    from prowess.install.install_request import InstallOptions, InstallRequest
+    from prowess.install.install_options import InstallOptions
     from prowess.install.install_tree import InstallTree
     from prowess.install.store import Store
 
 
 def stage_install(
-    store: Store, locked: LockEntries, tree: InstallTree, request: InstallRequest, *, is_as_locked: bool = False
+    store: Store, locked: LockEntries, tree: InstallTree, options: InstallOptions, *, is_as_locked: bool = False
 ) -> list[Issue]:
     """Stage a tree and its links, and put its entry into ``locked``; returns a warning for each skill without a link.
 
@@ -49,13 +49,13 @@ def stage_install(
     take its places, and ``UnsafeTreeError`` when none of its skills can be linked. ``is_as_locked``: the caller has
     found that the folder of the install is as its entry records it.
     """
-    options, taken = request.options, store.taken_names
-    refuse_own_source(request.spec, store.scope.base)
-    source = source_for_lock(request.spec, store.scope)
+    taken = store.taken_names
+    refuse_own_source(tree.spec, store.scope.base)
+    source = source_for_lock(tree.spec, store.scope)
     if not options.may_replace(taken.find_place(tree.name) or taken.find_entry(tree.name) or tree.name):
         refuse_taken(tree.name, source, store.scope, locked, taken)
     before = locked.get(tree.name)
-    if before is not None and request.spec.kind == "folder":
+    if before is not None and tree.spec.kind == "folder":
         tree = with_recorded_modes(tree, before)
     locked.pop(taken.find_entry(tree.name), None)  # it may have the name in another case
     links, issues = _plan_links(store, tree, options)
@@ -76,25 +76,24 @@ def stage_install(
     for path in recorded_link_paths(store, before):
         if path not in wanted:
             stage_unlink(store, path, before)
-    locked[tree.name] = _make_entry(store, tree, links, source, request)
+    locked[tree.name] = _make_entry(store, tree, links, source, options)
     taken.add_entry(locked[tree.name])
     return issues
 
 
 def _make_entry(
-    store: Store, tree: InstallTree, links: Sequence[AgentLink], source: str, request: InstallRequest
+    store: Store, tree: InstallTree, links: Sequence[AgentLink], source: str, options: InstallOptions
 ) -> LockEntry:
     """The lock entry of a tree whose links are staged: only then is it known which of them became copies."""
     recorded = tuple(store.link_folders.to_lock_path(link.path) for link in links)
-    options = request.options
     agents = options.agents_of(tree.name)
     extra = tuple(agent for agent in agents if agent not in options.declared_agents) if options.declared else ()
     return LockEntry(
         tree.name,
         source,
-        request.spec.kind,
-        request.spec.ref,
-        request.commit,
+        tree.spec.kind,
+        tree.spec.ref,
+        tree.commit,
         tree.subpath,
         tree.select,
         tree.skills,

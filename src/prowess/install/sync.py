@@ -10,10 +10,10 @@ from prowess.install.agent_links import LinkFolders
 from prowess.install.apply_plan import install_trees, to_installed_skill
 from prowess.install.entry_source import is_sourceless
 from prowess.install.git_attributes import update_attributes
-from prowess.install.install_request import InstallOptions, InstallRequest
+from prowess.install.install_options import InstallOptions
 from prowess.install.install_tree import trees_for
 from prowess.install.leftovers import describe_leftovers, find_leftovers, find_lost_lock, stage_leftovers
-from prowess.install.manifest import declared_places, read_declarations
+from prowess.install.manifest import declared_places, load_manifest, read_declarations
 from prowess.install.manifest_diff import (
     agents_linked_by_hand,
     compare_manifest,
@@ -23,7 +23,7 @@ from prowess.install.manifest_diff import (
     refuse_manifest_diff,
     with_declarations,
 )
-from prowess.install.present_agents import choose_preset_agents
+from prowess.install.present_agents import choose_preset_agents, find_present_agents
 from prowess.install.remove import remove_installs
 from prowess.install.restore import (
     Restoration,
@@ -144,7 +144,12 @@ def _choose_agents(
     the machine that installs first, and every other machine gets the same links.
     """
     is_open = any(not item.agents and not recorded.keys() >= {*declared_places(item.spec)} for item in missing)
-    agents = choose_preset_agents(context, project=scope.location == "project") if is_open else ()
+    agents: tuple[str, ...] = ()
+    if is_open:
+        manifest = load_manifest(scope.lock_folder, context.limits)
+        agents = choose_preset_agents(
+            scope, manifest, find_present_agents(context, project=scope.location == "project")
+        )
     if not agents:
         return (), ()
     message = f"the manifest names no agents, so new skills are linked for those on this machine: {', '.join(agents)}"
@@ -201,8 +206,7 @@ class _SyncRun(NamedTuple):
                 copy=declaration.mode == COPY_MODE,
                 extra_agents={tree.name: self._agents_besides(declaration, before.get(tree.name)) for tree in trees},
             )
-            request = InstallRequest(spec, source_files.commit, options)
-            installed, issues = install_trees(self.context, self.scope, trees, request)
+            installed, issues = install_trees(self.context, self.scope, trees, options)
         self.issues.extend(issues)
         return installed
 

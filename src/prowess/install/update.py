@@ -13,7 +13,7 @@ from prowess.install.context import parse_refs, require_entry
 from prowess.install.entry_source import missing_install_error, spec_of_entry
 from prowess.install.fetch_source import BATCH_BYTES, LastOpenSource, select_stale_issues
 from prowess.install.file_diffs import diff_files
-from prowess.install.install_request import InstallOptions, InstallRequest
+from prowess.install.install_options import InstallOptions
 from prowess.install.install_tree import refuse_unloadable, take_recorded_modes, tree_for_entry
 from prowess.install.installed_files import compare_files, read_current_files, read_files
 from prowess.install.manifest_diff import find_stale_declarations
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from prowess.install.fetch_source import SourceAccess
     from prowess.install.install_tree import InstallTree
     from prowess.install.store import Store
-    from prowess.limits import Limits
     from prowess.lockfile.read import LockEntries, LockEntry
     from prowess.lockfile.scopes import InstallScope, Location
 
@@ -56,50 +55,47 @@ class Update:
     path: Path | None = None
 
 
-class UpdateOptions(NamedTuple):
-    """The keyword arguments of ``Installer.update``, which describes them."""
-
-    force: bool
-    dry_run: bool
-    allow_rollback: bool
-    save: bool
-    location: Location
-
-
 UpdateOutcome = tuple[Update, tuple["Issue", ...]]
 """What came of one update, and the issues to report with it."""
 
 
-def update_skills(context: InstallContext, refs: Refs | None, options: UpdateOptions) -> tuple[Update, ...]:
+def update_skills(
+    context: InstallContext,
+    refs: Refs | None,
+    *,
+    force: bool,
+    dry_run: bool,
+    allow_rollback: bool,
+    save: bool,
+    location: Location,
+) -> tuple[Update, ...]:
     """Update one skill, several, or all when ``refs`` is ``None``; returns what came of each, in their order.
 
     What keeps one skill from being updated is raised when it is the only one named; else it is its status.
     """
-    begin = context.begin_read if options.dry_run else context.begin_change
-    scopes = context.scopes_at(options.location)
+    begin = context.begin_read if dry_run else context.begin_change
+    scopes = context.scopes_at(location)
     begin(*scopes)
-    access = context.access._replace(allow_rollback=options.allow_rollback)
+    run = _UpdateRun(context.access._replace(allow_rollback=allow_rollback), force, dry_run)
     if refs is None:
-        entries = context.list_entries(scopes)
-        outcomes = _update_all(entries, access.for_entries(entries), options)
+        outcomes = run.update_all(context.list_entries(scopes))
         context.issues += tuple(issue for _, issues in outcomes for issue in issues)
         return tuple(update for update, _ in outcomes)
     if not isinstance(refs, str | SkillRef):
-        return _update_several(context, parse_refs(refs), access, options)
+        return _update_several(context, parse_refs(refs), scopes, run, save=save)
     ref = parse_refs(refs)[0]
     scope, _ = context.find_known_install(ref, scopes)
     entry = require_entry(context.read_lock(scope), scope, ref.full_name)
-    outcome = _update_one(scope, _with_version(entry, ref.version), access, options)
-    _report_outcome(context, scope, entry, ref.version, outcome, save=options.save)
+    outcome = run.update_one(scope, _with_version(entry, ref.version))
+    _report_outcome(context, scope, entry, ref.version, outcome, save=save)
     return (outcome[0],)
 
 
 def _update_several(
-    context: InstallContext, refs: Sequence[SkillRef], access: SourceAccess, options: UpdateOptions
+    context: InstallContext, refs: Sequence[SkillRef], scopes: Sequence[InstallScope], run: _UpdateRun, *, save: bool
 ) -> tuple[Update, ...]:
     """Update the named skills; one that is not installed has the status ``"failed"``."""
     # Each lock file is read once: to read it for each of thousands of skills would be quadratic.
-    scopes = context.scopes_at(options.location)
     recorded = {scope: context.read_lock(scope) for scope in scopes}
     known: dict[int, tuple[InstallScope, LockEntry]] = {}
     updates: dict[int, Update] = {}
@@ -110,10 +106,10 @@ def _update_several(
         except SkillError as error:
             updates[index] = Update(ref.full_name, "failed", "", why=error.message)
     moved = [(scope, _with_version(entry, refs[index].version)) for index, (scope, entry) in known.items()]
-    outcomes = _update_all(moved, access.for_entries(moved), options)
+    outcomes = run.update_all(moved)
     for (index, (scope, entry)), outcome in zip(known.items(), outcomes, strict=True):
         updates[index] = outcome[0]
-        _report_outcome(context, scope, entry, refs[index].version, outcome, save=options.save)
+        _report_outcome(context, scope, entry, refs[index].version, outcome, save=save)
     return tuple(updates[index] for index in range(len(refs)))
 
 
@@ -154,45 +150,92 @@ class _PendingUpdate(NamedTuple):
     scope: InstallScope
     entry: LockEntry
     tree: InstallTree
-    request: InstallRequest
     issues: tuple[Issue, ...]
 
 
-def _update_one(scope: InstallScope, entry: LockEntry, access: SourceAccess, options: UpdateOptions) -> UpdateOutcome:
-    """Update one install; raises ``SkillError`` when something keeps it from being updated."""
-    with LastOpenSource(access) as source:
-        fetched = _fetch_newer(scope, entry, source, access)
-    if not isinstance(fetched, _PendingUpdate):
-        return fetched
-    return _apply_updates(scope, [fetched], access.limits, options, alone=True)[0]
+class _UpdateRun(NamedTuple):
+    """One command that updates: how it reaches sources, and whether it overwrites edits, or changes nothing."""
 
+    access: SourceAccess
+    force: bool
+    dry_run: bool
 
-def _update_all(
-    entries: Sequence[tuple[InstallScope, LockEntry]], access: SourceAccess, options: UpdateOptions
-) -> list[UpdateOutcome]:
-    """Update many installs; returns what came of each, in their order. What keeps one from it is its status."""
-    outcomes: dict[int, UpdateOutcome] = {}
-    waiting: dict[int, _PendingUpdate] = {}
-    waiting_bytes = 0
-    # Entries of one source follow each other, so that each source is opened once. What they gave is put in place
-    # together: to open the store, which reads the lock file, for each of thousands of entries would be quadratic.
-    ordered = sorted(enumerate(entries), key=lambda row: (row[1][1].source, row[1][1].ref))
-    with LastOpenSource(access) as source:
-        for index, (scope, entry) in report_steps(ordered, lambda row: row[1][1].name):
+    def update_one(self, scope: InstallScope, entry: LockEntry) -> UpdateOutcome:
+        """Update one install; raises ``SkillError`` when something keeps it from being updated."""
+        with LastOpenSource(self.access) as source:
+            fetched = _fetch_newer(scope, entry, source, self.access)
+        return self._put_in_place(scope, [fetched], alone=True)[0] if isinstance(fetched, _PendingUpdate) else fetched
+
+    def update_all(self, entries: Sequence[tuple[InstallScope, LockEntry]]) -> list[UpdateOutcome]:
+        """Update many installs; returns what came of each, in their order. What keeps one from it is its status."""
+        outcomes: dict[int, UpdateOutcome] = {}
+        waiting: dict[int, _PendingUpdate] = {}
+        waiting_bytes = 0
+        access = self.access.for_entries(entries)
+        # Entries of one source follow each other, so that each source is opened once. What they gave is put in place
+        # together: to open the store, which reads the lock file, for each of thousands of entries would be quadratic.
+        ordered = sorted(enumerate(entries), key=lambda row: (row[1][1].source, row[1][1].ref))
+        with LastOpenSource(access) as source:
+            for index, (scope, entry) in report_steps(ordered, lambda row: row[1][1].name):
+                try:
+                    fetched = _fetch_newer(scope, entry, source, access)
+                except SkillError as error:
+                    fetched = _failed_outcome(entry, error)
+                if not isinstance(fetched, _PendingUpdate):
+                    outcomes[index] = fetched
+                    continue
+                waiting[index] = fetched
+                waiting_bytes += sum(len(file.content) for file in fetched.tree.files)
+                if waiting_bytes > BATCH_BYTES:
+                    outcomes |= self._apply_waiting(waiting)
+                    waiting, waiting_bytes = {}, 0
+        outcomes |= self._apply_waiting(waiting)
+        return [outcomes[index] for index in range(len(entries))]
+
+    def _apply_waiting(self, waiting: Mapping[int, _PendingUpdate]) -> dict[int, UpdateOutcome]:
+        """Put updates in place, one scope after the other; returns the outcome of each number."""
+        outcomes: dict[int, UpdateOutcome] = {}
+        for scope in dict.fromkeys(pending.scope for pending in waiting.values()):
+            in_scope = {index: pending for index, pending in waiting.items() if pending.scope == scope}
             try:
-                fetched = _fetch_newer(scope, entry, source, access)
-            except SkillError as error:
-                fetched = _failed_outcome(entry, error)
-            if not isinstance(fetched, _PendingUpdate):
-                outcomes[index] = fetched
-                continue
-            waiting[index] = fetched
-            waiting_bytes += sum(len(file.content) for file in fetched.tree.files)
-            if waiting_bytes > BATCH_BYTES:
-                outcomes |= _apply_waiting(waiting, access.limits, options)
-                waiting, waiting_bytes = {}, 0
-    outcomes |= _apply_waiting(waiting, access.limits, options)
-    return [outcomes[index] for index in range(len(entries))]
+                applied = self._put_in_place(scope, [*in_scope.values()])
+            except SkillError as error:  # an error of the store itself: nothing was put in place
+                applied = [_failed_outcome(pending.entry, error) for pending in in_scope.values()]
+            outcomes |= dict(zip(in_scope, applied, strict=True))
+        return outcomes
+
+    def _put_in_place(
+        self, scope: InstallScope, updates: Sequence[_PendingUpdate], *, alone: bool = False
+    ) -> list[UpdateOutcome]:
+        """Put updates of one scope in place, all at once; what keeps one from being updated is its status.
+
+        With ``alone`` there is one update, and what keeps it from being updated is raised.
+        """
+        outcomes: list[UpdateOutcome] = []
+        open_scope = open_store_read_only if self.dry_run else open_store
+        with wrap_os_errors(), open_scope(scope, self.access.limits) as store:
+            locked = dict(store.locked)
+            for pending in updates:
+                before, staged_count = locked, store.staged_count
+                try:
+                    current = _CurrentInstall(store, pending, may_be_missing=self.access.allow_rollback)
+                    # Of thousands of installs, most are current: a copy of the entries for each would be quadratic.
+                    locked = dict(locked) if current.is_due else locked
+                    update, issues = current.stage_update(locked, force=self.force, dry_run=self.dry_run)
+                    # The tree of a whole source repeats the issues of the source.
+                    outcomes.append((update, tuple(dict.fromkeys((*pending.issues, *issues)))))
+                except SkillError as error:
+                    if alone:
+                        raise
+                    store.discard_staged_moves(staged_count)  # the others must not commit a part of this one
+                    locked = before
+                    outcomes.append(_failed_outcome(pending.entry, error))
+            if not self.dry_run:
+                store.commit(locked)
+                # The store's own issues, such as backups, are about all updates together: the last one carries them.
+                update, issues = outcomes[-1]
+                outcomes[-1] = update, tuple(dict.fromkeys((*issues, *store.issues)))
+        return outcomes
 
 
 def _failed_outcome(entry: LockEntry, error: SkillError) -> UpdateOutcome:
@@ -223,66 +266,11 @@ def _fetch_newer(
         if unreachable:
             return Update(entry.name, "failed", entry.commit, why=unreachable), stale
         tree = tree_for_entry(entry, source_files, spec, access.limits)
-        refuse_unloadable([tree], spec)
-    # Only the install itself gives way: a skill that another install took over stays with that install.
-    options = InstallOptions(entry.agents, replaceable=frozenset((entry.name,)), copy=entry.is_copied)
-    return _PendingUpdate(scope, entry, tree, InstallRequest(spec, source_files.commit, options), stale)
+        refuse_unloadable([tree])
+    return _PendingUpdate(scope, entry, tree, stale)
 
 
 # -- putting in place --------------------------------------------------------------------------------------------------
-
-
-def _apply_waiting(
-    waiting: Mapping[int, _PendingUpdate], limits: Limits, options: UpdateOptions
-) -> dict[int, UpdateOutcome]:
-    """Put updates in place, one scope after the other; returns the outcome of each number."""
-    outcomes: dict[int, UpdateOutcome] = {}
-    for scope in dict.fromkeys(pending.scope for pending in waiting.values()):
-        in_scope = {index: pending for index, pending in waiting.items() if pending.scope == scope}
-        try:
-            applied = _apply_updates(scope, [*in_scope.values()], limits, options)
-        except SkillError as error:  # an error of the store itself: nothing was put in place
-            applied = [_failed_outcome(pending.entry, error) for pending in in_scope.values()]
-        outcomes |= dict(zip(in_scope, applied, strict=True))
-    return outcomes
-
-
-def _apply_updates(
-    scope: InstallScope,
-    updates: Sequence[_PendingUpdate],
-    limits: Limits,
-    options: UpdateOptions,
-    *,
-    alone: bool = False,
-) -> list[UpdateOutcome]:
-    """Put updates of one scope in place, all at once; what keeps one from being updated is its status.
-
-    With ``alone`` there is one update, and what keeps it from being updated is raised.
-    """
-    outcomes: list[UpdateOutcome] = []
-    with wrap_os_errors(), (open_store_read_only if options.dry_run else open_store)(scope, limits) as store:
-        locked = dict(store.locked)
-        for pending in updates:
-            before, staged_count = locked, store.staged_count
-            try:
-                current = _CurrentInstall(store, pending, may_be_missing=options.allow_rollback)
-                # Of thousands of installs, most are current: a copy of the entries for each of them would be quadratic.
-                locked = dict(locked) if current.is_due else locked
-                update, issues = current.stage_update(locked, options)
-                # The tree of a whole source repeats the issues of the source.
-                outcomes.append((update, tuple(dict.fromkeys((*pending.issues, *issues)))))
-            except SkillError as error:
-                if alone:
-                    raise
-                store.discard_staged_moves(staged_count)  # the other updates must not commit a part of this one
-                locked = before
-                outcomes.append(_failed_outcome(pending.entry, error))
-        if not options.dry_run:
-            store.commit(locked)
-            # The store's own issues, such as backups, are about all updates together: the last one carries them.
-            update, issues = outcomes[-1]
-            outcomes[-1] = update, tuple(dict.fromkeys((*issues, *store.issues)))
-    return outcomes
 
 
 class _CurrentInstall:
@@ -304,35 +292,38 @@ class _CurrentInstall:
             raise missing_install_error(name, self._place)
         differences = [] if self._is_missing else compare_files(entry, store.link_folders, store.limits, store.placed)
         self._edits = [difference for difference in differences if difference.is_edit]
-        is_same = pending.tree.digest == entry.digest and pending.request.spec.ref == entry.ref
+        is_same = pending.tree.digest == entry.digest and pending.tree.spec.ref == entry.ref
         self._is_as_locked = not differences and not self._is_missing
         self.is_due = not self._is_as_locked or not is_same
         """True when the update would change files, or the version that is recorded."""
 
-    def stage_update(self, locked: LockEntries, options: UpdateOptions) -> UpdateOutcome:
+    def stage_update(self, locked: LockEntries, *, force: bool, dry_run: bool) -> UpdateOutcome:
         """Stage the update, and change its entry in ``locked``; a dry run only says what would be done.
 
-        Raises ``LocalEditsError`` for an edited install, unless ``options.force``.
+        Raises ``LocalEditsError`` for an edited install, unless ``force``.
         """
-        request = self._pending.request
+        entry, commit = self._entry, self._pending.tree.commit
         if not self.is_due:
-            if not options.dry_run:  # a newer commit of equal files
-                locked[self._entry.name] = replace(self._entry, commit=request.commit)
-            return Update(self._entry.name, "current", self._entry.commit, request.commit, path=Path(self._place)), ()
+            if not dry_run:  # a newer commit of equal files
+                locked[entry.name] = replace(entry, commit=commit)
+            return Update(entry.name, "current", entry.commit, commit, path=Path(self._place)), ()
         tree = self._without_taken_skills(self._pending.tree)
-        if options.dry_run:
-            return self._make_update("edited" if self._edits else "available", tree, request), ()
-        if self._edits and not options.force:
-            edits = describe_differences(self._edits)
-            raise LocalEditsError(f"{self._entry.name} was changed by hand: {edits}", self._place)
+        if dry_run:
+            return self._make_update("edited" if self._edits else "available", tree), ()
+        if self._edits and not force:
+            raise LocalEditsError(f"{entry.name} was changed by hand: {describe_differences(self._edits)}", self._place)
         # The diff is made first: it compares with the files that staging is about to replace.
-        update = self._make_update("updated", tree, request)
-        entry = self._entry
-        declared_agents = tuple(agent for agent in entry.agents if agent not in entry.extra_agents)
-        install_options = request.options._replace(declared=entry.declared, declared_agents=declared_agents)
-        request = request._replace(options=install_options)
+        update = self._make_update("updated", tree)
+        options = InstallOptions(
+            entry.agents,
+            copy=entry.is_copied,
+            declared=entry.declared,
+            declared_agents=tuple(agent for agent in entry.agents if agent not in entry.extra_agents),
+            # Only the install itself gives way: a skill that another install took over stays with that install.
+            replaceable=frozenset((entry.name,)),
+        )
         is_as_locked = self._is_as_locked and not entry.is_copied
-        issues = stage_install(self._store, locked, tree, request, is_as_locked=is_as_locked)
+        issues = stage_install(self._store, locked, tree, options, is_as_locked=is_as_locked)
         return update, (*tree.issues, *issues)
 
     def _without_taken_skills(self, tree: InstallTree) -> InstallTree:
@@ -345,7 +336,7 @@ class _CurrentInstall:
 
         return tree._replace(skills={skill: folder for skill, folder in tree.skills.items() if is_free(skill)})
 
-    def _make_update(self, status: UpdateStatus, tree: InstallTree, request: InstallRequest) -> Update:
+    def _make_update(self, status: UpdateStatus, tree: InstallTree) -> Update:
         limits, entry = self._store.limits, self._entry
         if self._is_missing:
             diff = diff_files((), tree.files, limits)
@@ -357,5 +348,5 @@ class _CurrentInstall:
             new = [file for file in tree.files if file.path in changed]
             old = take_recorded_modes(read_files(self._place, sorted(changed), limits), entry.files)
             diff = diff_files(old, new, limits)
-        why = "" if diff or request.spec.ref == self._entry.ref else f"the same content, as {request.spec.ref}"
-        return Update(self._entry.name, status, self._entry.commit, request.commit, diff, why, Path(self._place))
+        why = "" if diff or tree.spec.ref == entry.ref else f"the same content, as {tree.spec.ref}"
+        return Update(entry.name, status, entry.commit, tree.commit, diff, why, Path(self._place))

@@ -1,4 +1,4 @@
-"""What one install is asked to do: the source, the commit that was fetched, and the caller's options."""
+"""The options of an install, from the command line to the store."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from prowess.spec.source_spec import SourceSpec
-
 
 class InstallOptions(NamedTuple):
-    """What a caller asked for besides the source."""
+    """How a source is installed: what the caller asked for, and what the manifest and the lock file add to that."""
 
     agents: tuple[str, ...] = ()
     """The agents, by id, in whose folders the skills are linked or copied."""
     replace: bool = False
     """True when every install that is in the way gives way."""
+    copy: bool = False
+    """True when real files go where agents look, and nothing goes into the install base."""
+    save: bool = True
+    """True when a manifest, if there is one, declares the source from then on."""
+    preset: bool = False
+    """True when the skills are also linked for the agents that an install without named agents chooses."""
     declared: str = ""
     """What the manifest declares the install as (``Declaration.text``); ``""`` when it does not declare it."""
     declared_agents: tuple[str, ...] = ()
@@ -28,8 +32,6 @@ class InstallOptions(NamedTuple):
 
     A lock file never sets this: it may have come with a clone, so it cannot speak for the user.
     """
-    copy: bool = False
-    """True when real files go where agents look, and nothing goes into the install base."""
     extra_agents: Mapping[str, tuple[str, ...]] = {}
     """Further agents of single installs, by the install's name: a person linked the install for them."""
 
@@ -41,11 +43,3 @@ class InstallOptions(NamedTuple):
     def may_replace(self, name: str) -> bool:
         """Whether the install of that name gives way."""
         return self.replace or name in self.replaceable
-
-
-class InstallRequest(NamedTuple):
-    """A source that was fetched, the commit that it gave (``""`` when it has none), and the caller's options."""
-
-    spec: SourceSpec
-    commit: str
-    options: InstallOptions
