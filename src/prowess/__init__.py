@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from prowess.install.compare_source import SkillDiff
     from prowess.install.index_search import IndexHit, IndexSearch
     from prowess.install.installer import Installer
-    from prowess.install.offer import Offer, OfferedSkill
+    from prowess.install.offer import Offer, OfferedPlugin, OfferedSkill
     from prowess.install.outdated import Outdated
     from prowess.install.plan import Plan
     from prowess.install.update import Update
@@ -176,7 +176,7 @@ _ROOMS = {
     "install.compare_source": "SkillDiff",
     "install.index_search": "IndexHit IndexSearch",
     "install.installer": "Installer",
-    "install.offer": "Offer OfferedSkill",
+    "install.offer": "Offer OfferedPlugin OfferedSkill",
     "install.outdated": "Outdated",
     "install.plan": "Plan",
     "install.update": "Update",
@@ -333,6 +333,7 @@ __all__ = [
     "NotInstalledError",
     "NotTrustedError",
     "Offer",
+    "OfferedPlugin",
     "OfferedSkill",
     "OpenAIMessage",
     "OpenAIResponsesOutput",

@@ -400,6 +400,9 @@ class Limits:
     max_install_files: int = 10_000
     """Files that are installed from one source. Install a larger repository in parts, by naming its skills."""
 
+    max_plugins: int = 5_000
+    """Plugins that the manifests of one source may name. The largest public marketplace names 286."""
+
     max_install_bytes: int = 64 * MIB
     """All files that are installed together. They are in memory meanwhile."""
 

@@ -20,7 +20,7 @@ from tests.repositories import skill_text
 def found(files: dict[str, str], *, every: bool = False) -> dict[str, str]:
     """The skills by name with their folders; ``every``: also those that count only by name."""
     data = {path: text.encode() for path, text in files.items()}
-    skills, _ = find_skills(data, data.__getitem__, name="top", limits=Limits())
+    skills, *_ = find_skills(data, data.__getitem__, name="top", limits=Limits())
     return {one.name: one.folder for one in skills if every or one.is_default}
 
 
@@ -123,7 +123,7 @@ def test_internal_skills_count_where_the_environment_says_so(
 
 def test_a_skill_that_does_not_load_is_an_issue_and_hides_no_other() -> None:
     data = {path: text.encode() for path, text in skills("skills/a").items()} | {"skills/b/SKILL.md": b"no frontmatter"}
-    good, issues = find_skills(data, data.__getitem__, name="top", limits=Limits())
+    good, issues, _ = find_skills(data, data.__getitem__, name="top", limits=Limits())
     assert [one.name for one in good] == ["a"]
     assert [(issue.code, issue.path) for issue in issues] == [("no-frontmatter", "skills/b/SKILL.md")]
 

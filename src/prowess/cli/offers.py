@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from prowess.cli.choice_list import Choice
 from prowess.cli.issues import issue_to_dict
 from prowess.cli.picker import pick_names
-from prowess.cli.render.blocks import Block, Line, Title, line, span_text
+from prowess.cli.render.blocks import Block, Line, Style, Title, line, span_text
 from prowess.cli.terminal import open_terminal
 from prowess.install.offer_text import summarize_offer
 from prowess.spec.quantities import format_count, join_first
@@ -23,12 +23,33 @@ _COST_NOTE = "to list: a line with its path (prowess prompt --style xml); 'prowe
 
 
 def offer_to_blocks(offer: prowess.Offer) -> Iterator[Block]:
-    """Return an offer for people: the source, then each skill."""
+    """Return an offer for people: the source, then each skill, those of a plugin together, then plugins elsewhere."""
     yield Title(str(offer.spec), summarize_offer(offer))
+    grouped = {plugin.name for plugin in offer.plugins}
     for skill in offer.skills:
-        yield from skill_to_blocks(skill)
+        if skill.plugin not in grouped:
+            yield from skill_to_blocks(skill)
+    for plugin in offer.plugins:
+        if not plugin.skills:
+            continue
+        yield Title(f"plugin {plugin.name}", f"prowess install {offer.spec}@{plugin.name}")
+        yield line((" ".join(plugin.description.split()), "dim"), indent=2, cut=True)
+        shown = [skill for skill in offer.skills if skill.plugin == plugin.name]
+        for skill in shown:
+            yield from skill_to_blocks(skill)
+        others = [name for name in plugin.skills if name not in {skill.name for skill in shown}]
+        if others:
+            note = f"its own {', '.join(others)}: unless you choose this plugin, others with these names count"
+            yield line((note, "dim"), indent=2)
     if offer.skills:
         yield line((_COST_NOTE, "dim"))
+    elsewhere = [plugin for plugin in offer.plugins if plugin.source or plugin.problem]
+    if elsewhere:
+        yield Title("plugins elsewhere", f"{len(elsewhere)}: 'prowess install {offer.spec}@PLUGIN --list' shows one")
+        for plugin in elsewhere:
+            style: Style = "dim" if plugin.source else "warn"
+            yield line((plugin.name, "name"), (f"  {plugin.source or plugin.problem}", style), indent=2)
+            yield line(" ".join(plugin.description.split()), indent=4, cut=True)
 
 
 def skill_to_blocks(skill: prowess.OfferedSkill) -> Iterator[Block]:
@@ -69,6 +90,7 @@ def pick_skills(offer: prowess.Offer, preset: Sequence[str]) -> list[str] | None
 def _to_choice(skill: prowess.OfferedSkill) -> Choice:
     findings = [issue for issue in skill.issues if issue.severity != "info"]
     marks = (
+        f"plugin {skill.plugin}" if skill.plugin else "",
         "runs code" if skill.acts else "",
         format_count(len(findings), "finding") if findings else "",
         "only when it is named" if skill.is_internal else "",
@@ -107,9 +129,20 @@ def offer_to_dict(offer: prowess.Offer) -> dict[str, object]:
                 "scripts": list(skill.scripts),
                 "powers": list(skill.powers),
                 "internal": skill.is_internal,
+                "plugin": skill.plugin,
                 "issues": [issue_to_dict(issue) for issue in skill.issues],
             }
             for skill in offer.skills
+        ],
+        "plugins": [
+            {
+                "name": plugin.name,
+                "description": plugin.description,
+                "skills": list(plugin.skills),
+                "source": str(plugin.source) if plugin.source else None,
+                "problem": plugin.problem,
+            }
+            for plugin in offer.plugins
         ],
         "issues": [issue_to_dict(issue) for issue in offer.issues],
     }

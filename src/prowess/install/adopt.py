@@ -242,7 +242,7 @@ def _read_skills(folder: str, name: str, limits: Limits) -> tuple[tuple[NewFile,
     files = tuple(NewFile(*file) for file in tree_read.files)
     check_paths([file.path for file in files], limits)
     by_path = {file.path: file.content for file in files}
-    skills, issues = find_skills(by_path, by_path.__getitem__, name=name, limits=limits)
+    skills, issues, _ = find_skills(by_path, by_path.__getitem__, name=name, limits=limits)
     if not skills:
         why = issues[0].message if issues else f"there is no {SKILL_FILE}"
         raise UnsafeTreeError(f"nothing in it loads: {why}", folder, issues[0].code if issues else "missing-skill-md")

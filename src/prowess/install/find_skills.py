@@ -2,8 +2,9 @@
 
 A SKILL.md at the top means that the whole tree is one skill. Otherwise these folders are searched three levels deep,
 and never below a skill: the top, ``skills/`` with its ``.curated``, ``.experimental`` and ``.system``, the folders
-where agents look, and the folders that a plugin manifest names. When that finds nothing, everything is searched five
-levels deep. The first skill of a name wins.
+where agents look, and the folders of plugins. When that finds nothing, everything is searched five
+levels deep. The first skill of a name wins. Skills below a folder for tests, such as ``tests/fixtures``, are left out,
+unless the folder is one of those above: they are there to be read by tests.
 
 Two kinds of skills count only when somebody asks for them by name: skills that the repository itself got from elsewhere
 (they are in its own ``skills-lock.json``), and skills that call themselves internal. Internal ones also count when the
@@ -12,23 +13,24 @@ variable ``INSTALL_INTERNAL_SKILLS`` is 1, as for other installers.
 
 from __future__ import annotations
 
-import json
 import os
 import posixpath
-from contextlib import suppress
+from bisect import bisect_left
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.discovery.agents import AGENTS
-from prowess.errors import InstallError, Issue, PathTraversalError, SkillLoadError
+from prowess.errors import InstallError, Issue, SkillLoadError
+from prowess.install.plugins import list_manifests, name_plugins, read_plugins
 from prowess.lockfile.npm import NPM_LOCK_FILE, parse_npm_lock
-from prowess.names import SKILL_FILE, folders_above, split_relative_path
+from prowess.names import SKILL_FILE, folders_above
 from prowess.spec.document import LoadPolicy, read_document
 from prowess.spec.invocation import is_true
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from prowess.install.plugins import Plugin
     from prowess.limits import Limits
     from prowess.spec.document import Document
 
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
 _SKIPPED_FOLDERS = frozenset(("node_modules", ".git", "dist", "build", "__pycache__"))
 _CONTAINERS = ("", "skills", "skills/.curated", "skills/.experimental", "skills/.system")
-_PLUGIN_MANIFESTS = (".claude-plugin/marketplace.json", ".claude-plugin/plugin.json")
+_TEST_FOLDERS = frozenset(("test", "tests", "__tests__", "fixtures", "__fixtures__", "testdata"))
 _INTERNAL_VARIABLE = "INSTALL_INTERNAL_SKILLS"
 _CONTAINER_DEPTH = 3
 _FALLBACK_DEPTH = 5
@@ -53,6 +55,8 @@ class TreeSkill(NamedTuple):
     """The whole SKILL.md."""
     is_default: bool = True
     """True when the skill counts without being asked for by name."""
+    plugin: str = ""
+    """The name of the plugin that it belongs to; ``""`` for none."""
 
     @property
     def path(self) -> str:
@@ -60,10 +64,18 @@ class TreeSkill(NamedTuple):
         return _skill_file_in(self.folder)
 
 
+class FoundSkills(NamedTuple):
+    """What a tree has: its skills in the order in which they win, what is wrong with others, and its plugins."""
+
+    skills: list[TreeSkill]
+    issues: list[Issue]
+    plugins: tuple[Plugin, ...]
+
+
 def find_skills(
     paths: Iterable[str], read: ReadFile, *, name: str, limits: Limits, prefetch: Prefetch | None = None
-) -> tuple[list[TreeSkill], list[Issue]]:
-    """The skills among ``paths``, in the order in which they win, and what is wrong with others.
+) -> FoundSkills:
+    """The skills among ``paths``, what is wrong with others, and the plugins that group them.
 
     ``name`` is the name of a skill at the top that has none. ``prefetch`` is called with the files that are read next,
     so that one request can fetch all of them.
@@ -74,27 +86,37 @@ def find_skills(
     # A plugin manifest may name further folders, and most name none. So one request fetches the manifests together with
     # the skills that are found without them.
     likely = list(_choose_folders(folders, _list_containers(())))
-    prefetch(
-        [path for path in (*_PLUGIN_MANIFESTS, NPM_LOCK_FILE) if path in tree_paths]
-        + [_skill_file_in(folder) for folder in likely]
-    )
-    plugins = list(_find_plugin_folders(tree_paths, read))
-    chosen = list(_choose_folders(folders, _list_containers(plugins))) if plugins else likely
+    lock_file = [NPM_LOCK_FILE] if NPM_LOCK_FILE in tree_paths else []
+    prefetch([*list_manifests(tree_paths), *lock_file, *map(_skill_file_in, likely)])
+    plugins, plugin_issues = read_plugins(tree_paths, read, limits)
+    containers = dict.fromkeys(folder for plugin in plugins for folder in plugin.folders)
+    chosen = list(_choose_folders(folders, _list_containers(containers))) if containers else likely
     prefetch([_skill_file_in(folder) for folder in chosen])
-    issues: list[Issue] = []
+    plugin_of = name_plugins(chosen, plugins)
+    issues = [*plugin_issues]
     foreign = _read_npm_locked_names(tree_paths, read)
     skills: dict[str, TreeSkill] = {}
+    grouped: dict[str, list[str]] = {}
+    hidden: set[str] = set()
     for folder in chosen:
         skill = _read_skill(folder, read, name, limits, issues)
         if skill is None:
             continue
         is_default = skill.is_default and skill.name not in foreign
-        first = skills.setdefault(skill.name, skill._replace(is_default=is_default))
-        # Many repositories hold a copy of a skill for each agent: only a different skill of that name is a problem.
+        first = skills.setdefault(skill.name, skill._replace(is_default=is_default, plugin=plugin_of[folder]))
+        grouped.setdefault(plugin_of[folder], []).append(skill.name)
+        # Many repositories hold a copy of a skill for each agent, or for each plugin: only a different skill of that
+        # name is a problem.
         if first.folder != folder and first.text != skill.text:
+            hidden.add(plugin_of[folder])
             message = f"the name {skill.name!a} is also that of the skill in {first.folder}, which counts"
             issues.append(Issue("duplicate-name", "name", message, skill.path, 0, "warning"))
-    return list(skills.values()), issues
+    grouped.pop("", None)
+    found = (
+        plugin._replace(skills=tuple(grouped.get(plugin.name, ())), has_hidden=plugin.name in hidden)
+        for plugin in plugins
+    )
+    return FoundSkills(list(skills.values()), issues, tuple(found))
 
 
 def _choose_folders(folders: Sequence[str], containers: Sequence[str]) -> Iterator[str]:
@@ -112,14 +134,25 @@ def _folders_within(folders: Sequence[str], container: str, levels: int) -> Iter
     """The folders that are at most so many levels deep in a container, and not below another of them."""
     taken: set[str] = set()
     prefix = f"{container}/" if container else ""
-    for folder in folders:
-        if folder != container and not folder.startswith(prefix):
-            continue
+    for folder in _folders_at(folders, container):
         inner = folder.removeprefix(prefix).split("/") if folder != container else []
         inside = not taken.isdisjoint(filter(None, folders_above(folder)))  # a skill at the top hides no other
-        if len(inner) <= levels and not inside and _SKIPPED_FOLDERS.isdisjoint(inner):
+        # In a folder for skills, "tests" is a group of skills about tests.
+        is_fixture = not container and not _TEST_FOLDERS.isdisjoint(inner[:-1])
+        if len(inner) <= levels and not inside and not is_fixture and _SKIPPED_FOLDERS.isdisjoint(inner):
             taken.add(folder)
             yield folder
+
+
+def _folders_at(folders: Sequence[str], container: str) -> Sequence[str]:
+    """The container itself, if it is one of the sorted folders, and those below it."""
+    if not container:
+        return folders
+    # "0" is the character after "/". A marketplace may name thousands of containers.
+    begin, end = bisect_left(folders, f"{container}/"), bisect_left(folders, f"{container}0")
+    own = bisect_left(folders, container)
+    is_skill = folders[own : own + 1] == [container]
+    return [container, *folders[begin:end]] if is_skill else folders[begin:end]
 
 
 def _prefetch_nothing(_paths: list[str]) -> None:
@@ -134,49 +167,6 @@ def _skill_file_in(folder: str) -> str:
 def _list_containers(plugins: Iterable[str]) -> list[str]:
     """The folders that are searched, the one that wins first."""
     return [*_CONTAINERS, *dict.fromkeys(agent.project for agent in AGENTS.values()), *plugins]
-
-
-def _find_plugin_folders(tree_paths: set[str], read: ReadFile) -> Iterator[str]:
-    """The folders of the tree that plugin manifests name; sources elsewhere are left out."""
-    for path in _PLUGIN_MANIFESTS:
-        if path not in tree_paths:
-            continue
-        data: Any = None
-        with suppress(ValueError, RecursionError):  # the manifest is for another program: its errors are not ours
-            data = json.loads(read(path))
-        if isinstance(data, dict):
-            metadata = data.get("metadata")
-            root = metadata.get("pluginRoot", "") if isinstance(metadata, dict) else ""
-            plugins = data.get("plugins", [{**data, "source": "./"}])
-            for plugin in plugins if isinstance(plugins, list) else ():
-                yield from _plugin_folders(plugin, str(root), tree_paths)
-
-
-def _plugin_folders(plugin: object, root: str, tree_paths: set[str]) -> Iterator[str]:
-    if not isinstance(plugin, dict) or not isinstance(plugin.get("source"), str):
-        return
-    source = str(plugin["source"])
-    base = _folder_inside(source if source.startswith("./") else f"{root}/{source}")
-    if base is None:
-        return
-    yield f"{base}/skills".strip("/")
-    if f"{base}/SKILL.md".strip("/") in tree_paths:  # a plugin that is one skill
-        yield base
-    listed = plugin.get("skills", [])
-    for folder in [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else ():
-        inner = _folder_inside(f"{base}/{folder}")
-        if inner is not None:
-            yield inner
-
-
-def _folder_inside(path: str) -> str | None:
-    """The folder of the tree that a manifest names, ``""`` for the top; ``None`` for a path that leads out."""
-    if not path.strip("./"):
-        return ""
-    try:
-        return "/".join(split_relative_path(path.lstrip("/")))
-    except PathTraversalError:
-        return None
 
 
 def _read_npm_locked_names(tree_paths: set[str], read: ReadFile) -> frozenset[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import InstallError, Issue, UnsafeTreeError
 from prowess.files.tree import GUESSED_CODE, HAS_EXECUTABLE_BITS, digest_tree, find_guesses, hash_bytes
+from prowess.install.plugins import refuse_only_plugins
 from prowess.install.source_survey import find_claimed_folders, survey_source
 from prowess.install.tree_paths import check_paths, refuse_irregular
 from prowess.names import is_below
@@ -94,6 +95,7 @@ def trees_for(source: SourceTree, spec: SourceSpec, limits: Limits) -> list[Inst
     """
     survey = survey_source(source, spec, limits)
     if not spec.skills:
+        refuse_only_plugins(spec, survey.plugins, has_skill=bool(survey.skills))
         return [_tree_of_all(spec, survey)]
     skills = survey.choose_skills(spec.skills)
     # One request for the files of all chosen skills, instead of one for each skill.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
@@ -151,15 +152,16 @@ class Installer:
     def offers(self, ref: str | SkillRef | SourceSpec, select: str | Sequence[str] | None = None) -> Offer:
         """Fetch what ``ref`` names and return what it has, for a person who decides; nothing is changed.
 
-        ``select`` chooses some of its skills. Raises what ``install`` raises for a source that cannot be reached, has
-        no skill, or does not have a chosen skill.
+        ``select`` chooses some of its skills, or a plugin. The offer of a plugin has the names of its skills in
+        ``spec``, or the source of the plugin where that is another repository. Raises what ``install`` raises for a
+        source that cannot be reached, has no skill, or does not have a chosen skill.
         """
         spec = to_spec(ref, select)
         self._context.begin_read()
-        from prowess.install.offer import make_offer
+        from prowess.install.offer import find_offer
 
-        with wrap_os_errors(), self._context.open_source(spec) as source_files:
-            return make_offer(source_files, spec, self._context.limits)
+        with wrap_os_errors():
+            return find_offer(self._context.open_source, spec, self._context.limits)
 
     def install(
         self,
@@ -174,17 +176,23 @@ class Installer:
     ) -> Path:
         """Fetch what ``ref`` names and install it; returns where it is, of several chosen skills the first.
 
-        ``select`` chooses some skills of a source, each of which goes to a place of its own. ``agents`` are the agents
-        in whose folders the skills are linked, besides ``.agents/skills``. ``replace`` lets them take the place of
-        what is there. With ``copy``, real files go into those folders instead of links, to be committed with a
-        project; the lock file records that, and updates renew the files. With ``save``, the manifest declares the
-        source from then on, when there is a manifest. Of a source with several skills only their folders are installed;
-        ``issues`` says what is left out.
+        ``select`` chooses some skills of a source, each of which goes to a place of its own, or a plugin of it.
+        ``agents`` are the agents in whose folders the skills are linked, besides ``.agents/skills``. ``replace`` lets
+        them take the place of what is there. With ``copy``, real files go into those folders instead of links, to be
+        committed with a project; the lock file records that, and updates renew the files. With ``save``, the manifest
+        declares the source from then on, when there is a manifest. Of a source with several skills only their folders
+        are installed; ``issues`` says what is left out.
         """
         self._context.begin_change(self._context.scope_for(project=project))
         recovered = self.issues
-        plan = self.plan(ref, project, select=select, agents=agents, replace=replace, copy=copy, save=save)
-        path = self.apply(plan)[0].path
+        make_plan = partial(self.plan, project=project, agents=agents, replace=replace, copy=copy, save=save)
+        try:
+            path = self.apply(make_plan(ref, select=select))[0].path
+        except InstallError as error:
+            if error.code != "is-plugin":
+                raise
+            offer = self.offers(ref, select)
+            path = self.apply(make_plan(offer.spec, offer=offer))[0].path
         # Planning and applying each begin anew, and would hide what the recovery noticed.
         self._context.issues = (*recovered, *self.issues)
         return path

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from prowess.authoring.descriptions import description_issues
 from prowess.authoring.secrets import find_secret_issues
 from prowess.errors import Issue
+from prowess.install.plugins import choose_plugins, limit_to_listed
 from prowess.install.source_survey import survey_source
 from prowess.install.tree_paths import REFUSAL_REASONS
 from prowess.names import SKILL_FILE
@@ -22,7 +23,8 @@ from prowess.spec.skill_ref import link_name
 from prowess.spec.tokens import estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
+    from contextlib import AbstractContextManager
     from datetime import datetime
 
     from prowess.install.find_skills import TreeSkill
@@ -61,6 +63,8 @@ class OfferedSkill:
     """
     is_internal: bool = False
     """True when it is installed only when somebody names it."""
+    plugin: str = ""
+    """The plugin of the source that it belongs to; ``""`` for none."""
     issues: tuple[Issue, ...] = ()
     """What ``check`` finds in its SKILL.md, and the entries of its folder that keep it from being installed."""
 
@@ -71,10 +75,25 @@ class OfferedSkill:
 
 
 @dataclass(frozen=True, slots=True)
+class OfferedPlugin:
+    """A plugin of a source: a group of its skills, or a source elsewhere."""
+
+    name: str
+    description: str
+    skills: tuple[str, ...]
+    """The names of its skills; none for a plugin elsewhere, which was not fetched."""
+    source: SourceSpec | None = None
+    """Its source, when that is another repository."""
+    problem: str = ""
+    """Why its source elsewhere cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
 class Offer:
     """What a source has at one moment, as ``Installer.offers`` found it."""
 
     spec: SourceSpec
+    """The source. Where a plugin was chosen, it has the names of the plugin's skills, or is the plugin's own source."""
     commit: str
     """The commit of a repository; ``""`` when the source has none."""
     date: datetime | None
@@ -85,6 +104,8 @@ class Offer:
     """What is wrong with skills that the source has and cannot give, and which files are in no skill's folder."""
     in_memory: SourceTree | None = field(default=None, repr=False, compare=False)
     """The files themselves, when the source has no commit by which they could be fetched again."""
+    plugins: tuple[OfferedPlugin, ...] = ()
+    """The plugins that the source names in its manifests; none where skills were chosen."""
 
     def chosen(self, names: Sequence[str] = ()) -> tuple[OfferedSkill, ...]:
         """The skills that an install takes: those with these names or folders; without names all but internal ones."""
@@ -112,8 +133,26 @@ class Offer:
         return all(skill.is_complete for skill in self.skills)
 
 
-def make_offer(source: SourceTree, spec: SourceSpec, limits: Limits) -> Offer:
-    """The offer of an open source; raises ``InstallError`` when it has no skill, or does not have a chosen one."""
+def find_offer(
+    open_source: Callable[[SourceSpec], AbstractContextManager[SourceTree]], spec: SourceSpec, limits: Limits
+) -> Offer:
+    """The offer of a source, or of the plugin that it chooses, which may be in another repository.
+
+    Raises ``InstallError`` when it has no skill, or does not have a chosen one.
+    """
+    with open_source(spec) as source:
+        survey = survey_source(source, spec, limits)
+        chosen, plugin = choose_plugins(spec, survey.plugins, survey.names)
+        if plugin is None:
+            return _make_offer(source, chosen, limits)
+    with open_source(chosen) as source:
+        chosen = limit_to_listed(chosen, plugin, survey_source(source, chosen, limits).skills)
+        offer = _make_offer(source, chosen, limits)
+    message = f"the plugin {plugin.name} of {spec.address} is in another repository: {chosen}"
+    return replace(offer, issues=(Issue("mapped-plugin", "", message, "", 0, "info"), *offer.issues))
+
+
+def _make_offer(source: SourceTree, spec: SourceSpec, limits: Limits) -> Offer:
     survey = survey_source(source, spec, limits)
     chosen = survey.choose_skills(spec.skills) if spec.skills else sorted(survey.skills, key=lambda skill: skill.folder)
     if spec.skills:  # who has chosen skills is likely to install them, so all of their files are fetched at once
@@ -121,7 +160,12 @@ def make_offer(source: SourceTree, spec: SourceSpec, limits: Limits) -> Offer:
     skills = tuple(_make_offered_skill(skill, survey, spec) for skill in chosen)
     # A commit can be fetched again; other sources may give other files the next time.
     in_memory = source if source.is_in_memory else None
-    return Offer(spec, source.commit, source.date, skills, survey.issues, in_memory)
+    plugins = tuple(
+        OfferedPlugin(plugin.name, plugin.description, plugin.skills, plugin.spec, plugin.problem)
+        for plugin in survey.plugins
+        if plugin.name and (plugin.skills or plugin.is_elsewhere) and not spec.skills
+    )
+    return Offer(spec, source.commit, source.date, skills, survey.issues, in_memory, plugins)
 
 
 def _make_offered_skill(skill: TreeSkill, survey: SourceSurvey, spec: SourceSpec) -> OfferedSkill:
@@ -145,6 +189,7 @@ def _make_offered_skill(skill: TreeSkill, survey: SourceSurvey, spec: SourceSpec
         list_scripts(files),
         tuple(key for key in front.extra if key in INERT_FIELDS - {"model"}),
         not skill.is_default,
+        skill.plugin,
         tuple(_find_issues(skill, listed, survey, spec)),
     )
 

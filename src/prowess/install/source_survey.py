@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import InstallError, Issue
 from prowess.install.find_skills import find_skills
+from prowess.install.plugins import refuse_plugin
 from prowess.names import SKILL_FILE, group_by_folder, is_below, is_safe_path
 from prowess.spec.quantities import format_count, join_first
 from prowess.spelling import did_you_mean, sort_by_similarity
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from prowess.install.find_skills import TreeSkill
+    from prowess.install.plugins import Plugin
     from prowess.install.source_tree import SourceTree
     from prowess.limits import Limits
     from prowess.spec.source_spec import SourceSpec
@@ -44,16 +46,24 @@ class SourceSurvey(NamedTuple):
     issues: tuple[Issue, ...]
     outside: tuple[str, ...]
     """The files that are in no skill's folder."""
+    plugins: tuple[Plugin, ...]
     limits: Limits
 
-    def choose_skills(self, names: Sequence[str]) -> list[TreeSkill]:
-        """The skills of these names, or of folders of these names; raises ``InstallError`` for one that is missing."""
+    @property
+    def names(self) -> dict[str, TreeSkill]:
+        """The skills by their names, and by the names of their folders where no skill has that name."""
         by_name = {skill.name: skill for skill in self.skills}
         # Names win over folders: a folder must not pass for a skill that was shown by its name.
         for skill in self.skills:
             by_name.setdefault(posixpath.basename(skill.folder), skill)
+        return by_name
+
+    def choose_skills(self, names: Sequence[str]) -> list[TreeSkill]:
+        """The skills of these names, or of folders of these names; raises ``InstallError`` for one that is missing."""
+        by_name = self.names
         for name in names:
             if name not in by_name:
+                refuse_plugin(name, self.plugins)
                 raise _unknown_skill_error(name, self.skills)
         return [by_name[name] for name in names]
 
@@ -95,10 +105,14 @@ def _survey_part(source: SourceTree, spec: SourceSpec, limits: Limits) -> Source
     def prefetch(paths: Sequence[str]) -> None:
         source.contents.prefetch([posixpath.join(spec.subpath, path) for path in paths])
 
-    skills, issues = find_skills(paths, read_file, name=spec.name, limits=limits, prefetch=prefetch)
+    skills, issues, plugins = find_skills(paths, read_file, name=spec.name, limits=limits, prefetch=prefetch)
     claimed = find_claimed_folders(paths)
-    if not claimed:
+    if not claimed and not any(plugin.is_elsewhere for plugin in plugins):
         raise InstallError(f"{spec} does not contain a SKILL.md file", code="missing-skill-md")
+    passed_over = [] if skills or issues else [path for path in paths if posixpath.basename(path) == SKILL_FILE]
+    if passed_over:
+        message = f"{spec} has no SKILL.md where skills are looked for, but {join_first(passed_over, _MAX_LEFT_OUT)}"
+        raise InstallError(f"{message}: a folder is chosen with SOURCE:FOLDER", code="missing-skill-md")
     folders = [skill.folder for skill in skills]
     return SourceSurvey(
         source,
@@ -110,6 +124,7 @@ def _survey_part(source: SourceTree, spec: SourceSpec, limits: Limits) -> Source
         group_by_folder(((path, (code, path)) for code, path in irregular), folders),
         (*source.issues, *issues),
         tuple(path for path in paths if not is_below(path, claimed)),
+        plugins,
         limits,
     )
 

@@ -35,7 +35,7 @@ SOURCE_FORMS = (
     ("…#REF", "a tag, a branch or a commit of it; %40 stands for an @ in it, %3A for a colon"),
     ("…#^1.2", "the latest tag from 1.2 on, below 2; #~1.2 is below 1.3; also #>=1.0,<2"),
     ("…:SUBFOLDER", "only this folder of it"),
-    ("…@SKILL,SKILL", "only these skills of it"),
+    ("…@SKILL,SKILL", "only these skills of it; also @PLUGIN"),
     ("@org/name@version", "the repository org/name on GitHub at that version: here the last @ names no skill"),
 )
 """What people may type as a source, each form with what it means: shown by ``--help`` and in the documentation."""

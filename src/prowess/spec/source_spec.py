@@ -151,7 +151,7 @@ def with_parts(spec: SourceSpec, *, ref: str = "", subpath: str = "", skills: Se
     version of an archive, because only a repository has versions.
     """
     if ref:
-        spec = _as_repository(spec, ref)
+        spec = as_repository(spec)
         _refuse_contradiction("version", spec.ref, check_ref(ref))
         spec = replace(spec, ref=ref)
     if subpath:
@@ -170,8 +170,11 @@ def _refuse_contradiction(what: str, in_address: str, given: str) -> None:
         raise BadReferenceError(message, code="contradicting-source")
 
 
-def _as_repository(spec: SourceSpec, ref: str) -> SourceSpec:
-    """Return the source as a repository: a path, or an address of a possible index, is one once a version is named."""
+def as_repository(spec: SourceSpec) -> SourceSpec:
+    """Return the source as a repository: a path, or an address of a possible index, is one once a version is named.
+
+    Raises ``BadReferenceError`` for an archive.
+    """
     if spec.kind == "folder":
         return replace(spec, kind="git")
     if spec.kind == "index":
@@ -179,7 +182,7 @@ def _as_repository(spec: SourceSpec, ref: str) -> SourceSpec:
         repository = _git_spec(spec.address, parts.hostname or "", parts.path)
         return replace(spec, kind="git", org=repository.org, name=repository.name)
     if spec.kind != "git":
-        raise BadReferenceError(f"only a repository has versions, so {ref!a} is none of {show_address(spec.address)}")
+        raise BadReferenceError(f"only a repository has versions, and this is not one: {show_address(spec.address)}")
     return spec
 
 

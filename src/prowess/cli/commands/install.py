@@ -99,6 +99,7 @@ _target_options = group_options(
     ("prowess install owner/repo#v2:tools@pdf,csv", "two skills of a folder of it, at a version"),
     ("prowess install ./skills/csv-report", "a folder of this machine"),
     ("prowess install owner/repo --list", "what it has, what that costs and could run"),
+    ("prowess install owner/marketplace@plugin", "one plugin of a marketplace, also in another repository"),
     ("prowess install @acme/pdf@v1.2.0 --dry-run", "only the plan"),
     forms=SOURCE_FORMS,
 )
@@ -120,7 +121,8 @@ def command(
     """Install skills from SOURCE: fetch them, show them, ask, pin them in prowess.lock, link them where agents look.
 
     SOURCE[#REF][:SUBFOLDER][@SKILL,…] names the source, the version, the folder and the skills. --ref, --path and
-    --skill are another way to write these parts, and must not contradict them.
+    --skill are another way to write these parts, and must not contradict them. A plugin that the source names in its
+    manifests is chosen like a skill. If it is in another repository, that repository is installed and recorded.
 
     Without --agent the skills are linked for the agents that the manifest names, or else for those with a folder in the
     project or in the home folder. '--agent universal' links them in .agents/skills alone.
@@ -157,15 +159,14 @@ def _install(
         printer.print_issues(installer.issues)
     make_plan = partial(
         installer.plan,
-        declared,
-        target.project,
+        project=target.project,
         agents=target.agents,
         preset=not target.agents,
         replace=target.replace,
         copy=target.copy,
         save=target.save,
     )
-    choice = _choose_skills(installer, make_plan, spec, select, may_ask=flags.may_ask)
+    choice = _choose_skills(installer, make_plan, spec, declared=declared, select=select, may_ask=flags.may_ask)
     return carry_out(_plan_change(installer, choice, may_ask=flags.may_ask), flags)
 
 
@@ -185,21 +186,24 @@ def _choose_skills(
     installer: Installer,
     make_plan: Callable[..., Plan],
     spec: SourceSpec,
-    select: tuple[str, ...],
     *,
+    declared: SourceSpec | str,
+    select: tuple[str, ...],
     may_ask: bool,
 ) -> _InstallChoice:
     """Fetch what the source has, and let a person at the terminal pick. Raise if a place is taken."""
     # Planned twice: a place that is taken is an error before anything is fetched.
-    plan = make_plan(select=select)
+    plan = make_plan(declared, select=select)
     issues = (*installer.issues, *plan.issues)
     offer = _fetch_offer(installer, spec)
-    default = [skill.name for skill in offer.chosen(plan.spec.skills)]
-    may_pick = may_ask and not plan.spec.skills and len(offer.skills) > 1
+    if offer.spec != spec:  # a plugin was chosen: its skills, or its own source, are what is declared and installed
+        declared, select = offer.spec, ()
+    default = [skill.name for skill in offer.chosen(offer.spec.skills)]
+    may_pick = may_ask and not offer.spec.skills and len(offer.skills) > 1
     picked = pick_skills(offer, default) if may_pick else None
     # Whoever keeps the default choice has the whole source declared, not a list of names.
     if picked != []:
-        plan = make_plan(select=select if picked in (None, default) else picked, offer=offer)
+        plan = make_plan(declared, select=select if picked in (None, default) else picked, offer=offer)
     return _InstallChoice(plan, offer.with_skills(default if picked is None else picked), picked is not None, issues)
 
 
@@ -291,13 +295,13 @@ def _copy_into(installer: Installer, spec: SourceSpec, target: _InstallTarget, f
     offer = _fetch_offer(installer, spec)
     names = ", ".join(skill.name for skill in offer.chosen(spec.skills))
     take = [f"take {summarize_offer(offer)}: {names}"] if names else []
-    steps = [f"fetch {spec}", *take, f"copy it into {folder}: no links, no lock file"]
+    steps = [f"fetch {offer.spec}", *take, f"copy it into {folder}: no links, no lock file"]
     return carry_out(
         PlannedChange(
             plan=plan_to_blocks(steps),
             needs_consent=True,
             progress_text=f"fetching {spec}",
-            apply=lambda: _list_copies(installer.install_into(spec, folder, offer=offer), offer),
+            apply=lambda: _list_copies(installer.install_into(offer.spec, folder, offer=offer), offer),
             to_dict=lambda copies: {
                 "plan": steps,
                 "installed": [{"name": path.name, "location": "folder", "path": str(path)} for path in copies or ()],

@@ -54,19 +54,21 @@ def prepare_install(library: Library, fields: Fields) -> PreparedChange:
         raise SkillError("name a source: owner/repo, an address, or a path of this machine", code="bad-reference")
     make_plan: Callable[..., Plan] = partial(
         installer.plan,
-        source,
-        is_project(fields),
+        project=is_project(fields),
         agents=agents,
         preset=not agents,
         replace=fields.is_set("replace"),
         copy=fields.is_set("copy"),
     )
     # Planned twice: a place that is taken is an error before anything is fetched.
-    plan = make_plan()
-    offer = installer.offers(parse_typed_source(source))
-    preparation = _InstallPreparation(library.limits, installer, make_plan, offer)
-    default = tuple(skill.name for skill in offer.chosen(plan.spec.skills))
-    if plan.spec.skills or len(offer.skills) == 1:
+    plan = make_plan(source)
+    spec = parse_typed_source(source)
+    offer = installer.offers(spec)
+    # A plugin that was chosen has become its skills, or its own source.
+    declared = source if offer.spec == spec else offer.spec
+    preparation = _InstallPreparation(library.limits, installer, partial(make_plan, declared), offer)
+    default = tuple(skill.name for skill in offer.chosen(offer.spec.skills))
+    if offer.spec.skills or len(offer.skills) == 1:
         return preparation.make_change(default, is_default=True)
     return PreparedChange(
         states={},
