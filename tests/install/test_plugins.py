@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from prowess.install.find_skills import FoundSkills
     from tests.git_servers import HttpServer
     from tests.install.conftest import World
 
@@ -35,7 +36,7 @@ def groups(files: dict[str, str], limits: prowess.Limits | None = None) -> dict[
     return {plugin.name: plugin.skills for plugin in find(files, limits).plugins}
 
 
-def find(files: dict[str, str], limits: prowess.Limits | None = None) -> Any:
+def find(files: dict[str, str], limits: prowess.Limits | None = None) -> FoundSkills:
     data = {path: text.encode() for path, text in files.items()}
     return find_skills(data, data.__getitem__, name="top", limits=limits or prowess.Limits())
 
