@@ -228,6 +228,9 @@ class Limits:
     max_eval_file_bytes: int = 64 * MIB
     """Files with which the task of one eval begins, together. They are written again for each run."""
 
+    max_eval_kept_bytes: int = 16 * MIB
+    """Files of the working folder of one run that ``prowess eval --results`` keeps. A list names the others."""
+
     max_judged_bytes: int = 64 * KIB
     """What a model that judges a task sees of the files in the working folder, about 16,000 tokens."""
 

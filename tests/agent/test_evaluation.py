@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,13 +15,12 @@ from prowess.agent.eval_judgement import parse_verdicts
 from prowess.agent.eval_results import EvalResults
 from prowess.agent.evaluation import EvalOptions, Evaluation
 from prowess.agent.models import ModelChoice
+from prowess.agent.transcript import read_transcript
 from tests.agent.runs import Answering, Scene, call
 from tests.fake_models import Failure, Text, ToolCall, play, provide
 from tests.sandbox_support import require_sandbox
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from prowess.agent.eval_runs import Arm, ArmResult, EvalAgentReport, EvalForecast, EvalRun
 
 
@@ -315,6 +315,55 @@ def test_finished_runs_are_not_repeated(desk: Desk) -> None:
     assert again.cases == first.cases
     more = desk.evaluate(desk.write_script(*KNOWS), results=results, runs=2)
     assert (len(desk.made), more.left) == (4, 0)
+
+
+def test_each_run_leaves_its_transcript_answer_and_files(desk: Desk) -> None:
+    desk.write_cases(TASK)
+    results = desk.base / "results.jsonl"
+    first = desk.evaluate(desk.write_script(*KNOWS), results=results)
+    folders = {run.plan.arm: Path(run.folder) for run in desk.made}
+    assert {folder.parent for folder in folders.values()} == {desk.base / "results.jsonl.runs"}
+    kept = folders["with"]
+    assert (kept / "files/out/letter.txt").read_text() == "Good morning, Ann"
+    assert [path.name for path in folders["without"].glob("files/*")] == ["names"]
+    assert (kept / "answer.txt").read_text() == "It is written."
+    assert read_transcript(str(kept / "transcript.jsonl")).is_finished
+    modes = {path.stat().st_mode & 0o777 for path in [kept.parent, *kept.parent.rglob("*")]}
+    assert modes == {0o600, 0o700}
+    assert [run.folder for run in arm_of(first, "with").finished] == [str(kept)]
+    assert all(run.seconds > 0 for run in desk.made)
+    again = desk.evaluate(desk.write_script(*KNOWS), results=results)
+    assert arm_of(again, "with").finished == arm_of(first, "with").finished
+
+
+def test_files_beyond_the_bound_are_named_and_not_kept(desk: Desk) -> None:
+    desk.write_cases({**TASK, "files": {"long.txt": "12345", "short.txt": "1"}})
+    limits = prowess.Limits(max_eval_kept_bytes=4)
+    desk.evaluate(desk.write_script("no"), results=desk.base / "results.jsonl", limits=limits)
+    kept = Path(desk.made[-1].folder)
+    assert [path.name for path in kept.glob("files/*")] == ["short.txt"]
+    assert (kept / "left-out.txt").read_text() == "long.txt\n"
+
+
+def test_a_run_that_is_made_again_has_nothing_of_the_earlier_one(desk: Desk) -> None:
+    desk.write_cases({"query": "say hello"})
+    results = desk.base / "results.jsonl"
+    desk.evaluate(desk.write_script("no"), results=results)
+    (first, *_) = desk.made
+    Path(first.folder, "mine").touch()
+    results.write_text("".join(line for line in results.read_text().splitlines(keepends=True)[:1]))
+    desk.evaluate(desk.write_script("no"), results=results)
+    assert [path.name for path in sorted(Path(first.folder).iterdir())] == ["answer.txt", "transcript.jsonl"]
+
+
+def test_a_folder_of_runs_that_others_may_write_to_is_refused(desk: Desk) -> None:
+    desk.write_cases({"query": "say hello"})
+    folder = desk.base / "results.jsonl.runs"
+    folder.mkdir()
+    folder.chmod(0o777)
+    with pytest.raises(prowess.SourceError, match="others may write") as caught:
+        desk.evaluate(desk.write_script("no"), results=desk.base / "results.jsonl")
+    assert (caught.value.code, list(folder.iterdir())) == ("bad-results", [])
 
 
 def test_what_changes_the_outcome_is_run_again(desk: Desk) -> None:

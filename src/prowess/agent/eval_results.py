@@ -1,18 +1,59 @@
-"""The results of an evaluation in a file: a line for each run as soon as it ends, from which an evaluation goes on."""
+"""The results of an evaluation: a file with a line for each run as soon as it ends, and beside it a folder for each.
+
+An evaluation goes on from the file. The folders are for people: they have the transcript of a run, its last answer and
+the files that it left in its working folder.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from prowess.agent.api_keys import hide_keys
 from prowess.agent.eval_runs import FINISHED, EvalRun, EvalVerdict
 from prowess.agent.json_lines import FileKind, JsonLines, read_json_lines
-from prowess.errors import SourceError
+from prowess.agent.transcript import Transcript
+from prowess.errors import SkillError, SourceError
+from prowess.files import syscalls
+from prowess.files.delete import delete_tree
+from prowess.files.paths import is_link, is_owned_alone
+from prowess.files.read import OpenFile
+from prowess.files.tree import list_tree
+from prowess.files.write import make_folders, write_new_file
 
 if TYPE_CHECKING:
     from prowess.agent.eval_runs import PlannedRun
+    from prowess.limits import Limits
 
 _KIND = FileKind("file of results", "bad-results")
 _BEGIN, _EVENT = "evaluation", "eval-run"
+
+
+class RunFolder(NamedTuple):
+    """The folder of a run that begins, and the transcript in it."""
+
+    path: str
+    transcript: Transcript
+
+    def keep(self, answer: str, folder: str, limits: Limits) -> None:
+        """Write the last answer, and copy the files of the working folder, as many bytes as the limits allow."""
+        write_new_file(os.path.join(self.path, "answer.txt"), hide_keys(answer).encode(), mode=0o600)
+        left, left_out = limits.max_eval_kept_bytes, list[str]()
+        for path in list_tree(folder, (), limits).files:
+            try:
+                with OpenFile(folder, tuple(path.split("/"))) as file:
+                    content = file.read_all(left)
+            except SkillError:  # too large, or gone since
+                left_out.append(path)
+                continue
+            left -= len(content)
+            place = os.path.join(self.path, "files", *path.split("/"))
+            make_folders(os.path.dirname(place), 0o700)
+            write_new_file(place, content, mode=0o600)
+        if left_out:
+            names = "".join(f"{path}\n" for path in left_out)
+            write_new_file(os.path.join(self.path, "left-out.txt"), names.encode(), mode=0o600)
 
 
 class EvalResults:
@@ -21,6 +62,8 @@ class EvalResults:
     def __init__(self, file: JsonLines, stored: dict[tuple[str, int], dict[str, Any]]) -> None:
         self._file = file
         self._stored = stored
+        self.folder = f"{file.path}.runs"
+        """Where the folders of the runs are."""
 
     @classmethod
     def open(cls, path: str) -> Self:
@@ -52,7 +95,27 @@ class EvalResults:
     def find(self, plan: PlannedRun) -> EvalRun | None:
         """Return the stored run that a planned one would repeat, or ``None``."""
         data = self._stored.get((plan.key, plan.number))
-        return None if data is None else _to_run(plan, data)
+        return None if data is None else _to_run(plan, data, self.folder)
+
+    def begin_folder(self, plan: PlannedRun) -> RunFolder:
+        """Return a new folder for a run; that of an earlier one, which failed, is deleted.
+
+        Raises ``SourceError`` where there can be none: ``bad-results`` for a folder that others may write to.
+        """
+        path = os.path.join(self.folder, f"{plan.arm}-{plan.number}-{plan.key[:16]}")
+        try:
+            with suppress(FileExistsError):
+                syscalls.make_folder(self.folder, 0o700)
+            if is_link(self.folder) or not is_owned_alone(os.lstat(self.folder)):
+                message = "the folder of the runs belongs to somebody else, or others may write to it"
+                raise SourceError(message, self.folder, _KIND.code)
+            if os.path.lexists(path):
+                delete_tree(path)
+            syscalls.make_folder(path, 0o700)
+        except OSError as error:
+            message = f"cannot make the folder of a run: {error.strerror}"
+            raise SourceError(message, path, "unwritable") from None
+        return RunFolder(path, Transcript.create(os.path.join(path, "transcript.jsonl")))
 
     def add(self, run: EvalRun) -> None:
         """Append a run."""
@@ -93,15 +156,28 @@ def _to_dict(run: EvalRun) -> dict[str, Any]:
         "checks": [{"what": verdict.what, "passed": verdict.passed} for verdict in run.verdicts],
         "sent": run.sent,
         "received": run.received,
+        "seconds": run.seconds,
+        "folder": os.path.basename(run.folder),
         "error": {"code": run.error.code, "message": run.error.message} if run.error else None,
     }
 
 
-def _to_run(plan: PlannedRun, data: dict[str, Any]) -> EvalRun:
+def _to_run(plan: PlannedRun, data: dict[str, Any], folder: str) -> EvalRun:
     verdicts = tuple(
         EvalVerdict(str(check.get("what", "")), check.get("passed") is True)
         for check in data["checks"]
         if isinstance(check, dict)
     )
     loaded = tuple(str(name) for name in data["loaded"])
-    return EvalRun(plan, data["status"], loaded, verdicts, data["sent"], data["received"])
+    name, seconds = data.get("folder"), data.get("seconds")
+    path = os.path.join(folder, os.path.basename(name)) if isinstance(name, str) and name else ""
+    return EvalRun(
+        plan,
+        data["status"],
+        loaded,
+        verdicts,
+        data["sent"],
+        data["received"],
+        seconds=seconds if isinstance(seconds, int | float) else 0.0,
+        folder=path if os.path.isdir(path) else "",
+    )

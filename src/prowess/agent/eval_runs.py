@@ -67,6 +67,10 @@ class EvalRun:
     received: int = 0
     error: SkillError | None = None
     """Why it failed, so that nothing can be said about the skill."""
+    seconds: float = 0.0
+    """How long it took, without what judges it."""
+    folder: str = ""
+    """The folder with its transcript, answer and files; ``""``: they are not kept."""
 
     @property
     def tokens(self) -> int:
@@ -110,6 +114,7 @@ class ArmResult(NamedTuple):
     failed: int
     sent: int
     received: int
+    finished: tuple[EvalRun, ...] = ()
 
     @property
     def rate(self) -> float | None:
@@ -172,6 +177,7 @@ def add_up_runs(arm: Arm, planned: int, runs: Sequence[EvalRun]) -> ArmResult:
         sum(run.status == "failed" for run in runs),
         sum(run.sent for run in runs),
         sum(run.received for run in runs),
+        tuple(finished),
     )
 
 

@@ -1,6 +1,7 @@
 """An evaluation with a model: it makes the planned runs of all cases, within a number of tokens, and keeps each result.
 
 Each run begins in a new folder that is deleted afterwards, so that ``Read`` and ``Write`` need nobody's leave there.
+Beside a file of results, a copy of what it leaves is kept.
 The model cannot read the ``evals/`` of a skill, where the tests are.
 """
 
@@ -8,6 +9,8 @@ from __future__ import annotations
 
 import json
 import os
+import time
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
@@ -299,14 +302,20 @@ class Evaluation:
     # -- one run -----------------------------------------------------------------------------------------------------
 
     async def _make_run(self, plan: PlannedRun) -> EvalRun:
-        with temporary_folder() as folder:
+        with temporary_folder() as folder, ExitStack() as stack:
             self._write_files(plan.case, folder)
+            kept = self._results.begin_folder(plan) if self._results is not None else None
+            begin = time.monotonic()
             result = await run_task(
                 plan.case.query,
                 self._get_catalog(plan.case, plan.arm),
                 self._model.make(),
                 self._make_task_options(plan.arm, folder),
+                transcript=stack.enter_context(kept.transcript) if kept else None,
             )
+            seconds = round(time.monotonic() - begin, 3)
+            if kept is not None:
+                kept.keep(result.text, folder, self._options.limits)
             run = EvalRun(
                 plan,
                 result.status,
@@ -315,6 +324,8 @@ class Evaluation:
                 result.tokens.sent,
                 result.tokens.received,
                 result.error if result.status == "failed" or _is_token_limit(result) else None,
+                seconds,
+                kept.path if kept else "",
             )
             return await self._judge_run(run, folder, result.text) if plan.arm in TASK_ARMS and not run.error else run
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Cell, Line, Span, Style, Table, Title, line
+from prowess.files.paths import shorten_path
 from prowess.spec.quantities import format_count
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ def print_run(run: EvalRun, done: int, total: int) -> None:
     else:
         how = f"loaded {', '.join(run.loaded) or 'nothing'}"
     words = f"{done}/{total} {plan.arm} {plan.case.skill}: {_shorten(plan.case.query)} "
-    printer.print_blocks([line((words, "dim"), how, (f" ({run.tokens:,} tokens)", "dim"))], error=True)
+    costs = f" ({run.tokens:,} tokens, {run.seconds:.1f} s)"
+    printer.print_blocks([line((words, "dim"), how, (costs, "dim"))], error=True)
 
 
 def note_left(outcome: EvaluationOutcome) -> None:
@@ -138,6 +140,16 @@ def _case_to_dict(result: CaseResult) -> dict[str, object]:
                 "failed": arm.failed,
                 "sent": arm.sent,
                 "received": arm.received,
+                "kept": [
+                    {
+                        "number": run.plan.number,
+                        "right": run.is_right,
+                        "seconds": run.seconds,
+                        "folder": run.folder,
+                    }
+                    for run in arm.finished
+                    if run.folder
+                ],
             }
             for arm in result.arms
         ],
@@ -201,9 +213,9 @@ def _count_cell(arm: ArmResult, count: int) -> Cell:
 
 
 def _broken_checks_to_blocks(tasks: Sequence[CaseResult]) -> Iterator[Block]:
-    """Yield the checks that did not hold in each run with the skill."""
+    """Yield the checks that did not hold in each run with the skill, and where the first such run is kept."""
     rows = [
-        (f"{held}/{arm.runs}", what, _shorten(task.case.query))
+        (f"{held}/{arm.runs}", what, _shorten(task.case.query), _find_broken(arm, what))
         for task in tasks
         for arm in task.arms
         if arm.arm == "with"
@@ -212,7 +224,15 @@ def _broken_checks_to_blocks(tasks: Sequence[CaseResult]) -> Iterator[Block]:
     ]
     if rows:
         yield Title("Checks that did not always hold with the skill")
-        yield Table(rows, ("held", "check", "task"), indent=2)
+        head = ("held", "check", "task", "kept in")
+        columns = len(head) if any(row[-1] for row in rows) else -1
+        yield Table([row[:columns] for row in rows], head[:columns], indent=2)
+
+
+def _find_broken(arm: ArmResult, what: str) -> str:
+    """Return the folder of the first run in which a check did not hold; ``""`` where none is kept."""
+    broken = (run.folder for run in arm.finished if run.folder and (what, False) in run.verdicts)
+    return next(map(shorten_path, broken), "")
 
 
 def _describe_verdict(outcome: EvaluationOutcome) -> Iterator[Span]:
