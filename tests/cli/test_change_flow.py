@@ -133,6 +133,21 @@ def test_one_stream_that_is_a_terminal_is_enough_to_be_asked(project: Path, at: 
     assert project.exists()
 
 
+def test_a_refused_grant_of_a_changed_skill_leaves_the_grants_as_they_are(project: Path, command: Command) -> None:
+    folder = next(path for path in project.parent.rglob("folder-report") if (path / "scripts").is_dir())
+    script = next((folder / "scripts").iterdir())
+    shown = script.read_bytes()
+    assert command("trust", "grant", "folder-report", "--yes").status == 0
+    before = prowess.Trust().grants()
+    script.write_bytes(shown + b"# another state\n")
+    with Person("trust", "grant", "folder-report") as person:
+        person.read_until("[y/N]")
+        script.write_bytes(shown)  # granted before, and not what the question shows
+        person.type("y\n")
+        assert person.wait() != 0
+    assert prowess.Trust().grants() == before
+
+
 def test_the_end_of_the_input_at_a_question_is_an_interruption_and_changes_nothing(project: Path) -> None:
     with Person("trust", "grant", "folder-report") as person:
         person.read_until("[y/N]")

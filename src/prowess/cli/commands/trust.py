@@ -16,12 +16,13 @@ from prowess.cli.options import CatalogFlags, catalog_options, json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Span, Table, line
 from prowess.cli.skill_lookup import find_in_catalog, is_path, load_catalog, load_cli_settings
+from prowess.conversation.acting.snapshot import describe_state
 from prowess.conversation.acting.trust import Trust
+from prowess.conversation.acting.trust_request import TrustRequest
 from prowess.errors import NotTrustedError, SkillError
 from prowess.files.paths import shorten_path
 from prowess.names import SKILL_FILE
 from prowess.skills.catalog import Catalog
-from prowess.skills.inventory import inventory
 from prowess.spec.quantities import format_count, join_first
 from prowess.spelling import did_you_mean
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
+    from prowess.skills.inventory import Inventory
 
 _MAX_FILES = 20
 
@@ -86,14 +88,15 @@ def _grant_trust(
 
     NAME is the name of a skill, its folder, or its SKILL.md. Exit status 1: you said no.
     """
-    chosen = [(skill, skill.digest()) for skill in _find_skills(load_cli_settings(**where), skills)]
+    chosen = [(skill, *describe_state(skill)) for skill in _find_skills(load_cli_settings(**where), skills)]
     trust = Trust()
     return carry_out(
         PlannedChange(
-            plan=[block for skill, digest in chosen for block in _describe_skill(skill, digest)],
+            plan=[block for each in chosen for block in _describe_skill(*each)],
             needs_consent=True,
             progress_text="recording",
-            apply=lambda: [_grant_unchanged_skill(trust, skill, digest) for skill, digest in chosen],
+            # What changed since it was shown is refused.
+            apply=lambda: [trust.grant(TrustRequest(skill, digest)) for skill, digest, _ in chosen],
             to_dict=lambda grants: {"grants": [asdict(grant) for grant in grants or ()]},
             report=lambda grants: [
                 line("Trusted ", (grant.name, "name"), f" as it is now ({grant.digest[:12]}).") for grant in grants
@@ -172,21 +175,8 @@ def _find_skills(settings: prowess.Settings, names: tuple[str, ...]) -> list[pro
     return skills
 
 
-def _grant_unchanged_skill(trust: Trust, skill: prowess.Skill, digest: str) -> prowess.Grant:
-    """Record a grant, and take it back with an error if the skill changed since it was shown (``digest``)."""
-    grant = trust.grant(skill)
-    # A race: files may change between the question and the answer. A person trusted what was on the screen.
-    if grant.digest != digest:
-        trust.revoke(grant.digest)
-        raise NotTrustedError(
-            f"skill {skill.name!r} changed while you looked at it", skill.location, "changed-during-read"
-        )
-    return grant
-
-
-def _describe_skill(skill: prowess.Skill, digest: str) -> Iterator[Block]:
+def _describe_skill(skill: prowess.Skill, digest: str, contents: Inventory) -> Iterator[Block]:
     """Return what a person has to know before a grant: what would run, the files, and the digest."""
-    contents = inventory(skill)
     yield line((skill.name, "name"), f"  {shorten_path(skill.location)}")
     rows: list[tuple[Span, Span]] = [(("would run", "warn"), text) for text in contents.commands]
     rows += [(("could run", "warn"), path) for path in contents.scripts]

@@ -10,12 +10,14 @@ from prowess.files.read import OpenFile
 from prowess.files.temp import temporary_folder
 from prowess.files.tree import digest_tree, hash_bytes, is_executable
 from prowess.files.write import NewFile, write_tree
+from prowess.skills.inventory import inventory
 from prowess.thread_work import raise_if_cancelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from prowess.files.tree import FileHash
+    from prowess.skills.inventory import Inventory
     from prowess.skills.skill import Skill
 
 
@@ -50,6 +52,15 @@ def take_snapshot(skill: Skill) -> Iterator[Snapshot]:
         hashes: dict[str, FileHash] = {}
         write_tree(folder, _read_and_hash(skill, paths, hashes), read_only=True)
         yield Snapshot(folder, digest_tree(hashes), paths, skill.with_folder(folder))
+
+
+def describe_state(skill: Skill) -> tuple[str, Inventory]:
+    """Return the digest of a skill and its inventory, both of the same bytes, for a person who decides on them.
+
+    Raises as ``take_snapshot`` does.
+    """
+    with take_snapshot(skill) as snapshot:
+        return snapshot.digest, inventory(snapshot.skill)
 
 
 def _read_and_hash(skill: Skill, paths: Iterable[str], hashes: dict[str, FileHash]) -> Iterator[NewFile]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from prowess.conversation.acting.snapshot import describe_state
 from prowess.conversation.acting.trust_request import TrustRequest
 from prowess.errors import NotTrustedError, SkillError
-from prowess.skills.inventory import Inventory, inventory
 from prowess.spec.quantities import format_count
 from prowess.web.planning.file_states import read_file_states
 from prowess.web.planning.prepared import Fields, PreparedChange, require_trust
 
 if TYPE_CHECKING:
+    from prowess.skills.inventory import Inventory
     from prowess.skills.skill import Skill
     from prowess.web.library import Library
 
@@ -36,11 +37,10 @@ def prepare_grant(library: Library, fields: Fields) -> PreparedChange:
     skills = {skill_id: _find_skill(library, skill_id) for skill_id in fields.get_all("skill")}
     if not skills:
         raise SkillError("name a skill", code="bad-argument")
-    digests = {skill_id: skill.digest() for skill_id, skill in skills.items()}
     details = [
-        TrustDetails(skill_id, skill.name, skill.location, digests[skill_id], inventory(skill))
-        for skill_id, skill in skills.items()
+        TrustDetails(skill_id, skill.name, skill.location, *describe_state(skill)) for skill_id, skill in skills.items()
     ]
+    digests = {one.id: one.digest for one in details}
 
     def apply_grants() -> list[str]:
         # The request has the digest that a person saw: a skill that changed since is refused by the grants themselves.
