@@ -701,6 +701,40 @@ def test_a_folder_that_is_swapped_for_a_link_while_the_sandbox_is_made_opens_not
 # -- keys --------------------------------------------------------------------------------------------------------------
 
 
+GIVE_AWAY = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+tries = [
+    lambda: os.chmod("a", 0o4755),
+    lambda: os.chmod("a", 0o2755),
+    lambda: os.chmod(".", 0o2777),
+    lambda: os.fchmod(os.open("a", os.O_RDONLY), 0o6755),
+    lambda: os.open("b", os.O_CREAT | os.O_WRONLY, 0o4755),
+    lambda: os.mknod("c", 0o104755),
+    lambda: os.mknod("d", 0o020666, os.makedev(1, 3)),
+    lambda: os.setxattr("a", "security.capability", bytes.fromhex("0000000200040000000000000000000000000000")),
+    lambda: os.link(f"/proc/self/fd/{os.open('.', os.O_TMPFILE | os.O_RDWR, 0o4755)}", "e", follow_symlinks=True),
+]
+for one in tries:
+    try:
+        one()
+    except OSError:
+        pass
+    else:
+        print("done:", tries.index(one))
+"""
+
+
+def test_no_file_gets_the_rights_of_the_user_for_others(jail: Kind, work: Path, acting: Acting) -> None:
+    (work / "a").write_bytes(b"#!/bin/sh\n")
+    ran = acting.run("scripts/give.py", GIVE_AWAY, sandbox=jail, folder=work)
+    found = {path.name: path.lstat().st_mode & 0o6000 for path in (work, *work.iterdir())}
+    assert not any(found.values()), (found, ran)
+    assert not (work / "d").exists()
+    assert "security.capability" not in os.listxattr(work / "a")
+    assert (ran.status, ran.stdout) == (0, "")
+
+
 def test_the_names_of_keys_are_hidden(jail: Kind, work: Path) -> None:
     if not Path("/proc/keys").exists():
         pytest.skip("NOT TESTED: the names of keys; this kernel has none")

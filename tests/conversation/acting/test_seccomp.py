@@ -133,6 +133,21 @@ def test_what_programs_need_stays_allowed_and_what_leads_out_is_refused() -> Non
     assert answers_to("ioctl", 0, 0x5401) == {ALLOW}
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_program_is_made_that_gives_its_user_to_others(kind: Confining) -> None:
+    create, temporary, mode = 0o100, 0o20200000, 0o755
+    for bit in (0o4000, 0o2000):
+        assert answers_to("fchmodat", 0, 0, bit | mode, kind=kind) == answers_to("fchmod", 0, bit, kind=kind) == EPERM
+        assert answers_to("mknodat", 0, 0, 0o100000 | bit, kind=kind) == EPERM
+        for flags in (create, temporary, create | 1 << 40):
+            assert answers_to("openat", 0, 0, flags, bit | mode, kind=kind) == EPERM
+            assert answers_to("open", 0, flags, bit | mode, kind=kind) == EPERM
+        # Without either flag the kernel does not look at the mode, which may be anything.
+        assert answers_to("openat", 0, 0, 0o2, bit | mode, kind=kind) == {ALLOW}
+    assert answers_to("openat", 0, 0, create, mode, kind=kind) == answers_to("creat", 0, mode, kind=kind) == {ALLOW}
+    assert answers_to("fchmodat", 0, 0, mode, kind="bwrap") == {ALLOW}
+
+
 def test_with_landlock_there_are_no_sockets_but_pairs_of_streams() -> None:
     unix, inet, stream, datagram, raw, packets, flags = 1, 2, 1, 2, 3, 5, 0o2004000
     assert answers_to("socket", unix, kind="landlock") == answers_to("socket", inet, kind="landlock") == EPERM

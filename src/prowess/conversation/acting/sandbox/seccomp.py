@@ -32,6 +32,8 @@ _SOCK_DGRAM_BIT = 2  # set in SOCK_DGRAM and SOCK_RAW, not in SOCK_STREAM and SO
 _NETLINK_ROUTE = 0
 _NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 _PR_SET_DUMPABLE = 4
+_SET_ID_BITS = 0o6000  # S_ISUID and S_ISGID
+_O_CREAT_OR_TMPFILE = 0o20000100
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _PRIO_USER, _IOPRIO_WHO_USER = 2, 3
 _FILE_ATTRIBUTES = (
@@ -79,6 +81,12 @@ _COMMON_RULES = (
     # It would hide open files and memory from the supervisor.
     _refuse_calls("prctl", ArgumentTest(0, "is", (_PR_SET_DUMPABLE,))),
     _refuse_calls("socket", ArgumentTest(0, "is", (_AF_NETLINK,)), ArgumentTest(2, "is not", (_NETLINK_ROUTE,))),
+    # Outside of the sandbox, a program with these bits gives its user or group to whoever starts it.
+    _refuse_calls("chmod fchmod creat mknod", ArgumentTest(1, "has", (_SET_ID_BITS,))),
+    _refuse_calls("fchmodat fchmodat2 mknodat", ArgumentTest(2, "has", (_SET_ID_BITS,))),
+    _refuse_calls("open", ArgumentTest(1, "has", (_O_CREAT_OR_TMPFILE,)), ArgumentTest(2, "has", (_SET_ID_BITS,))),
+    _refuse_calls("openat", ArgumentTest(2, "has", (_O_CREAT_OR_TMPFILE,)), ArgumentTest(3, "has", (_SET_ID_BITS,))),
+    _refuse_calls("openat2", error=errno.ENOSYS),  # its mode is in memory, which no filter sees; programs use openat
 )
 _BWRAP_RULES = (_refuse_calls("socket", ArgumentTest(0, "is not", (_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK))),)
 # Where sockets of the host can be named: by a path, which Landlock does not govern, or in the network that a program
