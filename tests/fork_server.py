@@ -11,7 +11,6 @@ must have ``os.fork``.
 
 from __future__ import annotations
 
-import _sqlite3
 import atexit
 import importlib.util
 import json
@@ -49,7 +48,7 @@ def skip_disk_waits() -> None:
     """
     _server_options[:] = [NO_DISK_WAITS]
     os.fsync = os.fstat  # type: ignore[assignment]  # fstat also refuses a descriptor that is not open
-    _sqlite3.connect = _connect_without_waits  # type: ignore[assignment]
+    sqlite3.connect = _connect_without_waits  # type: ignore[assignment]
 
 
 def _connect_without_waits(*arguments: Any, **options: Any) -> sqlite3.Connection:  # noqa: ANN401 - as of connect

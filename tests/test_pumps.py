@@ -58,5 +58,5 @@ def test_the_sweep_has_patterns_however_they_are_made() -> None:
     assert ("prowess.spec.markup", frozenset({"search"})) in uses  # made of the parameters of a function
     assert ("prowess.spec.source_grammar", frozenset({"match"})) in uses  # used where it is compiled
     assert ("prowess.spec.address_check", frozenset({"split"})) in uses  # never compiled by name
-    assert ("prowess.spec.frontmatter.plain_reader", frozenset({"match"})) in uses  # in a table
+    assert ("prowess.spec.frontmatter.plain_yaml", frozenset({"match"})) in uses  # in a table
     assert len({module for module, _ in uses}) > 60

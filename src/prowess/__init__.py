@@ -235,7 +235,7 @@ _ROOMS = {
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
 _MODULES = frozenset(("mcp", "otel", "sandbox"))
-# After `import prowess` alone, programs may write `prowess.errors.SkillError`, or `prowess.spec.render`.
+# After `import prowess` alone, programs may write `prowess.errors.SkillError`.
 _REACHABLE = frozenset(
     ("arguments", "discovery", "errors", "files", "hints", "limits", "model", "names", "search", "skills", "spec")
 )

@@ -7,13 +7,12 @@ is only used later would fail far from the line that is wrong.
 
 from __future__ import annotations
 
-from prowess.errors import SourceError
+from typing import TYPE_CHECKING, Any, NoReturn
 
-TYPE_CHECKING = False
+from prowess.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any, NoReturn
 
 _MAX_SHOWN_CHARS = 80  # a message stays one line, even where somebody passed the text of a whole file
 

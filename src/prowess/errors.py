@@ -43,17 +43,15 @@ Every error has a kebab-case ``code``, says what is wrong and where, and hints a
 from __future__ import annotations
 
 import errno
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 from prowess.escapes import escape_line
 from prowess.hints import HINTS as HINTS  # noqa: PLC0414 - given on: whoever catches an error finds its remedy here
-from prowess.records import dataclass
 from prowess.spelling import MAX_COMPARED_CHARS, sort_by_similarity
-
-TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any, Self
 
     from prowess.literals import Severity as Severity  # noqa: PLC0414 - given on, for type checkers
 else:

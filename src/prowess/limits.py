@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass, replace
 from types import EllipsisType
+from typing import Any, TypeAlias
 
 from prowess.errors import MAX_LISTED_NAMES, SourceError
-from prowess.records import dataclass, replace
-
-TYPE_CHECKING = False
-
-if TYPE_CHECKING:
-    from typing import Any, TypeAlias
 
 KIB = 1024
 MIB = 1024 * KIB

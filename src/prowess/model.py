@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias
 
 from prowess.escapes import escape_line
-from prowess.records import dataclass, field
-
-TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
     from prowess.errors import Issue
 
 Value: TypeAlias = "str | list[Value] | dict[str, Value]"

@@ -6,10 +6,9 @@ Nothing here looks at a disk: every layer that joins paths uses these rules, for
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from prowess.errors import PathTraversalError, ResourceError, ResourceNotFoundError
-
-TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-
-TYPE_CHECKING = False
-
-if TYPE_CHECKING:
-    from typing import AnyStr
+from typing import AnyStr
 
 _HAS_CORRECT_POSSESSIVES = sys.version_info >= (3, 11, 5)
 

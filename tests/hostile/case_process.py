@@ -118,7 +118,7 @@ _LATE_MODULES = """
     skills.catalog_issues skills.duplicates skills.explanation skills.inline_files skills.source_list
     skills.instructions skills.resources skills.skill_files spec.allowed_tools spec.invocation spec.render spec.rules
     spec.frontmatter.broken_head spec.frontmatter.fences spec.frontmatter.fields spec.frontmatter.json_mapping
-    spec.frontmatter.nested_head spec.frontmatter.parse spec.frontmatter.plain_reader tools.toolset
+    spec.frontmatter.nested_head spec.frontmatter.parse spec.frontmatter.plain_yaml tools.toolset
 """
 """What the package loads when it is first used: later, nobody may be unable to read it, and it would be measured."""
 

@@ -228,7 +228,7 @@ class ConnectionWithoutFullText(sqlite3.Connection):
 def test_a_sqlite_without_the_full_text_index_is_an_error_with_its_remedy(
     library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("_sqlite3.connect", ConnectionWithoutFullText)
+    monkeypatch.setattr("sqlite3.connect", ConnectionWithoutFullText)
     with pytest.raises(prowess.SourceError, match="SQLite cannot search here: no such module: fts5") as caught:
         prowess.scan(library).search("tuna")
     assert "FTS5" in caught.value.hint

@@ -7,16 +7,11 @@ when other words stand beside these; tests/cli/test_frame.py compares the two.
 
 from __future__ import annotations
 
-import gc
 import io
 import sys
+from typing import IO, NoReturn
 
 from prowess import __version__
-
-TYPE_CHECKING = False
-
-if TYPE_CHECKING:
-    from typing import IO, NoReturn
 
 
 def run() -> NoReturn:
@@ -25,13 +20,8 @@ def run() -> NoReturn:
         use_utf8_in_pipe(stream)
     if _print_answer(sys.argv[1:]):
         sys.exit()
-    # What is loaded here stays until the process ends. The garbage collector need not look at it, now or later: that
-    # takes a seventh of the time of 'prowess list' (bench row "prowess list, in a pipe").
-    gc.disable()
     from prowess.cli.main import run as run_command
 
-    gc.freeze()
-    gc.enable()
     run_command()
 
 

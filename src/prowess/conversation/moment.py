@@ -10,7 +10,6 @@ from threading import Lock
 from typing import TYPE_CHECKING, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-from prowess import records
 from prowess.arguments import check_name
 from prowess.errors import SkillFilteredError
 from prowess.select.candidates import Candidates
@@ -195,7 +194,7 @@ class Moment:
         hidden = self.explain_hidden(skill)
         here = [f"not shown in this conversation: {hidden}"] if hidden and explanation.visible else []
         here += ["active in this conversation"] if skill.name in self.visible_active else []
-        return records.replace(explanation, visible=not hidden, reasons=(*explanation.reasons, *here))
+        return replace(explanation, visible=not hidden, reasons=(*explanation.reasons, *here))
 
     # -- many skills -------------------------------------------------------------------------------------------------
 

@@ -1,8 +1,1 @@
 """Discovery: which folders are searched for skills, how they are walked, and how changes are noticed."""
-
-from prowess.on_demand import make_submodule_getter
-
-TYPE_CHECKING = False
-
-if not TYPE_CHECKING:  # type checkers know the submodules, and should say when one is missing
-    __getattr__ = make_submodule_getter(__name__)

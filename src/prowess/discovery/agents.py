@@ -7,11 +7,9 @@ folder (``~/.config`` stands for the configuration folder), and the variable tha
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import SourceError
-from prowess.records import NamedTuple
-
-TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -6,20 +6,14 @@ A link that leads anywhere else could make a scan read files that nobody offered
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from prowess.files.paths import is_inside
-from prowess.on_demand import OnDemand
-
-TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from prowess.discovery import search_paths
-    from prowess.files import projects
     from prowess.files.paths import PathResolver
-else:  # a scan that meets no link does without these (bench row "import and first scan")
-    projects, search_paths = OnDemand("prowess.files.projects"), OnDemand("prowess.discovery.search_paths")
 
 
 class LinkPolicy:
@@ -45,6 +39,9 @@ class LinkPolicy:
         return next((base for base in self._list_bases(folder) if is_inside(target, base)), None)
 
     def _list_bases(self, folder: str) -> tuple[str, ...]:
+        from prowess.discovery import search_paths
+        from prowess.files import projects
+
         home = os.path.expanduser("~")
         if self._bases is None:  # resolved when the first link is met: most scans meet none
             allowed = self._allowed if self._allowed is not None else search_paths.install_bases(home, os.environ)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.arguments import check_callable, check_number, check_texts
 from prowess.discovery.scan_options import MAX_DEPTH, SKIP_PREFIXES, ScanRules
@@ -13,29 +14,18 @@ from prowess.files.path_arguments import check_path
 from prowess.limits import DEFAULT_LIMITS
 from prowess.model import Place, SkillScope
 from prowess.names import SKILL_FILE
-from prowess.on_demand import OnDemand
-from prowess.records import NamedTuple
 from prowess.skills.catalog import Catalog
 from prowess.spec.document import LoadPolicy, check_mode
 
-TYPE_CHECKING = False
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Literal
 
-    from prowess.discovery import search_paths
-    from prowess.files import projects
     from prowess.limits import Limits
     from prowess.literals import FollowLinks, Mode, OnDuplicate, Severity
-    from prowess.lockfile import recorded_skills, scopes, verifier
+    from prowess.lockfile.scopes import InstallScope
     from prowess.skills.skill import Skill
 
     OnIssue = Callable[[Issue], object]
-else:  # a scan of named folders does without these (bench row "import and first scan")
-    verifier, scopes = OnDemand("prowess.lockfile.verifier"), OnDemand("prowess.lockfile.scopes")
-    recorded_skills = OnDemand("prowess.lockfile.recorded_skills")
-    projects, search_paths = OnDemand("prowess.files.projects"), OnDemand("prowess.discovery.search_paths")
 
 
 _SEVERITIES = ("info", "warning", "error")
@@ -186,12 +176,14 @@ class StandardPlaces(NamedTuple):
     """Further folders to which links in the places may lead."""
     project: str
     """The root of the repository; a place of the project that leads out of it and of ``allowed`` is not searched."""
-    lock_scopes: Callable[[], tuple[scopes.InstallScope, ...]]
+    lock_scopes: Callable[[], tuple[InstallScope, ...]]
     """Returns the scopes whose lock files record what is installed in the places."""
 
     @property
     def lock_files(self) -> list[str]:
         """The paths of the lock files of the install bases among the places, whether or not they exist."""
+        from prowess.discovery import search_paths
+
         return [path for place in self.places if (path := search_paths.lock_file_of(place.path))]
 
 
@@ -204,6 +196,10 @@ def resolve_standard_places(
     user: bool = True,
 ) -> StandardPlaces:
     """Return the places that ``discover`` looks at."""
+    from prowess.discovery import search_paths
+    from prowess.files import projects
+    from prowess.lockfile import scopes
+
     here, home_folder, env = _resolve_environment(cwd, home)
     chosen = check_texts(agents or (), "agents")
     places = search_paths.standard_places(here, home_folder, agents=chosen, project=project, user=user, env=env)
@@ -224,6 +220,8 @@ def find_standard_skills(
     An installed skill counts only if its lock file records it, and with ``verify="lock"`` only while its files are what
     the lock file says. An issue names each of the others.
     """
+    from prowess.lockfile import recorded_skills, verifier
+
     found = _find_in_places(standard, rules)
     if verify is None and not _may_have_installs(found):
         return found
@@ -254,6 +252,8 @@ def _find_in_places(standard: StandardPlaces, rules: ScanRules) -> ScanResult:
 
 def _may_have_installs(found: ScanResult) -> bool:
     """Return whether any of the skills can be in an install base; most programs need not load what reads lock files."""
+    from prowess.discovery import search_paths
+
     is_base_scanned = any(place.found and search_paths.lock_file_of(place.path) for place in found.places)
     linked = (skill.real_folder for skill in found.skills if skill.is_linked)
     return is_base_scanned or any(search_paths.BASE_NAME in folder for folder in linked)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
 from prowess.names import SKILL_FILE
-from prowess.records import NamedTuple
 from prowess.spec.document import LoadPolicy
 
-TYPE_CHECKING = False
-
 if TYPE_CHECKING:
-    from typing import Literal
-
     from prowess.literals import FollowLinks
 
 SKIP_PREFIXES = (".", "_", "node_modules")

@@ -11,12 +11,11 @@ then those of the agents asked for. The user's: ``$XDG_CONFIG_HOME/prowess/skill
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from prowess.discovery.agents import get_agent
 from prowess.files.projects import NATIVE_PROJECT, config_home, project_folders
 from prowess.model import Place, SkillScope
-
-TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -10,7 +10,8 @@ names no folder outside of its repository.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal, get_args
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from prowess.errors import Issue, ResourceError, ResourceNotFoundError, SourceError
 from prowess.files.paths import is_really_inside
@@ -18,7 +19,6 @@ from prowess.files.projects import config_home, project_folders
 from prowess.files.read import OpenFile
 from prowess.limits import DEFAULT_LIMITS
 from prowess.literals import DialectName
-from prowess.records import NamedTuple, dataclass
 from prowess.spec.redaction import scrub_text
 from prowess.spelling import sort_by_similarity
 

@@ -13,6 +13,7 @@ import errno
 import os
 import time
 from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.discovery.link_policy import LinkPolicy
 from prowess.errors import Issue, ResourceError, SkillLoadError, SourceError
@@ -21,15 +22,12 @@ from prowess.files.paths import PathResolver, is_inside
 from prowess.files.read import OpenFile, identity_of
 from prowess.model import Place
 from prowess.names import GIT_FIRST_CHARS, is_git_name
-from prowess.on_demand import OnDemand
-from prowess.records import NamedTuple
 from prowess.skills.location import SkillLocation
 from prowess.skills.skill import Skill, make_skill_from_document, make_skill_from_match
 from prowess.spec.document import read_document
+from prowess.spec.frontmatter import parse
 from prowess.spec.frontmatter.fast_match import match_head
 from prowess.spec.frontmatter.plain_yaml import can_skip_limit_checks
-
-TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,9 +37,6 @@ if TYPE_CHECKING:
     from prowess.files.directory import HeadRead
     from prowess.files.read import Identity
     from prowess.model import SkillScope
-    from prowess.spec.frontmatter import broken_head, parse
-else:  # a scan of plain heads does without them (bench row "import and first scan")
-    parse, broken_head = OnDemand("prowess.spec.frontmatter.parse"), OnDemand("prowess.spec.frontmatter.broken_head")
 
 
 class _SkillPath(NamedTuple):
@@ -337,6 +332,8 @@ class Walk:
     def _parse_skill(self, head: bytes, identity: Identity, skill_path: _SkillPath) -> Skill:
         # Fast path of the bench row "scan, real heads": a repair that is sure to succeed waits until it is needed.
         if self._uses_fast_match and self.rules.policy.repair:
+            from prowess.spec.frontmatter import broken_head
+
             match = broken_head.match_broken_head(head)
             if match is not None:
                 return make_skill_from_match(self._locate(skill_path), skill_path.rel, match, identity)

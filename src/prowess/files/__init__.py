@@ -1,8 +1,1 @@
 """Everything that touches the file system: bounded reads, listings that follow no link, writes, locks and deletion."""
-
-from prowess.on_demand import make_submodule_getter
-
-TYPE_CHECKING = False
-
-if not TYPE_CHECKING:  # type checkers know the submodules, and should say when one is missing
-    __getattr__ = make_submodule_getter(__name__)

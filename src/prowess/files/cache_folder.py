@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from prowess.files.directory import stat_folder
 from prowess.files.paths import is_owned_alone
-
-TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

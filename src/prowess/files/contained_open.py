@@ -13,8 +13,7 @@ import os
 import stat
 import sys
 from functools import cache
-
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable

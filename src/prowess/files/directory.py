@@ -12,6 +12,7 @@ import stat
 import sys
 from itertools import chain, islice, pairwise
 from time import perf_counter
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from prowess.files.contained_open import (
     FOLDER_FLAGS,
@@ -26,14 +27,10 @@ from prowess.files.contained_open import (
 )
 from prowess.files.read import OpenFile, identity_of
 from prowess.names import is_git_name
-from prowess.records import NamedTuple
-
-TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
-    from typing import Self
 
     from prowess.files.read import Identity
 

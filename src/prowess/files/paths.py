@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 import stat
+from typing import NamedTuple
 
 from prowess.errors import ResourceError
 from prowess.files.contained_open import is_link_info
 from prowess.files.directory import stat_folder
 from prowess.files.read import OpenFile
-from prowess.records import NamedTuple
 
 _MAX_LINKS = 40
 """How many links Linux follows in one path. A loop of links ends there."""

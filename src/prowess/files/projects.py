@@ -9,10 +9,9 @@ folder is never a project.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from prowess.files.directory import exists, stat_folder
-
-TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

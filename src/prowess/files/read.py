@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from typing import TYPE_CHECKING, Self
 
 from prowess.errors import (
     PathTraversalError,
@@ -15,11 +16,8 @@ from prowess.errors import (
 )
 from prowess.files.contained_open import READ_FLAGS, open_beneath
 
-TYPE_CHECKING = False
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Self
 
     from prowess.literals import OpenMethod
 

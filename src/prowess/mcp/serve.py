@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -100,18 +99,12 @@ def require_folder(path: str) -> None:
 
 def load_server_class() -> type[Server]:
     """Return the class ``Server``; raises ``SourceError`` (code ``missing-extra``) when the SDK is not installed."""
-    # The SDK makes many objects on import that all stay alive, so collecting garbage meanwhile only costs time.
-    collects = gc.isenabled()
-    gc.disable()
     try:
         from prowess.mcp.server import Server
     except ModuleNotFoundError as error:
         if error.name not in {"mcp", "mcp_types"}:
             raise
         raise SourceError(f"the MCP SDK is not installed: {explain_extra('mcp')}", code="missing-extra") from None
-    finally:
-        if collects:
-            gc.enable()
     return Server
 
 

@@ -7,6 +7,7 @@ which names the file or entry that its texts are from, and a state, which differ
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, Any, Literal
 
 from prowess.search.sqlite_connection import DamageError, Transaction, WriteTransaction, connect
 from prowess.search.terms import (
@@ -17,12 +18,9 @@ from prowess.search.terms import (
     make_index_text,
 )
 
-TYPE_CHECKING = False
-
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any, Literal
 
     from prowess.search.texts import SkillText
 

@@ -15,28 +15,19 @@ from __future__ import annotations
 import os
 import stat
 import time
+from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 from prowess.errors import BusyError
+from prowess.files import lock, syscalls, write
 from prowess.files.cache_folder import default_cache_dir, is_private_folder
 from prowess.files.contained_open import READ_FLAGS
 from prowess.files.paths import is_link, is_owned_alone
-from prowess.on_demand import OnDemand
 from prowess.search.index_database import FORMAT_VERSION, IndexDatabase
 from prowess.search.sqlite_connection import DATABASE_ERRORS, DamageError, is_damage_error
 
-try:  # Fast path of the first search of a process: hashlib loads OpenSSL, which takes longer than the search.
-    from _blake2 import blake2b
-except ImportError:
-    from hashlib import blake2b
-
-TYPE_CHECKING = False
-
 if TYPE_CHECKING:
-    from prowess.files import lock, syscalls, write
     from prowess.limits import Limits
-else:  # a search of an index that is up to date changes no file
-    lock, syscalls = OnDemand("prowess.files.lock"), OnDemand("prowess.files.syscalls")
-    write = OnDemand("prowess.files.write")
 
 _FOLDER = "search"
 _DATABASE_SUFFIX = ".db"

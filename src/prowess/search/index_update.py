@@ -6,11 +6,10 @@ catalogue says so. The file is read again, and its state now is compared with th
 
 from __future__ import annotations
 
-from prowess.progress_steps import report_steps
-from prowess.records import NamedTuple
-from prowess.search.library import is_known_state
+from typing import TYPE_CHECKING, NamedTuple
 
-TYPE_CHECKING = False
+from prowess.progress_steps import report_steps
+from prowess.search.library import is_known_state
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,21 +7,18 @@ of a program, and, where the file cannot be written, whatever the file lacks. Wi
 from __future__ import annotations
 
 import os
-from _thread import RLock
+from threading import RLock
+from typing import TYPE_CHECKING, TypeVar
 
 from prowess.errors import SourceError
-from prowess.on_demand import OnDemand
+from prowess.search import index_update, library
 from prowess.search.index_database import IndexDatabase
 from prowess.search.index_file import IndexFile
 from prowess.search.sqlite_connection import DATABASE_ERRORS, is_damage_error
 
-TYPE_CHECKING = False
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from typing import TypeVar
 
-    from prowess.search import index_update, library, vectors
     from prowess.search.index_database import IndexRow
     from prowess.search.library import LibrarySkill, SearchLibrary
     from prowess.search.ranking import RowPlace, TermCounts
@@ -29,9 +26,6 @@ if TYPE_CHECKING:
     from prowess.search.vectors import VectorTable
 
     T = TypeVar("T")
-else:  # a search by words of an index that is up to date does without these
-    index_update, vectors = OnDemand("prowess.search.index_update"), OnDemand("prowess.search.vectors")
-    library = OnDemand("prowess.search.library")
 
 
 class LibraryIndex:
@@ -193,6 +187,8 @@ class LibraryIndex:
 
     def get_vectors(self, encoder: str) -> VectorTable:
         """The vectors of all rows that have one of this encoder; they stay in memory until the rows change."""
+        from prowess.search import vectors
+
         state = (encoder, *self.get_generations())
         if self._table[0] != state or self._table[1] is None:
             packed = [

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
-from prowess.on_demand import OnDemand
 from prowess.search.ranking import (
     COMPARED_ROWS,
     LEAST_COSINE,
@@ -16,13 +16,10 @@ from prowess.search.ranking import (
 )
 from prowess.search.terms import split_request
 
-TYPE_CHECKING = False
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from prowess.literals import SearchMode, Semantic
-    from prowess.search import preparation
     from prowess.search.encoder import Encoder
     from prowess.search.index_database import IndexRow
     from prowess.search.library import SearchLibrary
@@ -31,8 +28,6 @@ if TYPE_CHECKING:
     from prowess.search.vectors import Vectors, VectorTable
 
     RankedSkill = tuple[str, float, Callable[[], str]]
-else:  # a search by words does without it
-    preparation = OnDemand("prowess.search.preparation")
 
 _SPARE_ROWS = 10
 """Rows that are ranked beyond those that are asked for, since some may belong to skills that this catalogue lacks."""
@@ -88,6 +83,8 @@ def rank_library(
 
     Raises ``SourceError`` when ``semantic`` asks for meaning, and an encoder is not installed or vectors are missing.
     """
+    from prowess.search import preparation
+
     request = _Request(split_request(text), among, limit)
     encoder = preparation.find_prepared_encoder(index, semantic) if _may_use_meaning(index, semantic) else None
     if encoder is not None and request.words:

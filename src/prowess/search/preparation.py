@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prowess.errors import SourceError
-from prowess.on_demand import OnDemand
 from prowess.progress_steps import report_steps
 from prowess.search.encoder import load_installed_encoder, require_installed_encoder
 
@@ -17,13 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from prowess.literals import SearchMode, Semantic
-    from prowess.search import vectors
     from prowess.search.encoder import Encoder
     from prowess.search.index_database import IndexRow
     from prowess.search.library_index import LibraryIndex
     from prowess.search.vectors import Vectors
-else:  # numpy is there only where an encoder is
-    vectors = OnDemand("prowess.search.vectors")
 
 _SKILLS_PER_BATCH = 64
 _MAX_ROUNDS = 4  # skills whose files change while others are encoded are encoded in the next round
@@ -78,6 +74,8 @@ def prepare_library(index: LibraryIndex, semantic: Semantic | Encoder) -> Search
 
 def _encode_skills(index: LibraryIndex, encoder: Encoder, rows: Sequence[IndexRow]) -> None:
     """Make the vectors of some skills and keep them; skills whose files have changed are indexed again instead."""
+    from prowess.search import vectors
+
     texts = {row: index.library.read_text(row.name) for row in rows}
     current = {row: text for row, text in texts.items() if text is not None and text.hash() == row.text_hash}
     if current:

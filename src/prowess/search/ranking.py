@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import sys
 from math import log
+from typing import TYPE_CHECKING
 
 from prowess.search.index_database import EVERY_ROW, quote_terms
-
-TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

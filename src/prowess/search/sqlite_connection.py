@@ -7,17 +7,8 @@ that was interrupted is taken back by whoever opens the file next, and a lock en
 from __future__ import annotations
 
 import os
-from _thread import RLock
-
-TYPE_CHECKING = False
-
-if TYPE_CHECKING:
-    import sqlite3
-else:
-    try:  # Fast path of the first search of a process: sqlite3 adds conversions of dates to this, which take as long.
-        import _sqlite3 as sqlite3
-    except ImportError:  # another Python than CPython
-        import sqlite3
+import sqlite3
+from threading import RLock
 
 DATABASE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """What any use of a connection may raise. The second is Python's, for a message of SQLite that cites a damaged file."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from prowess.limits import MAX_NAME_LENGTH
-from prowess.records import NamedTuple
-from prowess.search.terms import drop_exclusions, make_index_text
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-TYPE_CHECKING = False
+from prowess.limits import MAX_NAME_LENGTH
+from prowess.search.terms import drop_exclusions, make_index_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Protocol
 
     from prowess.limits import Limits
 

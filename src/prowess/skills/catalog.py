@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from _thread import allocate_lock  # not from threading, which a scan does without
+from threading import Lock
+from typing import TYPE_CHECKING, Literal, Self, overload
 
 from prowess.arguments import check_name, check_number, check_text, raise_bad_argument
 from prowess.errors import (
@@ -18,30 +19,18 @@ from prowess.errors import (
 from prowess.files.path_arguments import show_path_argument
 from prowess.model import Explanation, Place, Shadowed, SkillScope
 from prowess.names import SKILL_FILE
-from prowess.on_demand import OnDemand
-
-TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-    from typing import Literal, Self, overload
 
     from prowess.limits import Bound
     from prowess.literals import OnBadBytes, OnDuplicate, SearchMode, Semantic
-    from prowess.search import encoder, library_index, library_search, preparation
     from prowess.search.encoder import Encoder
     from prowess.search.library_index import LibraryIndex
-    from prowess.skills import catalog_issues, duplicates, explanation, search_hits, search_library, source_list
     from prowess.skills.instructions import LoadedSkill
     from prowess.skills.search_hits import SearchHits
     from prowess.skills.skill import Skill
     from prowess.skills.skill_source import SkillSource
-else:
-    catalog_issues, duplicates = OnDemand("prowess.skills.catalog_issues"), OnDemand("prowess.skills.duplicates")
-    explanation, source_list = OnDemand("prowess.skills.explanation"), OnDemand("prowess.skills.source_list")
-    search_hits, search_library = OnDemand("prowess.skills.search_hits"), OnDemand("prowess.skills.search_library")
-    library_index, library_search = OnDemand("prowess.search.library_index"), OnDemand("prowess.search.library_search")
-    encoder, preparation = OnDemand("prowess.search.encoder"), OnDemand("prowess.search.preparation")
 
 _NOT_PICKLED = frozenset(("__weakref__", "_index", "_lock"))
 """Slots that another process makes anew: neither a lock nor a database in memory can be pickled."""
@@ -86,7 +75,7 @@ class Catalog:
         self._skills: tuple[Skill, ...] | None = None
         self._issues: tuple[Issue, ...] | None = None
         self._index: LibraryIndex | None = None
-        self._lock = allocate_lock()
+        self._lock = Lock()
         self._maybe_identical: dict[str, Skill] = {}
         losers: list[tuple[Skill, str]] = []
         by_name = self._by_name
@@ -111,6 +100,8 @@ class Catalog:
 
         Raises ``DuplicateSkillError`` where ``on_duplicate`` asks for it.
         """
+        from prowess.skills import duplicates
+
         duplicates.check_server_labels(first, second)
         # One skill found twice, perhaps under two names for its folder, has one device and inode. Sizes and times do
         # not tell: those of two copies may be equal.
@@ -154,7 +145,7 @@ class Catalog:
         for slot, value in state.items():
             setattr(self, slot, value)
         self._index = None
-        self._lock = allocate_lock()
+        self._lock = Lock()
 
     @classmethod
     def from_sources(cls, sources: Iterable[SkillSource], on_duplicate: OnDuplicate = "first") -> Catalog:
@@ -163,6 +154,8 @@ class Catalog:
         A ``SourceError`` names the source that caused it by its place in the list. Two MCP servers of one label are
         such an error: what is known of the skills of one would be taken for the other's.
         """
+        from prowess.skills import source_list
+
         catalogs = source_list.load_sources(sources)
         skills = _share_preload(skill for catalog in catalogs for skill in catalog.skills)
         return cls._join(skills, catalogs, on_duplicate)
@@ -359,6 +352,9 @@ class Catalog:
 
         ``None`` stands for every name. Skills that ``among`` does not name never take the places of others.
         """
+        from prowess.search import library_search
+        from prowess.skills import search_hits
+
         check_text(query, "query")
         check_number(limit, "limit")
         _check_semantic(semantic)
@@ -373,11 +369,16 @@ class Catalog:
         ``SourceError`` (``missing-extra``) where it is not, an encoder of your own takes its place, and ``False`` makes
         no vectors. ``prowess.progress`` is told of the steps. What was made before an interrupt is kept.
         """
+        from prowess.search import preparation
+
         _check_semantic(semantic)
         return preparation.prepare_library(self._open_index(), semantic)
 
     def _open_index(self) -> LibraryIndex:
         """The index of this process: a connection to a database must not be used by a process that was forked."""
+        from prowess.search import library_index
+        from prowess.skills import search_library
+
         index = self._index
         if index is None or index.is_inherited:
             with self._lock:
@@ -395,6 +396,8 @@ class Catalog:
 
         Files are compared when this is first asked for: nothing is hashed to load skills.
         """
+        from prowess.skills import duplicates
+
         if self._maybe_identical:
             identical = duplicates.find_identical_copies(self._by_name, self._maybe_identical)
             self._shadowed = tuple(lost for lost in self._shadowed if lost.location not in identical)
@@ -407,6 +410,8 @@ class Catalog:
 
         Checks that listing does not need are made when this is first asked for.
         """
+        from prowess.skills import catalog_issues
+
         if self._issues is None:
             issues = (*self._scan_issues, *catalog_issues.find_catalog_issues(self.skills, self.shadowed))
             self._issues = tuple(sorted(issues, key=lambda issue: (issue.path, issue.line, issue.code)))
@@ -429,6 +434,8 @@ class Catalog:
 
     def explain(self, name: str) -> Explanation:
         """Where the name comes from, which copies lost and why, what was wrong, and every place looked at."""
+        from prowess.skills import explanation
+
         skill = self.get(name)
         name = name if skill is None else skill.name
         lost = tuple(s for s in self.shadowed if s.name == name)
@@ -448,6 +455,8 @@ def _share_preload(skills: Iterable[Skill]) -> list[Skill]:
 
 
 def _check_semantic(semantic: Semantic | Encoder) -> None:
+    from prowess.search import encoder
+
     if not isinstance(semantic, bool) and semantic != "auto":  # the check of an encoder loads its module
         encoder.check_semantic(semantic)
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from prowess.errors import ResourceError
 from prowess.files.read import HAS_CHANGE_TIME, OpenFile, read_if_same
 from prowess.names import split_resource_path
-from prowess.on_demand import OnDemand
+from prowess.skills import instructions, resources
 from prowess.skills.skill_files import SkillFiles
-
-TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from prowess.files.read import Identity
     from prowess.model import FileList, Resources
-    from prowess.skills import instructions, resources
     from prowess.skills.instructions import LoadedSkill
     from prowess.skills.skill import Skill
-else:
-    instructions, resources = OnDemand("prowess.skills.instructions"), OnDemand("prowess.skills.resources")
 
 
 class FolderFiles(SkillFiles):

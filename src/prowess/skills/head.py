@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 from prowess.errors import SkillValidationError
 from prowess.limits import MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH
-from prowess.on_demand import OnDemand
 from prowess.patterns import compile_pattern
+from prowess.spec import allowed_tools, hidden_characters, invocation, rules
+from prowess.spec.frontmatter import fields, parse
 from prowess.spec.frontmatter.plain_yaml import parse_plain_yaml
-
-TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     import re
@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 
     from prowess.errors import Issue
     from prowess.model import Value
-    from prowess.spec import allowed_tools, hidden_characters, invocation, rules
-    from prowess.spec.frontmatter import fields, parse
     from prowess.spec.frontmatter.fields import Frontmatter
-else:
-    allowed_tools, invocation = OnDemand("prowess.spec.allowed_tools"), OnDemand("prowess.spec.invocation")
-    fields, rules = OnDemand("prowess.spec.frontmatter.fields"), OnDemand("prowess.spec.rules")
-    hidden_characters, parse = OnDemand("prowess.spec.hidden_characters"), OnDemand("prowess.spec.frontmatter.parse")
 
 # One line that begins with a letter or a digit, perhaps in quotes: neither blank nor a structure.
 _TEXT = rb"[\"']?[A-Za-z0-9][ -~\x80-\xff]{0,%d}+\n"

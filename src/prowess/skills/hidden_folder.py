@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from prowess.errors import ResourceNotFoundError
 from prowess.names import split_resource_path
 from prowess.skills.skill_files import SkillFiles
-
-TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from prowess.literals import OnBadBytes

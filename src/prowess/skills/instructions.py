@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from prowess.errors import (
     Issue,
@@ -14,11 +16,8 @@ from prowess.errors import (
     make_unreadable_error,
 )
 from prowess.patterns import compile_pattern
-from prowess.records import dataclass, replace
 from prowess.spec.document import Document, read_document
 from prowess.spec.frontmatter.parse import find_body_offset, needs_more_bytes
-
-TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from prowess.files.read import OpenFile

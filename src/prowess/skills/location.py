@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.records import NamedTuple
 from prowess.skills.folder_files import FolderFiles
 from prowess.skills.head import SkillHead
 from prowess.spec.document import LoadPolicy
-
-TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import Issue, ResourceError, SkillLoadError, SkillValidationError, make_unreadable_error
 from prowess.files.directory import count_hard_links, stat_folder
@@ -11,7 +12,6 @@ from prowess.files.read import OpenFile
 from prowess.files.tree import list_tree
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import SKILL_FILE
-from prowess.records import NamedTuple
 from prowess.skills.inline_files import InlineFiles
 from prowess.skills.location import SkillLocation
 from prowess.skills.resources import git_issues, tree_issues
@@ -20,8 +20,6 @@ from prowess.spec.document import LoadPolicy, check_mode, find_strict_issues, is
 from prowess.spec.frontmatter.parse import needs_more_bytes
 from prowess.spec.hidden_characters import find_hidden_points
 from prowess.spec.rules import field_issues
-
-TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from prowess.files.tree import TreeListing

@@ -8,37 +8,28 @@ instructions are fetched for use. Those of an MCP server stay in memory then, as
 from __future__ import annotations
 
 import os
+from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 from prowess.errors import ResourceError, ResourceNotFoundError, SkillLoadError
+from prowess.files import identity
 from prowess.files.read import OpenFile, identity_of
 from prowess.limits import DEFAULT_LIMITS
-from prowess.on_demand import OnDemand
+from prowess.search import library, texts
+from prowess.skills import instructions
 from prowess.skills.head import SkillHead
 from prowess.skills.skill_files import SkillFiles
-
-try:  # Fast path of the first search of a process: hashlib loads OpenSSL, which takes longer than the search.
-    from _blake2 import blake2b
-except ImportError:
-    from hashlib import blake2b
-
-TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from prowess.files import identity
     from prowess.files.read import Identity
     from prowess.limits import Limits
     from prowess.model import Place, Value
-    from prowess.search import library, texts
     from prowess.search.library import LibrarySkill
     from prowess.search.texts import SkillText
-    from prowess.skills import instructions
     from prowess.skills.skill import Skill
     from prowess.spec.frontmatter.fields import Frontmatter
-else:  # these read skills that have to be indexed
-    texts, instructions = OnDemand("prowess.search.texts"), OnDemand("prowess.skills.instructions")
-    identity, library = OnDemand("prowess.files.identity"), OnDemand("prowess.search.library")
 
 _LABEL_FIELDS = ("triggers", "keywords", "when_to_use", "when-to-use")
 _LABEL_MARKS = (b"tags", b"triggers", b"keywords", b"when")

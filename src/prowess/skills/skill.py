@@ -3,41 +3,32 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from prowess.arguments import check_instance, check_text
 from prowess.errors import EmptySkillBodyError, ResourceNotFoundError, SkillError, SourceError
 from prowess.limits import resolve_bound
-from prowess.on_demand import OnDemand
+from prowess.skills import instructions, resources
 from prowess.skills.folder_files import FolderFiles
 from prowess.skills.head import SkillHead
 from prowess.skills.location import LocatedHead, SkillLocation
+from prowess.spec import rules
 from prowess.spec.document import is_repair, read_document
+from prowess.spec.frontmatter import fields
 from prowess.spec.frontmatter.fast_match import MAX_HEAD_BYTES, match_head
 from prowess.spec.frontmatter.plain_yaml import can_skip_limit_checks
 
-TYPE_CHECKING = False
-
 if TYPE_CHECKING:
-    from typing import Any, Literal, Self, overload
-
     from prowess.errors import Issue
     from prowess.files.read import Identity
     from prowess.limits import Bound
     from prowess.literals import OnBadBytes
     from prowess.model import FileList, Resources, SkillScope
-    from prowess.skills import inline_files, instructions, resources
     from prowess.skills.instructions import LoadedSkill
     from prowess.skills.skill_files import SkillFiles
-    from prowess.spec import render, rules
     from prowess.spec.document import Document
-    from prowess.spec.frontmatter import fields
     from prowess.spec.frontmatter.fast_match import HeadMatch
     from prowess.spec.frontmatter.fields import Frontmatter
-else:
-    instructions, resources = OnDemand("prowess.skills.instructions"), OnDemand("prowess.skills.resources")
-    inline_files = OnDemand("prowess.skills.inline_files")
-    fields, render = OnDemand("prowess.spec.frontmatter.fields"), OnDemand("prowess.spec.render")
-    rules = OnDemand("prowess.spec.rules")
 
 _ALL_SLOTS = (*SkillHead.__slots__, *LocatedHead.__slots__)
 
@@ -60,6 +51,8 @@ class Skill(LocatedHead):
         body: str | None = None,
     ) -> None:
         """A skill with this frontmatter whose SKILL.md is at ``location``; without one, ``body`` is its text."""
+        from prowess.skills import inline_files
+
         check_instance(frontmatter, "frontmatter", fields.Frontmatter, remedy="pass Frontmatter(name=…, description=…)")
         if body is not None:
             check_text(body, "body")
@@ -335,6 +328,8 @@ class Skill(LocatedHead):
 
     def to_xml(self) -> str:
         """Its entry in an XML listing, with its location; each field is escaped and on one line."""
+        from prowess.spec import render
+
         return render.render_skill_xml(self)
 
 

@@ -9,19 +9,16 @@ skills in folders share one ``FolderFiles``, and a scan of thousands of skills m
 
 from __future__ import annotations
 
-from prowess.errors import ResourceChangedError, ResourceError
-from prowess.on_demand import OnDemand
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
+from prowess.errors import ResourceChangedError, ResourceError
+from prowess.skills import instructions, resources
 
 if TYPE_CHECKING:
     from prowess.literals import OnBadBytes
     from prowess.model import FileList, Resources
-    from prowess.skills import instructions, resources
     from prowess.skills.instructions import LoadedSkill
     from prowess.skills.skill import Skill
-else:
-    instructions, resources = OnDemand("prowess.skills.instructions"), OnDemand("prowess.skills.resources")
 
 
 class SkillFiles:

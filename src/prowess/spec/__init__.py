@@ -1,8 +1,1 @@
 """Pure text: what a SKILL.md says, whether that is right, and how skills are shown. Nothing here opens a file."""
-
-from prowess.on_demand import make_submodule_getter
-
-TYPE_CHECKING = False
-
-if not TYPE_CHECKING:  # type checkers know the submodules, and should say when one is missing
-    __getattr__ = make_submodule_getter(__name__)

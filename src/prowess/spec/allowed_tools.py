@@ -7,10 +7,9 @@ bytes of a head, so that an activation need not parse the whole head, and gives 
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from prowess.patterns import compile_pattern
-
-TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

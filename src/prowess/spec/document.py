@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
 from prowess.errors import Issue, SkillLoadError, SourceError, as_load_error
 from prowess.limits import DEFAULT_LIMITS, MAX_NAME_LENGTH, Limits
 from prowess.names import make_slug
-from prowess.on_demand import OnDemand
-from prowess.records import NamedTuple, replace
-
-TYPE_CHECKING = False
+from prowess.spec import rules
+from prowess.spec.frontmatter import parse
 
 if TYPE_CHECKING:
     from prowess.literals import Mode
-    from prowess.spec import rules
-    from prowess.spec.frontmatter import parse
     from prowess.spec.frontmatter.fields import Frontmatter
     from prowess.spec.frontmatter.parse import ParsedHead
-else:
-    parse, rules = OnDemand("prowess.spec.frontmatter.parse"), OnDemand("prowess.spec.rules")
 
 
 def check_mode(mode: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from dataclasses import replace as replace_record
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from weakref import ref
@@ -13,7 +14,6 @@ from prowess.conversation.fork import PreparedFork
 from prowess.conversation.session import Session
 from prowess.conversation.work_pools import get_pools
 from prowess.errors import Issue, NotTrustedError, SkillError, SourceError
-from prowess.records import replace as replace_record
 from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import CONTENT_TAG, USER_CALL_TAG, neutralize_tags
 from prowess.tools.acting_tools import prepare_fork, run_script, run_skill

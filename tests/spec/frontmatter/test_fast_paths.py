@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +17,6 @@ import prowess
 from bench.corpus import USABLE_BOUND, count_usable, head_of, outcome_of
 from prowess.errors import SkillError, SkillLoadError
 from prowess.limits import DEFAULT_LIMITS
-from prowess.records import replace
 from prowess.spec.document import LoadPolicy, read_document
 from prowess.spec.frontmatter import repair, yaml_events
 from prowess.spec.frontmatter.broken_head import match_broken_head

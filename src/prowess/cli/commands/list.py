@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -24,7 +24,6 @@ from prowess.cli.skill_lookup import load_catalog, load_cli_settings, suggest_sy
 from prowess.cli.trust_states import LazyTrustStates
 from prowess.files.paths import shorten_path
 from prowess.model import Place, Shadowed
-from prowess.records import NamedTuple
 from prowess.spec.quantities import format_count
 
 if TYPE_CHECKING:

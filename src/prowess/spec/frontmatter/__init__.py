@@ -1,8 +1,1 @@
 """The frontmatter of a SKILL.md: where it lies in the bytes, how its YAML is read, and which fields it gives."""
-
-from prowess.on_demand import make_submodule_getter
-
-TYPE_CHECKING = False
-
-if not TYPE_CHECKING:  # type checkers know the submodules, and should say when one is missing
-    __getattr__ = make_submodule_getter(__name__)

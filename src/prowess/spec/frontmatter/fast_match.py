@@ -11,21 +11,17 @@ tests/spec/frontmatter/test_fast_paths.py compares the two on real, disturbed an
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from prowess.limits import MAX_NAME_LENGTH
 from prowess.names import DEVICE_NAMES
-from prowess.on_demand import OnDemand
 from prowess.patterns import compile_pattern
+from prowess.spec import rules
 from prowess.spec.frontmatter.plain_yaml import MAX_PLAIN_CHARS
-
-TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     import re
 
-    from prowess.spec import rules
-    from prowess.spec.frontmatter import nested_head
-else:
-    nested_head, rules = OnDemand("prowess.spec.frontmatter.nested_head"), OnDemand("prowess.spec.rules")
 
 MAX_HEAD_BYTES = 4096
 _BAR, _APOSTROPHE = b"|'"
@@ -69,6 +65,8 @@ _find_row_starts = compile_pattern(rb"\n([ A-Z_a-z]..[!-~])").findall
 # In UTF-8: C1 controls and NBSP, a byte order mark, the two non-characters.
 _ODD_LEADS = 0xC2, 0xEF
 _ODD = compile_pattern(rb"\xc2[\x80-\xa0]|\xef\xbb\xbf|\xef\xbf[\xbe\xbf]")
+_find_keys = compile_pattern(rb"\n( *+" + INNER_KEY + rb":)(?=[ \n])").findall
+_find_key_rows = compile_pattern(rb"\n( *+)(- )?(" + INNER_KEY + rb"):(?=[ \n])").findall
 _find_value_end = compile_pattern(rb"\n(?=[^ \n])").search
 # A break inside a quoted text, with the blanks around it and the empty lines that follow.
 _QUOTED_BREAK = compile_pattern(rb"(?:(?<! ) ++)?+\n(\n*+) *+")
@@ -93,12 +91,12 @@ def match_head(head: bytes) -> HeadMatch | None:
     begin, end = match.start(2), match.start(3)
     if begin < 0:
         starts = _find_row_starts(head, 3, end)
-        is_distinct = len(set(starts)) == len(starts) or nested_head.has_distinct_keys(head, end)
+        is_distinct = len(set(starts)) == len(starts) or has_distinct_keys(head, end)
         return _match_in_any_order(head, end) if is_distinct else None
     # Many heads end with the description, and then there is nothing to compare.
     if begin < end:
         starts = _find_row_starts(head, begin - 1, end)
-        if len({b"name", b"desc", *starts}) < len(starts) + 2 and not nested_head.has_distinct_keys(head, end):
+        if len({b"name", b"desc", *starts}) < len(starts) + 2 and not has_distinct_keys(head, end):
             return None
     raw, name = head[4:end], match[1]
     if name in _DEVICES or end > MAX_PLAIN_CHARS or not (raw.isascii() or is_plain_utf8(raw)):
@@ -114,6 +112,8 @@ def _match_nested(head: bytes) -> HeadMatch | None:
     """Return what a head says that the first pattern does not know."""
     if not head.startswith(b"---\n") or next(heads_before_compiling, None) is not None:
         return None
+    from prowess.spec.frontmatter import nested_head
+
     end = nested_head.find_nested_end(head)
     return _match_in_any_order(head, end) if end is not None else None
 
@@ -182,6 +182,32 @@ def _read_text(head: bytes, start: int) -> bytes | None:
 def _fold_breaks(match: re.Match[bytes]) -> bytes:
     """Return what several breaks in a row mean: a break fewer, and a blank in place of a single one."""
     return match[0][1:] or b" "
+
+
+def has_distinct_keys(head: bytes, end: int) -> bool:
+    """Return whether no mapping has a key twice, in a head that a pattern has matched up to ``end``.
+
+    False says nothing, because a line of text may look like a key.
+    """
+    # Fast path: most heads have no key twice in one column, of whatever mappings. A key may stand behind a bullet.
+    rows = _find_keys(head[3:end].replace(b"- ", b"  "))
+    if len(set(rows)) == len(rows):
+        return True
+    keys: dict[int, set[bytes]] = {}  # by the column in which the keys of a mapping begin
+    last = 0
+    for blanks, bullet, key in _find_key_rows(head, 3, end):
+        column = len(blanks)
+        if column < last:  # this row ends every mapping that is deeper
+            keys = {other: names for other, names in keys.items() if other <= column}
+        if bullet:  # a mapping begins behind it
+            column += len(bullet)
+            keys[column] = set()
+        last = column
+        names = keys.setdefault(column, set())
+        if key in names:
+            return False
+        names.add(key)
+    return True
 
 
 def is_plain_utf8(raw: bytes) -> bool:

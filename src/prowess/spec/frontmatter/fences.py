@@ -7,9 +7,10 @@ file is slow to read.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from prowess.errors import InvalidFrontmatterError, Issue, NoFrontmatterError, UnterminatedFrontmatterError
 from prowess.patterns import compile_pattern
-from prowess.records import NamedTuple
 
 BOM = b"\xef\xbb\xbf"
 # UTF-32 first: the mark of its little-endian form begins with that of UTF-16.

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from prowess.arguments import check_text, check_texts, raise_bad_argument
 from prowess.errors import Issue, as_load_error
-from prowess.records import dataclass, field, replace
 from prowess.spec.allowed_tools import parse_allowed_tools
 from prowess.spec.rules import field_issues
 
-TYPE_CHECKING = False
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from typing import Any
 
     from prowess.model import Value
     from prowess.spec.frontmatter.json_types import Json

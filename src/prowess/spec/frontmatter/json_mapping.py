@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from json import JSONDecoder
-
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from prowess.model import Value

@@ -10,7 +10,7 @@ import re
 from functools import cache
 
 from prowess.patterns import compile_pattern
-from prowess.spec.frontmatter.fast_match import ENDING, INNER_KEY, PLAIN, QUOTED, REST
+from prowess.spec.frontmatter.fast_match import ENDING, INNER_KEY, PLAIN, QUOTED, REST, has_distinct_keys
 from prowess.spec.frontmatter.plain_yaml import MAX_PLAIN_DEPTH
 
 _DEEPEST = 6  # The indentation of the deepest mapping whose values may be mappings.
@@ -71,15 +71,10 @@ def _make_list(blanks: bytes) -> bytes:
 
 @cache
 def _compile_head() -> re.Pattern[bytes]:
-    """Return the pattern of a whole head, whose last group is empty and stands before the closing dashes.
-
-    It is compiled on first use: heads with keys that begin alike need this module, and not the pattern.
-    """
+    """Return the pattern of a whole head, whose last group is empty and stands before the closing dashes."""
     return compile_pattern(rb"---\n(?:" + INNER_KEY + _make_value(0) + rb"|\n)*+" + ENDING)
 
 
-_find_keys = compile_pattern(rb"\n( *+" + INNER_KEY + rb":)(?=[ \n])").findall
-_find_key_rows = compile_pattern(rb"\n( *+)(- )?(" + INNER_KEY + rb"):(?=[ \n])").findall
 _find_json = compile_pattern(rb"^" + INNER_KEY + rb":\s++(\{[^\n]*+(?:\n [^\n]*+)*+)", re.MULTILINE).findall
 
 
@@ -90,32 +85,6 @@ def find_nested_end(head: bytes) -> int | None:
         return None
     end = match.start(match.re.groups)
     return end if has_distinct_keys(head, end) and _has_plain_json(head[4:end]) else None
-
-
-def has_distinct_keys(head: bytes, end: int) -> bool:
-    """Return whether no mapping has a key twice, in a head that a pattern has matched up to ``end``.
-
-    False says nothing, because a line of text may look like a key.
-    """
-    # Fast path: most heads have no key twice in one column, of whatever mappings. A key may stand behind a bullet.
-    rows = _find_keys(head[3:end].replace(b"- ", b"  "))
-    if len(set(rows)) == len(rows):
-        return True
-    keys: dict[int, set[bytes]] = {}  # by the column in which the keys of a mapping begin
-    last = 0
-    for blanks, bullet, key in _find_key_rows(head, 3, end):
-        column = len(blanks)
-        if column < last:  # this row ends every mapping that is deeper
-            keys = {other: names for other, names in keys.items() if other <= column}
-        if bullet:  # a mapping begins behind it
-            column += len(bullet)
-            keys[column] = set()
-        last = column
-        names = keys.setdefault(column, set())
-        if key in names:
-            return False
-        names.add(key)
-    return True
 
 
 def _has_plain_json(raw: bytes) -> bool:
