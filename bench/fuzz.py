@@ -34,7 +34,7 @@ from prowess.files.tree import FileHash, digest_tree
 from prowess.install.manifest import MANIFEST_FILE, read_declarations
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.fast_parser import parse_plain_toml
-from prowess.lockfile.npm import parse_npm_lock
+from prowess.lockfile.other_tools import parse_foreign_lock
 from prowess.lockfile.read import LockEntry, parse_lock_file
 from prowess.lockfile.write import lock_text
 from prowess.sources.mcp.entry import parse_entry
@@ -328,7 +328,7 @@ def list_targets(folder: Path, rng: random.Random) -> dict[str, Target]:
         "head": Target(check_head, heads),
         "typed": Target(parse_typed, heads),
         "lock": Target(check_lock_file, [write_lock()]),
-        "npm-lock": Target(lambda data: parse_npm_lock(data.decode("utf-8", "replace")), to_json(NPM_LOCK)),
+        "npm-lock": Target(lambda data: parse_foreign_lock(data.decode("utf-8", "replace")), to_json(NPM_LOCK)),
         "manifest": Target(on_disk["manifest"], [MANIFEST.encode()]),
         "settings": Target(on_disk["settings"], [MANIFEST.encode()]),
         "sources": Target(on_disk["sources"], [SOURCES.encode(), *to_json({"skills": [{"dir": "x"}, {"name": "y"}]})]),

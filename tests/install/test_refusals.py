@@ -11,7 +11,7 @@ import prowess
 from prowess.fetch.git.process import GitProgram
 from prowess.files.write import NewFile
 from prowess.install.file_diffs import diff_files
-from prowess.lockfile.npm import parse_npm_lock
+from prowess.lockfile.other_tools import parse_foreign_lock
 from prowess.lockfile.read import parse_lock
 from tests.repositories import skill_text
 
@@ -164,7 +164,7 @@ def test_an_error_in_a_lock_file_names_the_line_and_the_entry(
 
 def test_an_error_in_the_npm_tools_lock_file_names_the_line() -> None:
     with pytest.raises(prowess.InstallError, match="line 3"):
-        parse_npm_lock('{\n"skills": {\n oops\n}}')
+        parse_foreign_lock('{\n"skills": {\n oops\n}}')
 
 
 # -- differences -------------------------------------------------------------------------------------------------------

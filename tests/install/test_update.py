@@ -10,7 +10,7 @@ import pytest
 
 import prowess
 from prowess.fetch.git.process import GitProgram
-from prowess.lockfile.npm import compute_npm_hash, read_npm_lock
+from prowess.lockfile.other_tools import compute_npm_hash, read_foreign_entries
 from prowess.lockfile.read import read_lock
 from tests.install.test_scale import count_calls, count_calls_of
 from tests.repositories import skill_text
@@ -377,16 +377,16 @@ def test_the_npm_tools_hash_is_the_real_ones(shared: Path) -> None:
 
 
 def test_a_file_of_the_npm_tool_is_read_and_odd_entries_are_left_out(tmp_path: Path) -> None:
-    assert read_npm_lock(str(tmp_path)) == {}
+    assert read_foreign_entries(str(tmp_path)) == {}
     skills = {"pdf": {"source": "a/b", "sourceType": "github", "ref": None}, "../x": {"source": "a/b"}, "odd": 1}
     (tmp_path / "skills-lock.json").write_text(json.dumps({"version": 1, "skills": skills}), encoding="utf-8")
-    found = read_npm_lock(str(tmp_path))
+    found = read_foreign_entries(str(tmp_path))
     assert list(found) == ["pdf"]
     assert (found["pdf"].source, found["pdf"].ref) == ("a/b", "")
     for text in ("[]", "{", '{"skills": []}', "[" * 100_000):
         (tmp_path / "skills-lock.json").write_text(text, encoding="utf-8")
         with pytest.raises(prowess.InstallError) as caught:
-            read_npm_lock(str(tmp_path))
+            read_foreign_entries(str(tmp_path))
         assert caught.value.code == "bad-lock"
 
 

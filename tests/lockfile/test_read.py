@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from prowess import InstallError, PathTraversalError
 from prowess.files.tree import FileHash, digest_tree
 from prowess.lockfile.fast_parser import parse_plain_toml
-from prowess.lockfile.npm import parse_npm_lock
+from prowess.lockfile.other_tools import parse_foreign_lock
 from prowess.lockfile.read import LockEntry, parse_lock, parse_lock_file
 from prowess.lockfile.toml_values import toml_row
 from prowess.lockfile.write import lock_text
@@ -284,7 +284,7 @@ def test_the_fast_parser_gives_what_a_toml_parser_gives_or_nothing(text: str) ->
 @example("version = " + "9" * 5_000)
 @example("[" * 5_000)
 def test_any_text_is_a_lock_file_or_a_typed_refusal(text: str) -> None:
-    for parse in (parse_lock, parse_npm_lock):
+    for parse in (parse_lock, parse_foreign_lock):
         try:
             parse(text)
         except InstallError as error:

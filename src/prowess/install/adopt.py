@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,12 +23,12 @@ from prowess.install.stage import stage_install
 from prowess.install.store import Disposal, open_store
 from prowess.install.tree_paths import check_paths
 from prowess.install.typed_source import parse_typed_source
-from prowess.lockfile.npm import compute_npm_hash, read_npm_lock
+from prowess.lockfile.other_tools import compute_npm_hash, entry_from_metadata, read_foreign_entries
 from prowess.lockfile.scopes import list_install_names
 from prowess.names import SKILL_FILE, is_safe_part
 from prowess.progress_steps import report_steps
-from prowess.spec.skill_ref import link_name
-from prowess.spec.source_spec import SourceSpec
+from prowess.spec.skill_ref import check_part, link_name
+from prowess.spec.source_spec import SourceSpec, as_repository, with_parts
 from prowess.spelling import did_you_mean
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from prowess.install.find_skills import TreeSkill
     from prowess.install.store import Store
     from prowess.limits import Limits
-    from prowess.lockfile.npm import NpmLockEntry
+    from prowess.lockfile.other_tools import ForeignEntry
     from prowess.lockfile.read import LockEntries
     from prowess.lockfile.scopes import InstallScope
 
@@ -60,6 +61,11 @@ class AdoptableSkill(NamedTuple):
     issues: tuple[Issue, ...] = ()
     is_install: bool = False
     """True for an install, whose folder is in its place already."""
+
+    @property
+    def source(self) -> str:
+        """The source that another tool recorded, for people."""
+        return str(replace(self.spec, subpath=self.tree.subpath))
 
     @property
     def known_name(self) -> str:
@@ -179,7 +185,8 @@ def _remove_misnamed_folder(store: Store, skill: AdoptableSkill, links: set[str]
 
 def find_candidates(scope: InstallScope, limits: Limits, names: tuple[str, ...] = ()) -> Iterator[AdoptableSkill]:
     """The skills with these names, or all, that are real folders in the shared folder or in Claude Code's."""
-    npm_lock = read_npm_lock(scope.root, limits=limits)
+    state_folder = os.environ.get("XDG_STATE_HOME", "") if scope.location == "user" else ""
+    recorded = read_foreign_entries(scope.root, state_folder=state_folder, limits=limits)
     folders: dict[str, tuple[str, tuple[str, ...]]] = {}
     for place, agents in _ADOPTED_FOLDERS:
         parent = os.path.join(scope.root, *place.split("/"))
@@ -196,7 +203,7 @@ def find_candidates(scope: InstallScope, limits: Limits, names: tuple[str, ...] 
                 folders[name] = folder, ("claude-code",) if linked else agents
     for name in report_steps([*folders], str):
         folder, agents = folders[name]
-        yield _read_candidate(folder, npm_lock.get(name), agents, limits)
+        yield _read_candidate(folder, recorded.get(name), agents, limits)
 
 
 def _list_folders(parent: str) -> list[str]:
@@ -207,16 +214,18 @@ def _list_folders(parent: str) -> list[str]:
 
 
 def _read_candidate(
-    folder: str, npm_entry: NpmLockEntry | None, agents: tuple[str, ...], limits: Limits
+    folder: str, recorded: ForeignEntry | None, agents: tuple[str, ...], limits: Limits
 ) -> AdoptableSkill:
     """The skill in a folder; raises ``UnsafeTreeError`` for one that cannot be loaded or installed."""
     name = os.path.basename(folder)
     files, skills = _read_skills(folder, name, limits)
-    spec = _source_of(name, npm_entry, folder)
-    subpath = npm_entry.skill_path.removesuffix(SKILL_FILE).strip("/") if npm_entry and spec.kind == "git" else ""
-    select = skills[0].name if spec.kind == "git" else ""
+    recorded = recorded or entry_from_metadata(name, skills[0].document.front.metadata)
+    source = find_recorded_source(recorded)
+    spec = source or SourceSpec("folder", folder, "local", link_name(name), local=True)
+    subpath, spec = spec.subpath, replace(spec, subpath="")
+    select = skills[0].name if source else ""
     tree = InstallTree(spec, "", spec.full_name, subpath, select, files, {skills[0].name: ""})
-    issues = (*_find_changes(npm_entry, files, folder), *_guesses_of(files, folder))
+    issues = (*_find_changes(recorded, files, folder), *_guesses_of(files, folder))
     return AdoptableSkill(tree, spec, agents, folder, issues)
 
 
@@ -249,24 +258,25 @@ def _read_skills(folder: str, name: str, limits: Limits) -> tuple[tuple[NewFile,
     return files, skills
 
 
-def _source_of(name: str, npm_entry: NpmLockEntry | None, folder: str) -> SourceSpec:
-    """The repository that the npm tool recorded for a skill; else the folder itself."""
-    safe_name = link_name(name)
-    if npm_entry is not None and npm_entry.source_type in _GIT_SOURCE_TYPES:
-        try:
-            spec = parse_typed_source(npm_entry.source_url or npm_entry.source)
-            if spec.kind == "git" and not spec.local:
-                return SourceSpec("git", spec.address, spec.org, safe_name, npm_entry.ref)
-        except BadReferenceError:  # what the other tool recorded is no source that we know
-            pass
-    return SourceSpec("folder", folder, "local", safe_name, local=True)
+def find_recorded_source(recorded: ForeignEntry | None) -> SourceSpec | None:
+    """The repository that another tool recorded for a skill, with its version and its folder there; else ``None``."""
+    if recorded is None or recorded.source_type not in _GIT_SOURCE_TYPES:
+        return None
+    host = "gitlab:" if recorded.source_type == "gitlab" and ":" not in recorded.source else ""
+    # What the other tool recorded may be no source that we know. It is checked like what a person types.
+    with suppress(BadReferenceError):
+        spec = parse_typed_source(recorded.source_url or host + recorded.source)
+        if not spec.local:
+            spec = with_parts(as_repository(spec), ref=recorded.ref, subpath=recorded.folder)
+            return replace(spec, name=check_part(link_name(recorded.name)), skills=())
+    return None
 
 
-def _find_changes(npm_entry: NpmLockEntry | None, files: tuple[NewFile, ...], folder: str) -> Iterator[Issue]:
+def _find_changes(recorded: ForeignEntry | None, files: tuple[NewFile, ...], folder: str) -> Iterator[Issue]:
     """A warning when a skill is not what the npm tool recorded."""
-    if npm_entry is None or not npm_entry.computed_hash:
+    if recorded is None or not recorded.computed_hash:
         return
     hashed = ((file.path, file.content) for file in files if _UNHASHED_FOLDERS.isdisjoint(file.path.split("/")))
-    if compute_npm_hash(hashed) != npm_entry.computed_hash:
+    if compute_npm_hash(hashed) != recorded.computed_hash:
         message = "has changed since the npm tool recorded it in skills-lock.json"
-        yield Issue("changed-since-locked", npm_entry.name, message, folder, 0, "warning")
+        yield Issue("changed-since-locked", recorded.name, message, folder, 0, "warning")

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.discovery.agents import AGENTS
 from prowess.errors import InstallError, Issue, SkillLoadError
 from prowess.install.plugins import list_manifests, name_plugins, read_plugins
-from prowess.lockfile.npm import NPM_LOCK_FILE, parse_npm_lock
+from prowess.lockfile.other_tools import NPM_LOCK_FILE, parse_foreign_lock
 from prowess.names import SKILL_FILE, folders_above
 from prowess.spec.document import LoadPolicy, read_document
 from prowess.spec.invocation import is_true
@@ -174,7 +174,7 @@ def _read_npm_locked_names(tree_paths: set[str], read: ReadFile) -> frozenset[st
     if NPM_LOCK_FILE not in tree_paths:
         return frozenset()
     try:
-        return frozenset(parse_npm_lock(read(NPM_LOCK_FILE).decode("utf-8", "replace")))
+        return frozenset(parse_foreign_lock(read(NPM_LOCK_FILE).decode("utf-8", "replace")))
     except InstallError:
         return frozenset()
 

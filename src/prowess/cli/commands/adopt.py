@@ -37,8 +37,10 @@ _TAKE_OVER = "take over"
 def command(names: tuple[str, ...], *, user: bool, flags: ChangeFlags) -> int:
     """Take over the skills in .agents/skills or .claude/skills as they are, without fetching them.
 
-    Each folder becomes a link to the install, and a backup keeps what was there. A skill of the project whose source
-    nobody recorded stays where it is unless you name it: .prowess is not committed, so a clone could not get it.
+    Each folder becomes a link to the install, and a backup keeps what was there. The source of a skill is what other
+    tools recorded in skills-lock.json, in .agents/.skill-lock.json or in the github- fields of its metadata. A skill of
+    the project whose source nobody recorded stays where it is unless you name it: .prowess is not committed, so a clone
+    could not get it.
     Exit status 1: you said no.
     """
     installer = Installer()
@@ -72,7 +74,8 @@ def _plan_adoption(scope: InstallScope, names: tuple[str, ...]) -> Iterator[str]
         if is_left_in_place(candidate, scope, names):
             yield f"leave {folder}, which has no recorded source: a clone could not get it; name it to take it over"
             continue
-        yield f"{_TAKE_OVER} {folder} as {name}, and record it in prowess.lock"
+        source = "" if candidate.spec.local else f" from {candidate.source}"
+        yield f"{_TAKE_OVER} {folder} as {name}{source}, and record it in prowess.lock"
         if is_project_own(candidate, scope):
             install_folder = shorten_path(scope.install_folder(name))
             yield f"{name} has no recorded source: 'git add --force {install_folder}', or clones cannot get it"

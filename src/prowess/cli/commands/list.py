@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -30,13 +31,55 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
+    from prowess.lockfile.other_tools import ForeignEntry
 
 
 class _SkillRow(NamedTuple):
     skill: prowess.Skill
     marks: tuple[str, ...]
     source: str
-    """The source and version that it was installed from; ``""`` if it is not installed."""
+    """The source and version that it was installed from; ``""`` if nobody recorded them."""
+
+
+class _ForeignSources:
+    """The sources that other tools recorded for skills that Prowess did not install, read only where there are any."""
+
+    def __init__(self) -> None:
+        self._by_root: dict[str, dict[str, ForeignEntry]] = {}
+
+    def describe(self, skill: prowess.Skill) -> str:
+        """Return where another tool got a skill from, at which version; ``""`` if none recorded that."""
+        folder = os.path.dirname(skill.location)
+        root = os.path.dirname(os.path.dirname(os.path.dirname(folder)))  # of .agents/skills, and of any agent's folder
+        if root not in self._by_root:
+            self._by_root[root] = _read_foreign_entries(root)
+        head = skill.unparsed_head
+        has_fields = head is None or b"github-repo" in head
+        name = os.path.basename(folder)
+        if name not in self._by_root[root] and not has_fields:
+            return ""
+        from prowess.install.adopt import find_recorded_source
+        from prowess.lockfile.other_tools import entry_from_metadata
+
+        spec = find_recorded_source(self._by_root[root].get(name) or entry_from_metadata(name, skill.peek().metadata))
+        return f"{spec.address}{f' at {spec.ref}' if spec.ref else ''} (another tool)" if spec else ""
+
+
+def _read_foreign_entries(root: str) -> dict[str, ForeignEntry]:
+    state_folder = os.environ.get("XDG_STATE_HOME", "") if root == os.path.expanduser("~") else ""
+    files = ["skills-lock.json", ".agents/.skill-lock.json"]
+    paths = [os.path.join(root, file) for file in files]
+    if state_folder:
+        paths.append(os.path.join(state_folder, "skills", ".skill-lock.json"))
+    # Fast path: where no other tool has a lock file, the package that reads them is not loaded.
+    if not any(map(os.path.lexists, paths)):
+        return {}
+    from prowess.errors import InstallError
+    from prowess.lockfile.other_tools import read_foreign_entries
+
+    with suppress(InstallError):  # 'prowess adopt' says what is wrong with the file
+        return read_foreign_entries(root, state_folder=state_folder)
+    return {}
 
 
 @new_command(
@@ -70,7 +113,7 @@ def command(
     Marks: hidden (models do not see it), models only (people cannot call it), repaired (its frontmatter had a mistake),
     trusted (its commands and scripts may run), changed since trusted, verified (installed, and equal to the lock file),
     changed since installed, not synced (another version than the lock file has), from (the source and version of an
-    install), shadowed (another copy of the name wins).
+    install, also of one that another tool recorded), shadowed (another copy of the name wins).
 
     --agents shows how each agent has each skill instead: linked, copied (files of its own), missing, shadowed (the
     agent loads another skill of that name), edited (it differs from what was installed). It shows the agents with a
@@ -99,8 +142,13 @@ def command(
     catalog = load_catalog(settings)
     lock_states = LazyLockStates()
     trusted = LazyTrustStates()
+    others = _ForeignSources()
     rows = [
-        _SkillRow(skill, tuple(_find_marks(skill, trusted, lock_states)), lock_states.describe_source(skill))
+        _SkillRow(
+            skill,
+            tuple(_find_marks(skill, trusted, lock_states)),
+            lock_states.describe_source(skill) or others.describe(skill),
+        )
         for skill in catalog.skills
     ]
     warn_lock_problems(lock_states)

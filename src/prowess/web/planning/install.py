@@ -162,4 +162,5 @@ def _describe_adoption(skill: AdoptableSkill, scope: InstallScope) -> Iterator[s
     folder, place = shorten_path(skill.folder), shorten_path(scope.install_folder(skill.tree.name))
     yield f"move the files of {folder} to {place}, and keep a backup of them"
     yield f"put a link to them at {folder}"
-    yield f"record {skill.tree.name} in {shorten_path(list_scope_files(scope)[0])}"
+    source = "" if skill.spec.local else f" from {skill.source}"
+    yield f"record {skill.tree.name}{source} in {shorten_path(list_scope_files(scope)[0])}"
