@@ -38,9 +38,9 @@ escapes (`\\x1b`), and never reach the terminal.
 **Changes.** A command that may replace or remove something shows its plan, asks, does it and reports. It asks on the
 terminal, even when the output or the input is redirected. If no stream is a terminal, it cannot ask, and needs `--yes`.
 
-**Names.** NAME is the name of a skill, its folder, or its SKILL.md. A bare word is a name first. If no skill has that
-name, it is a folder here. `check`, `eval` and `pack` take paths, so for them a bare word is a path first. If a name is
-unknown, the error suggests similar ones.
+**Names.** NAME is the name of a skill, its folder, or its SKILL.md. If a bare word is the folder of a skill here, this
+folder is meant, and a note says so if a skill elsewhere has that name. Otherwise it is the name of a skill. `check`,
+`eval` and `pack` also take folders of skills. If a name is unknown, the error suggests similar ones.
 
 **Interrupts.** Long work shows a progress bar on the terminal. Ctrl-C ends any command with status 130. Every skill is
 then either as it was before or as it was meant to be, and the next command cleans up what is left. Only

@@ -59,12 +59,6 @@ def test_where_there_are_no_skills_the_hint_is_not_to_choose_one_of_them(
     assert "use one of the names" not in ran.err
 
 
-def test_a_name_that_is_known_is_not_mistaken_for_a_folder(command: Command, project: Path) -> None:
-    put(project, "csv-report", body="Another one.\n")
-    assert "Another one." not in command("read", "csv-report").out
-    assert "Another one." in command("read", "./csv-report").out
-
-
 # -- list --------------------------------------------------------------------------------------------------------------
 
 

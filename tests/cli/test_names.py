@@ -50,26 +50,40 @@ def test_a_skill_is_named_by_its_name_its_folder_or_its_file(
     assert (ran.status, "error" in ran.err) == (0, False)
 
 
-def test_a_bare_word_is_a_name_first_and_a_folder_where_no_skill_has_it(command: Command, project: Path) -> None:
-    put(project, "csv-report", body="Another one.\n")
-    put(project, "notes", body="Mine.\n")
-    assert "Another one." not in command("preview", "csv-report").out
-    assert "Another one." in command("preview", "./csv-report").out
-    assert "Mine." in command("preview", "notes").out
+@pytest.mark.parametrize("words", TAKES_A_SKILL)
+def test_the_folder_of_a_skill_here_wins_over_its_name(command: Command, project: Path, words: str) -> None:
+    with_evals()
+    with_evals(prowess.create_skill("csv-report", project, description="Another one. Use when asked."))
+    ran = command(*words.format("csv-report").split())
+    note = "this is about the folder ./csv-report; another skill of that name is .agents/skills/csv-report/SKILL.md"
+    assert (ran.status, ran.err.count(note)) == (0, 1), ran.err
+    assert note not in command(*words.format("./csv-report").split()).err
 
 
-def test_a_folder_never_stands_in_for_an_installed_skill_that_is_refused_or_missing(
-    command: Command, project: Path
+def test_no_note_is_printed_where_both_are_one_folder(
+    command: Command, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(project / SKILLS)
+    ran = command("preview", "csv-report")
+    assert (ran.status, "this is about the folder" in ran.err) == (0, False)
+
+
+def test_a_folder_of_skills_does_not_win_over_a_name(command: Command, project: Path) -> None:
+    put(project / "csv-report", "notes", body="Mine.\n")
+    assert "# CSV report" in command("preview", "csv-report").out
+    ran = command("preview", "notes")
+    assert (ran.status, "unknown skill" in ran.err) == (3, True)
+
+
+def test_a_note_says_that_a_folder_stands_in_for_an_installed_skill(command: Command, project: Path) -> None:
     install_pair("memo")
-    put(project, "memo", body="Not what was installed.\n")
-    installed = project / ".prowess/skills/local/memo"
-    (installed / "SKILL.md").write_text("---\nname: memo\ndescription: Edited.\n---\n", encoding="utf-8")
-    ran = command("read", "memo", "--verify")
-    assert (ran.status, "Not what was installed" in ran.out) == (3, False)
-    prowess.files.delete.delete_tree(str(installed))
+    prowess.files.delete.delete_tree(str(project / ".prowess/skills/local/memo"))
     ran = command("read", "memo")
     assert (ran.status, "prowess sync --locked" in ran.err) == (3, True)
+    put(project, "memo", body="Not what was installed.\n")
+    ran = command("read", "memo")
+    assert (ran.status, "Not what was installed" in ran.out) == (0, True)
+    assert "this is about the folder ./memo; prowess.lock records 1 skill that is not here" in ran.err
 
 
 def test_a_prompt_of_named_skills_lists_these_alone(command: Command, project: Path) -> None:

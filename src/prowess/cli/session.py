@@ -22,9 +22,11 @@ def open_session(settings: Settings, name: str = "", *, run: bool = True) -> tup
     Commands of trusted skills run in the session, unless ``run`` is false.
     """
     catalog = Catalog() if is_path(name) else load_catalog(settings)
-    if name and name not in catalog:  # a path, or a word that no skill has: the latter raises
+    if name:
         skill = find_in_catalog(catalog, name, verify=bool(settings["verify"]))
-        catalog, name = Catalog([skill]), skill.name
+        if skill is not catalog.get(skill.name):  # a folder that was named
+            catalog = Catalog([skill])
+        name = skill.name
     warn_edited_skills([catalog[name]] if name else catalog.skills)
     selector = make_selector(settings, settings.text("dialect"))
     # Any tool is allowed: what is shown is what a skill asks for, and showing it approves nothing.

@@ -1,6 +1,7 @@
 """The settings and the catalogue of a command line, and the skills that the words on it mean.
 
-A word with a slash is a path. A bare word is the name of a skill first, and a folder here if no skill has that name.
+A word with a slash is a path. A bare word is the folder of a skill here, if there is one of that name, or the name of a
+skill; a note says so where it could be both. Any other folder of that name counts if no skill has it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from prowess.cli.shown_paths import with_dot_prefix
 from prowess.discovery.scan import discover, scan
 from prowess.discovery.settings import Settings, load_settings
 from prowess.errors import SkillValidationError, SourceError, UnknownSkillError
-from prowess.files.paths import shorten_path
+from prowess.files.paths import is_same_folder, shorten_path
 from prowess.names import SKILL_FILE
 from prowess.skills.catalog import Catalog
 from prowess.spec.quantities import join_first
@@ -122,7 +123,11 @@ def find_path(settings: Settings, written: str) -> str:
     A path that exists comes first, then the folder of the skill with that name. Raise ``UnknownSkillError`` if there
     is neither.
     """
-    if is_path(written) or os.path.lexists(written):
+    if is_path(written):
+        return written
+    if os.path.lexists(written):
+        if is_skill_folder(written):
+            _note_folder(load_catalog(settings), written)
         return written
     try:
         return find_skill(settings, written).folder
@@ -138,15 +143,35 @@ def find_in_catalog(catalog: prowess.Catalog, name: str, *, verify: bool = False
     """
     if is_path(name):
         return _read_skill(name, verify=verify)
+    if is_skill_folder(name) and not _is_folder_of(catalog, name):
+        _note_folder(catalog, name)
+        return _read_skill(with_dot_prefix(name), verify=verify)
     if name in catalog:
         return catalog[name]
-    # A folder must not stand in for a skill of that name that the lock file records, or that was found and refused.
+    # A folder of skills must not stand in for a skill that the lock file records, or that was found and refused.
     why = suggest_sync(name)
     if why:
         raise UnknownSkillError(name, catalog.names, why=why)
-    if os.path.isdir(name) and not _has_load_failure(catalog, name) and (is_skill_folder(name) or scan(name)):
-        return _read_skill(with_dot_prefix(name), verify=verify)
+    if os.path.isdir(name) and not _has_load_failure(catalog, name) and scan(name):
+        return _read_skill(with_dot_prefix(name), verify=verify)  # raises the error that names the skills in it
     return catalog[name]  # raises the error that names similar skills
+
+
+def _is_folder_of(catalog: prowess.Catalog, name: str) -> bool:
+    """Return True when the folder ``name`` here is that of the skill with this name."""
+    return name in catalog and is_same_folder(catalog[name].folder, os.path.abspath(name))
+
+
+def _note_folder(catalog: prowess.Catalog, name: str) -> None:
+    """Say that the folder here is meant, if a skill of that name is elsewhere, or was installed and is not here."""
+    if name not in catalog:
+        other = suggest_sync(name)
+    elif _is_folder_of(catalog, name):
+        other = ""
+    else:
+        other = f"another skill of that name is {shorten_path(catalog[name].location)}"
+    if other:
+        printer.note(f"this is about the folder {with_dot_prefix(name)}; {other}")
 
 
 def _read_skill(path: str, *, verify: bool) -> prowess.Skill:
