@@ -9,6 +9,7 @@ import os
 import random
 import signal
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -152,9 +153,20 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker, what in NEEDS.items():
         if os.name == "nt" and item.get_closest_marker(marker):
             pytest.skip(f"{NOT_TESTED}needs {what}")
+    if item.get_closest_marker("needs_junctions") and not _makes_junctions():
+        pytest.skip(f"{NOT_TESTED if os.name == 'nt' else ''}needs a Windows that makes junctions")
     for marker, verb in APART.items():
         if item.get_closest_marker(marker) and not item.config.getoption(marker):
             pytest.skip(f"run by {verb}")
+
+
+@cache
+def _makes_junctions() -> bool:
+    """True on Windows; Wine and disks such as FAT have the call, and make none."""
+    from prowess.files.syscalls import create_junction
+
+    with TemporaryDirectory() as folder:
+        return create_junction(folder, f"{folder}\\link")
 
 
 def _is_drawn(item: pytest.Item, share: float, always: Collection[object] = ()) -> bool:

@@ -72,6 +72,7 @@ def test_folders_in_a_file_are_relative_to_it(folders: tuple[Path, Path]) -> Non
     assert load(folders).names("folders") == (str(home / "any"),)
 
 
+@pytest.mark.needs_links
 @pytest.mark.parametrize("away", ["../private", "~/private", "{home}/private", "linked", "inner/../linked/work", ".."])
 def test_a_project_names_no_folder_outside_of_its_repository(
     folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, away: str

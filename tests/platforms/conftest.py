@@ -124,6 +124,11 @@ class Machine:
         (folder / "scripts" / "measure.py").chmod(0o755)
         return folder
 
+    def is_marked(self, path: str) -> bool:
+        """Whether the lock file of the project says that a file is executable."""
+        lines = (self.project / "prowess.lock").read_text(encoding="utf-8").splitlines()
+        return next(line.split()[1] == "x" for line in lines if line.endswith(f' {path}",'))
+
     def files_left(self) -> list[str]:
         """The files in the folders that Prowess makes in the project, but for the store; and temporary files."""
         kept = [path for part in (".prowess", ".agents") for path in (self.project / part).rglob("*")]

@@ -35,16 +35,11 @@ def archive_of(path: Path, executable: dict[str, bool]) -> Path:
     return path
 
 
-def is_marked(machine: Machine, path: str) -> bool:
-    """Whether the lock file says that a file is executable."""
-    lines = (machine.project / "prowess.lock").read_text(encoding="utf-8").splitlines()
-    return next(line.split()[1] == "x" for line in lines if line.endswith(f' {path}",'))
-
-
 def test_a_folder_is_installed_verified_updated_and_removed(machine: Machine) -> None:
     folder = machine.skill()
     installed = machine.must("install", str(folder), "--project", "--yes")
     assert [skill["name"] for skill in installed["installed"]] == ["local/unit"]
+    assert (machine.project / ".agents" / "skills" / "unit" / "SKILL.md").is_file()
     assert machine.must("verify")["issues"] == []
     assert machine.must("sync", "--locked")["installed"] == []
 
@@ -78,7 +73,7 @@ def test_copies_for_a_repository_verify_and_sync(machine: Machine) -> None:
 def test_the_executable_bit_of_an_archive_survives(machine: Machine) -> None:
     archive = archive_of(machine.sources / "tool.tar.gz", {"run.py": True, "data.py": False})
     assert machine.must("install", str(archive), "--project", "--yes")["issues"] == []
-    assert (is_marked(machine, "run.py"), is_marked(machine, "data.py")) == (True, False)
+    assert (machine.is_marked("run.py"), machine.is_marked("data.py")) == (True, False)
     assert machine.must("verify")["issues"] == []
     assert machine.must("sync", "--locked")["installed"] == []
     assert machine.must("list")["skills"][0]["marks"] == ["verified"]
@@ -102,8 +97,8 @@ def test_an_edit_is_found_restored_and_kept_in_the_backups(machine: Machine) -> 
 
 def test_scripts_of_a_plain_folder_are_executable_and_a_guess_is_reported(machine: Machine) -> None:
     installed = machine.must("install", str(machine.skill()), "--project", "--yes")
-    assert is_marked(machine, "scripts/measure.py")
-    assert not is_marked(machine, "SKILL.md")
+    assert machine.is_marked("scripts/measure.py")
+    assert not machine.is_marked("SKILL.md")
     assert [issue["code"] for issue in installed["issues"]] == ([] if HAS_MODES else ["guessed-executable"])
 
 
@@ -130,7 +125,7 @@ def test_a_skill_is_packed_and_unpacked_with_its_modes(machine: Machine) -> None
     machine.must("unpack", str(machine.home / "unit.skill"), "--dir", str(machine.home / "out"))
     assert (machine.home / "out" / "unit" / "scripts" / "measure.py").read_bytes() == SCRIPT
     machine.must("install", str(machine.home / "unit.skill"), "--project", "--yes")
-    assert is_marked(machine, "scripts/measure.py")
+    assert machine.is_marked("scripts/measure.py")
 
 
 def test_a_skill_that_is_there_already_is_adopted(machine: Machine) -> None:
@@ -182,7 +177,7 @@ def test_what_another_system_locked_and_packed_verifies_here(machine: Machine) -
         assert (project / "prowess.lock").read_bytes() == lock
         assert _packed_files(theirs / "unit.skill") == _packed_files(exchange / os.name / "unit.skill")
         machine.must("install", str(theirs / "unit.skill"), "--project", "--yes")
-        assert is_marked(machine, "scripts/measure.py")
+        assert machine.is_marked("scripts/measure.py")
         assert machine.must("verify")["issues"] == []
         machine.must("remove", "unit", "--yes")
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prowess import BadReferenceError, SkillRef, SourceSpec, parse_source
+from prowess.spec.source_grammar import write_file_address
 from prowess.spec.source_spec import with_parts
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ def git(address: str, org: str, name: str, *, local: bool = False) -> SourceSpec
         ("git@h.example:g/r.git", git("git@h.example:g/r.git", "g", "r")),
         ("git@h.example:g/r", git("git@h.example:g/r", "g", "r")),
         ("file:///srv/repo", git("/srv/repo", "local", "repo", local=True)),
-        ("file:///C:/srv/repo", git("/C:/srv/repo", "local", "repo", local=True)),
+        ("file:///C:/srv/repo", git("C:/srv/repo", "local", "repo", local=True)),
+        ("file:///C%3A/srv/repo", git("C:/srv/repo", "local", "repo", local=True)),
         ("./repo", git("./repo", "local", "repo", local=True)),
         ("~/repo", git("~/repo", "local", "repo", local=True)),
         ("C:\\srv\\repo", git("C:\\srv\\repo", "local", "repo", local=True)),
@@ -183,6 +185,7 @@ def test_a_secret_among_the_parts_is_refused_without_repeating_it(text: str) -> 
         ("./a@b/repo#v1@pdf", "./a@b/repo", "./a@b/repo", ("v1", "", ("pdf",))),
         ("./v#2/repo#v1", "./v#2/repo", "./v#2/repo", ("v1", "", ())),
         ("C:\\my@folder", "C:\\my@folder", "C:\\my@folder", ("", "", ())),
+        ("file:///C:/my@folder", "C:/my@folder", "C:/my@folder", ("", "", ())),
         ("file:///srv/a@b.git", "/srv/a@b.git", "/srv/a@b.git", ("", "", ())),
         ("file:///srv/a%40b.git@pdf", "/srv/a@b.git", "/srv/a@b.git", ("", "", ("pdf",))),
     ],
@@ -192,6 +195,20 @@ def test_a_path_that_exists_is_meant_whatever_marks_its_name_holds(
 ) -> None:
     spec = parse_source(text, is_there={there}.__contains__)
     assert (spec.address, (spec.ref, spec.subpath, spec.skills)) == (address, parts)
+
+
+@pytest.mark.parametrize(
+    ("path", "address", "meant"),
+    [
+        ("/srv/a b#1", "file:///srv/a%20b%231", "/srv/a b#1"),
+        ("C:\\srv\\a b@c", "file:///C:/srv/a%20b%40c", "C:/srv/a b@c"),
+        ("C:/srv", "file:///C:/srv", "C:/srv"),
+        ("\\\\host\\share\\x", "file:////host/share/x", "//host/share/x"),
+    ],
+)
+def test_the_address_of_a_path_names_that_path(path: str, address: str, meant: str) -> None:
+    assert write_file_address(path) == address
+    assert parse_source(address).address == meant
 
 
 # -- given beside the address ------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from prowess.arguments import check_name
 from prowess.errors import SkillFilteredError
+from prowess.files.paths import relative_path
 from prowess.select.candidates import Candidates
 from prowess.select.shown_list import ShownReason
 from prowess.spec.globs import is_filter_match, is_none_filter
@@ -117,17 +118,19 @@ class Moment:
         if pattern == path:
             return not is_none_filter(pattern)
         # An absolute pattern says where it begins. A relative one begins at base_dir, so folders above do not count.
-        return is_filter_match(pattern, path if os.path.isabs(pattern) else self._path_below_base(skill))
+        if os.path.isabs(pattern):
+            return is_filter_match(pattern.replace(os.sep, "/"), path.replace(os.sep, "/"))
+        return is_filter_match(pattern, self._path_below_base(skill))
 
     def _path_below_base(self, skill: Skill) -> str:
-        """Return the path of a skill relative to ``base_dir`` if it is inside, and ``""`` for an inline skill."""
+        """Return the path of a skill with ``/``, relative to ``base_dir`` if inside; ``""`` for an inline skill."""
         if skill.is_inline:
             return ""
         path = skill.virtual_path
         if not os.path.isabs(path):
             return path.strip("/")
-        inside = os.path.relpath(path, self.base_dir).replace(os.sep, "/")
-        return path if inside.startswith("..") else inside
+        inside = relative_path(path, self.base_dir)
+        return (path if inside.startswith("..") else inside).replace(os.sep, "/")
 
     # -- one skill ---------------------------------------------------------------------------------------------------
 

@@ -56,6 +56,14 @@ def plain_windows_path(path: str) -> str:
     return path[4:] if path.startswith("\\\\?\\") and path[5:7] == ":\\" else path
 
 
+def relative_path(path: str, folder: str) -> str:
+    """Return the way from ``folder`` to ``path``, or the absolute path when Windows has them on different drives."""
+    try:
+        return os.path.relpath(path, folder)
+    except ValueError:
+        return os.path.abspath(path)
+
+
 def is_inside(path: str, folder: str) -> bool:
     """True when ``path`` is ``folder`` or lies below it, by the text of two absolute paths."""
     return path_inside(path, folder) is not None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.discovery.search_paths import CLAUDE_SKILLS, SHARED_SKILLS
 from prowess.errors import BadReferenceError, Issue, NotInstalledError, UnsafeTreeError
 from prowess.files.directory import Folder, exists, stat_folder
-from prowess.files.paths import is_link_to, is_real_folder
+from prowess.files.paths import is_link_to, is_real_folder, relative_path
 from prowess.files.tree import find_guesses, read_tree
 from prowess.files.write import NewFile
 from prowess.install.agent_links import LinkFolders
@@ -150,7 +150,7 @@ def is_left_in_place(skill: AdoptableSkill, scope: InstallScope, names: tuple[st
 
 
 def _no_source_issue(skill: AdoptableSkill, scope: InstallScope, what: str) -> Issue:
-    path = os.path.relpath(skill.folder, scope.root)
+    path = relative_path(skill.folder, scope.root)
     return Issue("no-source", skill.tree.name, f"{path} has no recorded source: it {what}", skill.folder, 0, "warning")
 
 

@@ -16,7 +16,7 @@ from prowess.discovery.search_paths import SHARED_SKILLS
 from prowess.errors import InstallError, SourceError
 from prowess.files import syscalls
 from prowess.files.directory import Folder, stat_folder
-from prowess.files.paths import is_inside, is_link_into, read_link
+from prowess.files.paths import is_inside, is_link_into, read_link, relative_path
 from prowess.files.syscalls import CREATE_JUNCTION
 from prowess.files.write import make_folders, sync_tree, write_tree
 from prowess.names import is_safe_part
@@ -99,7 +99,7 @@ class LinkFolders:
 
     def to_lock_path(self, path: str) -> str:
         """A path as the lock file has it: relative to the root and with ``/`` when it is below the root."""
-        inner = os.path.relpath(path, self.scope.root)
+        inner = relative_path(path, self.scope.root)
         return path if inner.startswith(os.pardir) or os.path.isabs(inner) else inner.replace(os.sep, "/")
 
     def is_in_place(self, path: str, target: str, *, copy: bool) -> bool:
@@ -116,7 +116,7 @@ class LinkFolders:
         folder = os.path.dirname(path)
         way = self._ways_to_base.get(folder)
         if way is None:
-            way = os.path.relpath(os.path.realpath(self.scope.base), os.path.realpath(folder))
+            way = relative_path(os.path.realpath(self.scope.base), os.path.realpath(folder))
             self._ways_to_base[folder] = way
         return f"{way}{target.removeprefix(self.scope.base)}"
 
@@ -208,7 +208,7 @@ def stage_link(target: str, staged: str, final: str, files: Sequence[NewFile], *
     if copy:
         return _stage_copy(staged, files)
     # The system follows ".." from the real folder, so both sides are resolved first.
-    text = os.path.relpath(os.path.realpath(target), os.path.realpath(os.path.dirname(final)))
+    text = relative_path(os.path.realpath(target), os.path.realpath(os.path.dirname(final)))
     try:
         syscalls.create_link(text, staged)
     except (OSError, NotImplementedError) as error:

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from prowess.errors import InstallError, NotInstalledError
-from prowess.files.paths import is_really_inside
+from prowess.files.paths import is_really_inside, relative_path
 from prowess.spec.address_check import check_address
 from prowess.spec.source_spec import SourceSpec
 
@@ -53,8 +53,8 @@ def source_for_lock(spec: SourceSpec, scope: InstallScope) -> str:
         return path
     if spec.address.startswith("~"):
         return spec.address.replace(os.sep, "/")
-    inner = os.path.relpath(path, scope.lock_folder).replace(os.sep, "/")
-    return inner if inner.startswith("..") else f"./{inner}"
+    inner = relative_path(path, scope.lock_folder).replace(os.sep, "/")
+    return inner if inner.startswith("..") or os.path.isabs(inner) else f"./{inner}"
 
 
 def spec_of_entry(entry: LockEntry, scope: InstallScope, *, ref: str = "") -> SourceSpec:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import quote
 
 from prowess.errors import InstallError, Issue
 from prowess.files.paths import is_link
@@ -14,7 +13,7 @@ from prowess.install.entry_source import local_path, source_for_lock
 from prowess.install.manifest import ManifestDefaults, declared_places, load_manifest, parse_entry, read_declarations
 from prowess.install.manifest_diff import compare_manifest, with_declarations
 from prowess.install.store import open_store
-from prowess.spec.source_grammar import write_parts
+from prowess.spec.source_grammar import write_file_address, write_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -230,7 +229,7 @@ def _spellings_of(spec: SourceSpec, scope: InstallScope, written: str, before: S
         for ref in (spec.ref if before.ref else "", spec.ref, ""):
             yield source + write_parts(ref, spec.subpath, skills, marked="#" in written)
     if spec.local:
-        addresses = [source_for_lock(spec, scope), f"file://{quote(local_path(spec))}"]
+        addresses = [source_for_lock(spec, scope), write_file_address(local_path(spec))]
     else:
         yield from (f"@{spec.full_name}", spec.full_name, f"{spec.full_name}/{spec.subpath}")
         addresses = [spec.address]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from prowess.errors import BadReferenceError
 from prowess.spec.redaction import show_address
@@ -149,6 +149,15 @@ def write_parts(ref: str, folder: str, skills: Iterable[str], *, marked: bool) -
     tail += f"@{names}" if names else ""
     written = ref if is_range(ref) else _encode(ref)
     return f"#{written}{tail}" if ref or marked else tail
+
+
+def write_file_address(path: str) -> str:
+    """Return the address of an absolute path: ``file:///srv/repo``, or ``file:///C:/srv/repo`` with a drive."""
+    if path.startswith("/"):
+        return f"file://{quote(path)}"
+    path = path.replace("\\", "/")
+    # The colon of a drive stays as it is: git would not know a drive without it.
+    return f"file:///{path[:2]}{quote(path[2:])}" if _DRIVE.match(path) else f"file://{quote(path)}"
 
 
 def _encode(part: str) -> str:

@@ -52,6 +52,7 @@ _GITHUB = re.compile(
 )
 _GITLAB = re.compile(r"(https://[^/]+/.+?)/-/(?:tree|blob)/([^/]+)(?:/(.*?))?/?")
 _GITLAB_PROJECT = re.compile(r"https://gitlab\.com/[^/]+/.+?/?")
+_SLASH_BEFORE_DRIVE = re.compile(r"\A/(?=[A-Za-z]:[\\/])")
 _SHORTHAND = re.compile(r"([A-Za-z0-9._-]+)/([A-Za-z0-9._-]+)((?:/[^@/]+)*)/?")
 
 
@@ -212,12 +213,17 @@ def _parse_file_url(text: str, is_there: Callable[[str], bool] | None) -> Source
         raise BadReferenceError(f"a file address has no host: {show_address(text)}", code="bad-scheme")
     if not rest:
         raise BadReferenceError(f"the address names no folder: {show_address(text)}")
-    confirmed = None if is_there is None else lambda encoded: is_there(unquote(encoded))
+    confirmed = None if is_there is None else lambda encoded: is_there(_decode_path(encoded))
     encoded, parts = split_path(slash + rest, confirmed)
-    path = unquote(encoded)
+    path = _decode_path(encoded)
     if "\0" in path:  # encoded; other control characters may stand in the names of folders
         raise BadReferenceError(f"a path must not hold NUL: {show_address(text)}")
     return _with_source_parts(SourceSpec("git", path, "local", _base_name(path), local=True), parts)
+
+
+def _decode_path(encoded: str) -> str:
+    """Return the path that a file address names. The slash before a drive (``file:///C:/x``) is not part of it."""
+    return _SLASH_BEFORE_DRIVE.sub("", unquote(encoded))
 
 
 def _kind_of_path(path: str) -> SourceKind:

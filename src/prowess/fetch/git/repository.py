@@ -12,7 +12,6 @@ import os
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import quote
 
 from prowess.errors import BadReferenceError, GitError, UnsafeTreeError
 from prowess.fetch.git.objects import GitObjects, dump_objects, load_objects
@@ -23,6 +22,7 @@ from prowess.limits import DEFAULT_LIMITS
 from prowess.names import SKILL_FILE, is_below
 from prowess.spec.address_check import DEFAULT_SCHEMES, check_address
 from prowess.spec.skill_ref import check_version, is_commit, is_short_commit
+from prowess.spec.source_grammar import write_file_address
 from prowess.spec.versions import find_latest_in_range, is_range
 
 if TYPE_CHECKING:
@@ -406,4 +406,4 @@ def _local_address(path: str) -> str:
     folder = os.path.abspath(os.path.expanduser(path))
     if stat_folder(folder) is None:
         raise GitError(f"there is no repository at {folder}", folder, "no-repository")
-    return f"file://{quote(folder)}"
+    return write_file_address(folder)
