@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
 
-from prowess import PathTraversalError
 from prowess.files import syscalls
 from prowess.files.contained_open import open_beneath
 from prowess.files.delete import delete_tree
@@ -74,7 +74,7 @@ def test_a_link_is_listed_and_never_entered(linked: Linked) -> None:
     tree = read_tree(str(linked.folder), DEFAULT_LIMITS)
     assert [path for path, *_ in tree.files] == ["a.md"]
     assert tree.problems == [("link-in-skill", "link")]
-    with pytest.raises(PathTraversalError):
+    with pytest.raises(OSError, match=os.strerror(errno.ELOOP)):
         open_beneath(str(linked.folder), ("link", "a.md"))
 
 
