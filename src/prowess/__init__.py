@@ -122,6 +122,7 @@ if TYPE_CHECKING:
     from prowess.spec.skill_ref import SkillRef, is_local_path
     from prowess.spec.source_spec import SourceSpec, parse_source
     from prowess.spec.tokens import estimate_tokens
+    from prowess.tools.content import Preview, preview
     from prowess.tools.definitions import ToolDefinition, ToolResult
     from prowess.tools.dialects import DIALECTS
     from prowess.tools.dialects.skill_activate import (
@@ -131,7 +132,6 @@ if TYPE_CHECKING:
         SKILL_NAMESPACE,
         SKILL_READ_RESOURCE_TOOL,
     )
-    from prowess.tools.preview import Preview, preview
     from prowess.tools.shapes import (
         AnthropicTool,
         AnthropicToolResult,
@@ -226,7 +226,7 @@ _ROOMS = {
     "tools.dialects.skill_activate": """
         SKILL_ACTIVATE_TOOL SKILL_DEACTIVATE_TOOL SKILL_EXECUTOR_NAME SKILL_NAMESPACE SKILL_READ_RESOURCE_TOOL
     """,
-    "tools.preview": "Preview preview",
+    "tools.content": "Preview preview",
     "tools.shapes": """
         AnthropicTool AnthropicToolResult JsonSchemaTool McpResult McpTool OpenAIMessage OpenAIResponsesOutput
         OpenAIResponsesTool OpenAITool

@@ -141,7 +141,7 @@ def _annotate_call(span: Span, event: Event) -> None:
 
 def _describe_result(span: Span, toolset: Toolset, result: ToolResult) -> ToolResult:
     name = result.data.get("skill", result.data.get("skill_name"))
-    skill = toolset.session.available(name) if isinstance(name, str) else None
+    skill = toolset.session.moment().find(name) if isinstance(name, str) else None
     if skill is not None:
         description = _shorten(skill.description, _MAX_VALUE_CHARS)
         span.set_attributes({"gen_ai.skill.name": skill.name, "gen_ai.skill.description": description})

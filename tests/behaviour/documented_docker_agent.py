@@ -256,7 +256,7 @@ CASES = (
         lambda w: (
             w.put()
             and w.put("skills/csv")
-            and [skill.name for skill in w.session().eligible()] == ["csv", "pdf"]
+            and [skill.name for skill in w.session().moment().eligible()] == ["csv", "pdf"]
             and "csv" not in tools(w, allowed=["pdf"]).prompt()
             and raised(tools, w, allowed=["x"])
             and tools(w, allowed=["x"], missing="ignore").prompt() == ""

@@ -82,7 +82,7 @@ def test_a_skill_is_found_by_its_written_name_with_a_colon_too(put: Put, scanned
     assert (activation.skill.name, activation.skill.written_name) == ("maestro-agent-base", "maestro:agent-base")
     assert session.active_skills == ("maestro-agent-base",)
     assert session.activate("maestro-agent-base").note == session.activate("maestro:agent-base").note != ""
-    assert session.is_available("maestro:agent-base")
+    assert session.moment().find("maestro:agent-base")
     assert session.deactivate("maestro:agent-base") == ("Read",)
     assert session.activate_text("maestro:agent-base") == "Do it.\n"
     assert session.active_skills == ("maestro-agent-base",)

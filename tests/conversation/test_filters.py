@@ -46,7 +46,7 @@ def available(session: Session) -> list[str]:
 def test_a_filter_decides_which_skills_are_available(pattern: str, names: list[str], catalog: prowess.Catalog) -> None:
     session = Session(catalog, filter=pattern)
     assert available(session) == names
-    assert [name for name in catalog.names if session.is_available(name)] == names
+    assert [name for name in catalog.names if session.moment().find(name) is not None] == names
     for name in catalog.names:
         if name in names:
             assert session.activate(name).skill.name == name
@@ -228,7 +228,7 @@ def test_the_mount_and_not_the_real_folder_is_what_a_filter_sees(catalog: prowes
 def test_an_inline_skill_passes_only_what_matches_an_empty_path(pattern: str, passes: bool) -> None:
     catalog = prowess.Catalog.from_sources([prowess.Source.inline("greet", "Greets.", "Say hello.")])
     session = Session(catalog, filter=pattern)
-    assert session.is_available("greet") is passes
+    assert (session.moment().find("greet") is not None) is passes
     assert available(session) == (["greet"] if passes else [])
 
 
@@ -310,7 +310,7 @@ def test_an_index_has_one_short_line_a_skill(put: Put, scanned: Scanned) -> None
 
 def test_a_read_gives_no_more_than_the_session_or_the_call_allows(catalog: prowess.Catalog) -> None:
     session = Session(catalog, limits=prowess.Limits(max_resource_bytes=5))
-    assert session.max_resource_bytes == 5
+    assert session.limits.max_resource_bytes == 5
     assert session.read_resource("pdf", "a.md", max_bytes=100) == "file of pdf"
     with pytest.raises(prowess.ResourceTooLargeError):
         session.read_resource("pdf", "a.md")

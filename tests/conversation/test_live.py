@@ -89,7 +89,7 @@ def test_a_session_follows_a_live_catalogue(following: Opened, put: Put) -> None
         assert "second" not in toolset.prompt()
         after(live, lambda: put("second"), lambda catalog: "second" in catalog)
         assert "second" in toolset.prompt()
-        assert session.is_available("second")
+        assert session.moment().find("second")
         assert "second" in session.index()
         assert session.catalog is live.catalog
         assert session.activate("second").instructions == "Do it."
@@ -100,7 +100,7 @@ def test_a_session_follows_a_live_catalogue(following: Opened, put: Put) -> None
     "use",
     [
         lambda session: session.candidates(),
-        lambda session: session.is_available("second"),
+        lambda session: session.moment().find("second") is not None,
         lambda session: session.activate("second"),
         lambda session: session.expand("/second"),
         lambda session: session.read_text("second"),
@@ -157,7 +157,7 @@ def test_a_restored_session_follows_too(following: Opened, put: Put) -> None:
         restored, issues = Session.restore(live, session.save())
         assert (restored.active_skills, issues) == (("first",), ())
         after(live, lambda: put("second"), lambda catalog: "second" in catalog)
-        assert restored.is_available("second")
+        assert restored.moment().find("second")
 
 
 def test_many_sessions_share_one_reload(following: Opened, put: Put) -> None:
@@ -231,10 +231,10 @@ def test_a_scan_that_fails_is_logged_and_the_catalogue_stays_until_it_is_mended(
             before = live.catalog
             put("b/first")
             assert heard.spoke.wait(SECONDS)
-            assert (live.catalog, session.is_available("first")) == (before, True)
+            assert (live.catalog, session.moment().find("first") is not None) == (before, True)
             rmtree(root / "b")
             after(live, partial(put, "second"), partial(has, "second"))
-            assert session.is_available("second")
+            assert session.moment().find("second")
     finally:
         logger.removeHandler(heard)
     assert heard.records[0].exc_info is not None

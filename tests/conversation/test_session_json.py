@@ -281,7 +281,7 @@ def test_a_saved_text_that_somebody_widened_gives_no_more_than_the_host_does(
     forged = {**json.loads(saved_with(wide, tools=["Read"])), **wider}
     restored, _ = Session.restore(wide, json.dumps(forged), tools=["Read"], max_active=1, filter="skills/x/**")
     assert (restored.active_tools, restored.allows("Bash", "ls")) == (("Read",), "refused")
-    assert not restored.is_available("b")
+    assert restored.moment().find("b") is None
 
 
 @pytest.mark.parametrize(("saved", "given"), [(1, None), (1, 0), (1, 5), (0, 1), (5, 1)])
@@ -298,21 +298,21 @@ def test_the_saved_filter_and_the_given_one_both_hold(wide: prowess.Catalog) -> 
     saved = saved_with(wide, filter="skills/x/**")
     assert Session.restore(wide, saved, filter="")[0].filter == "skills/x/**"
     restored, issues = Session.restore(wide, saved, filter="skills/y/**")
-    assert [restored.is_available(name) for name in ("a", "b")] == [False, False]
+    assert [restored.moment().find(name) is not None for name in ("a", "b")] == [False, False]
     assert codes(issues) == [("a", "missing-since-saved")]
     restored.set_filter("")
-    assert [restored.is_available(name) for name in ("a", "b")] == [True, False]
+    assert [restored.moment().find(name) is not None for name in ("a", "b")] == [True, False]
     with pytest.raises(prowess.SkillFilteredError):
         restored.activate("b", filter="")
     again, _ = Session.restore(wide, restored.save())
-    assert [again.is_available(name) for name in ("a", "b")] == [True, False]
+    assert [again.moment().find(name) is not None for name in ("a", "b")] == [True, False]
 
 
 def test_a_host_that_asks_to_widen_replaces_what_was_saved(wide: prowess.Catalog) -> None:
     saved = saved_with(wide, tools=["Read"], max_active=1, filter="skills/x/**")
     kept, _ = Session.restore(wide, saved, tools=["Read", "Edit"], widen=True)
     assert (kept.active_tools, kept.filter) == (("Edit", "Read"), "skills/x/**")
-    assert not kept.is_available("b"), "what is not given stays as it was saved"
+    assert kept.moment().find("b") is None, "what is not given stays as it was saved"
     restored, _ = Session.restore(wide, saved, tools="any", max_active=0, filter="", widen=True)
     restored.activate("b")
     assert restored.active_skills == ("a", "b")

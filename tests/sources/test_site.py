@@ -480,9 +480,9 @@ def test_every_dialect_loads_a_remote_skill(session: prowess.Session) -> None:
 
 def test_filters_know_remote_skills_by_their_host(session: prowess.Session) -> None:
     session.set_filter("127.0.0.1/p*")
-    assert [skill.name for skill in session.eligible()] == ["pdf", "plain"]
+    assert [skill.name for skill in session.moment().eligible()] == ["pdf", "plain"]
     session.set_filter("other.example/*")
-    assert session.eligible() == ()
+    assert session.moment().eligible() == ()
 
 
 def test_commands_and_folders_in_remote_instructions_stay_text(site: Site, load: Load) -> None:

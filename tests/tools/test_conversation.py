@@ -10,13 +10,12 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import prowess
 from prowess import AutoSelector, SelectorChain, Session, TagSelector, Toolset
-from prowess.tools.listing_cache import PROMPT_CACHE, TOOL_CACHE, WHOLE_CACHE, ListingCache
+from prowess.tools.prompt import PROMPTS
 
 Put = Callable[..., Path]
 Talk = Callable[..., Session]
@@ -58,9 +57,9 @@ def entries(prompt: str) -> str:
     return prompt[: prompt.rindex("</skill>")]
 
 
-def count_kept(cache: ListingCache[Any], catalog: prowess.Catalog) -> int:
+def count_kept(catalog: prowess.Catalog) -> int:
     """The number of listings of a catalogue that are kept."""
-    return len(cache._cache._by_catalog.get(catalog, ()))  # noqa: SLF001 - no other way to see it
+    return len(PROMPTS._by_catalog.get(catalog, ()))  # noqa: SLF001 - no other way to see it
 
 
 # -- the course of a conversation -------------------------------------------------------------------------------------
@@ -566,7 +565,7 @@ def test_the_caches_do_not_grow_with_the_conversations(catalog: prowess.Catalog)
         toolset.session.activate(NAMES[number])
         toolset.prompt(RECIPE)
         toolset.tools()
-    assert [count_kept(cache, catalog) for cache in (PROMPT_CACHE, WHOLE_CACHE, TOOL_CACHE)] == [4, 4, 4]
+    assert count_kept(catalog) == 4
 
 
 def test_a_report_is_made_again_when_its_listing_is_kept_no_more(catalog: prowess.Catalog) -> None:
@@ -583,7 +582,7 @@ def test_a_catalogue_goes_although_listings_were_made_of_it() -> None:
     toolset = begin(catalog)
     toolset.prompt(POEM)
     toolset.tools()
-    assert count_kept(PROMPT_CACHE, catalog) > 0
+    assert count_kept(catalog) > 0
     gone = weakref.ref(catalog)
     del toolset, catalog
     gc.collect()

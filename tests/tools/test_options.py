@@ -303,7 +303,7 @@ def test_our_own_tools_do_not_load_what_is_kept_for_explicit_calls(put: Put, tal
     put("deploy", fields="context: fork\n", body="Deploy it.\n", files={"references/a.md": "a"})
     session = talk(explicit_only=["deploy"])
     toolset = prowess.Toolset(session, fork="host")
-    assert [skill.name for skill in session.eligible()] == ["pdf"]
+    assert [skill.name for skill in session.moment().eligible()] == ["pdf"]
     calls = (
         ("load_skill", {"name": "deploy"}),
         ("read_skill_file", {"name": "deploy", "path": "references/a.md"}),
@@ -336,9 +336,9 @@ def test_a_name_to_be_kept_for_explicit_calls_may_be_the_one_with_a_colon_in_the
     file.write_text(file.read_text(encoding="utf-8").replace("name: ops-deploy", "name: ops:deploy"), encoding="utf-8")
     catalog = talk().catalog
     assert catalog.names == ("ops-deploy",)
-    assert [skill.name for skill in talk(explicit_only=["ops:deploy"]).eligible()] == []
+    assert [skill.name for skill in talk(explicit_only=["ops:deploy"]).moment().eligible()] == []
     restored, _ = prowess.Session.restore(catalog, talk().save(), explicit_only=["ops:deploy"])
-    assert [skill.name for skill in restored.eligible()] == []
+    assert [skill.name for skill in restored.moment().eligible()] == []
 
 
 def test_what_was_kept_for_explicit_calls_stays_so_in_a_restored_session(put: Put, talk: Talk) -> None:
@@ -350,8 +350,8 @@ def test_what_was_kept_for_explicit_calls_stays_so_in_a_restored_session(put: Pu
     def shown(*more: str, widen: bool = False) -> list[str]:
         given = more if more or widen else None
         session, _ = prowess.Session.restore(catalog, saved, explicit_only=given, widen=widen)
-        return [skill.name for skill in session.eligible()]
+        return [skill.name for skill in session.moment().eligible()]
 
     assert (shown(), shown("pdf"), shown(widen=True)) == (["pdf"], [], ["deploy", "pdf"])
     without, _ = prowess.Session.restore(prowess.Catalog([catalog["pdf"]]), saved)
-    assert [skill.name for skill in without.eligible()] == ["pdf"], "the skill may be gone since"
+    assert [skill.name for skill in without.moment().eligible()] == ["pdf"], "the skill may be gone since"

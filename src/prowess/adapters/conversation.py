@@ -15,11 +15,11 @@ from prowess.conversation.acting.trust_request import TrustRequest
 from prowess.conversation.fork import fork_system_message, fork_user_message
 from prowess.errors import NotTrustedError, SkillError, SourceError
 from prowess.spec.tool_rules import judge_call
+from prowess.tools.acting import SubAgents
 from prowess.tools.arguments import BadArgumentsError, parse_arguments
+from prowess.tools.definitions import sanitize_error
 from prowess.tools.dialects import DIALECTS
 from prowess.tools.media import find_media
-from prowess.tools.refusals import sanitize_error
-from prowess.tools.sub_agents import SubAgents
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

@@ -23,7 +23,6 @@ from prowess.adapters.conversation import (
 )
 from prowess.arguments import check_flag, check_text, check_texts, raise_bad_argument
 from prowess.conversation.acting.trust import Trust
-from prowess.conversation.events import Event
 from prowess.conversation.session import Session
 from prowess.conversation.work_pools import get_pools
 from prowess.discovery.live import Live
@@ -225,7 +224,7 @@ class Conversations:
         """Return the toolset of a conversation that begins or goes on; say which skills it should have and has not."""
         toolset = Toolset(session, **self._toolset)
         for name in toolset.missing:
-            session.tell(Event("missing", name, {"argument": "allowed"}))
+            session.events.emit("missing", name, argument="allowed")
         return toolset
 
     def find_request(self, name: str, arguments: Arguments = None) -> TrustRequest | None:
@@ -252,7 +251,7 @@ class Conversations:
 
     def list_skills(self) -> tuple[Skill, ...]:
         """Return each skill that a model may have in a new conversation, by name."""
-        eligible, allowed = self.begin().session.eligible(), self._toolset["allowed"]
+        eligible, allowed = self.begin().session.moment().eligible(), self._toolset["allowed"]
         return tuple(eligible if allowed is None else eligible.keep_names(allowed))
 
     def _save_oldest(self) -> None:

@@ -407,7 +407,7 @@ class AgentRun:
         """Return the result of a call that failed; only the host learns what its own code raised."""
         if isinstance(error, SkillError):
             return ToolResult(f"{tool.name}: {error.message}", is_error=True)
-        self.conversation.session.report_host_error(f"tool {tool.name}", error)
+        self.conversation.session.events.report_host_error(f"tool {tool.name}", error)
         return ToolResult(f"{tool.name} failed: the host could not run it", is_error=True)
 
     # -- child agents ------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from prowess.agent.approval import ToolRequest
 from prowess.errors import ResourceNotFoundError, ResourceTooLargeError, SkillError
 from prowess.spec.tool_rules import parse_tool_pattern
 from prowess.thread_work import run_in_thread
-from prowess.tools.acting_tools import render_script_result
+from prowess.tools.acting import render_script_result
 from prowess.tools.arguments import BadArgumentsError, optional_count, parse_arguments, required_text
 from prowess.tools.file_ranges import DEFAULT_LINES
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
+from contextlib import ContextDecorator, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Literal
 
 from prowess.host_errors import log_host_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from typing import Self
 
     OnEvent = Callable[["Event"], None]
-
-F = TypeVar("F", bound="Callable[..., Any]")
 
 EventKind = Literal[
     "listed",
@@ -142,23 +140,23 @@ def _event_seconds(event: Event) -> float | None:
     return None if start is None else time.perf_counter() - start
 
 
-def measure_call(function: F) -> F:
-    """Return a function with its calls timed: an event emitted inside a call says how long that has been running.
+class MeasuredCall(ContextDecorator):
+    """Times a call: an event emitted inside says how long that has been running; of nested calls the innermost counts.
 
-    Of nested calls the innermost counts. It is a decorator for functions that are not asynchronous.
+    It is used as ``with MeasuredCall():``, or as a decorator of functions that are not asynchronous.
     """
 
-    # A plain wrapper, not ``contextlib.contextmanager`` as a decorator: that makes a generator and two objects at each
-    # call, 5 % of the bench row "load_skill, first call", which passes two of these.
-    @wraps(function)
-    def call_and_measure(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - whatever the function takes and returns
-        token = _CALL_START.set(time.perf_counter())
-        try:
-            return function(*args, **kwargs)
-        finally:
-            _CALL_START.reset(token)
+    __slots__ = ("_token",)
 
-    return cast("F", call_and_measure)
+    def __enter__(self) -> None:
+        self._token = _CALL_START.set(time.perf_counter())
+
+    def __exit__(self, *_: object) -> None:
+        _CALL_START.reset(self._token)
+
+    def _recreate_cm(self) -> Self:
+        """Return what times one call of a decorated function: calls may be nested, and made by several threads."""
+        return type(self)()
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from prowess.conversation.session import Session
+    from prowess.conversation.moment import Moment
 
 
 # One run of backslashes counts as one, however long: JSON in JSON doubles them. It is looked at from its first place
@@ -87,14 +87,14 @@ def _decode_escape(escaped: re.Match[str]) -> str:
     return bytes(int(number, base) & 0xFF for number in digits).decode("utf-8", "replace")
 
 
-def find_host_folders(session: Session) -> set[str]:
+def find_host_folders(moment: Moment) -> set[str]:
     """Return the folders whose paths tell about the host: of skills, the project, the home, temporary files.
 
     They are collected for each call, since catalogues and environments change; for 500 skills that takes well below a
     millisecond.
     """
-    parents = {os.path.dirname(skill.folder) for skill in session.catalog if skill.is_local}
-    scanned = {place.path for place in session.catalog.places}  # also folders without a skill, which errors name
-    folders = {*parents, *scanned, session.base_dir, os.path.expanduser("~"), tempfile.gettempdir()}
+    parents = {os.path.dirname(skill.folder) for skill in moment.catalog if skill.is_local}
+    scanned = {place.path for place in moment.catalog.places}  # also folders without a skill, which errors name
+    folders = {*parents, *scanned, moment.base_dir, os.path.expanduser("~"), tempfile.gettempdir()}
     # Programs print either path of a folder behind a symbolic link.
     return folders | {os.path.realpath(folder) for folder in folders}

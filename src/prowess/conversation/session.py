@@ -32,7 +32,7 @@ from prowess.conversation.activation import (
 from prowess.conversation.ambient_filter import ambient_filters
 from prowess.conversation.catalog_diff import compare_catalogs, may_differ, update_entries
 from prowess.conversation.consent import Consent
-from prowess.conversation.events import EventEmitter, measure_call, record_event_kinds
+from prowess.conversation.events import EventEmitter, MeasuredCall
 from prowess.conversation.listing import choose, choose_reachable, open_turn
 from prowess.conversation.moment import Moment
 from prowess.conversation.session_arguments import (
@@ -65,6 +65,7 @@ from prowess.host_errors import log_host_error
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.select.ask_selector import ask_selector, ask_selector_async
 from prowess.select.auto_selector import AutoSelector
+from prowess.select.listing_turn import measure_lines
 from prowess.skills.instructions import LoadedSkill
 from prowess.spec.commands import may_have_commands
 from prowess.spec.hidden_characters import find_hidden_points
@@ -73,16 +74,14 @@ from prowess.spec.tool_rules import REFUSED, grant_tools, intersect_ceilings, ju
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from contextlib import AbstractContextManager
 
     from prowess.conversation.acting.trust import Trust
     from prowess.conversation.acting.trust_request import TrustRequest
     from prowess.conversation.activation import ActiveSkill
     from prowess.conversation.catalog_diff import Refreshed
-    from prowess.conversation.events import Event, OnEvent
+    from prowess.conversation.events import OnEvent
     from prowess.errors import Issue
     from prowess.model import Explanation
-    from prowess.select.candidates import Candidates
     from prowess.select.listing_turn import ListingChoice, ListingTurn, Measure
     from prowess.select.selectors import Selector
     from prowess.skills.catalog import Catalog
@@ -252,11 +251,6 @@ class Session:
         """The limits of this session: those that the host gave, or the default ones."""
         return self._limits or DEFAULT_LIMITS
 
-    @property
-    def max_resource_bytes(self) -> int:
-        """How many bytes of a file one read gives at most, unless the call says otherwise."""
-        return self.limits.max_resource_bytes
-
     # -- trust and tools ---------------------------------------------------------------------------------------------
 
     @property
@@ -268,6 +262,11 @@ class Session:
     def consent(self) -> Consent:
         """What may run in this conversation: what its trust grants, and what a person approved here."""
         return self._consent
+
+    @property
+    def events(self) -> EventEmitter:
+        """What passes the events of this conversation on to the host's listener."""
+        return self._events
 
     def approve(self, request: TrustRequest) -> None:
         """Allow what a pending call would run: exactly that, once, while the files stay as they are.
@@ -285,11 +284,6 @@ class Session:
         Raises ``NotTrustedError`` for a session without trust.
         """
         self._consent.refuse(request)
-
-    @property
-    def ceiling(self) -> tuple[str, ...] | None:
-        """The most that the host allows; ``None``: there is no ceiling."""
-        return self._now.ceiling.tools
 
     @property
     def grants_tools(self) -> bool:
@@ -333,14 +327,6 @@ class Session:
 
     # -- what may be seen --------------------------------------------------------------------------------------------
 
-    def is_available(self, name: str) -> bool:
-        """Return whether a skill of that name exists, or is still active, and the filter lets it through."""
-        return self.available(name) is not None
-
-    def available(self, name: str) -> Skill | None:
-        """Return the skill of that name if ``is_available`` is true for it, ``None`` otherwise."""
-        return self.moment().find(name)
-
     def resolve_name(self, name: str) -> str:
         """Return the name that the catalogue has for a skill that may be called by the name in its file.
 
@@ -348,7 +334,7 @@ class Session:
         """
         return self.moment().resolve_name(name)
 
-    @measure_call
+    @MeasuredCall()
     def set_filter(self, pattern: str) -> tuple[str, ...]:
         """Filter by another pattern from now on; return the names of the skills that this deactivated, sorted."""
         check_text(pattern, "pattern")
@@ -361,14 +347,6 @@ class Session:
         for name in ended:
             self._events.emit("deactivated", name, reason="filter", filter=pattern)
         return tuple(ended)
-
-    def is_for_models(self, skill: Skill) -> bool:
-        """Return whether models are shown a skill: neither its file nor the host keeps it for explicit calls."""
-        return self._now.is_for_models(skill)
-
-    def explain_hidden(self, skill: Skill) -> str:
-        """Return why models are not shown a skill in this conversation; ``""`` when they may be."""
-        return self.moment().explain_hidden(skill)
 
     def explain(self, name: str) -> Explanation:
         """Return what ``Catalog.explain`` returns, and whether this conversation hides the skill or has it active."""
@@ -410,34 +388,32 @@ class Session:
             if self._end_turn(turn):
                 return picked
 
-    def eligible(self, under: str = "") -> Candidates:
-        """Return every skill that models may see and that the filter lets through, by name."""
-        return self.moment().eligible(under)
-
     def choose(
         self,
+        moment: Moment,
         query: str,
-        measure: Measure,
-        place: str,
-        budget: int | None,
-        allowed: Iterable[str] | None,
+        selector: Selector | None,
+        allowed: Iterable[str] | None = None,
         *,
-        by_default: bool,
+        measure: Measure = measure_lines,
+        place: str = "",
+        budget: int | None = None,
         whole: tuple[int, bool] | None = None,
     ) -> ListingChoice:
-        """Return which of the allowed skills are listed for ``query`` in a place such as the prompt of a toolset."""
+        """Return which of the allowed skills are listed for ``query``, and remember it; see ``ListingTurn``."""
         while True:
-            now = self.moment()
-            turn = open_turn(now, measure, place=place, budget=budget, whole=whole)
-            choice = choose(now, query, now.selector_where(by_default=by_default), turn, allowed)
+            turn = open_turn(moment, measure, place=place, budget=budget, whole=whole)
+            choice = choose(moment, query, selector, turn, allowed)
             if self._end_turn(turn):
                 return choice
+            moment = replace(moment, shown=self._now.shown)
 
-    def choose_reachable(self, query: str, budget: int | None, *, by_default: bool) -> ListingChoice | None:
+    def choose_reachable(
+        self, moment: Moment, query: str, selector: Selector | None, budget: int | None
+    ) -> ListingChoice | None:
         """Return what any request could bring into a listing, so that tools need not change with each of them."""
-        now = self.moment()
-        turn = open_turn(now, budget=budget)
-        choice = choose_reachable(now, query, now.selector_where(by_default=by_default), turn)
+        turn = open_turn(moment, budget=budget)
+        choice = choose_reachable(moment, query, selector, turn)
         self._end_turn(turn)
         return choice
 
@@ -458,7 +434,7 @@ class Session:
             self._now = replace(self._now, shown={**dict(others[1 - _MAX_SHOWN_LISTS :]), key: new})
         return True
 
-    @measure_call
+    @MeasuredCall()
     def index(self, query: str = "", under: str = "") -> str:
         """Return the candidates as lines of text for a prompt."""
         skills = self.candidates(query, under)
@@ -467,7 +443,7 @@ class Session:
 
     # -- activation --------------------------------------------------------------------------------------------------
 
-    @measure_call
+    @MeasuredCall()
     def activate(
         self,
         name: str,
@@ -494,7 +470,7 @@ class Session:
         # The skill may have been active with its commands run, by the host or as a preloaded skill.
         return activation if run else replace(activation, instructions=activation.written, outputs=(), issues=())
 
-    @measure_call
+    @MeasuredCall()
     def activate_text(self, name: str, *, whole: bool = False, run: bool = True) -> str:
         """Make a skill active; return its body as the file has it now (``whole``: the whole file).
 
@@ -583,7 +559,7 @@ class Session:
                     self._now = self._now.with_active(name, active._replace(command_decision=decision))
         return decision is not None
 
-    @measure_call
+    @MeasuredCall()
     def deactivate(self, name: str) -> tuple[str, ...]:
         """Deactivate a skill; return the tools that no other active skill brings, sorted.
 
@@ -602,13 +578,10 @@ class Session:
 
     def preloaded(self) -> tuple[LoadedSkill, ...]:
         """Return the preloaded skills that are active and visible, by name."""
-        return tuple(LoadedSkill(activation.skill, activation.instructions) for activation in self.preloads())
+        entries = [entry for entry in self.moment().visible_active.values() if entry.preloaded]
+        return tuple(LoadedSkill(entry.loaded.skill, entry.loaded.instructions) for entry in entries)
 
-    def preloads(self) -> tuple[Activation, ...]:
-        """Return the activations of the preloaded skills that are active and visible, by name."""
-        return tuple(make_activation(entry) for entry in self.moment().visible_active.values() if entry.preloaded)
-
-    @measure_call
+    @MeasuredCall()
     def expand(self, message: str, *, inline_forks: bool = False) -> str:
         """Return the text to send to the model for ``/name arguments`` or ``$name arguments``; ``""`` for other text.
 
@@ -656,7 +629,7 @@ class Session:
         active = moment.active.get(skill.name)
         return skill if active is None or active.loaded.skill.is_local else active.loaded.skill
 
-    @measure_call
+    @MeasuredCall()
     def read_resource(self, name: str, path: str, max_bytes: int | None = None) -> str:
         """Return the text of a file of a skill that the filter lets through."""
         usual = ... if self._limits is None else self._limits.max_resource_bytes
@@ -666,7 +639,7 @@ class Session:
         except SkillError as error:
             self._events.emit("refused", name, code=error.code, path=path)
             raise
-        self.note_read(name, path, len(text))
+        self._events.emit("read", name, path=path, characters=len(text))
         return text
 
     def read_text(self, name: str, *, whole: bool = False) -> str:
@@ -707,7 +680,7 @@ class Session:
         )
         return child
 
-    @measure_call
+    @MeasuredCall()
     def refresh(self, catalog: Catalog) -> Refreshed:
         """Use another catalogue from now on; return what was added, removed and changed. No live one is followed.
 
@@ -720,29 +693,6 @@ class Session:
             report = self._replace_catalog(catalog)
         self._emit_refresh(report)
         return report
-
-    # -- events ------------------------------------------------------------------------------------------------------
-
-    @property
-    def has_listener(self) -> bool:
-        """Whether the host listens to events."""
-        return self._events.on_event is not None
-
-    def tell(self, event: Event) -> None:
-        """Pass an event on to the host's listener; a listener that fails does not disturb the conversation."""
-        self._events.send(event)
-
-    def note_read(self, name: str, path: str, size: int) -> None:
-        """Emit the event that a file was read for the model."""
-        self._events.emit("read", name, path=path, characters=size)
-
-    def report_host_error(self, where: str, error: Exception, skill: str = "") -> None:
-        """Log an exception of the host's own code with its traceback, and emit an event about it."""
-        self._events.report_host_error(where, error, skill)
-
-    def overheard(self) -> AbstractContextManager[list[str]]:
-        """Return a context that collects the kinds of the events that this thread or task emits inside the block."""
-        return record_event_kinds()
 
     # -- saving and restoring ----------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
+from prowess.conversation.activation import make_activation
 from prowess.conversation.session import Session
 from prowess.escapes import escape_line
 from prowess.mcp.answers import Answer, answer_about_skill
@@ -22,8 +23,8 @@ from prowess.spec.markup import neutralize_tags
 from prowess.tools.content import render_load_result, render_preload_element
 from prowess.tools.dialects.prowess import DIALECT
 from prowess.tools.options import ToolsetOptions
+from prowess.tools.prompt import View, may_have_files
 from prowess.tools.toolset import Toolset
-from prowess.tools.view import View, may_have_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,7 +61,7 @@ class ModelTools:
     @cached_property
     def listed_skills(self) -> tuple[Skill, ...]:
         """The skills that models are shown, sorted by name."""
-        return self._session.eligible()
+        return self._session.moment().eligible()
 
     @cached_property
     def _texts(self) -> ListingTexts:
@@ -71,14 +72,15 @@ class ModelTools:
         """The text in the answer to the handshake: the listing or where it is, then preloaded skills, never cut."""
         preloaded = (
             render_preload_element(replace(activation, skill=self.with_shown_folder(activation.skill)))
-            for activation in self._session.preloads()
+            for activation in map(make_activation, self._session.moment().active.values())
         )
         return "\n\n".join(block for block in (self._texts.instructions, *preloaded) if block)
 
     @cached_property
     def definitions(self) -> list[dict[str, Any]]:
         """The definitions of the tools to offer, as the protocol has them."""
-        view = View(self._session, ToolsetOptions(), ListingChoice, lambda _choice: self._texts.needs_search)
+        moment, is_cut = self._session.moment(), self._texts.needs_search
+        view = View(self._session, ToolsetOptions(), moment, ListingChoice(), is_cut=is_cut)
         tools = (
             tool.describe(view) for tool in DIALECT.tools if tool.name in _CALLABLE_TOOLS and tool.is_offered(view)
         )

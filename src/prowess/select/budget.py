@@ -6,7 +6,7 @@ the end, because a name without a description still lets a model ask for the ski
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -101,37 +101,28 @@ def listing_costs(skills: Iterable[Listable], style: ListingStyle = "xml") -> di
 
 
 def fit_listing(
-    skills: Iterable[Listable],
-    budget: int | None,
-    render: Render,
-    count: Count = estimate_tokens,
+    skills: Iterable[Listable], budget: int | None, render: Render, count: Count = estimate_tokens
+) -> tuple[str, BudgetReport]:
+    """Return the rendered listing and its report; ``count`` returns the number of tokens of a string."""
+    entries = [make_entry(skill) for skill in skills]
+    shown = entries if budget is None else fit_entries(entries, lambda some: count(render(some)), budget)
+    text = render(shown)
+    return text, make_report(entries, shown, text, budget, count)
+
+
+def fit_entries(
+    entries: list[ListingEntry],
+    measure: Callable[[Sequence[ListingEntry]], int],
+    budget: int,
     *,
     is_too_large: bool = False,
-) -> tuple[str, BudgetReport]:
-    """Return the rendered listing and its report; ``count`` returns the number of tokens of a text.
-
-    ``is_too_large``: the caller has counted already that the whole listing does not fit.
-    """
-    entries = [make_entry(skill) for skill in skills]
-    counter = COUNTER_NAME if count is estimate_tokens else getattr(count, "__name__", type(count).__name__)
-
-    def measure(some: Sequence[ListingEntry]) -> int:
-        return count(render(some))
-
-    if budget is None or (
-        not is_too_large and fits_whole(len(entries), lambda number: measure(entries[:number]), budget)
-    ):
-        text = render(entries)
-        return text, BudgetReport(text, budget, tuple([name for name, _, _ in entries]), counter=counter, count=count)
-    shown = _shorten_entries(entries, measure, budget)
-    text, report = _make_report(entries, shown, budget, render)
-    return text, replace(report, counter=counter, count=count)
-
-
-def _shorten_entries(
-    entries: Sequence[ListingEntry], measure: Callable[[Sequence[ListingEntry]], int], budget: int
 ) -> list[ListingEntry]:
-    """Return entries that fit: with shorter descriptions, or without any, or fewer of them."""
+    """Return entries that fit: themselves, or with shorter descriptions, or without any, or fewer of them.
+
+    ``measure`` returns the tokens of a listing. ``is_too_large``: the whole was counted before, and does not fit.
+    """
+    if not is_too_large and fits_whole(len(entries), lambda number: measure(entries[:number]), budget):
+        return entries
     bare = [(name, "", location) for name, _, location in entries]
     number = find_largest(len(bare), lambda number: measure(bare[:number]), budget)
     if number < len(bare):
@@ -188,18 +179,23 @@ def _shorten_entry(entry: ListingEntry, length: int) -> ListingEntry:
     return entry if len(description) <= length else (name, description[: max(0, length - 1)].rstrip() + "…", location)
 
 
-def _make_report(
-    entries: Sequence[ListingEntry], shown: Sequence[ListingEntry], budget: int, render: Render
-) -> tuple[str, BudgetReport]:
-    text = render(shown)
+def make_report(
+    entries: list[ListingEntry], shown: list[ListingEntry], text: str, budget: int | None, count: Count
+) -> BudgetReport:
+    """Return the report of a listing of ``shown``, which was made of all ``entries``."""
+    counter = COUNTER_NAME if count is estimate_tokens else getattr(count, "__name__", type(count).__name__)
+    names = tuple([name for name, _, _ in shown])
+    if shown is entries:
+        return BudgetReport(text, budget, names, counter=counter, count=count)
     changed = [new[0] for old, new in zip(entries, shown, strict=False) if old != new]
-    without_description = {name for name, description, _ in shown if not description}
-    report = BudgetReport(
+    bare = {name for name, description, _ in shown if not description}
+    return BudgetReport(
         text,
         budget,
-        tuple(name for name, _, _ in shown),
-        tuple(name for name in changed if name not in without_description),
-        tuple(name for name in changed if name in without_description),
+        names,
+        tuple(name for name in changed if name not in bare),
+        tuple(name for name in changed if name in bare),
         tuple(name for name, _, _ in entries[len(shown) :]),
+        counter,
+        count,
     )
-    return text, report

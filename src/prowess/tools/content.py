@@ -1,8 +1,8 @@
-"""Renders the instructions of a skill as a model receives them."""
+"""Renders the instructions of a skill as a model receives them, and previews of that for people."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from prowess.conversation.user_call import FORK_LOADED_INLINE, explain_arguments, fill_instructions, render_notes
@@ -12,8 +12,11 @@ from prowess.spec.markup import CONTENT_TAG, escape_attribute, wrap_in_element
 
 if TYPE_CHECKING:
     from prowess.conversation.activation import Activation
+    from prowess.conversation.session import Session
+    from prowess.errors import Issue
     from prowess.skills.skill import Skill
     from prowess.spec.placeholders import FilledText
+    from prowess.spec.spans import Span
 
 MAX_LISTED_FILES = 50  # a longer list would cost more than most instructions
 _PATH_RULE = "Paths in these instructions are relative to that directory."
@@ -76,3 +79,41 @@ def _render_files(skill: Skill) -> str:
     rows = "".join([render_file_element(path) for path in paths[:MAX_LISTED_FILES]])
     rest = f"  <!-- {more} more -->\n" if more > 0 else ""
     return f"\n<skill_files>\n{rows}{rest}</skill_files>"
+
+
+# -- previews ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The text, and the ranges in it that hold the output of a command, an argument or a folder."""
+
+    content: str
+    marks: tuple[Span, ...] = ()
+    issues: tuple[Issue, ...] = ()
+    """One issue for each command that did not run, or failed."""
+
+
+def preview(session: Session, name: str, arguments: str | None = None) -> Preview:
+    """Return what a model receives when it loads a skill; with ``arguments``, what a person's call sends it.
+
+    Commands run as they would then: for trusted skills, in a session that has a ``Trust``.
+    """
+    if arguments is None:
+        activation = session.activate(name)
+        content, filled = render_load_result(replace(activation, note=""), project=session.base_dir)
+        return _make_preview(content, activation, filled)
+    content = session.expand(f"/{name} {arguments}", inline_forks=True)  # refuses what people may not call
+    activation = session.activate(name)
+    filled = fill_instructions(
+        activation.skill, activation.instructions, activation.outputs, arguments.strip(), session.base_dir
+    )
+    return _make_preview(content, activation, filled)
+
+
+def _make_preview(content: str, activation: Activation, filled: FilledText) -> Preview:
+    start = content.find(filled.text)
+    if start < 0:  # a closing tag in the text was made harmless, which moved everything behind it
+        return Preview(content, (), activation.issues)
+    marks = tuple((start + begin, start + end) for begin, end in filled.spans if end > begin)
+    return Preview(content, marks, activation.issues)

@@ -1,4 +1,4 @@
-"""The definition of a tool and the result of a call, in the shapes that providers take."""
+"""The definition of a tool and the result of a call, in the shapes that providers take; results that are errors."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
+from prowess.errors import SkillError
+from prowess.escapes import escape_line
+from prowess.spec.markup import CONTENT_TAG, USER_CALL_TAG, neutralize_tags
 from prowess.tools.media import find_media
 
 if TYPE_CHECKING:
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
         OpenAITool,
         OpenAIToolMessage,
     )
+
+_MAX_ERROR_LENGTH = 2_000
+_KEPT_END_LENGTH = 128  # the end of a message says what to do, so the middle is cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,3 +189,31 @@ def object_schema(
     if closed:
         schema["additionalProperties"] = False
     return schema
+
+
+def sanitize_error(result: ToolResult) -> ToolResult:
+    """Return an error as a model receives it: at most 2,000 characters, without the tags around instructions.
+
+    Errors quote names of folders, files and skills, and what a model sent. That text must decide neither how long a
+    result is, nor where instructions seem to begin or end.
+    """
+    content = neutralize_tags(result.content, CONTENT_TAG, USER_CALL_TAG)
+    if len(content) > _MAX_ERROR_LENGTH:
+        content = content[: _MAX_ERROR_LENGTH - _KEPT_END_LENGTH] + " … " + content[-_KEPT_END_LENGTH:]
+    data = {key: value[:_MAX_ERROR_LENGTH] if isinstance(value, str) else value for key, value in result.data.items()}
+    return ToolResult(content, is_error=True, data=data)
+
+
+def error_result(message: str, **data: Any) -> ToolResult:  # noqa: ANN401 - data for the host
+    """Return a result that is an error, with ``data`` for the host."""
+    return ToolResult(message, is_error=True, data=data)
+
+
+def describe_error(error: Exception) -> str:
+    """Return the message of an error on one line."""
+    return escape_line(error.message if isinstance(error, SkillError) else str(error))
+
+
+def render_plain_error(_tool: str, error: Exception) -> ToolResult:
+    """Return a result with the message alone; many dialects show errors so."""
+    return error_result(describe_error(error), reason=getattr(error, "code", "bad-arguments"))

@@ -1,24 +1,30 @@
-"""The parts that make up a dialect: its tools, its prompt block, and the rendering of errors."""
+"""What dialects are made of: tools, a prompt block, when a tool is offered, parameters that several share."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from prowess.tools import acting_tools
+from prowess.errors import SkillError, SkillNotActiveError, SkillValidationError
 from prowess.tools.content import render_preload_source
+from prowess.tools.definitions import object_schema, string_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
+    from collections.abc import Callable, Mapping, Sequence
 
     from prowess.conversation.activation import Activation
     from prowess.literals import DialectName
+    from prowess.skills.skill import Skill
     from prowess.tools.definitions import ToolDefinition, ToolResult
-    from prowess.tools.view import View
+    from prowess.tools.prompt import View
 
     ToolHandler = Callable[["View", Mapping[str, Any]], ToolResult]
     DescribeTool = Callable[["View"], ToolDefinition]
     IsOffered = Callable[["View"], bool]
+
+MAX_ENUM_VALUES = 50
+"""Above this many names a parameter takes any string: an enum of all names would cost as much as the listing."""
+SEARCH_THRESHOLD = 30
+"""The number of skills above which the tool that searches is offered."""
 
 
 class Tool(NamedTuple):
@@ -32,6 +38,8 @@ class Tool(NamedTuple):
     describe: DescribeTool
     handler: ToolHandler
     is_offered: IsOffered
+    acts: Literal["", "fork", "script"] = ""
+    """Whether it runs a skill as a sub-agent, or a script of a skill."""
 
 
 class Dialect(NamedTuple):
@@ -53,9 +61,108 @@ class Dialect(NamedTuple):
     @property
     def has_fork_tool(self) -> bool:
         """Whether the dialect has a tool that runs skills as sub-agents."""
-        return any(tool.handler is acting_tools.run_skill for tool in self.tools)
+        return any(tool.acts == "fork" for tool in self.tools)
 
     @property
     def has_script_tool(self) -> bool:
         """Whether the dialect has a tool that runs scripts."""
-        return any(tool.handler is acting_tools.run_script for tool in self.tools)
+        return any(tool.acts == "script" for tool in self.tools)
+
+
+# -- when a tool is offered --------------------------------------------------------------------------------------------
+
+
+def has_skills(view: View) -> bool:
+    """Return whether there is a skill to load."""
+    return bool(view.skills)
+
+
+def can_load_skills(view: View) -> bool:
+    """Return whether there is a skill to load, listed or kept for explicit calls, for a tool that loads either."""
+    return has_skills(view) or any(
+        not view.moment.is_for_models(skill) and view.find(skill.name) for skill in view.moment.catalog
+    )
+
+
+def has_files(view: View) -> bool:
+    """Return whether any of the skills has a file besides its SKILL.md, or may have one."""
+    return view.has_files
+
+
+def has_forks(view: View) -> bool:
+    """Return whether any of the skills runs as a sub-agent, and the host can run sub-agents."""
+    return bool(view.forks)
+
+
+def may_run_scripts(view: View) -> bool:
+    """Return whether a script of any of the skills could run: it is granted, or somebody can be asked."""
+    trust = view.session.trust
+    if view.options.scripts is None or trust is None or trust.policy == "never":
+        return False
+    if trust.policy != "granted":
+        return any(has_scripts(skill) for skill in view.skills)
+    try:
+        grants = trust.grants()
+    except SkillError:  # the file of grants is damaged, and then nothing counts as granted
+        return False
+    # Whether a skill is trusted takes hashing its files. A grant names its skill, so only those need to be hashed.
+    names = {grant.name for grant in grants}
+    return any(skill.name in names and has_scripts(skill) and trust.is_trusted(skill) for skill in view.skills)
+
+
+def is_searchable(view: View) -> bool:
+    """Return whether there are more skills than a listing shows well; otherwise a search would find nothing new."""
+    return bool(view.findable) and (len(view.findable) > SEARCH_THRESHOLD or view.is_listing_cut)
+
+
+def has_scripts(skill: Skill) -> bool:
+    """Return whether a skill on this machine has scripts."""
+    if not skill.is_local:
+        return False
+    try:
+        return bool(skill.resources().scripts)
+    except SkillValidationError:
+        return False
+
+
+# -- parameters --------------------------------------------------------------------------------------------------------
+
+
+def name_parameter(view: View, description: str = "", *, search: bool = False) -> dict[str, Any]:
+    """Return the parameter that names a skill, with the names as an enum while they are few.
+
+    ``search``: no enum when a search could find further names.
+    """
+    return string_schema(description, **make_enum(view, [skill.name for skill in view.skills], search=search))
+
+
+def make_enum(view: View, names: Sequence[str], *, search: bool = False) -> dict[str, Any]:
+    """Return the names as an ``enum`` keyword while they are few; ``search``: not when a search could find more.
+
+    There is none when an ``AutoSelector`` leaves out names: later requests bring others into the listing.
+    """
+    if not 0 < len(names) <= MAX_ENUM_VALUES or (search and is_searchable(view)) or view.is_cut_by_selector:
+        return {}
+    return {"enum": list(names)}
+
+
+def fork_parameters(name: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a tool that runs a skill as a sub-agent: ``name`` as given, and the task."""
+    task = string_schema("A clear description of the task the skill should achieve")
+    return object_schema({"name": name, "task": task}, ("name", "task"), closed=True)
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+
+def require_allowed_skill(view: View, name: str) -> None:
+    """Raise ``UnknownSkillError`` for a skill that the toolset does not let the model have."""
+    if not view.may_use(name):
+        raise view.make_unknown_error(name)
+
+
+def deactivate_skill(view: View, name: str) -> tuple[str, ...]:
+    """Deactivate a skill, and return the tools that it no longer adds; raises ``SkillNotActiveError``."""
+    if not view.may_use(name):  # the model must not learn whether the host uses that skill
+        raise SkillNotActiveError(f"skill {name!r} is not active")
+    return view.session.deactivate(name)

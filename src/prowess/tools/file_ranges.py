@@ -16,7 +16,7 @@ from prowess.tools.media import detect_media_type, is_pdf_text
 
 if TYPE_CHECKING:
     from prowess.skills.skill import Skill
-    from prowess.tools.view import View
+    from prowess.tools.prompt import View
 
 DEFAULT_LINES = 2_000
 """How many lines a call reads that does not say."""
@@ -37,13 +37,13 @@ def read_file_range(view: View, name: str, path: str, offset: int, limit: int) -
 
 def _max_bytes(view: View) -> int:
     given = view.options.max_bytes
-    return view.session.max_resource_bytes if given is None else given
+    return view.moment.limits.max_resource_bytes if given is None else given
 
 
 def _take_lines(view: View, whole: str, data: dict[str, Any], limit: int) -> ToolResult:
     """Return the lines from an offset, as many as fit; a note at the end says where to go on."""
     taken = take_lines(whole, data["path"], data["offset"], limit, _max_bytes(view))
-    view.session.note_read(data["skill"], data["path"], len(taken.shown))
+    view.session.events.emit("read", data["skill"], path=data["path"], characters=len(taken.shown))
     return ToolResult(taken.shown, data={**data, "lines": taken.line_count, "total_lines": taken.total})
 
 
@@ -81,7 +81,7 @@ def take_lines(whole: str, path: str, offset: int, limit: int, max_bytes: int) -
 
 def _read_binary(view: View, skill: Skill, path: str) -> ToolResult:
     content = skill.read_bytes(path, view.options.max_bytes)
-    view.session.note_read(skill.name, path, len(content))
+    view.session.events.emit("read", skill.name, path=path, characters=len(content))
     media_type = detect_media_type(content)
     kind = f", {media_type}" if media_type else ""
     message = neutralize_tags(f"{to_one_line(path)} is not text ({len(content)} bytes{kind}); the host has it as data.")

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Literal
 from prowess.conversation.session import Session
 from prowess.escapes import dump_json
 from prowess.select.budget import fit_listing, listing_costs
-from prowess.select.listing_turn import measure_lines
 from prowess.select.selector_names import make_named_selector
 from prowess.skills.catalog import Catalog
 from prowess.skills.parse import parse_skill
 from prowess.spec.render import render_entries
 from prowess.spec.tokens import estimate_tokens
 from prowess.tools.dialects import DIALECTS
-from prowess.tools.listing_reasons import ListingReasons
+from prowess.tools.prompt import ListingReasons
 from prowess.tools.toolset import Toolset
 
 if TYPE_CHECKING:
@@ -59,13 +58,14 @@ class ModelPrompt:
         toolset = Toolset(session, dialect, fork=self._fork, budget=budget)
         self._dialect: DialectName = dialect
         self._style = style
-        self.eligible = session.eligible()
+        moment = session.moment()
+        self.eligible = moment.eligible()
         """The skills that models may see at all."""
         self.tools: list[JsonSchemaTool] = []
         if style:
             self.text, report = fit_listing(session.candidates(query), budget, self._render_entries)
-            choice = session.choose(query, measure_lines, "", None, None, by_default=True)
-            reasons = ListingReasons(session, choice, report, None)
+            choice = session.choose(moment, query, moment.selector)
+            reasons = ListingReasons(moment, choice, report, None)
             report = replace(report, reasons=reasons)
         else:
             self.text = toolset.prompt(query)

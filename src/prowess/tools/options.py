@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import warnings
-from functools import partial
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Literal
 
-from prowess.arguments import check_count, check_flag, check_texts
+from prowess.arguments import check_count, check_flag, check_text, check_texts
 from prowess.errors import SourceError
 from prowess.spec.tokens import estimate_tokens
 from prowess.tools.dialects import DIALECTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Hashable, Iterable
 
     from prowess.conversation.acting.scripts import Scripts
     from prowess.conversation.fork import ForkRunner
-    from prowess.conversation.session import Session
+    from prowess.conversation.moment import Moment
     from prowess.tools.dialect import Dialect
 
 
-class ToolsetOptions(NamedTuple):
+@dataclass(frozen=True)  # without slots, because the key is kept
+class ToolsetOptions:
     """How a toolset was set up; ``Toolset`` says what each option means."""
 
+    dialect: Dialect = DIALECTS["prowess"]
     allowed: tuple[str, ...] | None = None
     budget: int | None = None
     max_bytes: int | None = None
@@ -30,52 +33,64 @@ class ToolsetOptions(NamedTuple):
     index_in_description: bool = True
     fork: ForkRunner | Literal["host"] | None = None
     scripts: Scripts | None = None
-    load_tool: str = "load_skill"
-    """The name of the tool that loads a skill."""
     tokens: Callable[[str], int] = estimate_tokens
     hide_paths: bool = False
 
+    @cached_property
+    def key(self) -> Hashable:
+        """What prompts and tools depend on: which runner there is changes no text, only whether there is one."""
+        # A runner may have no hash, and a dialect is as good as its name.
+        kept = (self.allowed, self.budget, self.max_bytes, self.hint_resources, self.index_in_description)
+        able = (self.fork is not None, self.scripts is not None)
+        return self.dialect.name, *kept, *able, self.tokens, self.hide_paths
+
 
 def make_options(
-    session: Session,
-    dialect: Dialect,
+    moment: Moment,
+    dialect: str,
     allowed: Iterable[str] | None,
     fork: ForkRunner | Literal["host"] | None,
     scripts: Scripts | bool | None,  # noqa: FBT001 - as the toolset has it
     *,
-    budget: int | None,
-    max_bytes: int | None,
     missing: str,
     tokens: Callable[[str], int] | None,
+    budget: int | None,
+    max_bytes: int | None,
     **flags: bool,
 ) -> ToolsetOptions:
-    """Return the options of a toolset over ``session``.
+    """Return the options of a toolset over the session of ``moment``.
 
     Raises ``SourceError`` for a value of the wrong kind and ``UnknownSkillError`` for an allowed name that no skill
     has, unless ``missing`` is ``"ignore"``. Warns of ``fork`` and ``scripts`` when the dialect has no tool for them.
     """
+    check_text(dialect, "dialect")
+    spoken = next((each for each in DIALECTS.values() if each.name == dialect), None)
+    if spoken is None:
+        raise SourceError(f"unknown dialect {dialect!r}; one of {', '.join(DIALECTS)}")
     check_count(budget, "budget", optional=True)
     check_count(max_bytes, "max_bytes", optional=True)
     for name, value in flags.items():
         check_flag(value, name)
-    runner, script_runner = _check_fork(fork), _check_scripts(scripts)
-    if runner is not None and not dialect.has_fork_tool:
-        _warn_unused_option("fork", "runs skills as sub-agents", dialect)
-    if script_runner is not None and not dialect.has_script_tool:
-        _warn_unused_option("scripts", "runs scripts", dialect)
+    if not (fork is None or fork == "host" or callable(fork)):
+        raise SourceError(f"fork is a callable, 'host' or None, not {fork!r}")
+    script_runner = _check_scripts(scripts)
+    if fork is not None and not spoken.has_fork_tool:
+        _warn_unused_option("fork", "runs skills as sub-agents", spoken)
+    if script_runner is not None and not spoken.has_script_tool:
+        _warn_unused_option("scripts", "runs scripts", spoken)
     return ToolsetOptions(
-        allowed=_check_allowed_names(session, allowed, missing),
-        budget=budget,
-        max_bytes=max_bytes,
-        fork=runner if dialect.has_fork_tool else None,
-        scripts=script_runner if dialect.has_script_tool else None,
-        load_tool=dialect.tools[0].name,
+        spoken,
+        _check_allowed_names(moment, allowed, missing),
+        budget,
+        max_bytes,
+        fork=fork if spoken.has_fork_tool else None,
+        scripts=script_runner if spoken.has_script_tool else None,
         tokens=_check_token_counter(tokens),
         **flags,
     )
 
 
-def _check_allowed_names(session: Session, allowed: Iterable[str] | None, missing: str) -> tuple[str, ...] | None:
+def _check_allowed_names(moment: Moment, allowed: Iterable[str] | None, missing: str) -> tuple[str, ...] | None:
     if missing not in {"ignore", "error"}:
         raise SourceError(f"missing must be 'ignore' or 'error', not {missing!r}")
     if allowed is None:
@@ -83,14 +98,8 @@ def _check_allowed_names(session: Session, allowed: Iterable[str] | None, missin
     names = check_texts(allowed, "allowed")
     if missing == "error":
         # An active skill stays usable after a refresh has taken it out of the catalogue, so its name is no mistake.
-        session.catalog.check_names((name for name in names if not session.is_available(name)), "allowed")
-    return tuple(map(session.resolve_name, names))
-
-
-def _check_fork(fork: ForkRunner | Literal["host"] | None) -> ForkRunner | Literal["host"] | None:
-    if fork is None or fork == "host" or callable(fork):
-        return fork
-    raise SourceError(f"fork is a callable, 'host' or None, not {fork!r}")
+        moment.catalog.check_names((name for name in names if moment.find(name) is None), "allowed")
+    return tuple(map(moment.resolve_name, names))
 
 
 def _check_token_counter(tokens: Callable[[str], int] | None) -> Callable[[str], int]:
@@ -109,7 +118,7 @@ def _check_token_counter(tokens: Callable[[str], int] | None) -> Callable[[str],
 def _check_scripts(scripts: Scripts | bool | None) -> Scripts | None:  # noqa: FBT001 - the public signature
     if scripts is None or scripts is False:
         return None
-    from prowess.conversation.acting.scripts import Scripts
+    from prowess.conversation.acting.scripts import Scripts  # most toolsets run no scripts
 
     if isinstance(scripts, Scripts):
         return scripts

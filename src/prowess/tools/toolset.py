@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
-from dataclasses import replace as replace_record
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from weakref import ref
 
-from prowess.arguments import check_instance, check_text
-from prowess.conversation.events import Event, measure_call
+from prowess.arguments import check_instance
+from prowess.conversation.events import MeasuredCall, record_event_kinds
 from prowess.conversation.fork import PreparedFork
 from prowess.conversation.session import Session
 from prowess.conversation.work_pools import get_pools
-from prowess.errors import Issue, NotTrustedError, SkillError, SourceError
+from prowess.errors import Issue, NotTrustedError, SkillError
 from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import CONTENT_TAG, USER_CALL_TAG, neutralize_tags
-from prowess.tools.acting_tools import prepare_fork, run_script, run_skill
+from prowess.tools.acting import SubAgents, prepare_fork
 from prowess.tools.arguments import BadArgumentsError, parse_arguments
-from prowess.tools.definitions import ToolResult
-from prowess.tools.dialects import DIALECTS
-from prowess.tools.listing_builder import ListingBuilder
-from prowess.tools.listing_reasons import ListingReasons
+from prowess.tools.definitions import ToolResult, sanitize_error
 from prowess.tools.options import make_options
-from prowess.tools.refusals import sanitize_error
-from prowess.tools.sub_agents import SubAgents
+from prowess.tools.prompt import ListingReasons, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -39,14 +35,15 @@ if TYPE_CHECKING:
     from prowess.select.listing_turn import ListingChoice
     from prowess.tools.definitions import ToolDefinition
     from prowess.tools.dialect import Tool
-    from prowess.tools.view import View
+
+    Arguments = Mapping[str, Any] | str | bytes | None
 
 T = TypeVar("T")
 _MAX_NAME_SHOWN = 128
 
 
 def _as_text(name: object) -> str:
-    """Return the name of a called tool; a value that is no text becomes its ``repr``, which names no tool."""
+    """Return the name of a called tool; a value that is not a string becomes its ``repr``, which names no tool."""
     return name if isinstance(name, str) else repr(name)
 
 
@@ -81,27 +78,22 @@ class Toolset:
         hide_paths: bool = False,
     ) -> None:
         check_instance(session, "session", Session, remedy="pass Session(catalog)")
-        check_text(dialect, "dialect")
-        if dialect not in DIALECTS:
-            raise SourceError(f"unknown dialect {dialect!r}; one of {', '.join(DIALECTS)}")
         self._session = session
-        self._dialect = DIALECTS[dialect]
         self._options = make_options(
-            session,
-            self._dialect,
+            session.moment(),
+            dialect,
             allowed,
             fork,
             scripts,
-            budget=budget,
-            max_bytes=max_bytes,
             missing=missing,
             tokens=tokens,
+            budget=budget,
+            max_bytes=max_bytes,
             hint_resources=hint_resources,
             index_in_description=index_in_description,
             hide_paths=hide_paths,
         )
-        self._listings = ListingBuilder(session, self._dialect, self._options)
-        self._sub_agents = SubAgents(session, self._dialect, fork) if callable(fork) else None
+        self._dialect = self._options.dialect
         self._tools_by_name = {tool.name: tool for tool in self._dialect.tools}
         # Weak, since a listing may be as large as everything else that a conversation holds, and the cache has it.
         self._listed: tuple[ListingChoice, ReferenceType[BudgetReport]] | None = None
@@ -135,9 +127,9 @@ class Toolset:
     @property
     def missing(self) -> tuple[str, ...]:
         """The names in ``allowed`` that no skill has now."""
-        session = self._session
+        moment = self._session.moment()
         names = self._options.allowed or ()
-        return tuple(name for name in names if name not in session.catalog and not session.is_available(name))
+        return tuple(name for name in names if name not in moment.catalog and moment.find(name) is None)
 
     # -- what models are told ----------------------------------------------------------------------------------------
 
@@ -147,7 +139,19 @@ class Toolset:
         The block is built once for a catalogue and a state, and shared by all sessions in that state. ``budget`` holds
         for all of it: preloaded instructions and the sentences around the listing count, but are never cut.
         """
-        return self._make_prompt(self._listings.choose(query))
+        view = self._open_view()
+        choice = view.choose(query)
+        with MeasuredCall():
+            made = view.get_prompt(choice)
+            self._listed = (choice, ref(made.report))
+            events = self._session.events
+            if events.on_event is not None:  # counting the tokens of a listing costs more than all else here
+                report = self._explain_report(view, choice, made.report)
+                events.emit("listed", "", names=report.shown, tokens=report.tokens)
+                if report.is_cut:
+                    cuts = {"shortened": report.shortened, "dropped": report.dropped, "omitted": report.omitted}
+                    events.emit("cut", "", **cuts)
+        return made.text
 
     async def aprompt(self, query: str = "") -> str:
         """Return what ``prompt`` returns, made in a thread; an asynchronous selector is awaited on the caller's loop.
@@ -156,24 +160,10 @@ class Toolset:
         """
         return await self._run_in_pool(partial(self.prompt, query))
 
-    @measure_call
-    def _make_prompt(self, choice: ListingChoice) -> str:
-        listing = self._listings.get_prompt(choice)
-        self._listed = (choice, ref(listing.report))
-        if self._session.has_listener:  # counting the tokens of a listing costs more than all else here
-            self._emit_listing(self.report())
-        return listing.text
-
-    def _emit_listing(self, report: BudgetReport) -> None:
-        self._session.tell(Event("listed", "", {"names": report.shown, "tokens": report.tokens}))
-        if report.is_cut:
-            self._session.tell(
-                Event("cut", "", {"shortened": report.shortened, "dropped": report.dropped, "omitted": report.omitted})
-            )
-
     def tools(self, query: str = "") -> tuple[ToolDefinition, ...]:
         """Return the tools to offer now, each of which can do something; built once, as the prompt is."""
-        return self._listings.get_tools(self._listings.choose_for_tools(query))
+        view = self._open_view()
+        return view.get_tools(view.choose_for_tools(query))
 
     async def atools(self, query: str = "") -> tuple[ToolDefinition, ...]:
         """Return what ``tools`` returns, made in a thread; an asynchronous selector is awaited on the caller's loop.
@@ -187,17 +177,17 @@ class Toolset:
 
         It is for hosts that must name their tools once, before the conversation begins.
         """
-        view, options = self._open_view(""), self._options
-        unused = {run_skill} if options.fork is None else set()
-        unused |= {run_script} if options.scripts is None else set()
-        return tuple(tool.describe(view) for tool in self._dialect.tools if tool.handler not in unused)
+        view, options = self._open_view(), self._options
+        able = {"": True, "fork": options.fork is not None, "script": options.scripts is not None}
+        return tuple(tool.describe(view) for tool in self._dialect.tools if able[tool.acts])
 
     def explicit(self, name: str, request: str = "") -> str:
         """Return the text of a user's message that has the model load a skill by its tool, listed or not."""
-        skill = None if self._dialect.loads_hidden else self._session.available(name)
-        if skill is not None and not self._session.is_for_models(skill):
+        view = self._open_view()
+        skill = None if self._dialect.loads_hidden else view.moment.find(name)
+        if skill is not None and not view.moment.is_for_models(skill):
             # The tool would refuse a skill that is not for models, so the message carries the instructions itself.
-            return self._open_view("").mask_text(self._session.expand(f"/{name} {request}", inline_forks=True))
+            return view.mask_text(self._session.expand(f"/{name} {request}", inline_forks=True))
         tool, key = self._dialect.tools[0], self._find_skill_parameter()
         said = f"This is a user-explicit skill activation. Call the {tool.name} tool with {key}={name!r}."
         follow = "Use exactly this name: it may not be in the tool's schema. Then follow its instructions."
@@ -206,7 +196,7 @@ class Toolset:
 
     def _find_skill_parameter(self) -> str:
         """Return the parameter by which tools of the dialect name a skill: the first that its first tool requires."""
-        return str(next(iter(self._dialect.tools[0].describe(self._open_view("")).parameters["required"])))
+        return str(next(iter(self._dialect.tools[0].describe(self._open_view()).parameters["required"])))
 
     def report(self) -> BudgetReport:
         """Return what the last listing cost, what was cut to make it fit, and why each skill is listed or not."""
@@ -214,13 +204,16 @@ class Toolset:
             self.prompt()
         assert self._listed is not None  # noqa: S101 - prompt() has set it
         choice, kept = self._listed
-        report = kept() or self._listings.get_prompt(choice).report
+        view = self._open_view()
+        return self._explain_report(view, choice, kept() or view.get_prompt(choice).report)
+
+    def _explain_report(self, view: View, choice: ListingChoice, report: BudgetReport) -> BudgetReport:
+        """Return the report with what a choice has left out, and why each skill is listed or not."""
         if choice.how == "chosen":
             # Only now: a listing is made for each request, and nobody may ask which of thousands it leaves out.
             shown = frozenset(report.shown)
-            omitted = tuple(skill.name for skill in self._open_view("").findable if skill.name not in shown)
-            report = replace(report, omitted=omitted)
-        return replace(report, reasons=ListingReasons(self._session, choice, report, self._options.allowed))
+            report = replace(report, omitted=tuple(name for name in view.findable.by_name if name not in shown))
+        return replace(report, reasons=ListingReasons(view.moment, choice, report, self._options.allowed))
 
     def explain(self, name: str) -> Explanation:
         """Return what ``Session.explain`` returns, and whether the last listing has the skill, and why."""
@@ -229,41 +222,39 @@ class Toolset:
         if name not in report.reasons:
             return explanation
         place = "in the listing" if name in report.shown else "not in the listing"
-        return replace_record(explanation, reasons=(*explanation.reasons, f"{place}: {report.reasons[name]}"))
+        return replace(explanation, reasons=(*explanation.reasons, f"{place}: {report.reasons[name]}"))
 
-    def _open_view(self, query: str) -> View:
-        return self._listings.open_view(lambda: self._listings.choose(query), self._options.budget)
+    def _open_view(self) -> View:
+        """Return what the model sees now; each call takes one, and everything below reads it."""
+        return View(self._session, self._options, self._session.moment(), left=self._options.budget)
 
     # -- calls -------------------------------------------------------------------------------------------------------
 
-    def call(self, name: str, arguments: Mapping[str, Any] | str | bytes | None = None) -> ToolResult:
+    def call(self, name: str, arguments: Arguments = None) -> ToolResult:
         """Answer a model's call. It never raises: what goes wrong is a result that says what to do next."""
-        return self._hide_paths(self._call_tool(_as_text(name), arguments))
-
-    def _call_tool(self, name: str, arguments: Mapping[str, Any] | str | bytes | None) -> ToolResult:
+        name = _as_text(name)
         tool = self._tools_by_name.get(name)
         if tool is None:
-            return self._answer_unknown_tool(name)
+            return self._hide_paths(self._answer_unknown_tool(name))
         result = self._answer_and_report(tool, arguments)
-        if result.fork is None or self._sub_agents is None:  # without a runner of ours, the host runs the fork
+        runner = self._options.fork
+        if result.fork is None or not callable(runner):  # without a runner, the host runs the fork
             return result
-        return self._sub_agents.run_fork(tool.name, result.fork)
+        return self._hide_paths(SubAgents(self._session, self._dialect, runner).run_fork(tool.name, result.fork))
 
-    async def acall(self, name: str, arguments: Mapping[str, Any] | str | bytes | None = None) -> ToolResult:
+    async def acall(self, name: str, arguments: Arguments = None) -> ToolResult:
         """Answer a model's call from asynchronous code, in a thread of ours; raises only when it is cancelled.
 
         Cancelling it, as ``asyncio.timeout`` does, ends what it has begun: programs with all of their processes,
         sub-agents, requests to servers. When more calls wait than ``Limits`` allows, the result says ``busy``.
         """
-        return self._hide_paths(await self._acall_tool(_as_text(name), arguments))
-
-    async def _acall_tool(self, name: str, arguments: Mapping[str, Any] | str | bytes | None) -> ToolResult:
         import asyncio
 
+        name = _as_text(name)
         tool = self._tools_by_name.get(name)
         try:
             if tool is None:
-                return await self._run_in_pool(partial(self._answer_unknown_tool, name))
+                return self._hide_paths(await self._run_in_pool(partial(self._answer_unknown_tool, name)))
             result = await self._run_in_pool(partial(self._answer_and_report, tool, arguments))
         except asyncio.CancelledError:
             # The approval of this call must not be left for the next one that is equal.
@@ -271,11 +262,13 @@ class Toolset:
             raise
         except SkillError as error:  # the pool is busy: whatever else goes wrong is a result already
             self._session.consent.withdraw_approvals(self._find_named_skill(arguments))
-            self._session.tell(Event("refused", "", {"tool": name[:_MAX_NAME_SHOWN], "code": error.code}))
+            self._session.events.emit("refused", "", tool=name[:_MAX_NAME_SHOWN], code=error.code)
             return self._describe_error(name[:_MAX_NAME_SHOWN], error)
-        if result.fork is None or self._sub_agents is None:  # without a runner of ours, the host runs the fork
+        runner = self._options.fork
+        if result.fork is None or not callable(runner):  # without a runner, the host runs the fork
             return result
-        return await self._sub_agents.arun_fork(tool.name, result.fork)
+        sub_agents = SubAgents(self._session, self._dialect, runner)
+        return self._hide_paths(await sub_agents.arun_fork(tool.name, result.fork))
 
     async def _run_in_pool(self, function: Callable[[], T]) -> T:
         """Return what ``function`` returns in a thread; raises ``SkillError`` (``busy``) when too many calls wait."""
@@ -283,30 +276,28 @@ class Toolset:
 
     def _answer_unknown_tool(self, name: str) -> ToolResult:
         """Return the answer to a call of no tool, which names the tools that are offered now."""
-        view = self._open_view("")
+        view = self._open_view()
         offered = ", ".join(tool.name for tool in self._dialect.tools if tool.is_offered(view))
         known = f"known: {offered}" if offered else "none is offered"
         message = f"unknown skill tool: {to_one_line(name[:_MAX_NAME_SHOWN])}; {known}"
-        self._session.tell(Event("refused", "", {"tool": name[:_MAX_NAME_SHOWN], "code": "unknown-tool"}))
+        self._session.events.emit("refused", "", tool=name[:_MAX_NAME_SHOWN], code="unknown-tool")
         return sanitize_error(ToolResult(message, is_error=True, data={"reason": "unknown-tool"}))
 
-    @measure_call
-    def _answer_and_report(self, tool: Tool, arguments: Mapping[str, Any] | str | bytes | None) -> ToolResult:
-        # Fast path: without a listener nobody hears of a refusal, so nothing needs to be recorded.
-        if not self._session.has_listener:
-            return self._run_handler(tool, arguments)
-        with self._session.overheard() as kinds:
-            result = self._run_handler(tool, arguments)
-        if result.is_error and "refused" not in kinds and "ran" not in kinds:
-            self._emit_refusal(tool, result, arguments)
+    def _answer_and_report(self, tool: Tool, arguments: Arguments) -> ToolResult:
+        events = self._session.events
+        with MeasuredCall():
+            # Fast path: without a listener nobody hears of a refusal, so nothing needs to be recorded.
+            if events.on_event is None:
+                return self._run_handler(tool, arguments)
+            with record_event_kinds() as kinds:
+                result = self._run_handler(tool, arguments)
+            if result.is_error and "refused" not in kinds and "ran" not in kinds:
+                # A refusal of which the session knows nothing.
+                code = result.data.get("reason", "bad-arguments")
+                events.emit("refused", self._find_named_skill(arguments)[:_MAX_NAME_SHOWN], tool=tool.name, code=code)
         return result
 
-    def _emit_refusal(self, tool: Tool, result: ToolResult, arguments: Mapping[str, Any] | str | bytes | None) -> None:
-        """Tell of a refusal that the session did not see."""
-        detail = {"tool": tool.name, "code": result.data.get("reason", "bad-arguments")}
-        self._session.tell(Event("refused", self._find_named_skill(arguments)[:_MAX_NAME_SHOWN], detail))
-
-    def _find_named_skill(self, arguments: Mapping[str, Any] | str | bytes | None) -> str:
+    def _find_named_skill(self, arguments: Arguments) -> str:
         """Return the name of the skill that a call is about; ``""`` for none."""
         try:
             name = parse_arguments(arguments).get(self._find_skill_parameter())
@@ -314,14 +305,14 @@ class Toolset:
             return ""
         return name if isinstance(name, str) else ""
 
-    def _run_handler(self, tool: Tool, arguments: Mapping[str, Any] | str | bytes | None) -> ToolResult:
+    def _run_handler(self, tool: Tool, arguments: Arguments) -> ToolResult:
         try:
-            result = tool.handler(self._open_view(""), parse_arguments(arguments))
+            result = tool.handler(self._open_view(), parse_arguments(arguments))
         except (SkillError, BadArgumentsError) as error:
             return self._describe_error(tool.name, error)
         except Exception as error:  # noqa: BLE001 - the edge to a model: a conversation must go on
             # A fault of ours or of the host (a source, a callback): the details may be secret, and no model needs them.
-            self._session.report_host_error(f"call of {tool.name}", error)
+            self._session.events.report_host_error(f"call of {tool.name}", error)
             result = self._dialect.render_error(tool.name, SkillError("it failed inside the host", code="host-failed"))
         result = self._hide_paths(result)  # before an error is cut, since half a path would not be recognized
         # What a script printed is bounded already, and none of it is to be lost.
@@ -342,7 +333,7 @@ class Toolset:
     def _hide_paths(self, result: ToolResult) -> ToolResult:
         """Return the result without absolute paths of the host in its content, when the options hide them."""
         hidden = self._options.hide_paths
-        return replace(result, content=self._open_view("").mask_text(result.content)) if hidden else result
+        return replace(result, content=self._open_view().mask_text(result.content)) if hidden else result
 
     # -- sub-agents --------------------------------------------------------------------------------------------------
 
@@ -353,7 +344,7 @@ class Toolset:
         Under the policy ``defer`` the result has ``pending`` when a person has to be asked about its commands.
         """
         try:
-            prepared = prepare_fork(self._open_view(""), name, task, by_person=by_person)
+            prepared = prepare_fork(self._open_view(), name, task, by_person=by_person)
         except SkillError as error:
             return self._describe_error("run_skill", error)
         return sanitize_error(prepared) if isinstance(prepared, ToolResult) else prepared
@@ -367,17 +358,9 @@ class Toolset:
         check_instance(prepared, "prepared", PreparedFork, optional=True, remedy="prepare_fork gave an error")
         options = self._options
         ceiling = prepared.allowed_tools if prepared is not None and prepared.is_bounded else None
+        session = self._session.open_child(ceiling)
         # Skills that have left the catalogue may be active here, but a new session cannot have them.
-        known = [name for name in options.allowed or () if name in self._session.catalog]
-        return Toolset(
-            self._session.open_child(ceiling),
-            self.dialect,
-            None if options.allowed is None else known,
-            scripts=options.scripts,
-            budget=options.budget,
-            max_bytes=options.max_bytes,
-            hint_resources=options.hint_resources,
-            index_in_description=options.index_in_description,
-            tokens=options.tokens,
-            hide_paths=options.hide_paths,
-        )
+        known = options.allowed and tuple(name for name in options.allowed if name in session.catalog)
+        child = copy(self)
+        vars(child).update(_session=session, _options=replace(options, fork=None, allowed=known), _listed=None)
+        return child

@@ -12,7 +12,7 @@ from prowess.cli.render.blocks import Verbatim
 from prowess.cli.session import open_session
 from prowess.cli.skill_lookup import load_cli_settings
 from prowess.spec.tokens import estimate_tokens
-from prowess.tools.preview import preview
+from prowess.tools.content import preview
 
 
 @new_command(

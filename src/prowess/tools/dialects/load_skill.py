@@ -6,16 +6,21 @@ from typing import TYPE_CHECKING
 
 from prowess.spec.render import render_lines
 from prowess.tools.arguments import BadArgumentsError, optional_text
-from prowess.tools.availability import can_load_skills
-from prowess.tools.definitions import ToolDefinition, ToolResult, object_schema, string_schema
-from prowess.tools.dialect import Dialect, Tool
-from prowess.tools.refusals import describe_error, error_result, is_reachable
+from prowess.tools.definitions import (
+    ToolDefinition,
+    ToolResult,
+    describe_error,
+    error_result,
+    object_schema,
+    string_schema,
+)
+from prowess.tools.dialect import Dialect, Tool, can_load_skills
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from prowess.tools.view import View
+    from prowess.tools.prompt import View
 
 
 def _render_prompt(view: View) -> str:
@@ -38,7 +43,7 @@ def _answer_load(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     name = optional_text(arguments, "skill_name")
     if not name:
         return error_result("load_skill: skill_name is required", reason="bad-arguments")
-    if not is_reachable(view, name):
+    if view.find(name) is None:
         if not view.skills:
             return error_result("load_skill: no skills are configured", reason="unknown-skill")
         available = ", ".join(skill.name for skill in view.skills)

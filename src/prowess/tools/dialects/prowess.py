@@ -6,15 +6,32 @@ from typing import TYPE_CHECKING
 
 from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import escape_xml, neutralize_tags
-from prowess.tools.acting_tools import has_scripts, run_script, run_skill
+from prowess.tools.acting import run_script, run_skill
 from prowess.tools.arguments import BadArgumentsError, optional_count, optional_text, required_text
-from prowess.tools.availability import has_files, has_forks, has_skills, is_searchable, may_run_scripts
 from prowess.tools.content import render_load_result, render_preload_element
-from prowess.tools.definitions import ToolDefinition, ToolResult, object_schema, string_schema
-from prowess.tools.dialect import Dialect, Tool
+from prowess.tools.definitions import (
+    ToolDefinition,
+    ToolResult,
+    describe_error,
+    error_result,
+    object_schema,
+    string_schema,
+)
+from prowess.tools.dialect import (
+    Dialect,
+    Tool,
+    deactivate_skill,
+    fork_parameters,
+    has_files,
+    has_forks,
+    has_scripts,
+    has_skills,
+    is_searchable,
+    make_enum,
+    may_run_scripts,
+    name_parameter,
+)
 from prowess.tools.file_ranges import DEFAULT_LINES, read_file_range
-from prowess.tools.parameters import fork_parameters, make_enum, name_parameter
-from prowess.tools.refusals import deactivate_skill, describe_error, error_result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +39,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from prowess.spec.render import ListingEntry
-    from prowess.tools.view import View
+    from prowess.tools.prompt import View
 
     Arguments = Mapping[str, Any]
 
@@ -212,8 +229,8 @@ DIALECT = Dialect(
         Tool("load_skill", _define_load, _answer_load, has_skills),
         Tool("unload_skill", _define_unload, _answer_unload, has_skills),
         Tool("read_skill_file", _define_file, _answer_file, has_files),
-        Tool("run_skill", _define_run, run_skill, has_forks),
-        Tool("run_skill_script", _define_script, run_script, may_run_scripts),
+        Tool("run_skill", _define_run, run_skill, has_forks, "fork"),
+        Tool("run_skill_script", _define_script, run_script, may_run_scripts, "script"),
         Tool("search_skills", _define_search, _answer_search, is_searchable),
     ),
     _render_prompt,

@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING
 from prowess.errors import PathTraversalError, SkillError, SkillValidationError
 from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import escape_attribute, escape_xml
-from prowess.tools.acting_tools import run_skill
+from prowess.tools.acting import run_skill
 from prowess.tools.arguments import optional_text
-from prowess.tools.availability import can_load_skills, has_files, has_forks
 from prowess.tools.content import render_preload_text
-from prowess.tools.definitions import ToolDefinition, ToolResult, object_schema, string_schema
-from prowess.tools.dialect import Dialect, Tool
-from prowess.tools.parameters import fork_parameters
-from prowess.tools.refusals import error_result, is_reachable, render_plain_error
+from prowess.tools.definitions import (
+    ToolDefinition,
+    ToolResult,
+    error_result,
+    object_schema,
+    render_plain_error,
+    string_schema,
+)
+from prowess.tools.dialect import Dialect, Tool, can_load_skills, fork_parameters, has_files, has_forks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +26,7 @@ if TYPE_CHECKING:
 
     from prowess.skills.skill import Skill
     from prowess.spec.render import ListingEntry
-    from prowess.tools.view import View
+    from prowess.tools.prompt import View
 
 
 def _render_prompt(view: View) -> str:
@@ -71,7 +75,7 @@ def _define_read(_view: View) -> ToolDefinition:
 def _answer_read(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     """Return the whole file, frontmatter included."""
     name = optional_text(arguments, "name")
-    if not is_reachable(view, name):
+    if view.find(name) is None:
         return error_result(f'skill "{name}" not found', reason="unknown-skill")
     return ToolResult(view.session.activate_text(name, whole=True), data={"skill": name})
 
@@ -97,7 +101,7 @@ def _define_file(_view: View) -> ToolDefinition:
 def _answer_file(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     """Return the text of a file."""
     name, path = optional_text(arguments, "skill_name"), optional_text(arguments, "path")
-    if not is_reachable(view, name):
+    if view.find(name) is None:
         return error_result(f'skill "{name}" not found', reason="unknown-skill")
     if view.session.skill(name).is_inline:
         return error_result(f'skill "{name}" is defined inline and has no supporting files', reason="no-files")
@@ -133,7 +137,7 @@ DIALECT = Dialect(
     (
         Tool("read_skill", _define_read, _answer_read, can_load_skills),
         Tool("read_skill_file", _define_file, _answer_file, has_files),
-        Tool("run_skill", _define_run, run_skill, has_forks),
+        Tool("run_skill", _define_run, run_skill, has_forks, "fork"),
     ),
     _render_prompt,
     _render_error,

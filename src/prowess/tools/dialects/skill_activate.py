@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING, Any
 from prowess.errors import SkillError, UnknownSkillError
 from prowess.spec.hidden_characters import to_one_line
 from prowess.tools.arguments import BadArgumentsError, optional_text
-from prowess.tools.availability import can_load_skills
-from prowess.tools.definitions import ToolDefinition, ToolResult, object_schema, string_schema
-from prowess.tools.dialect import Dialect, Tool
-from prowess.tools.refusals import deactivate_skill, error_result, render_plain_error, require_allowed_skill
+from prowess.tools.definitions import (
+    ToolDefinition,
+    ToolResult,
+    error_result,
+    object_schema,
+    render_plain_error,
+    string_schema,
+)
+from prowess.tools.dialect import Dialect, Tool, can_load_skills, deactivate_skill, require_allowed_skill
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from prowess.tools.view import View
+    from prowess.tools.prompt import View
 
 SKILL_NAMESPACE = "skill"
 """The names of the tools begin with this, before two underscores."""
@@ -40,12 +45,12 @@ _WORDS = {
 def _render_prompt(view: View) -> str:
     """Return the index of skills, unless it stands in the description of the tool."""
     listing = view.render_index() if view.skills else ""
-    return "" if view.index_in_description else listing
+    return "" if view.options.index_in_description else listing
 
 
 def _define_activate(view: View) -> ToolDefinition:
     description = "Activate a skill to load its instructions and tools."
-    if view.index_in_description:
+    if view.options.index_in_description:
         description += f"\n\n{view.render_index()}"
     name = string_schema("Name of the skill to activate.")
     return ToolDefinition(

@@ -8,17 +8,22 @@ from prowess.errors import PathTraversalError, ResourceError, ResourceTooLargeEr
 from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import neutralize_tags
 from prowess.tools.arguments import optional_text, required_text
-from prowess.tools.availability import can_load_skills
-from prowess.tools.definitions import ToolDefinition, ToolResult, object_schema, string_schema
-from prowess.tools.dialect import Dialect, Tool
-from prowess.tools.refusals import error_result, render_plain_error
+from prowess.tools.definitions import (
+    ToolDefinition,
+    ToolResult,
+    error_result,
+    object_schema,
+    render_plain_error,
+    string_schema,
+)
+from prowess.tools.dialect import Dialect, Tool, can_load_skills
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from prowess.model import Resources
     from prowess.spec.render import ListingEntry
-    from prowess.tools.view import View
+    from prowess.tools.prompt import View
 
 _MAX_DESCRIPTION_LENGTH = 200
 _MAX_FILE_BYTES = 65_536
@@ -78,7 +83,7 @@ def _find_refusal(view: View, name: str, end: str = ".") -> ToolResult | None:
         return error_result(
             f"skill '{name}' is not available to this agent. allowed: [{allowed}]", skill=name, reason="not_allowed"
         )
-    if not view.session.is_available(name):
+    if view.moment.find(name) is None:
         return error_result(f"skill '{name}' is allowed but not registered{end}", skill=name, reason="missing")
     return None
 

@@ -9,12 +9,9 @@ from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import CONTENT_TAG, wrap_in_element
 from prowess.spec.render import render_xml_entry
 from prowess.tools.arguments import BadArgumentsError
-from prowess.tools.availability import can_load_skills
 from prowess.tools.content import render_file_element
-from prowess.tools.definitions import ToolDefinition, ToolResult, object_schema
-from prowess.tools.dialect import Dialect, Tool
-from prowess.tools.parameters import name_parameter
-from prowess.tools.refusals import describe_error, is_reachable
+from prowess.tools.definitions import ToolDefinition, ToolResult, describe_error, object_schema
+from prowess.tools.dialect import Dialect, Tool, can_load_skills, name_parameter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +19,7 @@ if TYPE_CHECKING:
 
     from prowess.skills.skill import Skill
     from prowess.spec.render import ListingEntry
-    from prowess.tools.view import View
+    from prowess.tools.prompt import View
 
 
 def _render_prompt(view: View) -> str:
@@ -55,7 +52,7 @@ def _answer_use(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     name = arguments.get("name")
     if not isinstance(name, str):
         raise BadArgumentsError("'name' argument must be a string.")
-    if not is_reachable(view, name):
+    if view.find(name) is None:
         raise BadArgumentsError(f"Skill '{name}' not found.")
     # This dialect's system knows no commands in instructions: they stay text.
     activation = view.session.activate(name, run=False)

@@ -12,9 +12,9 @@ from prowess.select.budget import describe_cuts
 from prowess.select.selector_names import SELECTOR_NAMES
 from prowess.spec.commands import find_commands
 from prowess.spec.tokens import estimate_tokens
+from prowess.tools.content import preview
 from prowess.tools.dialects import DIALECTS
 from prowess.tools.model_prompt import ModelPrompt
-from prowess.tools.preview import preview
 from prowess.web.pages.library import PAGE_SIZE, read_number
 from prowess.web.skill_rows import make_skill_id
 

@@ -1,0 +1,213 @@
+"""The tools that act: one runs a skill as a sub-agent, one runs a script of a skill in a sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from functools import partial
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any
+
+from prowess.conversation.fork import PreparedFork, find_body_start, limit_fork_tools
+from prowess.conversation.user_call import explain_arguments, fill_instructions, render_notes
+from prowess.conversation.work_pools import get_pools
+from prowess.errors import SkillError
+from prowess.spec.commands import ExpandedText
+from prowess.spec.frontmatter.fields import split_names
+from prowess.spec.markup import neutralize_tags
+from prowess.thread_work import LoopRunningError, await_result
+from prowess.tools.arguments import BadArgumentsError, optional_text, required_text
+from prowess.tools.definitions import ToolResult, error_result, sanitize_error
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from prowess.conversation.acting.scripts import ScriptResult
+    from prowess.conversation.fork import ForkRunner
+    from prowess.conversation.session import Session
+    from prowess.skills.skill import Skill
+    from prowess.tools.dialect import Dialect
+    from prowess.tools.prompt import View
+
+_CUT_NOTE = "[cut: it printed more]"
+
+
+def prepare_fork(view: View, name: str, task: str, *, by_person: bool = False) -> PreparedFork | ToolResult:
+    """Return what a sub-agent needs to carry out a skill, or the result that says why it cannot.
+
+    Raises ``SkillError`` when the call can be made again later: approval is needed, or the host is busy.
+    """
+    skill = view.find(name)
+    if skill is None or not (skill.user_invocable if by_person else view.moment.is_for_models(skill)):
+        return error_result(f'skill "{name}" not found', reason="unknown-skill")
+    try:
+        # Loaded anew: the allowed tools of one version must not go with the instructions of another.
+        fresh = skill.load().skill
+        expanded = view.session.read_expanded(name) if fresh.is_fork else ExpandedText("")
+    except SkillError as error:
+        # These are about the moment and not about the skill: the call can be made again.
+        if error.code in {"needs-approval", "ask-needs-acall", "busy"}:
+            raise
+        if skill.is_fork:
+            return error_result(f"failed to read skill content: {error.message}", reason=error.code)
+        fresh, expanded = skill, ExpandedText("")
+    if not fresh.is_fork:
+        why = "is not configured for forked execution (set context: fork)"
+        return error_result(
+            f'skill "{name}" {why}; use {view.options.dialect.tools[0].name} instead', reason="not-forkable"
+        )
+    body_start = 0 if skill.is_inline else None
+    content = view.mask_text(_fill_content(view.mask_skill(fresh), expanded, body_start, task, view.project_folder))
+    toolsets = split_names(fresh.extra.get("toolsets")) or ()
+    prepared = PreparedFork(
+        skill.name,  # the caller may have used another spelling of it
+        task,
+        content,
+        fresh.model or "",
+        fresh.allowed_tools,
+        body_start,
+        # A ceiling bounds a skill that lists no tools, but that skill has asked for the approval of none.
+        grants_tools=view.session.grants_tools and bool(fresh.allowed_tools),
+        toolsets=toolsets,
+    )
+    return limit_fork_tools(prepared, view.moment.ceiling.tools)
+
+
+def _fill_content(skill: Skill, expanded: ExpandedText, body_start: int | None, task: str, project: str) -> str:
+    """Return a whole SKILL.md with the placeholders in its body filled from the task; the frontmatter stays."""
+    start = find_body_start(expanded.text) if body_start is None else body_start
+    outputs = [(begin - start, end - start) for begin, end in expanded.outputs]
+    filled = fill_instructions(skill, expanded.text[start:], outputs, task or None, project)
+    return expanded.text[:start] + filled.text + render_notes(explain_arguments(skill, filled, task))
+
+
+def run_skill(view: View, arguments: Mapping[str, Any]) -> ToolResult:
+    """Return a result with the skill prepared as a fork, which the toolset or the host then runs."""
+    name, task = required_text(arguments, "name"), optional_text(arguments, "task")
+    if view.options.fork is None:
+        return error_result("this host does not run skills as sub-agents; load the skill instead", reason="fork-off")
+    prepared = prepare_fork(view, name, task)
+    if isinstance(prepared, ToolResult):
+        return prepared
+    view.session.events.emit("forked", name, title=prepared.title, model=prepared.model)
+    return ToolResult(neutralize_tags(f"{prepared.title} is run by the host."), data={"skill": name}, fork=prepared)
+
+
+def run_script(view: View, arguments: Mapping[str, Any]) -> ToolResult:
+    """Run a script of a skill, and return what it printed and how it ended."""
+    name, script = required_text(arguments, "name"), required_text(arguments, "script")
+    args, stdin = _parse_args(arguments.get("args")), optional_text(arguments, "stdin")
+    if view.options.scripts is None:
+        return error_result("this host does not run scripts of skills", reason="scripts-off")
+    skill = view.require_skill(name)
+    # The stricter of the two counts: what the host set for scripts, and the limits of the session.
+    scripts = view.options.scripts.narrow_by(view.moment.limits)
+    ran = scripts.run(skill, script, args, stdin=stdin, trust=view.session.consent)
+    detail = {"script": script, "status": ran.status, "limit": ran.limit, "sandbox": ran.sandbox}
+    view.session.events.emit("ran", name, **detail, seconds=ran.seconds)
+    data = {"skill": name, **detail, "stdout": ran.stdout, "stderr": ran.stderr, "seconds": ran.seconds}
+    data |= {"stdout_cut": ran.stdout_cut, "stderr_cut": ran.stderr_cut, "sandbox_gaps": list(ran.sandbox_gaps)}
+    return ToolResult(render_script_result(ran), is_error=not ran.ok, data=data)
+
+
+def _parse_args(value: object) -> list[str]:
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise BadArgumentsError("args must be a list of strings")
+    return value
+
+
+def render_script_result(ran: ScriptResult) -> str:
+    """Return the text that tells a model how a script ended and what it printed."""
+    ended = f"stopped at its limit of {ran.limit}" if ran.limit else f"exit status {ran.status}"
+    lines = [f"[{ended}, {ran.seconds:.1f} s, sandbox: {ran.sandbox}]"]
+    for label, text, is_cut in (("stdout", ran.stdout, ran.stdout_cut), ("stderr", ran.stderr, ran.stderr_cut)):
+        if text:
+            lines += [f"--- {label} ---", text.rstrip("\n"), *([_CUT_NOTE] if is_cut else [])]
+    return "\n".join(lines)
+
+
+# -- sub-agents --------------------------------------------------------------------------------------------------------
+
+
+class SubAgents:
+    """The sub-agents of one session, run by ``runner``; whatever that does becomes a result."""
+
+    def __init__(self, session: Session, dialect: Dialect, runner: ForkRunner) -> None:
+        self._session = session
+        self._dialect = dialect
+        self._runner = runner
+
+    def run_fork(self, tool: str, prepared: PreparedFork) -> ToolResult:
+        """Return what the sub-agent answers to a call of ``tool``, or the result that says why there is no answer."""
+        try:
+            made = self._runner(prepared)
+            answer = _await_answer(made) if isinstance(made, Awaitable) else made
+        except Exception as error:  # noqa: BLE001 - whatever the host's runner does, the conversation goes on
+            return self._describe_failure(tool, prepared, error)
+        return self._describe_answer(tool, prepared, answer)
+
+    async def arun_fork(self, tool: str, prepared: PreparedFork) -> ToolResult:
+        """Do what ``run_fork`` does, from asynchronous code.
+
+        Coroutines run on the loop that called, plain functions in a thread.
+        """
+        runner = self._runner
+        try:
+            if _is_coroutine_function(runner):  # runs on the host's loop, so that cancelling the call cancels it
+                made: object = runner(prepared)
+            else:
+                made = await get_pools(self._session.limits).forks.run(partial(_try_runner, runner, prepared))
+            if isinstance(made, Exception):
+                return self._describe_failure(tool, prepared, made)
+            answer = await made if isinstance(made, Awaitable) else made
+        except Exception as error:  # noqa: BLE001 - whatever the host's runner does, the conversation goes on
+            return self._describe_failure(tool, prepared, error)
+        return self._describe_answer(tool, prepared, answer)
+
+    def _describe_answer(self, tool: str, prepared: PreparedFork, answer: object) -> ToolResult:
+        """Return the result with the answer, cut when it is longer than ``Limits`` allows."""
+        if not isinstance(answer, str):
+            return self._describe_failure(tool, prepared, SkillError("the sub-agent gave no text"), verb=":")
+        limit = self._session.limits.max_fork_output_bytes
+        data = answer.encode("utf-8", "surrogatepass")
+        kept = data[:limit].decode("utf-8", "ignore")  # the cut may fall into the middle of a character
+        text = answer if len(data) <= limit else f"{kept}\n[cut: the answer is longer]"
+        return ToolResult(text, data={"skill": prepared.skill_name, "title": prepared.title})
+
+    def _describe_failure(
+        self, tool: str, prepared: PreparedFork, error: Exception, *, verb: str = " failed:"
+    ) -> ToolResult:
+        """Return the result for a fork without an answer; only the host learns what its own code raised."""
+        code = "busy" if isinstance(error, SkillError) and error.code == "busy" else "fork-failed"
+        # Only our own errors are written for models: what a host's code raises may hold its secrets.
+        if isinstance(error, SkillError):
+            why = error.message
+        else:
+            self._session.events.report_host_error("fork", error, prepared.skill_name)
+            why = "the host could not run it"
+        self._session.events.emit("refused", prepared.skill_name, tool=tool, code=code)
+        return sanitize_error(self._dialect.render_error(tool, SkillError(f"{prepared.title}{verb} {why}", code=code)))
+
+
+def _is_coroutine_function(runner: ForkRunner) -> bool:
+    """Return whether a call of ``runner`` runs nothing yet: it is a coroutine function, or its ``__call__`` is one."""
+    return iscoroutinefunction(runner) or iscoroutinefunction(getattr(runner, "__call__", None))  # noqa: B004 - its kind
+
+
+def _try_runner(runner: ForkRunner, prepared: PreparedFork) -> object:
+    """Return what a runner gives, or what it raises: a ``StopIteration`` cannot be raised in a coroutine."""
+    try:
+        return runner(prepared)
+    except Exception as error:  # noqa: BLE001 - whatever the host's runner does, the conversation goes on
+        return error
+
+
+def _await_answer(answer: Awaitable[str]) -> str:
+    """Return what a coroutine gives, in plain code; raises ``SkillError`` inside a running loop."""
+    try:
+        return await_result(answer)
+    except LoopRunningError:
+        raise SkillError(
+            "the runner of forks is asynchronous: use 'await toolset.acall(…)' here", code="fork-failed"
+        ) from None

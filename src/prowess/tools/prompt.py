@@ -1,0 +1,433 @@
+"""What a model is told of a conversation at one moment: the prompt, the tools, and why each skill is listed or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache, cached_property, partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.conversation.activation import make_activation
+from prowess.conversation.moment import CatalogCache
+from prowess.conversation.path_mask import find_host_folders, mask_paths
+from prowess.errors import SkillError, UnknownSkillError
+from prowess.select.ask_selector import find_auto_selector
+from prowess.select.budget import BudgetReport, fit_entries, fits_whole, make_report
+from prowess.select.listing_turn import ListingChoice
+from prowess.select.shown_list import NO_ROOM, WHOLE
+from prowess.spec.render import make_entry, render_lines
+from prowess.tools.definitions import copy_definition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator, Sequence
+
+    from prowess.conversation.activation import Activation
+    from prowess.conversation.moment import Moment
+    from prowess.conversation.session import Session
+    from prowess.select.candidates import Candidates
+    from prowess.skills.skill import Skill
+    from prowess.spec.render import ListingEntry
+    from prowess.tools.definitions import ToolDefinition
+    from prowess.tools.options import ToolsetOptions
+
+# One fitting for what stands around the listing. The others are needed since a cut listing adds a sentence, and since
+# the tokens of two strings together are not the sum of their tokens.
+_MAX_FITTINGS = 6
+_NOT_BEST = "not among the best for the request"
+
+
+class Prompt(NamedTuple):
+    """A prompt, the report of its listing, and the part of the budget that was left for the listing."""
+
+    text: str
+    report: BudgetReport
+    left: int | None = None
+
+    def count_tokens(self) -> int:
+        """Return the tokens of the prompt, plus those of a listing that stands in a tool's description instead."""
+        in_description = 0 if self.report.text in self.text else self.report.tokens
+        return self.report.count(self.text) + in_description
+
+
+class _Made:
+    """What was made for one choice of skills: the prompt, the tools, and the prompt in which nothing is shortened."""
+
+    __slots__ = ("prompt", "tools", "whole")
+
+    def __init__(self) -> None:
+        self.prompt: Prompt | None = None
+        self.tools: tuple[ToolDefinition, ...] | None = None
+        self.whole: tuple[Prompt | None] | None = None
+        """``(None,)`` where that does not fit."""
+
+
+PROMPTS: CatalogCache[_Made] = CatalogCache()
+"""All sessions share it: 10,000 conversations over one catalogue make their prompt once."""
+
+
+@cache
+def _empty_report(budget: int | None) -> BudgetReport:
+    return BudgetReport("", budget, ())
+
+
+class View:
+    """What a model sees of a session at one moment, in the dialect of ``options``; each call makes a view.
+
+    ``choice``: what is listed; without it, that is chosen when it is first needed. ``left``: the tokens that the
+    listing may cost. ``is_too_large``: the whole listing was counted before, and does not fit. ``is_cut``: the host
+    lists the skills elsewhere, and has left some out.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        options: ToolsetOptions,
+        moment: Moment,
+        choice: ListingChoice | None = None,
+        *,
+        left: int | None = None,
+        is_too_large: bool = False,
+        is_cut: bool = False,
+    ) -> None:
+        self.session = session
+        self.options = options
+        self.moment = moment
+        self.report = _empty_report(left)
+        self._given_choice = choice
+        self._left = left
+        self._is_too_large = is_too_large
+        self._is_cut = is_cut
+
+    # -- the skills --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def choice(self) -> ListingChoice:
+        """What is listed."""
+        return self.choose("") if self._given_choice is None else self._given_choice
+
+    @cached_property
+    def skills(self) -> tuple[Skill, ...]:
+        """The skills that may be shown, in the order of the listing; computed only when something is listed."""
+        names = self.choice.names
+        if names is None:
+            return self.findable
+        known = self.findable.by_name
+        return tuple(known[name] for name in names if name in known)
+
+    @cached_property
+    def findable(self) -> Candidates:
+        """The skills that the model may have at all, whatever a selector picks, sorted by name."""
+        eligible, allowed = self.moment.eligible(), self.options.allowed
+        return eligible if allowed is None else eligible.keep_names(allowed)
+
+    @cached_property
+    def forks(self) -> frozenset[str]:
+        """The names of the skills that run as a sub-agent; empty when the host cannot run sub-agents."""
+        return frozenset(skill.name for skill in self.skills if skill.is_fork) if self.options.fork else frozenset()
+
+    @cached_property
+    def has_files(self) -> bool:
+        """Whether any of the skills has a file besides its SKILL.md, or may have one."""
+        return any(map(may_have_files, self.skills))
+
+    def may_use(self, name: str) -> bool:
+        """Return whether the toolset's ``allowed`` lets the model have that skill."""
+        allowed = self.options.allowed
+        # Fast path: only a name with a colon can be another spelling.
+        return allowed is None or name in allowed or (":" in name and self.moment.resolve_name(name) in allowed)
+
+    def find(self, name: str) -> Skill | None:
+        """Return a skill that the model may have, listed or kept for explicit calls; ``None`` for any other name."""
+        return self.moment.find(name) if self.may_use(name) else None
+
+    def require_skill(self, name: str) -> Skill:
+        """Return a skill that the model may have; raises ``UnknownSkillError``, which lists those that it may have."""
+        skill = self.find(name)
+        if skill is None or not self.moment.is_for_models(skill):
+            raise self.make_unknown_error(name)
+        return skill
+
+    def make_unknown_error(self, name: str) -> UnknownSkillError:
+        """Return the error for a name of no skill that the model may have."""
+        return UnknownSkillError(name, (skill.name for skill in self.skills), self.moment.limits.max_listed_names)
+
+    # -- what is listed ----------------------------------------------------------------------------------------------
+
+    def choose(self, query: str) -> ListingChoice:
+        """Return what is listed in the prompt for a query."""
+        options = self.options
+        selector = self.moment.selector_where(by_default=options.dialect.selects_by_default)
+        auto = find_auto_selector(selector)
+        whole = None
+        budget = options.budget if auto is None or options.budget is not None else auto.budget
+        if auto is not None and budget is not None:
+            whole = (len(self.findable), self._find_whole(ListingChoice(budget=budget)) is not None)
+        return self.session.choose(
+            self.moment,
+            query,
+            selector,
+            options.allowed,
+            measure=partial(self._measure, budget),
+            place=options.dialect.name,
+            budget=options.budget,
+            whole=whole,
+        )
+
+    def choose_for_tools(self, query: str) -> ListingChoice:
+        """Return what the tools are about: what the query brings into the listing only if a tool's description has it.
+
+        Otherwise the tools stay as they are, as far as the selector lets them.
+        """
+        options = self.options
+        if options.dialect.has_index_tool and options.index_in_description:
+            return self.choose(query)
+        selector = self.moment.selector_where(by_default=options.dialect.selects_by_default)
+        return self.session.choose_reachable(self.moment, query, selector, options.budget) or self.choose(query)
+
+    def _measure(self, budget: int | None, skills: Sequence[Skill]) -> int:
+        """Return the tokens that count against the budget when these skills are listed."""
+        choice = ListingChoice(tuple(skill.name for skill in skills), "chosen", budget)
+        # What was shown last is there already. What is only counted is not kept.
+        kept = PROMPTS.find(self.moment.catalog, self._make_key(choice))
+        prompt = kept.prompt if kept is not None else None
+        return self._count_tokens(self._render(choice, None) if prompt is None or prompt.report.is_cut else prompt)
+
+    def _count_tokens(self, prompt: Prompt) -> int:
+        return prompt.report.tokens if self.options.budget is None else prompt.count_tokens()
+
+    # -- what is made ------------------------------------------------------------------------------------------------
+
+    def get_prompt(self, choice: ListingChoice) -> Prompt:
+        """Return the prompt and the report of its listing, kept from an earlier call if possible."""
+        made = self._get_made(choice)
+        if made.prompt is None:
+            made.prompt = self._make_prompt(choice)
+        return made.prompt
+
+    def get_tools(self, choice: ListingChoice) -> tuple[ToolDefinition, ...]:
+        """Return the definitions of the tools to offer, kept from an earlier call if possible."""
+        made = self._get_made(choice)
+        if made.tools is None:
+            # A listing in a tool's description is the one that the report is about: it gets what the prompt leaves.
+            left = self.get_prompt(choice).left if self.options.dialect.has_index_tool else None
+            view = self._with(choice, left)
+            made.tools = tuple(tool.describe(view) for tool in self.options.dialect.tools if tool.is_offered(view))
+        return tuple(map(copy_definition, made.tools))  # all sessions share them, and a host may change its own
+
+    def _get_made(self, choice: ListingChoice) -> _Made:
+        catalog, key = self.moment.catalog, self._make_key(choice)
+        made = PROMPTS.find(catalog, key)
+        if made is None:
+            made = _Made()
+            PROMPTS.store(catalog, key, made, self.moment.limits.max_listings)
+        return made
+
+    def _make_key(self, choice: ListingChoice) -> Hashable:
+        """Return all that a prompt depends on besides the catalogue."""
+        return self.options.key, self.moment.listing_key, choice[:3]
+
+    def _find_whole(self, choice: ListingChoice) -> Prompt | None:
+        """Return the prompt that lists all skills of a choice with nothing shortened; ``None`` if it does not fit."""
+        made = self._get_made(choice)
+        if made.whole is None:
+            made.whole = (self._make_whole(choice),)
+        return made.whole[0]
+
+    def _make_whole(self, choice: ListingChoice) -> Prompt | None:
+        assert choice.budget is not None  # noqa: S101 - only what has a budget can fit or not
+        names = tuple(self.findable.by_name) if choice.names is None else choice.names
+        prompts: list[Prompt] = []
+
+        def count(number: int) -> int:
+            part = choice if number == len(names) else choice._replace(names=names[:number])
+            prompts.append(self._render(part, None))
+            return self._count_tokens(prompts[-1])
+
+        return prompts[-1] if fits_whole(len(names), count, choice.budget) else None
+
+    def _make_prompt(self, choice: ListingChoice) -> Prompt:
+        """Return the prompt within the budget where possible: the listing gets what everything else leaves."""
+        is_too_large = False
+        if choice.how == "all" and choice.budget is not None:
+            whole = self._find_whole(choice)
+            if whole is not None:
+                return whole
+            is_too_large = True
+        budget = self.options.budget
+        if budget is None:
+            # The budget of a selector shortens a listing of everything. What was chosen within it stays as it is.
+            left = None if choice.how == "chosen" else choice.budget
+            return self._render(choice, left, is_too_large=is_too_large)
+        left = budget
+        prompt = self._render(choice, left)
+        for _ in range(_MAX_FITTINGS):
+            excess = prompt.count_tokens() - budget
+            if not left or excess <= 0:
+                break
+            left = max(0, min(left, prompt.report.tokens) - excess)
+            prompt = self._render(choice, left)
+        return prompt
+
+    def _render(self, choice: ListingChoice, left: int | None, *, is_too_large: bool = False) -> Prompt:
+        """Return the prompt with a listing of at most ``left`` tokens; ``is_too_large``: the whole does not fit."""
+        view, dialect = self._with(choice, left, is_too_large=is_too_large), self.options.dialect
+        blocks = [dialect.render_prompt(view)]
+        for name, entry in self.moment.visible_active.items():
+            if entry.preloaded and self.may_use(name):
+                blocks.append(dialect.render_preload(self.mask_activation(make_activation(entry))))
+        text = self.mask_text("\n\n".join(block for block in blocks if block))
+        budget = self.options.budget if choice.budget is None else choice.budget
+        return Prompt(text, replace(view.report, budget=budget, text=self.mask_text(view.report.text)), left)
+
+    def _with(self, choice: ListingChoice, left: int | None, *, is_too_large: bool = False) -> View:
+        """Return the view of this moment with another choice, whose listing may cost ``left`` tokens."""
+        view = View(self.session, self.options, self.moment, choice, left=left, is_too_large=is_too_large)
+        vars(view)["findable"] = self.findable
+        return view
+
+    # -- for dialects ------------------------------------------------------------------------------------------------
+
+    def fit_listing(
+        self, render: Callable[[Sequence[ListingEntry]], str], skills: tuple[Skill, ...] | None = None
+    ) -> str:
+        """Return a listing within the budget; ``report`` says what was cut."""
+        entries = [make_entry(skill) for skill in (self.skills if skills is None else skills)]
+        count, shown = self.options.tokens, entries
+        if self._left is not None:
+            is_too_large = self._is_too_large and skills is None
+            shown = fit_entries(entries, lambda some: count(render(some)), self._left, is_too_large=is_too_large)
+        text = render(shown)
+        self.report = make_report(entries, shown, text, self._left, count)
+        return text
+
+    @cached_property
+    def is_listing_cut(self) -> bool:
+        """Whether the listing leaves out something that the model may have."""
+        if self._is_cut or len(self.skills) < len(self.findable):
+            return True
+        if self.choice.how == "all" and self.choice.budget is not None:
+            return self._find_whole(self.choice) is None
+        return self.options.budget is not None and self.get_prompt(self.choice).report.is_cut
+
+    @property
+    def is_cut_by_selector(self) -> bool:
+        """Whether an ``AutoSelector`` leaves out something that the model may have."""
+        return self.choice.budget is not None and self.is_listing_cut
+
+    @property
+    def has_lasting_order(self) -> bool:
+        """Whether the skills are in an order that must stay, since the conversation was shown them so."""
+        return self.choice.budget is not None and self.choice.names is not None
+
+    def count_missing_skills(self) -> int:
+        """Return how many skills the budget has kept out of the listing."""
+        chosen = self.choice.how == "chosen"
+        return len(self.findable) - len(self.report.shown) if chosen else len(self.report.omitted)
+
+    def render_index(self) -> str:
+        """Return the skills as plain lines."""
+        return (
+            self.fit_listing(lambda entries: f"Available skills:\n{render_lines(entries)}")
+            if self.skills
+            else "No skills available."
+        )
+
+    # -- hidden paths ------------------------------------------------------------------------------------------------
+
+    def mask_skill(self, skill: Skill) -> Skill:
+        """Return a skill as the model may know it: when paths are hidden, its folder is ``.``."""
+        return skill.with_shown_folder(".") if self.options.hide_paths and skill.folder else skill
+
+    def mask_activation(self, activation: Activation) -> Activation:
+        """Return an activation whose skill is as the model may know it."""
+        skill = self.mask_skill(activation.skill)
+        return activation if skill is activation.skill else replace(activation, skill=skill)
+
+    @property
+    def project_folder(self) -> str:
+        """The working folder as the model may know it."""
+        return "." if self.options.hide_paths else self.moment.base_dir
+
+    def mask_text(self, text: str) -> str:
+        """Return ``text`` without absolute paths of the host, when the options hide them."""
+        return mask_paths(text, find_host_folders(self.moment)) if self.options.hide_paths else text
+
+
+def may_have_files(skill: Skill) -> bool:
+    """Return whether a skill has a supporting file, or may have one; nothing is fetched to find out."""
+    try:
+        return skill.may_have_files()
+    except SkillError:
+        return False
+
+
+class ListingReasons(Mapping[str, str]):
+    """The reasons by the names of all skills of the catalogue. What was shown is what the report says."""
+
+    def __init__(
+        self, moment: Moment, choice: ListingChoice, report: BudgetReport, allowed: tuple[str, ...] | None
+    ) -> None:
+        self._moment = moment
+        self._choice = choice
+        self._report = report
+        self._allowed = allowed
+        self._shown = frozenset(report.shown)
+        self._catalog = moment.catalog
+        self._words: dict[str, dict[str, str]] = {}
+
+    def __getitem__(self, name: str) -> str:
+        skill = self._catalog[name]  # UnknownSkillError is a KeyError
+        if skill.name in self._shown:
+            return self._explain_shown(skill.name)
+        hidden = self._moment.explain_hidden(skill)
+        if hidden or (self._allowed is not None and skill.name not in self._allowed):
+            return hidden or "not among the allowed skills"
+        return self._explain_left_out(skill.name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._catalog.names)
+
+    def __len__(self) -> int:
+        return len(self._catalog)
+
+    def __repr__(self) -> str:
+        """Return how many skills there are, since there may be thousands of reasons."""
+        return f"<the reasons for {len(self)} skills>"
+
+    def __reduce__(self) -> tuple[type[dict[str, str]], tuple[dict[str, str]]]:
+        """Return how another process gets the reasons: as a dictionary, without the catalogue."""
+        return dict, (dict(self),)
+
+    def _explain_shown(self, name: str) -> str:
+        reason = self._choice.reasons.get(name)
+        if reason is None or (reason == WHOLE and self._choice.how == "all"):
+            why = self._explain_unchosen()
+        else:
+            details = (f"rank {reason.rank}" if reason.rank else "", self._find_words(reason.query).get(name, ""))
+            inside = "; ".join(filter(None, details))
+            why = f"{reason.text} ({inside})" if inside else reason.text
+        if name in self._report.shortened:
+            return f"{why}; the budget shortened its description"
+        return f"{why}; the budget left out its description" if name in self._report.dropped else why
+
+    def _find_words(self, query: str) -> dict[str, str]:
+        """Return what of a request fits each skill that it brought into the listing, by name."""
+        # Only now, by another search: nobody may ask, and remembering it costs more than the whole conversation.
+        if query and query not in self._words:
+            names = [name for name, reason in self._choice.reasons.items() if reason.query == query]
+            hits = self._catalog.rank_skills(query, names, len(names))
+            self._words[query] = {hit.name: hit.why for hit in hits}
+        return self._words.get(query, {})
+
+    def _explain_unchosen(self) -> str:
+        """Return why a skill is shown for which no request was the reason."""
+        if self._choice.how == "picked":
+            return "picked by the selector"
+        if self._report.omitted:
+            return "no request has chosen skills, so as many are listed as fit the budget"
+        return "everything is listed" if self._report.budget is None or self._report.is_cut else "everything fits"
+
+    def _explain_left_out(self, name: str) -> str:
+        if self._choice.how == "picked" and name not in (self._choice.names or ()):
+            return "not picked by the selector"
+        return _NOT_BEST if self._choice.how == "chosen" and name not in self._choice.no_room else NO_ROOM
