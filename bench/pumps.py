@@ -47,6 +47,7 @@ _EXAMPLES: Mapping[str, Any] = {
     "alternatives": "/srv/skills|/srv",
     "brackets": "<",
     "indentation": b"  ",
+    "keys": ("sk-0123456789", "sk-01234567"),
     "marks": "@:/",
     "tags": ("skills", "skill"),
 }

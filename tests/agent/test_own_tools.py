@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -54,9 +57,9 @@ def test_file_is_written_read_in_ranges_and_replaced(scene: Scene) -> None:
 
 def test_replaced_file_keeps_its_permissions(tmp_path: Path) -> None:
     (tmp_path / "run.sh").write_text("old")
-    (tmp_path / "run.sh").chmod(0o750)
+    (tmp_path / "run.sh").chmod(0o4750)
     WorkFolder(str(tmp_path)).write("run.sh", "new")
-    assert (tmp_path / "run.sh").stat().st_mode & 0o777 == 0o750
+    assert (tmp_path / "run.sh").stat().st_mode & 0o7777 == 0o750
 
 
 def test_file_that_changes_while_a_person_is_asked_is_not_replaced(scene: Scene) -> None:
@@ -155,6 +158,40 @@ def test_folder_that_becomes_a_link_between_the_check_and_the_write_leads_nowher
     with pytest.raises(prowess.SkillError, match="cannot write"):
         folder.write("sub/a.txt", "x")
     assert list(outside.iterdir()) == []
+
+
+FLIP = """
+import os, sys
+folder, outside = sys.argv[1:]
+os.symlink(outside, folder + ".link")
+print("ready", flush=True)
+while True:
+    os.rename(folder, folder + ".kept")
+    os.rename(folder + ".link", folder)
+    os.rename(folder, folder + ".link")
+    os.rename(folder + ".kept", folder)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="NOT TESTED: Windows has no handles of folders")
+def test_folder_that_flips_to_a_link_never_shows_names_outside(tmp_path: Path) -> None:
+    work, outside = tmp_path / "work", tmp_path / "outside"
+    (work / "sub/inner").mkdir(parents=True)
+    (outside / "inner").mkdir(parents=True)
+    (work / "sub/inner/mine.txt").touch()
+    (outside / "inner/secret.txt").touch()
+    folder, seen = WorkFolder(str(work)), set()
+    command = [sys.executable, "-c", FLIP, str(work / "sub"), str(outside)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            for _ in range(20_000):
+                with suppress(prowess.SkillError):
+                    seen.add(folder.read("sub/inner", 0, 10).text)
+        finally:
+            process.kill()
+    assert seen == {"mine.txt"}
 
 
 def test_names_that_are_no_text_are_listed_so_that_they_can_be_sent(scene: Scene) -> None:

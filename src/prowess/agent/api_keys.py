@@ -22,7 +22,7 @@ class KeyFilter:
     def __init__(self) -> None:
         self._names = {key: name for name, key in _list_keys()}
         """The name of each key; the longest key comes first."""
-        self._pattern = re.compile("|".join(map(re.escape, self._names)) or "(?!)")
+        self._pattern = _compile_keys(tuple(self._names))
         self._most = max(map(len, self._names), default=1) - 1
         self._held = ""
 
@@ -50,6 +50,10 @@ class KeyFilter:
 
     def _is_beginning(self, end: str) -> bool:
         return any(len(key) > len(end) and key.startswith(end) for key in self._names)
+
+
+def _compile_keys(keys: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, keys)) or "(?!)")
 
 
 def hide_keys_in(data: dict[str, Any]) -> dict[str, Any]:

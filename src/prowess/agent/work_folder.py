@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from hashlib import sha256
+from itertools import islice
 from typing import NamedTuple
 
 from prowess.agent.write_preview import preview_write
@@ -18,6 +19,7 @@ from prowess.errors import (
     SkillError,
 )
 from prowess.escapes import escape_line
+from prowess.files.directory import open_folder_beneath
 from prowess.files.paths import is_link, path_inside
 from prowess.files.read import OpenFile
 from prowess.files.write import write_beneath
@@ -28,6 +30,7 @@ from prowess.tools.media import detect_media_type
 
 _MAX_NAMES = 1_000
 _NEW_FILE_MODE = 0o644
+_PERMISSIONS = 0o777  # without the bits that give a program its owner's rights: the content is new
 
 
 class ReadFile(NamedTuple):
@@ -67,9 +70,9 @@ class WorkFolder:
         Raises ``ResourceError`` where that is not possible.
         """
         relative = self.resolve(path)
-        place = os.path.join(self.folder, *relative.split("/")) if relative else self.folder
-        if os.path.isdir(place):
-            return ReadFile(_list_names(place))
+        parts = tuple(filter(None, relative.split("/")))
+        if os.path.isdir(os.path.join(self.folder, *parts)):
+            return ReadFile(self._list_names(parts, relative))
         with OpenFile(self.folder, tuple(relative.split("/"))) as file:
             content = file.read_all(self._limits.max_file_bytes)
         media_type = detect_media_type(content)
@@ -80,6 +83,19 @@ class WorkFolder:
         except UnicodeDecodeError:
             raise ResourceError(f"{relative!r} is not text ({len(content)} bytes)", relative, "binary") from None
         return ReadFile(take_lines(text, relative, offset, limit, self._limits.max_resource_bytes).shown)
+
+    def _list_names(self, parts: tuple[str, ...], relative: str) -> str:
+        """Return the names in a folder, one a line, with ``/`` behind those of folders."""
+        try:
+            # Through handles: another process may put a link in the place of a folder after the check of the path.
+            with open_folder_beneath(self.folder, parts) as folder, folder.scan_entries() as entries:
+                found = list(islice(entries, self._limits.max_entries_per_folder))
+        except OSError as error:
+            raise ResourceError(f"cannot list {relative!r}: {error.strerror}", relative, "unreadable") from None
+        # Escaped: a name may hold a line break, or bytes that are no text and cannot be sent to a model.
+        names = sorted(escape_line(f"{e.name}/" if e.is_dir(follow_symlinks=False) else e.name) for e in found)
+        more = [f"[{len(names) - _MAX_NAMES} more]"] if len(names) > _MAX_NAMES else []
+        return "\n".join([*names[:_MAX_NAMES], *more]) or "[the folder is empty]"
 
     def plan_write(self, path: str, content: str) -> PlannedWrite:
         """Return what a write would change; raise ``SkillError`` for one that is not possible."""
@@ -162,13 +178,4 @@ def _find_mode(place: str, relative: str) -> int:
         return 0
     if not stat.S_ISREG(info.st_mode):
         raise ResourceError(f"{relative!r} is not a regular file", relative, "not-a-regular-file")
-    return stat.S_IMODE(info.st_mode)
-
-
-def _list_names(folder: str) -> str:
-    """Return the names in a folder, one a line, with ``/`` behind those of folders."""
-    with os.scandir(folder) as entries:
-        # Escaped: a name may hold a line break, or bytes that are no text and cannot be sent to a model.
-        names = sorted(escape_line(f"{e.name}/" if e.is_dir(follow_symlinks=False) else e.name) for e in entries)
-    more = [f"[{len(names) - _MAX_NAMES} more]"] if len(names) > _MAX_NAMES else []
-    return "\n".join([*names[:_MAX_NAMES], *more]) or "[the folder is empty]"
+    return info.st_mode & _PERMISSIONS
