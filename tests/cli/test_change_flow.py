@@ -47,8 +47,12 @@ ASKING = {
     "remove": Asking("remove notes", installed, "- remove ", "Removed @local/notes", "removed", "removed"),
     "sync": Asking("sync", declared, "- install ", "Installed local/notes", "synced", "installed"),
     "update": Asking("update", edited, "+One more line.", "updated local/notes", "updated", "updates"),
-    "link": Asking("link notes --agent claude-code", installed, "- link @", "Linked .claude", "linked", "linked"),
-    "unlink": Asking("unlink notes --agent claude-code", linked, "- unlink @", "Unlinked .", "unlinked", "unlinked"),
+    "link": Asking(
+        "link notes --agent claude-code", installed, "- make the link ", "Linked .claude", "linked", "linked"
+    ),
+    "unlink": Asking(
+        "unlink notes --agent claude-code", linked, "- remove the link ", "Unlinked .", "unlinked", "unlinked"
+    ),
     "adopt": Asking("adopt csv-report", lambda: None, "- take over ", "Adopted ", "adopted", "adopted"),
     "trust grant": Asking(
         "trust grant folder-report", lambda: None, "could run", "Trusted folder-", "trusted", "grants"

@@ -491,7 +491,8 @@ def test_links_are_made_and_taken_away(command: Command, project: Path) -> None:
     assert not link.exists()
     assert command("link", "notes", "--agent", "claude-code", "--yes").report == "Linked .claude/skills/notes\n"
     assert link.is_symlink()
-    assert command("link", "notes", "--agent", "claude-code", "--yes").report == "Nothing to do.\n"
+    again = command("link", "notes", "--agent", "claude-code", "--yes")
+    assert again.report.startswith("Nothing to do: every link for Claude Code is recorded already.")
     assert command("verify").status == 0
     assert command("unlink", "notes", "--agent", "claude-code", "--yes").report == "Unlinked .claude/skills/notes\n"
     assert not link.exists()

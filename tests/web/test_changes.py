@@ -23,9 +23,9 @@ from prowess.web.change_feed import ChangeFeed, stream_events
 from prowess.web.library import Library
 from prowess.web.local_library import open_library
 from prowess.web.pages.changes import make_changes_view
+from prowess.web.planning.fields import Fields
 from prowess.web.planning.kinds import PREPARATIONS
-from prowess.web.planning.prepared import Fields
-from prowess.web.planning.trust import prepare_grant
+from prowess.web.planning.trust import prepare_skill_grant
 from prowess.web.plans import PLAN_KINDS, PlanBook, UnknownPlanError
 from prowess.web.remedies import REMEDIES
 from tests.web.browser import TOKEN, Browser
@@ -352,7 +352,7 @@ def test_a_plan_shows_what_the_digest_is_of_while_files_flip(world: World, conso
             shown = set()
             for _ in range(300):
                 with suppress(prowess.SkillError):
-                    shown |= set(prepare_grant(library, Fields({"skill": ["one"]})).details)  # type: ignore[call-overload]
+                    shown |= set(prepare_skill_grant(library, Fields({"skill": ["one"]})).details)
         finally:
             process.kill()
     assert {one.digest for one in shown} == set(commands)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
+from prowess.changes.change import idle_change
 from prowess.errors import Issue, NotTrustedError, SkillError
 from prowess.files.projects import user_state_file
 from prowess.limits import Limits
-from prowess.web.planning.prepared import Fields, PreparedChange
+from prowess.web.planning.fields import Fields
 from prowess.web.plans import ChangePlan, PlanBook
 from prowess.web.result_file import ResultFile
 from tests.web.console import write_skill
@@ -33,7 +34,7 @@ def make_plan(number: int = 0, result: str = "Done") -> ChangePlan:
         Fields({"scope": ["project"], "agent": ["codex", "gemini"]}),
         1_000.0 + number,
         "failed",
-        PreparedChange(steps=("one", "two"), states={}),
+        idle_change(steps=("one", "two")),
         result=(result,),
         issues=(Issue("name-taken", "", "taken", "/x", 3, "warning"),),
         error=SkillError("it failed", "/y", "bad-argument"),

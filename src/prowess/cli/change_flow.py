@@ -23,7 +23,7 @@ from prowess.cli.terminal import confirm, open_terminal
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    import prowess
+    from prowess.changes.change import Change
 
 T = TypeVar("T")
 
@@ -64,68 +64,62 @@ def plan_to_blocks(steps: Sequence[str]) -> list[Block]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedChange(Generic[T]):
-    """What a command is going to change. ``T`` is what applying it returns."""
+class ChangeView(Generic[T]):
+    """How a command shows a change. ``T`` is what making the change returns."""
 
-    plan: Sequence[Block]
-    """What is going to happen, for people."""
-    needs_consent: bool
-    """False when there is nothing to do, so that nobody is asked."""
     progress_text: str
-    """What the progress bar says while the change is applied."""
-    apply: Callable[[], T]
+    """What the progress bar says while the change is made."""
     to_dict: Callable[[T | None], Mapping[str, object]]
-    """The answer as data, from what ``apply`` returned; from ``None`` if nothing was applied."""
-    report: Callable[[T], Iterable[Block]]
-    """What was done, for people."""
+    """The answer as data, from what making the change returned; from ``None`` if it was not made."""
     declined_text: str
     """What a person reads after saying no."""
+    report: Callable[[T], Iterable[Block]] | None = None
+    """What was done, for people; without it, as the change describes it."""
+    plan: Sequence[Block] | None = None
+    """What is going to happen, for people; without it, the steps of the change."""
+    needs_consent: bool | None = None
+    """Whether a person is asked; without it, if there are steps."""
     question: str = "Do this?"
-    idle_text: str = "Nothing to do."
-    """What is printed if there was nothing to do. It may be empty if the plan says so already."""
-    issues: Callable[[], Iterable[prowess.Issue]] = tuple
-    """The issues that were met so far."""
+    idle_text: str | None = None
+    """What is printed if there was nothing to do; without it, as the change says. It may be empty."""
     status: Callable[[T], int] = lambda _: 0
-    """The exit status, from what ``apply`` returned."""
+    """The exit status, from what making the change returned."""
     dry_status: int = 0
     """The exit status with ``--dry-run``."""
 
 
-def carry_out(change: PlannedChange[T], flags: ChangeFlags) -> int:
-    """Show the plan, ask unless ``--yes``, apply the change, report, and return the exit status.
+def carry_out(change: Change[T], view: ChangeView[T], flags: ChangeFlags) -> int:
+    """Show the plan, ask unless ``--yes``, make the change, report, and return the exit status.
 
     Raise ``click.UsageError`` if a person has to be asked and no terminal is there.
     """
     as_data = flags.as_data
+    plan = plan_to_blocks(change.steps) if view.plan is None else view.plan
+    idle_text = change.idle_text if view.idle_text is None else view.idle_text
+    idle = [line(idle_text)] if idle_text else []
     if not as_data:  # a person decides on it: nothing in it may be unseen
-        printer.print_blocks(map(show_unseen, change.plan))
+        printer.print_blocks(map(show_unseen, plan))
     printer.print_issues(change.issues())
     # Issues come before the question, since they may change the answer.
     if flags.dry_run:
-        printer.print_answer(
-            lambda: change.to_dict(None), lambda: [] if change.plan else _idle_to_blocks(change), as_data=as_data
-        )
-        return change.dry_status
-    if change.needs_consent and not flags.yes and not _has_consent(change, as_data=as_data):
-        printer.print_answer(lambda: change.to_dict(None), lambda: [line(change.declined_text)], as_data=as_data)
+        printer.print_answer(lambda: view.to_dict(None), lambda: [] if plan else idle, as_data=as_data)
+        return view.dry_status
+    needs_consent = bool(change.steps) if view.needs_consent is None else view.needs_consent
+    if needs_consent and not flags.yes and not _has_consent(view.question, plan, as_data=as_data):
+        printer.print_answer(lambda: view.to_dict(None), lambda: [line(view.declined_text)], as_data=as_data)
         return DECLINED_STATUS
-    with printer.show_progress(change.progress_text):
+    with printer.show_progress(view.progress_text):
         result = change.apply()
-    printer.print_answer(
-        lambda: change.to_dict(result), lambda: [*change.report(result)] or _idle_to_blocks(change), as_data=as_data
-    )
-    # Applying may have met further issues; the printer leaves out those that it printed above.
+    report = view.report or (lambda done: map(line, change.describe(done)))
+    printer.print_answer(lambda: view.to_dict(result), lambda: [*report(result)] or idle, as_data=as_data)
+    # Making the change may have met further issues; the printer leaves out those that it printed above.
     printer.print_issues(change.issues())
-    return change.status(result)
+    return view.status(result)
 
 
-def _idle_to_blocks(change: PlannedChange[T]) -> list[Block]:
-    return [line(change.idle_text)] if change.idle_text else []
-
-
-def _has_consent(change: PlannedChange[T], *, as_data: bool) -> bool:
+def _has_consent(question: str, plan: Sequence[Block], *, as_data: bool) -> bool:
     # A person decides about the plan, so it is on the terminal even when the output goes elsewhere.
-    answer = ask_person(change.question, change.plan if as_data or not printer.is_terminal(sys.stdout) else ())
+    answer = ask_person(question, plan if as_data or not printer.is_terminal(sys.stdout) else ())
     if answer is None:
         raise click.UsageError("there is no terminal to ask on: say --yes to go on without a question")
     return answer

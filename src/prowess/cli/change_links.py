@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prowess.cli.change_flow import ChangeFlags, PlannedChange, carry_out, plan_to_blocks
+from prowess.changes.links import prepare_links
+from prowess.cli.change_flow import ChangeFlags, ChangeView, carry_out
 from prowess.cli.install_options import find_installs, find_location
 from prowess.cli.render.blocks import line
 from prowess.install.installer import Installer
+from prowess.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
 
-    import prowess
     from prowess.cli.options import AskedLocation
 
 
@@ -26,30 +27,12 @@ def change_links(
 ) -> int:
     """Plan, confirm, apply and report a change of links. Return the exit status."""
     installer, past_verb = Installer(), f"{verb}ed"
-    installs = find_installs(installer, names, find_location(installer, asked))
-    steps = [f"{verb} {ref} for {agent}" for found in installs for ref in found.refs for agent in agents]
-    change = installer.link if verb == "link" else installer.unlink
-    issues: list[prowess.Issue] = []
-
-    def change_all() -> list[str]:
-        links: list[str] = []
-        for found in installs:
-            try:
-                links += change(found.refs, agents, location=found.scope.location)
-            finally:
-                issues.extend(installer.issues)
-        return links
-
-    return carry_out(
-        PlannedChange(
-            plan=plan_to_blocks(steps),
-            needs_consent=True,
-            progress_text=f"{verb}ing",
-            apply=change_all,
-            to_dict=lambda links: {"plan": steps, past_verb: list(links or ())},
-            report=lambda links: [line(f"{past_verb.capitalize()} ", (link, "name")) for link in links],
-            declined_text=f"Nothing was {past_verb}.",
-            issues=lambda: issues,
-        ),
-        flags,
+    refs = {found.scope: found.refs for found in find_installs(installer, names, find_location(installer, asked))}
+    change = prepare_links(installer, refs, agents, adds=verb == "link", limits=DEFAULT_LIMITS)
+    view: ChangeView[list[str]] = ChangeView(
+        progress_text=f"{verb}ing",
+        to_dict=lambda links: {"plan": [*change.steps], past_verb: list(links or ())},
+        report=lambda links: [line(f"{past_verb.capitalize()} ", (link, "name")) for link in links],
+        declined_text=f"Nothing was {past_verb}.",
     )
+    return carry_out(change, view, flags)

@@ -25,7 +25,7 @@ from prowess.web.links import ServedLinks
 from prowess.web.pages.error import ErrorView
 from prowess.web.pages.library import make_library_view
 from prowess.web.pages.skill_file import make_file_view, read_image
-from prowess.web.planning.prepared import Fields
+from prowess.web.planning.fields import Fields
 from prowess.web.plans import PLAN_KINDS, PlanBook, UnknownPlanError
 from prowess.web.rendering import STATIC_FOLDER, render_page
 

@@ -11,7 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from threading import Condition
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from prowess.errors import SkillError
 from prowess.progress_steps import progress
@@ -19,9 +19,10 @@ from prowess.progress_steps import progress
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from prowess.changes.change import Change
     from prowess.errors import Issue
     from prowess.web.library import Library
-    from prowess.web.planning.prepared import Fields, PreparedChange
+    from prowess.web.planning.fields import Fields
     from prowess.web.result_file import ResultFile
 
 PlanState = Literal["preparing", "choosing", "ready", "running", "done", "failed", "refused", "discarded"]
@@ -65,7 +66,7 @@ class ChangePlan:
     made: float
     """When somebody asked for it, in seconds since 1970."""
     state: PlanState = "preparing"
-    change: PreparedChange | None = None
+    change: Change[Any] | None = None
     step: tuple[str, int, int] = ("", 0, 0)
     """What is being done, how many steps are done, and how many there are; the last is 0 where nobody knows."""
     result: Sequence[str] = ()
@@ -210,13 +211,13 @@ class PlanBook:
     def _report_step(self, plan_id: str, what: str, done: int, total: int) -> None:
         self._store(replace(self.get(plan_id), step=(what, done, total)))
 
-    def _prepare_kind(self, kind: str, fields: Fields) -> PreparedChange:
+    def _prepare_kind(self, kind: str, fields: Fields) -> Change[Any]:
         # Installing takes longer to load than the first page of the console, and many people only look.
         from prowess.web.planning.kinds import PREPARATIONS
 
         return PREPARATIONS[kind](self._library, fields)
 
-    def _prepare(self, plan_id: str, prepare: Callable[[], PreparedChange], chosen: ChangePlan | None = None) -> None:
+    def _prepare(self, plan_id: str, prepare: Callable[[], Change[Any]], chosen: ChangePlan | None = None) -> None:
         """Find out what a change would do; ``chosen`` is the plan before a choice, which a bad choice goes back to."""
         try:
             with progress(lambda what, done, total: self._report_step(plan_id, what, done, total)):
@@ -246,7 +247,7 @@ class PlanBook:
                 change.open_block(),
             ):
                 changed = _find_changed_states(change)
-                result = () if changed else tuple(change.apply())
+                result = () if changed else tuple(change.describe(change.apply()))
         except Exception as error:  # noqa: BLE001 - the edge of the thread: a person has to hear of it
             plan = replace(self.get(plan_id), state="failed", error=_as_skill_error(error))
         else:
@@ -255,13 +256,13 @@ class PlanBook:
         self._store(replace(plan, issues=_list_issues(change)))
 
 
-def _find_changed_states(change: PreparedChange) -> list[str]:
+def _find_changed_states(change: Change[Any]) -> list[str]:
     """Return what the plan names and is no longer as it was when the plan was made."""
     now = change.read_states()
     return [name for name in {**change.states, **now} if change.states.get(name) != now.get(name)]
 
 
-def _list_issues(change: PreparedChange) -> tuple[Issue, ...]:
+def _list_issues(change: Change[Any]) -> tuple[Issue, ...]:
     return tuple(dict.fromkeys(change.issues()))
 
 

@@ -9,10 +9,11 @@ from dataclasses import asdict
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from prowess.changes.change import idle_change
 from prowess.errors import Issue, NotTrustedError, SkillError
 from prowess.files.identity import identity_at
 from prowess.files.owned_json import OwnedJson
-from prowess.web.planning.prepared import Fields, PreparedChange
+from prowess.web.planning.fields import Fields
 from prowess.web.plans import KEPT_STATES, PLAN_KINDS, ChangePlan
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def _parse_plan(record: Mapping[str, Any]) -> ChangePlan:
         Fields(fields),
         made,
         record["state"],
-        PreparedChange(steps=_check_texts(record["steps"]), states={}),
+        idle_change(steps=_check_texts(record["steps"])),
         result=_check_texts(record["result"]),
         issues=tuple(map(_parse_issue, record["issues"])),
         error=None if error is None else SkillError(*(_check_kind(error[key]) for key in ("message", "path", "code"))),

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from prowess.cli.change_flow import ChangeFlags, PlannedChange, carry_out, change_options
+from prowess.changes.change import Change
+from prowess.cli.change_flow import ChangeFlags, ChangeView, carry_out, change_options
 from prowess.cli.command_class import new_command
 from prowess.cli.install_options import find_location
 from prowess.cli.options import AskedLocation, location_options
@@ -76,7 +77,7 @@ def command(*, verify: bool, prune: bool, asked: AskedLocation, flags: ChangeFla
         expires = time.time() - DEFAULT_LIMITS.keep_cached_seconds
         old = [_to_kept(cache, file) for file in cache.find_prunable(DEFAULT_LIMITS)]
         due = [*dict.fromkeys((*damaged, *old)), *(one for one in backups if one.used_at < expires)]
-    return carry_out(_plan_change(cache, kept, damaged, due), flags)
+    return carry_out(*_plan_change(cache, kept, damaged, due), flags)
 
 
 def _to_kept(cache: Cache, file: CachedFile) -> _Kept:
@@ -85,8 +86,8 @@ def _to_kept(cache: Cache, file: CachedFile) -> _Kept:
 
 def _plan_change(
     cache: Cache, kept: Sequence[_Kept], damaged: Sequence[_Kept], due: Sequence[_Kept]
-) -> PlannedChange[list[_Kept]]:
-    """Return the change that deletes what is due."""
+) -> tuple[Change[list[_Kept]], ChangeView[list[_Kept]]]:
+    """Return the change that deletes what is due, and how it is shown."""
 
     def delete() -> list[_Kept]:
         gone = {*cache.delete_files(one.file for one in due if one.file is not None)}
@@ -111,15 +112,13 @@ def _plan_change(
     def find_status(deleted: Sequence[_Kept]) -> int:
         return 1 if {*damaged} - {*deleted} else 0
 
-    return PlannedChange(
+    return Change(apply=delete, idle_text=""), ChangeView(
         plan=[*_to_blocks(cache, kept, damaged, due)],
         needs_consent=bool(due),
         progress_text="deleting",
-        apply=delete,
         to_dict=to_dict,
         report=lambda deleted: [_describe_deleted(deleted)] if deleted else [],
         declined_text="Nothing was deleted.",
-        idle_text="",
         question=f"Delete {len(due)}?",
         status=find_status,
         dry_status=find_status(()),

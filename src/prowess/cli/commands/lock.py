@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from prowess.changes.merge import OWNERS, MergeDetails, find_link_issues, prepare_merge
 from prowess.cli.command_class import new_command
 from prowess.cli.options import json_option
 from prowess.cli.remedies import find_remedy
@@ -17,11 +18,11 @@ from prowess.errors import InstallError
 from prowess.files.paths import shorten_path
 from prowess.files.write import write_atomic
 from prowess.install.installer import Installer
-from prowess.install.lock_sides import LockSides, describe_versions, find_sides, write_merged_lock
+from prowess.install.lock_sides import describe_versions
 from prowess.install.manifest import manifest_file_name
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.conflicts import find_marker
-from prowess.lockfile.merge import LockConflict, LockMerge, Side, find_shared_links, merge_locks, wrap_in_markers
+from prowess.lockfile.merge import LockMerge, Side, merge_locks, wrap_in_markers
 from prowess.lockfile.read import LOCK_FILE, parse_lock, read_text
 from prowess.lockfile.write import refuse_oversized
 
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from prowess.lockfile.scopes import InstallScope
 
 
-_MINE, _THEIRS = "mine", "theirs"
-_NO_BASE_NOTE = "the markers do not say what both sides began with, so everything that either side has was kept"
 _UNDECIDED_NOTE = (
     "both sides changed these; nothing was written. Say --take mine, --take theirs, or run it on a terminal"
 )
@@ -49,9 +48,7 @@ _NAMES = ("HEAD", "the commits to merge")
     ("prowess lock --merge --base %O --ours %A --theirs %B", "as git's merge driver: see docs/how-to/team.md"),
 )
 @click.option("--merge", is_flag=True, help="Merge the lock file that git left in conflict.")
-@click.option(
-    "--take", type=click.Choice((_MINE, _THEIRS)), help="Whose version to take if both sides changed a skill."
-)
+@click.option("--take", type=click.Choice(OWNERS), help="Whose version to take if both sides changed a skill.")
 @click.option("--user", is_flag=True, help="The lock file of your own skills, not the project's.")
 @click.option("--base", type=_FILE_TYPE, metavar="FILE", help="The version that both sides began with.")
 @click.option("--ours", type=_FILE_TYPE, metavar="FILE", help="Our version; the result is written to it.")
@@ -96,57 +93,54 @@ def _merge_project(*, user: bool, take: str | None, as_data: bool) -> int:
     installer = Installer()
     scope = installer.user if user else installer.project
     path = os.path.join(scope.lock_folder, LOCK_FILE)
-    sides = find_sides(scope, DEFAULT_LIMITS)
-    if sides is None:
+    change = prepare_merge(scope, DEFAULT_LIMITS)
+    if change.details is None:
         text = read_text(scope.lock_folder, LOCK_FILE)
         count = len(parse_lock(text, path)) if text is not None else 0
         message = f"There is no {LOCK_FILE} here." if text is None else f"{shorten_path(path)} is in no conflict."
         _print_answer(path, None, [line(message)], count=count, as_data=as_data)
         _warn_of_manifest(scope)
         return 0
-    # Merged twice: first to find the conflicts, then with the choices of a person.
-    merged = sides.merge()
-    words = [take] * len(merged.conflicts) if take is not None else _ask_for_sides(merged.conflicts, sides)
-    choices = {conflict.name: cast("Owner", word) for conflict, word in zip(merged.conflicts, words, strict=False)}
-    if choices:
-        merged = sides.merge(choices)
-    if merged.conflicts:
-        return _report_conflicts(scope, merged, sides, as_data=as_data)
-    write_merged_lock(scope, sides, merged.text, DEFAULT_LIMITS)
+    details: MergeDetails = change.details
+    if change.choose is not None:
+        words = [take] * len(details.conflicts) if take is not None else _ask_for_sides(details)
+        if not words:
+            return _report_conflicts(scope, details, as_data=as_data)
+        names = [name for name, _, _ in details.conflicts]
+        change = change.choose(cast("dict[str, Owner]", dict(zip(names, words, strict=True))))
+    change.apply()
+    merged = change.details.merged
     count = len(parse_lock(merged.text))
     rows = [line(("Merged ", "good"), (shorten_path(path), "name"), f": it records {count} installed.")]
     _print_answer(path, merged, rows, count=count, as_data=as_data)
-    # Without a base, what one side removed looks like what the other side added.
-    if not sides.is_base_known:
-        printer.note(_NO_BASE_NOTE)
-    _warn_of_shared_links(merged.text)
+    printer.print_issues(change.issues())
     _warn_of_manifest(scope)
     printer.note(f"next: 'git add {LOCK_FILE}', and 'prowess sync' once the merge is done")
     return 0
 
 
-def _ask_for_sides(conflicts: tuple[LockConflict, ...], sides: LockSides) -> list[str]:
+def _ask_for_sides(details: MergeDetails) -> list[str]:
     """Ask a person for ``mine`` or ``theirs`` for each conflict; return nothing without a terminal."""
     with open_terminal() as terminal:
         if terminal is None:
             return []
-        words = []
-        for conflict in conflicts:
-            mine, theirs = sides.order_versions(conflict)
-            question = f"{conflict.name}: {sides.owners[0]} has {mine}, {sides.owners[1]} {theirs}. Take"
-            words.append(ask_choice(question, (_MINE, _THEIRS), terminal))
-        return words
+        first, second = details.sides.owners
+        return [
+            ask_choice(f"{name}: {first} has {mine}, {second} {theirs}. Take", OWNERS, terminal)
+            for name, mine, theirs in details.conflicts
+        ]
 
 
-def _report_conflicts(scope: InstallScope, merged: LockMerge, sides: LockSides, *, as_data: bool) -> int:
+def _report_conflicts(scope: InstallScope, details: MergeDetails, *, as_data: bool) -> int:
     """Print the skills that both sides changed, and leave the file as it is."""
     path = os.path.join(scope.lock_folder, LOCK_FILE)
-    rows = [((conflict.name, "name"), *sides.order_versions(conflict)) for conflict in merged.conflicts]
-    _print_answer(path, merged, [Table(rows, head=("skill", *sides.owners))], count=None, as_data=as_data)
+    rows = [((name, "name"), mine, theirs) for name, mine, theirs in details.conflicts]
+    table = Table(rows, head=("skill", *details.sides.owners))
+    _print_answer(path, details.merged, [table], count=None, as_data=as_data)
     printer.note(_UNDECIDED_NOTE)
     _warn_of_manifest(scope)
     # Without markers git holds one whole side in the file, and 'git add' would quietly choose it.
-    if not find_marker(sides.text):
+    if not find_marker(details.sides.text):
         printer.note(f"{LOCK_FILE} is as one side has it: 'git add {LOCK_FILE}' keeps that")
     return 1
 
@@ -167,7 +161,7 @@ def _merge_files(
     try:
         merged = merge_locks(*texts, labels=names)
         if take is not None:
-            side: Side = "ours" if take == _MINE else "theirs"
+            side: Side = "ours" if take == "mine" else "theirs"
             merged = merge_locks(*texts, choices={conflict.name: side for conflict in merged.conflicts}, labels=names)
     except InstallError:
         # git takes this file for the result, and forgets the other side with the next 'git add'. So both are written.
@@ -177,7 +171,7 @@ def _merge_files(
     write_atomic(ours, merged.text.encode(), mode=0o644)
     _print_answer(ours, merged, [], count=None if merged.conflicts else len(parse_lock(merged.text)), as_data=as_data)
     if not merged.conflicts:
-        _warn_of_shared_links(merged.text)
+        printer.print_issues(find_link_issues(parse_lock(merged.text), ours))
     for conflict in merged.conflicts:
         shown = ", ".join(
             f"{name}: {version}" for name, version in zip(names, describe_versions(conflict), strict=True)
@@ -195,12 +189,6 @@ def _warn_of_manifest(scope: InstallScope) -> None:
     if line_number:
         printer.warn(f"[manifest-conflict] {file} is in conflict too: it holds git's markers (line {line_number})")
         printer.note(f"  hint: {find_remedy('manifest-conflict')}")
-
-
-def _warn_of_shared_links(text: str) -> None:
-    """Warn of installs that link one path, where only a single link can be."""
-    for link, names in find_shared_links(parse_lock(text)).items():
-        printer.warn(f"[name-taken] {' and '.join(names)} both link {link}: keep one, with 'prowess remove NAME'")
 
 
 def _read_file(path: str) -> str:

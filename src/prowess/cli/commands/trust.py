@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli.change_flow import ChangeFlags, PlannedChange, carry_out, yes_option
+from prowess.changes.trust import SHORT_DIGEST, prepare_grant
+from prowess.cli.change_flow import ChangeFlags, ChangeView, carry_out, yes_option
 from prowess.cli.command_class import CliCommand, CliGroup
 from prowess.cli.completions import complete_skill
 from prowess.cli.lock_states import warn_edited_skills
@@ -16,10 +17,8 @@ from prowess.cli.options import CatalogFlags, catalog_options, json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Span, Table, line
 from prowess.cli.skill_lookup import find_in_catalog, is_path, load_catalog, load_cli_settings
-from prowess.conversation.acting.snapshot import describe_state
 from prowess.conversation.acting.trust import Trust
-from prowess.conversation.acting.trust_request import TrustRequest
-from prowess.errors import NotTrustedError, SkillError
+from prowess.errors import SkillError
 from prowess.files.paths import shorten_path
 from prowess.names import SKILL_FILE
 from prowess.skills.catalog import Catalog
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
-    from prowess.skills.inventory import Inventory
+    from prowess.changes.trust import TrustDetails
 
 _MAX_FILES = 20
 
@@ -88,24 +87,19 @@ def _grant_trust(
 
     NAME is the name of a skill, its folder, or its SKILL.md. Exit status 1: you said no.
     """
-    chosen = [(skill, *describe_state(skill)) for skill in _find_skills(load_cli_settings(**where), skills)]
-    trust = Trust()
-    return carry_out(
-        PlannedChange(
-            plan=[block for each in chosen for block in _describe_skill(*each)],
-            needs_consent=True,
-            progress_text="recording",
-            # What changed since it was shown is refused.
-            apply=lambda: [trust.grant(TrustRequest(skill, digest)) for skill, digest, _ in chosen],
-            to_dict=lambda grants: {"grants": [asdict(grant) for grant in grants or ()]},
-            report=lambda grants: [
-                line("Trusted ", (grant.name, "name"), f" as it is now ({grant.digest[:12]}).") for grant in grants
-            ],
-            declined_text="Nothing was trusted.",
-            question="Trust this, as it is now?" if len(chosen) == 1 else f"Trust these {len(chosen)}?",
-        ),
-        ChangeFlags(dry_run=False, yes=yes, as_data=as_data),
+    change = prepare_grant(Trust(), _find_skills(load_cli_settings(**where), skills))
+    view: ChangeView[list[prowess.Grant]] = ChangeView(
+        plan=[block for one in change.details for block in _describe_skill(one)],
+        progress_text="recording",
+        to_dict=lambda grants: {"grants": [asdict(grant) for grant in grants or ()]},
+        report=lambda grants: [
+            line("Trusted ", (grant.name, "name"), f" as it is now ({grant.digest[:SHORT_DIGEST]}).")
+            for grant in grants
+        ],
+        declined_text="Nothing was trusted.",
+        question="Trust this, as it is now?" if len(skills) == 1 else f"Trust these {len(skills)}?",
     )
+    return carry_out(change, view, ChangeFlags(dry_run=False, yes=yes, as_data=as_data))
 
 
 def _complete_grant(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
@@ -168,20 +162,16 @@ def _find_skills(settings: prowess.Settings, names: tuple[str, ...]) -> list[pro
     catalog = Catalog() if all(map(is_path, names)) else load_catalog(settings)
     skills = [find_in_catalog(catalog, name, verify=bool(settings["verify"])) for name in names]
     warn_edited_skills(skills)
-    for skill in skills:
-        # A skill that is not a folder here may change between the look at it and the run.
-        if not skill.is_local:
-            raise NotTrustedError(f"skill {skill.name!r} is not a folder on this machine", skill.location, "not-local")
     return skills
 
 
-def _describe_skill(skill: prowess.Skill, digest: str, contents: Inventory) -> Iterator[Block]:
+def _describe_skill(one: TrustDetails) -> Iterator[Block]:
     """Return what a person has to know before a grant: what would run, the files, and the digest."""
-    yield line((skill.name, "name"), f"  {shorten_path(skill.location)}")
-    rows: list[tuple[Span, Span]] = [(("would run", "warn"), text) for text in contents.commands]
-    rows += [(("could run", "warn"), path) for path in contents.scripts]
+    yield line((one.skill.name, "name"), f"  {shorten_path(one.skill.location)}")
+    rows: list[tuple[Span, Span]] = [(("would run", "warn"), text) for text in one.contents.commands]
+    rows += [(("could run", "warn"), path) for path in one.contents.scripts]
     yield Table(rows or [("nothing", "no commands, no scripts")], indent=2)
-    names = [file.path for file in contents.files]
+    names = [file.path for file in one.contents.files]
     yield line(f"files: {join_first(names, _MAX_FILES)}", indent=2)
-    yield line(f"digest: {digest}", indent=2)
+    yield line(f"digest: {one.digest}", indent=2)
     yield Line()

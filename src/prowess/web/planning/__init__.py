@@ -1,1 +1,1 @@
-"""One module a kind of change: a function that finds out what would be done, and returns it as a ``PreparedChange``."""
+"""One module a kind of change: a function that reads a form, and has ``changes`` prepare what the form asks for."""

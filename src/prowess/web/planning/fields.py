@@ -1,18 +1,15 @@
-"""A change that is prepared: what it would do, the files that it names in their state of now, and how to do it."""
+"""The fields of a form that asks for a change, and whose skills they mean."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from prowess.errors import SkillError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from prowess.conversation.acting.trust import Trust
-    from prowess.errors import Issue
     from prowess.install.installer import Installer
     from prowess.lockfile.scopes import InstallScope, ScopeName
     from prowess.web.library import Library
@@ -39,34 +36,6 @@ class Fields:
     def items(self) -> list[tuple[str, str]]:
         """Return every field with each of its values, for a form that asks for the change once more."""
         return [(name, text) for name, texts in self._values.items() for text in texts]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PreparedChange:
-    """What a change would do. Nothing of it is done yet."""
-
-    steps: Sequence[str] = ()
-    """What is going to be done, a sentence each; empty where there is nothing to do."""
-    read_states: Callable[[], Mapping[str, str]] = dict
-    """Returns the state of now of every file that the plan names, by what people call it."""
-    states: Mapping[str, str]
-    """What ``read_states`` returned before the steps were found out: the plan holds for these states alone."""
-    apply: Callable[[], Sequence[str]] = tuple
-    """Makes the change, and returns what was done, a sentence each."""
-    open_block: Callable[[], AbstractContextManager[object]] = nullcontext
-    """Returns the block in which the states are read again and the change is made."""
-    choose: Callable[[Fields], PreparedChange] | None = None
-    """Where a person has to choose something first: returns the change for the form with the choice."""
-    details: object = None
-    """What the page shows beside the steps; each kind has its own."""
-    issues: Callable[[], Sequence[Issue]] = tuple
-    """Returns what was noticed so far."""
-    idle_text: str = "Nothing to do."
-    """What is said where there are no steps."""
-
-    def without_work(self) -> PreparedChange:
-        """Return what of this change is worth remembering: without the functions, which hold on to all of its files."""
-        return PreparedChange(steps=self.steps, states=self.states, details=self.details, idle_text=self.idle_text)
 
 
 def require_installer(library: Library) -> Installer:
