@@ -18,8 +18,8 @@ from prowess.discovery.scan import discover
 from prowess.discovery.search_paths import standard_places
 from prowess.discovery.settings import find_settings_files, load_settings
 from prowess.errors import SkillError
-from prowess.files.directory import find_broken_links, stat_folder
-from prowess.files.paths import is_really_inside, path_inside
+from prowess.files.directory import Folder, find_broken_links, stat_folder
+from prowess.files.paths import find_shut_folder, is_really_inside, path_inside
 from prowess.hints import HINTS, explain_extra
 from prowess.install.agent_links import LinkFolders
 from prowess.install.manifest import manifest_file_name, read_declarations
@@ -28,7 +28,7 @@ from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.compare import verify_scope
 from prowess.lockfile.journal_format import find_interrupted_change
 from prowess.lockfile.read import LOCK_FILE, read_lock
-from prowess.lockfile.scopes import standard_scopes
+from prowess.lockfile.scopes import list_install_names, standard_scopes
 from prowess.progress_steps import report_steps
 from prowess.spec.quantities import format_count, join_first
 
@@ -206,6 +206,21 @@ def _find_recorded_links(here: str, home: str, env: Mapping[str, str]) -> set[st
     return links
 
 
+def _check_owners(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
+    """Yield a problem for each folder of installs that this user may not write to, as after a command with sudo."""
+    for scope in standard_scopes(here, home, env):
+        if stat_folder(scope.base) is None and stat_folder(os.path.dirname(scope.base)) is None:
+            continue
+        folders = [scope.lock_folder, os.path.dirname(scope.base), scope.base]
+        with suppress(OSError), Folder(scope.base) as opened:
+            folders += [os.path.join(scope.base, name) for name in sorted(opened.list_entries().folders)]
+        folders += [scope.install_folder(name) for name in list_install_names(scope)]
+        shut = dict.fromkeys(filter(None, map(find_shut_folder, folders)))
+        for folder, owner in list(shut)[:_MAX_SHOWN_DIFFERENCES]:
+            message = f"{folder} belongs to {owner}, and you may not write to it"
+            yield Diagnosis("owner", "problem", message, HINTS["not-writable"], "not-writable", folder)
+
+
 def _check_locks(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
     for scope in standard_scopes(here, home, env):
         for issue in find_interrupted_change(scope, DEFAULT_LIMITS):
@@ -289,6 +304,7 @@ _CHECKS: dict[str, Callable[[str, str, Mapping[str, str]], Iterator[Diagnosis]]]
     "agents": _check_agents,
     "links": _check_links,
     "manifest": _check_manifest,
+    "owners": _check_owners,
     "locks": _check_locks,
     "trust": _check_trust,
 }

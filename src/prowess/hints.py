@@ -220,6 +220,7 @@ HINTS: dict[str, str] = {
     "user-setting": "set it in your own file, by a variable, or by a flag",
     "unknown-agent": "see prowess.AGENTS for the known agents",
     "install-failed": "nothing was changed; remove the cause and try again",
+    "not-writable": "take it back with 'sudo chown -R \"$USER\" FOLDER' if a command that ran with sudo made it",
     "write-failed": "check the free space and the permissions of the folder, then try again",
     "bad-reference": "write @org/name[@version]; a source to install may also be owner/repo, a git address or ./folder",
     "contradicting-source": "say it once: in the address, or beside it",

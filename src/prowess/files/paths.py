@@ -240,6 +240,30 @@ def is_owned_alone(info: os.stat_result) -> bool:
     return not hasattr(os, "geteuid") or (info.st_uid == os.geteuid() and not info.st_mode & _OTHERS_WRITE)
 
 
+def find_shut_folder(path: str) -> tuple[str, str] | None:
+    """Return the nearest folder that exists at a path or above it, and whose it is, if this user may not write there.
+
+    Returns ``None`` when the user may write there, and on Windows.
+    """
+    if not hasattr(os, "geteuid"):
+        return None
+    folder = path
+    while not os.path.isdir(folder):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+    if os.access(folder, os.W_OK | os.X_OK):
+        return None
+    owner = os.stat(folder).st_uid
+    import pwd
+
+    try:
+        return folder, pwd.getpwuid(owner).pw_name
+    except KeyError:  # a user of another machine or of a container
+        return folder, f"the user {owner}"
+
+
 def read_inode(path: str) -> int:
     """Return the inode number of an entry itself, or 0 when there is no entry. Renaming the entry keeps the number."""
     try:
