@@ -12,7 +12,7 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 import prowess
 from tests.cli_processes import run_command
@@ -33,6 +33,8 @@ class History(RuleBasedStateMachine):
         super().__init__()
         self.base = Path(tempfile.mkdtemp(prefix="history-"))
         self.team = Team(self.base, *SKILLS)
+        self.team.install(self.team.ada, *SKILLS[:2])
+        self.team.ben.pull()
         self.edits: dict[str, list[str]] = {"ada": [], "ben": []}
         self.count = 0
         self.cache: Path | None = None
@@ -43,30 +45,35 @@ class History(RuleBasedStateMachine):
     def developer(self, name: str) -> Developer:
         return self.team.ada if name == "ada" else self.team.ben
 
+    def holds_edit(self, name: str, folder: Path) -> bool:
+        text = "".join(file.read_text(encoding="utf-8") for file in folder.rglob("*.md"))
+        return any(mark in text for mark in self.edits[name])
+
     def number(self) -> int:
         self.count += 1
         return self.count
 
     # -- what people do ----------------------------------------------------------------------------------------------
 
-    @rule(skill=st.sampled_from(SKILLS))
-    def release(self, skill: str) -> None:
-        self.team.release(skill, self.number())
-
-    @rule(name=DEVELOPERS, skill=st.sampled_from(SKILLS))
-    def install(self, name: str, skill: str) -> None:
+    @rule(name=DEVELOPERS, skill=st.sampled_from(SKILLS), shares=st.booleans())
+    def install(self, name: str, skill: str, shares: bool) -> None:
         with self.developer(name).working() as installer, suppress(prowess.AlreadyInstalledError):
             installer.install(self.team.source.address, project=True, select=skill)
+        self.share(name, goes_on=shares)
 
-    @rule(name=DEVELOPERS)
-    def update(self, name: str) -> None:
+    @rule(name=DEVELOPERS, skill=st.sampled_from(SKILLS), shares=st.booleans())
+    def update(self, name: str, skill: str, shares: bool) -> None:
+        """A new version of one skill is out, and somebody updates to it."""
+        self.team.release(skill, self.number())
         with self.developer(name).working() as installer:
             installer.update()
+        self.share(name, goes_on=shares)
 
-    @rule(name=DEVELOPERS, skill=st.sampled_from(SKILLS))
-    def remove(self, name: str, skill: str) -> None:
+    @rule(name=DEVELOPERS, skill=st.sampled_from(SKILLS), shares=st.booleans())
+    def remove(self, name: str, skill: str, shares: bool) -> None:
         with self.developer(name).working() as installer, suppress(prowess.NotInstalledError):
             installer.remove(f"@local/{skill}")
+        self.share(name, goes_on=shares)
 
     @rule(name=DEVELOPERS, skill=st.sampled_from(SKILLS))
     def edit(self, name: str, skill: str) -> None:
@@ -77,22 +84,25 @@ class History(RuleBasedStateMachine):
                 opened.write(f"{mark}\n")
             self.edits[name].append(mark)
 
-    @rule(name=DEVELOPERS, locked=st.booleans())
-    def sync(self, name: str, locked: bool) -> None:
+    @rule(name=DEVELOPERS, pulls=st.booleans(), locked=st.booleans())
+    def sync(self, name: str, pulls: bool, locked: bool) -> None:
         developer = self.developer(name)
+        self.share(name, goes_on=pulls)
         with developer.working() as installer:
+            refused = ""
             try:
                 installer.sync(locked=locked)
-            except prowess.LockMismatchError:
-                assert self.edits[name], "only an edit is a reason to refuse"
+            except prowess.LockMismatchError as error:
+                refused = error.path
+            if refused:
+                assert self.holds_edit(name, Path(refused)), f"{refused} holds no edit that could be a reason"
             else:
                 assert not [issue for issue in installer.verify() if issue.code != "not-in-lock"]
 
-    @rule(name=DEVELOPERS)
-    def share(self, name: str) -> None:
+    def share(self, name: str, *, goes_on: bool) -> None:
         """Commit, merge what the other one pushed, and push the result."""
         developer = self.developer(name)
-        if developer.git("branch", "--show-current") != "main":
+        if not goes_on or developer.git("branch", "--show-current") != "main":
             return
         developer.git("add", "--all")
         developer.git("commit", "--quiet", "--allow-empty", "--message", "work")
@@ -145,7 +155,6 @@ class History(RuleBasedStateMachine):
         if job.base.parent.exists():
             self.cache = job.base.parent
 
-    @precondition(lambda self: self.count > 0)
     @rule(name=DEVELOPERS)
     def look_at_an_old_commit_offline(self, name: str) -> None:
         developer = self.developer(name)
@@ -174,10 +183,9 @@ class History(RuleBasedStateMachine):
 
     @invariant()
     def no_pristine_tree_is_kept(self) -> None:
-        for name, marks in self.edits.items():
+        for name in self.edits:
             for backup in self.developer(name).backups():
-                text = "".join(file.read_text(encoding="utf-8") for file in backup.rglob("*.md"))
-                assert any(mark in text for mark in marks), f"{backup} holds no edit"
+                assert self.holds_edit(name, backup), f"{backup} holds no edit"
 
     @invariant()
     def nothing_unrecorded_is_offered(self) -> None:
