@@ -179,6 +179,13 @@ def make_activation(entry: ActiveSkill, note: str | None = None) -> Activation:
     return Activation(loaded.skill, loaded.instructions, entry.tools, note, entry.outputs, entry.issues, written)
 
 
+def read_activation(skill: Skill) -> Activation:
+    """Return the activation of a skill outside of any conversation: no command runs, and it approves no tools."""
+    instructions = with_source_label(skill, skill.load().instructions)
+    # A preloaded skill stands before a model already, whoever asks for it.
+    return Activation(skill, instructions, (), ALREADY_ACTIVE if skill.preload else "", written=instructions)
+
+
 def collect_tools(entries: Iterable[ActiveSkill]) -> set[str]:
     """Return the tools that active skills bring."""
     return {tool for entry in entries for tool in entry.tools}

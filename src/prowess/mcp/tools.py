@@ -10,18 +10,17 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from prowess.conversation.activation import make_activation
+from prowess.conversation.activation import make_activation, read_activation
 from prowess.conversation.session import Session
 from prowess.escapes import escape_line
 from prowess.mcp.answers import Answer, answer_about_skill
 from prowess.mcp.listing_text import write_listing
 from prowess.mcp.uris import make_uri
 from prowess.select.listing_turn import ListingChoice
-from prowess.skills.catalog import Catalog
 from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import neutralize_tags
 from prowess.tools.content import render_load_result, render_preload_element
-from prowess.tools.dialects.prowess import DIALECT
+from prowess.tools.dialects.prowess import DIALECT, answer_about
 from prowess.tools.options import ToolsetOptions
 from prowess.tools.prompt import View, may_have_files
 from prowess.tools.toolset import Toolset
@@ -37,7 +36,8 @@ if TYPE_CHECKING:
     from prowess.tools.definitions import ToolDefinition, ToolResult
 
 _LOAD_TOOL = "load_skill"
-_CALLABLE_TOOLS = frozenset((_LOAD_TOOL, "read_skill_file", "search_skills"))
+_SEARCH_TOOL = "search_skills"
+_CALLABLE_TOOLS = frozenset((_LOAD_TOOL, "read_skill_file", _SEARCH_TOOL))
 """The tools that a call may name. A search is answered even when it is not offered, since a client may have been told
 of it before a change."""
 _MAX_NAME_CHARS = 128
@@ -112,12 +112,19 @@ class ModelTools:
         skill = self._served.catalog.get(wanted) if isinstance(wanted, str) else None
         if skill is None and isinstance(wanted, str) and (failure := self._served.find_failure(wanted)) is not None:
             return Answer(_make_result(self._describe_failure(wanted, failure), is_error=True))
-        # A skill that models must not see gets the answer for an unknown one, which lists the skills that they may see.
-        toolset = Toolset(self.open_session(skill)) if skill and skill.model_invocable else self._toolset
-        result = toolset.call(name, arguments)
+        if skill is None or not skill.model_invocable or name == _SEARCH_TOOL:
+            # A skill that models must not see gets the answer for an unknown one, which lists those that they may see.
+            result = self._toolset.call(name, arguments)
+        else:
+            result = answer_about(self.with_shown_folder(skill), name, arguments, self._project)
         return answer_about_skill(
             skill, _make_result(result.content, *self._make_links(skill, result), is_error=result.is_error)
         )
+
+    @property
+    def _project(self) -> str:
+        """The working folder as clients may know it: with hidden folders it is the root."""
+        return os.getcwd() if self._options.show_folders else os.sep
 
     def _describe_failure(self, name: str, failure: Issue) -> str:
         """Return the message that a skill exists and cannot be loaded, with the reason and what to do about it."""
@@ -127,17 +134,10 @@ class ModelTools:
         reason = f"{field}{failure.message}{where}{hint}"
         return neutralize_tags(escape_line(f"skill {name[:_MAX_NAME_CHARS]!r} cannot be loaded: {reason}"))
 
-    def open_session(self, skill: Skill) -> Session:
-        """Return a session with that skill alone, so that the cost of a call does not grow with the library."""
-        if self._options.show_folders:
-            return Session(Catalog([skill]))
-        # The root as the working folder: the default would show a client the folder that the server runs in.
-        return Session(Catalog([self.with_shown_folder(skill)]), base_dir=os.sep)
-
     def write_user_call(self, skill: Skill, arguments: str) -> str:
         """Return what the model receives when a person calls a skill: its instructions, and how to read its files."""
-        session = self.open_session(skill)
-        content, _ = render_load_result(session.activate(skill.name), arguments or None, project=session.base_dir)
+        activation = read_activation(self.with_shown_folder(skill))
+        content, _ = render_load_result(activation, arguments or None, project=self._project)
         access = self._describe_file_access(skill) if may_have_files(skill) else ""
         return f"Use the following skill.\n\n{content}{access}"
 

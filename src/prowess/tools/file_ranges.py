@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.conversation.activation import with_source_label
 from prowess.errors import BinaryResourceError, ResourceTooLargeError
@@ -16,35 +15,35 @@ from prowess.tools.media import detect_media_type, is_pdf_text
 
 if TYPE_CHECKING:
     from prowess.skills.skill import Skill
-    from prowess.tools.prompt import View
 
 DEFAULT_LINES = 2_000
 """How many lines a call reads that does not say."""
 
 
-def read_file_range(view: View, name: str, path: str, offset: int, limit: int) -> ToolResult:
-    """Return the text of a file, or ``limit`` lines of it from ``offset``; a binary file is returned as data."""
-    skill = view.session.skill(name)
+class FileAnswer(NamedTuple):
+    """The answer about a file, and how many characters or bytes of it a model was given."""
+
+    result: ToolResult
+    size: int
+
+
+def read_file_range(
+    skill: Skill, name: str, path: str, offset: int, limit: int, *, max_bytes: int | None, default_bytes: int
+) -> FileAnswer:
+    """Return the text of a file, or ``limit`` lines of it from ``offset``; a binary file is returned as data.
+
+    ``name`` is what the caller calls the skill. ``max_bytes`` is the most that is read, where the host says so;
+    ``default_bytes`` holds for text otherwise.
+    """
     try:
         whole = skill.read_resource(path, skill.limits.max_file_bytes)
     except BinaryResourceError:
-        return _read_binary(view, skill, path)
+        return _read_binary(skill, path, max_bytes)
     if is_pdf_text(whole):  # a small PDF can be pure ASCII, and is of no use to a model as text
-        return _read_binary(view, skill, path)
-    result = _take_lines(view, whole, {"skill": name, "path": path, "offset": offset}, limit)
-    return replace(result, content=with_source_label(skill, result.content)) if skill.source_label else result
-
-
-def _max_bytes(view: View) -> int:
-    given = view.options.max_bytes
-    return view.moment.limits.max_resource_bytes if given is None else given
-
-
-def _take_lines(view: View, whole: str, data: dict[str, Any], limit: int) -> ToolResult:
-    """Return the lines from an offset, as many as fit; a note at the end says where to go on."""
-    taken = take_lines(whole, data["path"], data["offset"], limit, _max_bytes(view))
-    view.session.events.emit("read", data["skill"], path=data["path"], characters=len(taken.shown))
-    return ToolResult(taken.shown, data={**data, "lines": taken.line_count, "total_lines": taken.total})
+        return _read_binary(skill, path, max_bytes)
+    taken = take_lines(whole, path, offset, limit, default_bytes if max_bytes is None else max_bytes)
+    data = {"skill": name, "path": path, "offset": offset, "lines": taken.line_count, "total_lines": taken.total}
+    return FileAnswer(ToolResult(with_source_label(skill, taken.shown), data=data), len(taken.shown))
 
 
 class LineRange(NamedTuple):
@@ -79,13 +78,13 @@ def take_lines(whole: str, path: str, offset: int, limit: int, max_bytes: int) -
     return LineRange(shown, len(taken), len(lines))
 
 
-def _read_binary(view: View, skill: Skill, path: str) -> ToolResult:
-    content = skill.read_bytes(path, view.options.max_bytes)
-    view.session.events.emit("read", skill.name, path=path, characters=len(content))
+def _read_binary(skill: Skill, path: str, max_bytes: int | None) -> FileAnswer:
+    content = skill.read_bytes(path, max_bytes)
     media_type = detect_media_type(content)
     kind = f", {media_type}" if media_type else ""
     message = neutralize_tags(f"{to_one_line(path)} is not text ({len(content)} bytes{kind}); the host has it as data.")
     data = {"skill": skill.name, "path": path, "type": "binary", "size": len(content)}
     visible = {"media_type": media_type} if media_type else {}
     encoded = base64.b64encode(content).decode("ascii")
-    return ToolResult(with_source_label(skill, message), data={**data, **visible, "base64": encoded})
+    result = ToolResult(with_source_label(skill, message), data={**data, **visible, "base64": encoded})
+    return FileAnswer(result, len(content))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from prowess.conversation.activation import read_activation
+from prowess.errors import SkillError
+from prowess.host_errors import log_host_error
+from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import escape_xml, neutralize_tags
 from prowess.tools.acting import run_script, run_skill
-from prowess.tools.arguments import BadArgumentsError, optional_count, optional_text, required_text
+from prowess.tools.arguments import BadArgumentsError, optional_count, optional_text, parse_arguments, required_text
 from prowess.tools.content import render_load_result, render_preload_element
 from prowess.tools.definitions import (
     ToolDefinition,
@@ -15,6 +19,7 @@ from prowess.tools.definitions import (
     describe_error,
     error_result,
     object_schema,
+    sanitize_error,
     string_schema,
 )
 from prowess.tools.dialect import (
@@ -38,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from typing import Any
 
+    from prowess.skills.skill import Skill
     from prowess.spec.render import ListingEntry
     from prowess.tools.prompt import View
 
@@ -150,11 +156,49 @@ def _define_file(view: View) -> ToolDefinition:
 
 def _answer_file(view: View, arguments: Arguments) -> ToolResult:
     """Return the text of a file, whole or in lines; a binary file is returned as data for the host."""
+    request = _parse_file_request(arguments)
+    view.require_skill(request.name)
+    answer = read_file_range(
+        view.session.skill(request.name),
+        *request,
+        max_bytes=view.options.max_bytes,
+        default_bytes=view.moment.limits.max_resource_bytes,
+    )
+    view.session.events.emit("read", answer.result.data["skill"], path=request.path, characters=answer.size)
+    return answer.result
+
+
+class _FileRequest(NamedTuple):
+    name: str
+    path: str
+    offset: int
+    limit: int
+
+
+def _parse_file_request(arguments: Arguments) -> _FileRequest:
     name, path = required_text(arguments, "name"), required_text(arguments, "path")
     offset = optional_count(arguments, "offset", 0)
-    limit = optional_count(arguments, "limit", DEFAULT_LINES, least=1)
-    view.require_skill(name)
-    return read_file_range(view, name, path, offset, limit)
+    return _FileRequest(name, path, offset, optional_count(arguments, "limit", DEFAULT_LINES, least=1))
+
+
+def answer_about(skill: Skill, tool: str, arguments: Arguments, project: str) -> ToolResult:
+    """Return the answer of ``load_skill`` or ``read_skill_file`` about one skill, outside of any conversation.
+
+    No command runs, and nothing is remembered. ``project`` is the working folder.
+    """
+    try:
+        given = parse_arguments(arguments)
+        if tool == "load_skill":
+            required_text(given, "name")
+            request = optional_text(given, "arguments")
+            return ToolResult(render_load_result(read_activation(skill), request or None, project=project)[0])
+        file = _parse_file_request(given)
+        return read_file_range(skill, *file, max_bytes=None, default_bytes=DEFAULT_LIMITS.max_resource_bytes).result
+    except (SkillError, BadArgumentsError) as error:
+        return sanitize_error(_render_error(tool, error))
+    except Exception as error:  # noqa: BLE001 - the edge to a model: no details of a fault reach it
+        log_host_error(f"call of {tool}", error)
+        return sanitize_error(_render_error(tool, SkillError("it failed inside the host", code="host-failed")))
 
 
 def _define_run(view: View) -> ToolDefinition:
