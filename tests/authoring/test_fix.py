@@ -45,6 +45,17 @@ def write(folder: Path, text: str, name: str = "one") -> Path:
         ("description: Does it.\n", "name: one\ndescription: Does it.\n", "repaired-name"),
         ("name: team:one\ndescription: Does it.\n", "name: one\ndescription: Does it.\n", "repaired-name-colon"),
         ("name: one\ndescription: Does it.\nlicense: ''\n", "name: one\ndescription: Does it.\n", "blank-field"),
+        ("Name: one\nDescription: Does it.\n", "name: one\ndescription: Does it.\n", "unknown-field"),
+        (
+            "name: one\ndescription: Does it.\nAllowed-Tools:\n  - Read\nLICENSE: MIT\n",
+            "name: one\ndescription: Does it.\nallowed-tools:\n  - Read\nlicense: MIT\n",
+            "unknown-field",
+        ),
+        (
+            "name: one\ndescription: Does it.\nUser-Invocable: false\n",
+            "name: one\ndescription: Does it.\nuser-invocable: false\n",
+            "unknown-field",
+        ),
     ],
 )
 def test_what_is_mechanical_is_mended(tmp_path: Path, head: str, mended: str, code: str) -> None:
@@ -85,6 +96,8 @@ def test_frontmatter_in_a_wrapping_is_put_where_it_belongs(tmp_path: Path, text:
         "---\nname: one\ndescription: a\ndescription: b\n---\nx\n",
         "---\nname: one\ndescription: &a [x]\n---\nx\n",
         "---\nname: one\n---\nx\n",
+        "---\nname: one\ndescription: Does it.\nlicense: MIT\nLicense: Apache-2.0\n---\nx\n",
+        "---\nname: one\ndescription: Does it.\nSomething: else\n---\nx\n",
     ],
 )
 def test_what_is_fine_or_not_mechanical_is_left_alone(tmp_path: Path, text: str) -> None:

@@ -87,7 +87,7 @@ USED: dict[str, set[str]] = {
     "activate": {"conversation", "select"},
     "show": {"ctypes"},
     "read": {"ctypes"},
-    "trust list": {"conversation"},
+    "trust list": {"conversation", "ctypes"},
     "search": {"ctypes", "sqlite3"},
     "search (prepare)": {"ctypes", "sqlite3"},
     "explain (query)": _TALKING,
@@ -188,6 +188,12 @@ def test_a_process_gives_the_overview_that_click_gives(command: Command, process
     ran = process("--help")
     assert ran == process("-h") == command("--help")
     assert "New here?" in ran.out
+
+
+def test_help_is_a_command_too(command: Command) -> None:
+    assert command("help") == command("--help")
+    assert command("help", "trust", "grant") == command("trust", "grant", "--help")
+    assert command("help", "nothing").status == 2
 
 
 def test_the_console_script_is_the_same_program(project: Path) -> None:

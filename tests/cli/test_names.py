@@ -200,6 +200,15 @@ def test_a_name_that_cannot_be_one_is_answered_with_one_that_can(
     assert command("new", meant).status == 0
 
 
+@pytest.mark.parametrize("written", ["skills/memo", "skills/memo/", "./skills/memo"])
+def test_a_path_names_the_folder_of_a_new_skill(command: Command, project: Path, written: str) -> None:
+    data = command("new", written, "--json").data
+    assert (data["name"], data["folder"]) == ("memo", str(project / "skills/memo"))
+    assert "name: memo\n" in (project / "skills/memo/SKILL.md").read_text(encoding="utf-8")
+    ran = command("new", "../away/memo", "--dir", "skills")
+    assert (ran.status, (project / "away/memo/SKILL.md").is_file()) == (0, True)
+
+
 def test_a_name_of_nothing_that_could_be_kept_gets_no_suggestion(command: Command) -> None:
     ran = command("new", "!!!")
     assert (ran.status, "would do" in ran.err) == (3, False)

@@ -34,6 +34,25 @@ def test_a_grant_is_shown_before_it_is_made_and_kept_for_that_state(command: Com
     assert command("trust", "list", "--json").data["grants"][0]["digest"] == skill.digest()
 
 
+def test_grants_of_skills_that_changed_or_are_gone_are_marked(command: Command, project: Path) -> None:
+    def state() -> str:
+        (grant,) = command("trust", "list", "--json").data["grants"]
+        words = {"valid": "as granted", "changed": "changed since", "gone": "no longer there"}
+        assert f"  {words[grant['state']]}  " in command("trust", "list").out
+        return str(grant["state"])
+
+    granted()
+    assert state() == "valid"
+    folder = project / ".agents/skills/folder-report"
+    (folder / "more.md").touch()
+    assert state() == "changed"
+    (folder / "more.md").unlink()
+    (folder / "SKILL.md").write_text("no frontmatter", encoding="utf-8")
+    assert state() == "changed"
+    shutil.rmtree(folder)
+    assert state() == "gone"
+
+
 def test_without_a_terminal_to_ask_on_nothing_is_trusted(command: Command) -> None:
     ran = command("trust", "grant", "folder-report")
     assert ran.status == 2

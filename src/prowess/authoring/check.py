@@ -10,7 +10,7 @@ from prowess.authoring.descriptions import description_issues, keyword_issues
 from prowess.authoring.eval_files import find_eval_issues
 from prowess.authoring.findings import locate_issues, read_lines, read_skill_file
 from prowess.authoring.fix import fix, unquoted_issues
-from prowess.authoring.fixers import NOT_SERVED
+from prowess.authoring.fixers import NOT_SERVED, RESPELLED
 from prowess.authoring.new import is_placeholder_line
 from prowess.authoring.secrets import secret_issues
 from prowess.authoring.similar import similar_issues
@@ -238,7 +238,7 @@ def _make_findings(issues: Iterable[Issue], judge: FindIssues, limits: Limits) -
 def _find_fixable(path: str, issues: list[Issue], judge: FindIssues, limits: Limits) -> frozenset[tuple[str, str]]:
     """Return code and field of each issue that ``fix`` would end: the text has it before the fix and not after."""
     is_skill = os.path.basename(path).lower() == SKILL_FILE.lower()
-    if not is_skill or all(issue.severity == "info" for issue in issues):
+    if not is_skill or all(issue.severity == "info" and issue.code != RESPELLED for issue in issues):
         return frozenset()
     try:
         fixed = fix(path, limits=limits)

@@ -1,7 +1,7 @@
 """Fixes a SKILL.md: mends what can be mended without knowing what the author meant.
 
 A fix never changes the meaning of the file. After each one the text is parsed again. Unless the result is what lenient
-mode read before (only the name may become the folder's), the fix is dropped.
+mode read before, the fix is dropped. Only the name may become the folder's, and a key in the wrong case is read then.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from prowess.authoring.findings import read_skill_file
-from prowess.authoring.fixers import FIXERS, NAME_CODES, NOT_SERVED, MendableFile
+from prowess.authoring.fixers import FIXERS, NAME_CODES, NOT_SERVED, RESPELLED, MendableFile
 from prowess.errors import Issue, SkillError, SkillLoadError, SkillValidationError
 from prowess.files.syscalls import rename, set_mode
 from prowess.files.write import write_atomic
@@ -24,6 +24,7 @@ from prowess.spec.frontmatter.json_types import find_unquoted_values
 if TYPE_CHECKING:
     from prowess.limits import Limits
     from prowess.skills.parse import ParsedSkill
+    from prowess.spec.frontmatter.fields import Frontmatter
 
 _MAX_ROUNDS = 50  # each round mends one issue; a file of somebody else's may have any number
 _LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
@@ -141,25 +142,27 @@ def _find_next_fix(text: str, file: str, limits: Limits, done: tuple[str, ...]) 
         if fixer is None or done.count(issue.code) > _MAX_ROUNDS // 2:
             continue
         for mended in fixer(MendableFile(_LINE.findall(text), parsed, folder), issue):
-            if mended != text and _has_same_meaning(parsed, mended, file, limits, may_rename=issue.code in NAME_CODES):
+            if mended != text and _has_same_meaning(parsed, mended, file, limits, issue):
                 return issue.code, mended
     return None
 
 
 def _find_issues(text: str, file: str, parsed: ParsedSkill, limits: Limits) -> tuple[Issue, ...]:
-    """Return what lenient mode repaired; when there is nothing such, what strict mode refuses."""
+    """Return keys in the wrong case, and what lenient mode repaired; without such repairs, what strict mode refuses."""
+    respelled = tuple(issue for issue in parsed.issues if issue.code == RESPELLED)
     # In this order, because strict mode cannot read a text that needs a repair, and would report only its first error.
     repaired = tuple(
         issue for issue in parsed.issues if issue.code in FIXERS and issue.code.startswith(("repaired-", "line-"))
     )
     if repaired:
-        return repaired
+        return (*respelled, *repaired)
     try:
-        return (*parse_skill(text, file, limits=limits).issues, *unquoted_issues(text, file, limits=limits))
+        strict = (*parse_skill(text, file, limits=limits).issues, *unquoted_issues(text, file, limits=limits))
     except SkillLoadError as error:
-        return error.issues
+        strict = error.issues
     except SkillError:
-        return ()
+        strict = ()
+    return (*respelled, *strict)
 
 
 def unquoted_issues(text: str, path: str, *, limits: Limits = DEFAULT_LIMITS) -> tuple[Issue, ...]:
@@ -182,17 +185,27 @@ def _parse_leniently(text: str, file: str, limits: Limits) -> ParsedSkill | None
         return None
 
 
-def _has_same_meaning(parsed: ParsedSkill, mended: str, file: str, limits: Limits, *, may_rename: bool) -> bool:
+def _has_same_meaning(parsed: ParsedSkill, mended: str, file: str, limits: Limits, issue: Issue) -> bool:
     again = _parse_leniently(mended, file, limits)
     if again is None or again.body != parsed.body:
         return False
     before, after = parsed.skill.frontmatter, again.skill.frontmatter
-    if may_rename:
+    if issue.code in NAME_CODES:
         after = after.renamed(before.name)
-    return _nonblank_fields(before) == _nonblank_fields(after)
+    keys = {issue.field, issue.field.lower()} if issue.code == RESPELLED else set[str]()
+    return _nonblank_fields(before, keys) == _nonblank_fields(after, keys)
 
 
-def _nonblank_fields(front: object) -> dict[str, object]:
-    """Return the fields that hold something, without blanks around texts, such as the line end of a block text."""
-    values = {field.name: getattr(front, field.name) for field in fields(front) if field.compare}  # type: ignore[arg-type]
-    return {name: value.strip() if isinstance(value, str) else value for name, value in values.items() if value}
+def _nonblank_fields(front: Frontmatter, keys: set[str]) -> dict[str, object]:
+    """Return the fields that hold something, without blanks around texts, such as the line end of a block text.
+
+    Those of ``keys``, as they are written, are left out.
+    """
+    values = {field.name: getattr(front, field.name) for field in fields(front) if field.compare}
+    values["extra"] = {key: value for key, value in front.extra.items() if key not in keys}
+    left_out = {name for key in keys for name in (key.replace("-", "_"), f"{key.replace('-', '_')}_raw")}
+    return {
+        name: value.strip() if isinstance(value, str) else value
+        for name, value in values.items()
+        if value and name not in left_out
+    }

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from prowess.errors import Issue
     from prowess.skills.parse import ParsedSkill
 
-NOT_SERVED = "not-served-over-mcp"
+NOT_SERVED, RESPELLED = "not-served-over-mcp", "unknown-field"
 
 _KEY = re.compile(r"[A-Za-z_][\w.-]{0,127}[ \t]*:")
 _INDENTED_KEY = re.compile(r"([ \t]+)([A-Za-z_][\w.-]{0,127})[ \t]*:(?:[ \t]+(\S)|[ \t]*\r?$)")
@@ -161,6 +161,15 @@ def _quote_in_place(file: MendableFile, _issue: Issue) -> Iterator[str]:
     yield "".join(lines)
 
 
+def _respell_key(file: MendableFile, issue: Issue) -> Iterator[str]:
+    """Yield the text with a key in lower case, if it is one that Prowess reads and the text does not have it yet."""
+    key = issue.field.lower()
+    entry = file.find_entry(issue.field)
+    if entry is not None and key in SPEC_FIELDS | EXTENSION_FIELDS and file.find_entry(key) is None:
+        first = file.lines[entry[0]]
+        yield file.replace(entry[0], entry[0] + 1, key + first[len(key) :])
+
+
 FIXERS: dict[str, Callable[[MendableFile, Issue], Iterator[str]]] = {
     "repaired-colon": _rewrite_entry,
     "repaired-block-text": _rewrite_entry,
@@ -181,6 +190,7 @@ FIXERS: dict[str, Callable[[MendableFile, Issue], Iterator[str]]] = {
     "bad-name": _set_name,
     "blank-field": _remove_entry,
     NOT_SERVED: _quote_in_place,
+    RESPELLED: _respell_key,
 }
 """The fixer of each code; it yields texts to try, the best first."""
 NAME_CODES = frozenset(("missing-name", "name-mismatch", "bad-name", "repaired-name", "repaired-name-colon"))

@@ -102,6 +102,8 @@ class LazyGroup(click.Group):
     def main(self, args: Sequence[str] | None = None, *_: Any, **options: Any) -> NoReturn:  # noqa: ANN401
         """Run a command line and exit with its status."""
         words = list(sys.argv[1:] if args is None else args)
+        if words[:1] == ["help"]:
+            words = [*words[1:], "--help"]
         _open_closed_streams()
         # Not click's standalone mode, which prints errors and chooses statuses itself.
         options.pop("standalone_mode", None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from prowess.authoring.new import PARTS, create_skill
@@ -30,9 +32,10 @@ def _check_parts(ctx: click.Context, param: click.Parameter, written: str) -> li
 @new_command(
     "new",
     ("prowess new weekly-report", "in this folder"),
+    ("prowess new skills/weekly-report", "in the folder skills"),
     ("prowess new weekly-report --dir .agents/skills --with scripts,references", "where agents look, with files"),
 )
-@click.argument("name")
+@click.argument("name", metavar="[FOLDER/]NAME")
 @click.option("-d", "--dir", "folder", default=".", type=click.Path(file_okay=False), help="The folder to begin it in.")
 @click.option("--description", default="", metavar="TEXT", help="What it does and when to use it.")
 @click.option(
@@ -50,7 +53,8 @@ def command(name: str, *, folder: str, description: str, parts: list[str], as_da
 
     'prowess check' finds no error in it, and warns of each sentence that you still have to write.
     """
-    skill_folder = create_skill(name, folder, description=description, parts=parts)
+    parent, name = os.path.split(name.rstrip("/" + os.sep))
+    skill_folder = create_skill(name, os.path.join(folder, parent), description=description, parts=parts)
     files = sorted(path.relative_to(skill_folder).as_posix() for path in skill_folder.rglob("*") if path.is_file())
     shown_folder = shorten_path(str(skill_folder))
     printer.print_answer(

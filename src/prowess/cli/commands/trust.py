@@ -15,13 +15,14 @@ from prowess.cli.completions import complete_skill
 from prowess.cli.lock_states import warn_edited_skills
 from prowess.cli.options import CatalogFlags, catalog_options, json_option
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Block, Line, Span, Table, line
+from prowess.cli.render.blocks import Block, Cell, Line, Span, Table, line
 from prowess.cli.skill_lookup import find_in_catalog, is_path, load_catalog, load_cli_settings
 from prowess.conversation.acting.trust import Trust
 from prowess.errors import SkillError
 from prowess.files.paths import shorten_path
 from prowess.names import SKILL_FILE
 from prowess.skills.catalog import Catalog
+from prowess.skills.parse import read_metadata
 from prowess.spec.quantities import format_count, join_first
 from prowess.spelling import did_you_mean
 
@@ -53,15 +54,38 @@ def command() -> None:
 @command.command("list", cls=CliCommand, examples=(("prowess trust list --json", "every grant, as data"),))
 @json_option
 def _list_grants(*, as_data: bool) -> None:
-    """List every grant."""
+    """List every grant, and whether the skill is still as it was granted."""
     trust = Trust()
-    grants = trust.grants()
-    rows = [((g.name, "name"), g.digest[:12], g.granted, shorten_path(g.location)) for g in grants]
+    grants = [(grant, _find_grant_state(grant)) for grant in trust.grants()]
+    rows: list[tuple[Cell, ...]] = [
+        (
+            (grant.name, "name"),
+            (_GRANT_STATES[state], "good" if state == "valid" else "warn"),
+            grant.digest[:12],
+            grant.granted,
+            shorten_path(grant.location),
+        )
+        for grant, state in grants
+    ]
+    head = ("skill", "state", "digest", "granted", "where")
     printer.print_answer(
-        lambda: {"path": trust.path, "grants": [asdict(grant) for grant in grants]},
-        lambda: [Table(rows, head=("skill", "digest", "granted", "where"))] if rows else [line("Nothing is trusted.")],
+        lambda: {"path": trust.path, "grants": [{**asdict(grant), "state": state} for grant, state in grants]},
+        lambda: [Table(rows, head=head)] if rows else [line("Nothing is trusted.")],
         as_data=as_data,
     )
+
+
+_GRANT_STATES = {"valid": "as granted", "changed": "changed since", "gone": "no longer there"}
+
+
+def _find_grant_state(grant: prowess.Grant) -> str:
+    """Return ``valid`` if the skill at the place of a grant is as it was, else ``changed`` or ``gone``."""
+    if not os.path.lexists(grant.location):
+        return "gone"
+    try:
+        return "valid" if read_metadata(grant.location, mode="lenient").digest() == grant.digest else "changed"
+    except SkillError:  # it cannot be hashed any more, and so it cannot run
+        return "changed"
 
 
 @command.command(
