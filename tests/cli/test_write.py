@@ -105,7 +105,8 @@ def test_a_new_skill_has_the_description_that_was_given(command: Command, projec
     ("words", "code"),
     [
         (["Bad_Name"], "bad-name"),
-        (["../up"], "bad-name"),
+        (["up/.."], "bad-name"),
+        (["../Bad_Name"], "bad-name"),
         (["con"], "bad-name"),
         (["one", "--description", "x" * 1025], "description-too-long"),
     ],
@@ -116,6 +117,13 @@ def test_what_cannot_be_a_skill_is_refused(command: Command, project: Path, word
     assert ran.status == 3
     assert f"error[{code}]" in ran.err
     assert sorted(project.rglob("*")) == before
+
+
+def test_a_skill_can_be_made_beside_this_folder(command: Command, project: Path) -> None:
+    ran = command("new", "../up")
+    assert (project.parent / "up" / "SKILL.md").exists()
+    assert "prowess check ../up'" in ran.out
+    assert command("check", "../up").status == 0
 
 
 def test_a_part_that_does_not_exist_is_a_usage_error(command: Command, project: Path) -> None:

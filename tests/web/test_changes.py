@@ -11,13 +11,17 @@ import threading
 import time
 import weakref
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 import prowess
 from prowess.fetch.git.process import GitProgram
+from prowess.files.tree import digest_tree
 from prowess.limits import Limits
+from prowess.lockfile.read import parse_lock
+from prowess.lockfile.write import lock_text
 from prowess.web.app import ALL_ACTIONS, create_app
 from prowess.web.change_feed import ChangeFeed, stream_events
 from prowess.web.library import Library
@@ -393,6 +397,15 @@ def test_a_name_that_no_skill_has_is_not_trusted(console: Open) -> None:
 # -- a lock file in conflict -------------------------------------------------------------------------------------------
 
 
+def _update_all(lock: str, digit: str) -> str:
+    """The lock file after an update of each install to another commit, with other files."""
+    updated = {}
+    for name, entry in parse_lock(lock).items():
+        files = {path: file._replace(sha256=digit * 64) for path, file in entry.files.items()}
+        updated[name] = replace(entry, commit=digit * 40, files=files, digest=digest_tree(files))
+    return lock_text(updated) or ""
+
+
 @pytest.fixture
 def conflict(world: World, console: Open) -> Console:
     """A console of a project whose lock file is in conflict about two installs."""
@@ -400,7 +413,7 @@ def conflict(world: World, console: Open) -> Console:
     for name in ("pdf", "csv"):
         install(opened, world.repository(name))
     base = world.lock.read_text(encoding="utf-8")
-    mine, theirs = (re.sub('commit = "[0-9a-f]{40}"', f'commit = "{digit * 40}"', base) for digit in "12")
+    mine, theirs = (_update_all(base, digit) for digit in "12")
     world.lock.write_text(prowess.merge_locks(base, mine, theirs).text, encoding="utf-8")
     return opened
 

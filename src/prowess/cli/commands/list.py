@@ -53,16 +53,27 @@ class _ForeignSources:
         root = os.path.dirname(os.path.dirname(os.path.dirname(folder)))  # of .agents/skills, and of any agent's folder
         if root not in self._by_root:
             self._by_root[root] = _read_foreign_entries(root)
-        head = skill.unparsed_head
-        has_fields = head is None or b"github-repo" in head
         name = os.path.basename(folder)
-        if name not in self._by_root[root] and not has_fields:
+        recorded = self._by_root[root].get(name) or _find_metadata_entry(name, skill)
+        if recorded is None:
             return ""
         from prowess.install.adopt import find_recorded_source
-        from prowess.lockfile.other_tools import entry_from_metadata
 
-        spec = find_recorded_source(self._by_root[root].get(name) or entry_from_metadata(name, skill.peek().metadata))
+        spec = find_recorded_source(recorded)
         return f"{spec.address}{f' at {spec.ref}' if spec.ref else ''} (another tool)" if spec else ""
+
+
+def _find_metadata_entry(name: str, skill: prowess.Skill) -> ForeignEntry | None:
+    head = skill.unparsed_head
+    # Fast path: a head that names no repository is not parsed.
+    if head is not None and b"github-repo" not in head:
+        return None
+    metadata = skill.peek().metadata
+    if "github-repo" not in metadata:
+        return None
+    from prowess.lockfile.other_tools import entry_from_metadata
+
+    return entry_from_metadata(name, metadata)
 
 
 def _read_foreign_entries(root: str) -> dict[str, ForeignEntry]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 
 import click
 
@@ -57,13 +58,13 @@ def command(name: str, *, folder: str, description: str, parts: list[str], as_da
     skill_folder = create_skill(name, os.path.join(folder, parent), description=description, parts=parts)
     files = sorted(path.relative_to(skill_folder).as_posix() for path in skill_folder.rglob("*") if path.is_file())
     shown_folder = shorten_path(str(skill_folder))
+    typed = os.path.normpath(os.path.join(folder, parent, name))
+    argument = shlex.quote(typed if os.path.isabs(typed) or typed.startswith("..") else os.path.join(".", typed))
     printer.print_answer(
         lambda: {"name": name, "folder": str(skill_folder), "files": files},
         lambda: [
             line("Made ", (shown_folder, "name"), f" with {', '.join(files)}."),
-            line(
-                f"Next: fill in SKILL.md, then 'prowess check ./{shown_folder}' and 'prowess preview ./{shown_folder}'."
-            ),
+            line(f"Next: fill in SKILL.md, then 'prowess check {argument}' and 'prowess preview {argument}'."),
         ],
         as_data=as_data,
     )
