@@ -342,8 +342,8 @@ def list_parsers() -> dict[str, Callable[[str], object]]:
     from prowess.authoring.secrets import mask_secrets
     from prowess.conversation.path_mask import mask_paths
     from prowess.search.terms import drop_exclusions, make_index_text, split_request
-    from prowess.select.candidates import Candidates
-    from prowess.select.shown_list import find_named_skills
+    from prowess.select.auto import find_named_skills
+    from prowess.select.selectors import Candidates
     from prowess.skills.catalog import Catalog
     from prowess.sources.mcp.quota import JsonMeter
     from prowess.spec.allowed_tools import parse_allowed_tools

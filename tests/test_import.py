@@ -44,7 +44,7 @@ def test_the_first_scan_of_common_skills_imports_what_finds_them_and_nothing_els
     unused = {"math", "pathlib", "unicodedata", "ctypes", "hashlib", "shlex"}
     later = """
         discovery.agents discovery.search_paths files.projects lockfile conversation search select
-        skills.catalog_issues skills.parse skills.search_library spec.markup spec.render
+        skills.catalog_issues skills.parse skills.search_library spec.markup skills.render
         spec.frontmatter.nested_head
     """
     assert loaded & {*HEAVY, *unused, *(f"prowess.{name}" for name in later.split())} == set()

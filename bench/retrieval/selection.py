@@ -9,7 +9,7 @@ import prowess
 from bench.retrieval.data import SEED, place_of
 from bench.retrieval.plot import Curve
 from bench.retrieval.scores import Score, average_values
-from prowess.select.candidates import Candidates
+from prowess.select.selectors import Candidates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

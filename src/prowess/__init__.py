@@ -93,13 +93,13 @@ if TYPE_CHECKING:
     from prowess.model import Explanation, FileList, Place, Resources, Shadowed, SkillScope
     from prowess.progress_steps import progress
     from prowess.search.encoder import Encoder
-    from prowess.select.auto_selector import AutoSelector
+    from prowess.select.auto import AutoSelector
     from prowess.select.budget import BudgetReport, listing_costs, render_catalog
-    from prowess.select.candidates import Candidates
-    from prowess.select.rerank_selector import RerankSelector
     from prowess.select.selectors import (
+        Candidates,
         LexicalSelector,
         ModelDrivenSelector,
+        RerankSelector,
         Selector,
         SelectorChain,
         SkillQuery,
@@ -199,11 +199,11 @@ _ROOMS = {
     "conversation.fork": "PreparedFork fork_system_message fork_user_message subprocess_fork",
     "conversation.session": "Session",
     "search.encoder": "Encoder",
-    "select.auto_selector": "AutoSelector",
+    "select.auto": "AutoSelector",
     "select.budget": "BudgetReport listing_costs render_catalog",
-    "select.candidates": "Candidates",
-    "select.rerank_selector": "RerankSelector",
-    "select.selectors": "LexicalSelector ModelDrivenSelector Selector SelectorChain SkillQuery TagSelector",
+    "select.selectors": (
+        "Candidates LexicalSelector ModelDrivenSelector RerankSelector Selector SelectorChain SkillQuery TagSelector"
+    ),
     "skills.catalog": "Catalog",
     "skills.skill_source": "SkillSource",
     "skills.instructions": "LoadedSkill",

@@ -166,6 +166,17 @@ def await_result(awaitable: Awaitable[T]) -> T:
         return future.result()
 
 
+def run_awaitable(awaitable: Awaitable[T]) -> T:
+    """Return what ``await_result`` returns; in a thread whose loop is running, the awaitable gets another thread."""
+    if not is_loop_running():
+        return await_result(awaitable)
+    from concurrent.futures import ThreadPoolExecutor
+
+    # With a copy of the context: the awaitable may ask for what the host set for this conversation.
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(copy_context().run, await_result, awaitable).result()
+
+
 def is_loop_running() -> bool:
     """Return whether this thread is inside an event loop."""
     # Without an import: where nobody has imported asyncio, no loop can run, and importing it takes long.

@@ -134,7 +134,7 @@ def test_tasks_do_not_see_each_others_filters(session: Session) -> None:
             for _ in range(5):
                 await asyncio.sleep(0)
                 found.append(available(session))
-                found.append([skill.name for skill in await session.acandidates()])
+                found.append([skill.name for skill in await asyncio.to_thread(session.candidates)])
 
     async def every() -> None:
         with skill_filter("skills/**"):

@@ -116,7 +116,7 @@ _LATE_MODULES = """
     discovery.scan discovery.search_paths files.projects lockfile.verifier lockfile.scopes
     conversation.session select.budget
     skills.catalog_issues skills.duplicates skills.explanation skills.inline_files skills.source_list
-    skills.instructions skills.resources skills.skill_files spec.allowed_tools spec.invocation spec.render spec.rules
+    skills.instructions skills.resources skills.skill_files spec.allowed_tools spec.invocation skills.render spec.rules
     spec.frontmatter.broken_head spec.frontmatter.fences spec.frontmatter.fields spec.frontmatter.json_mapping
     spec.frontmatter.nested_head spec.frontmatter.parse spec.frontmatter.plain_yaml tools.toolset
 """

@@ -2,6 +2,7 @@
 
 import asyncio
 import pickle
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -9,8 +10,8 @@ from typing import Any
 import pytest
 
 import prowess
-from prowess import AutoSelector, Candidates, LexicalSelector, SelectorChain, Session, TagSelector
-from prowess.select.shown_list import (
+from prowess import AutoSelector, Candidates, LexicalSelector, SelectorChain, Session, TagSelector, Toolset
+from prowess.select.auto import (
     WHOLE,
     ListingRequest,
     ShownList,
@@ -254,10 +255,10 @@ def test_the_host_may_rank_for_a_conversation(ask: str, many: prowess.Catalog) -
     kind = Ranks if ask == "plain" else RanksLater
     session = Session(many, selector=AutoSelector(300, base=kind("chart-plan", "poem-print")))
 
-    async def wait() -> tuple[prowess.Skill, ...]:
-        return await session.acandidates("which one is it?")
+    async def wait() -> str:
+        return await Toolset(session, budget=300).aprompt("which one is it?")
 
-    assert names(asyncio.run(wait())) == ["chart-plan", "poem-print"]
+    assert re.findall("<name>(.*?)</name>", asyncio.run(wait())) == ["chart-plan", "poem-print"]
     assert names(session.candidates("which one is it?")) == ["chart-plan", "poem-print"]
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import prowess
 from prowess.select.budget import BudgetReport, describe_cuts, fit_listing
-from prowess.spec.render import ListingEntry, ListingStyle, render_entries
+from prowess.skills.render import ListingEntry, ListingStyle, render_entries
 
 Made = Callable[..., prowess.Skill]
 

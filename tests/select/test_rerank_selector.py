@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import prowess
-from prowess import AutoSelector, LexicalSelector, RerankSelector, Session, TagSelector
+from prowess import AutoSelector, LexicalSelector, RerankSelector, Session, TagSelector, Toolset
 
 Made = Callable[..., prowess.Skill]
 
@@ -177,8 +177,9 @@ def test_a_plain_function_does_not_hold_the_loop_up(base: Ranks | RanksLater, sk
         def rerank(_query: str, best: Sequence[prowess.Skill]) -> list[str]:
             return [skill.name for skill in reversed(best)] if has_run.wait(SECONDS) else []
 
-        session = Session(prowess.Catalog(skills), selector=RerankSelector(base, rerank))
-        return [skill.name for skill in await session.acandidates("fill a form")]
+        toolset = Toolset(Session(prowess.Catalog(skills), selector=RerankSelector(base, rerank)), "read_skill")
+        await toolset.aprompt("fill a form")
+        return list(toolset.report().shown)
 
     assert asyncio.run(whole()) == BASE[::-1]
 

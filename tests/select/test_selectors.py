@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import prowess
-from prowess import LexicalSelector, ModelDrivenSelector, Selector, SelectorChain, Session, TagSelector
+from prowess import LexicalSelector, ModelDrivenSelector, Selector, SelectorChain, Session, TagSelector, Toolset
 
 Made = Callable[..., prowess.Skill]
 Shown = Callable[[Selector | None, str], list[str]]
@@ -63,7 +63,9 @@ def names(catalog: prowess.Catalog, selector: Selector | None, query: str = "mon
 
 def awaited(catalog: prowess.Catalog, selector: Selector | None, query: str = "money") -> list[str]:
     async def ask() -> list[str]:
-        return [skill.name for skill in await Session(catalog, selector=selector).acandidates(query)]
+        toolset = Toolset(Session(catalog, selector=selector), "read_skill")
+        await toolset.aprompt(query)
+        return list(toolset.report().shown)
 
     return asyncio.run(ask())
 
@@ -227,8 +229,8 @@ def test_a_failure_is_told_and_the_conversation_goes_on(kind: type[Fixed], catal
     events: list[prowess.Event] = []
     session = Session(catalog, selector=kind(ValueError("broken")), on_event=events.append)
     session.candidates("money")
-    asyncio.run(session.acandidates("money"))
-    assert [event.kind for event in events] == ["selector-failed", "selector-failed"]
+    asyncio.run(Toolset(session, "read_skill").aprompt("money"))
+    assert [event.kind for event in events] == ["selector-failed", "selector-failed", "listed"]
     assert events[0].detail["error"] == "ValueError: broken"
 
 
@@ -291,7 +293,7 @@ def test_an_asynchronous_selector_sees_the_ambient_filter_of_the_call(catalog: p
     session = Session(catalog, selector=selector)
     with prowess.skill_filter("*"):
         session.candidates("money")
-        asyncio.run(session.acandidates("money"))
+        asyncio.run(Toolset(session, "read_skill").aprompt("money"))
     assert selector.seen == ["*", "*"]
 
 

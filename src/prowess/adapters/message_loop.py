@@ -28,7 +28,7 @@ from prowess.adapters.message_types import (
     to_plain,
 )
 from prowess.errors import FetchError, NotTrustedError, SkillError, SourceError
-from prowess.select.steps import run_awaitable
+from prowess.thread_work import run_awaitable
 from prowess.tools.arguments import BadArgumentsError, parse_arguments
 from prowess.tools.definitions import ToolResult
 

@@ -37,7 +37,7 @@ from prowess.files.temp import temporary_folder
 from prowess.files.write import make_folders, write_new_file
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.names import EVALS_FOLDER, split_resource_path
-from prowess.select.auto_selector import DEFAULT_BUDGET, AutoSelector
+from prowess.select.auto import DEFAULT_BUDGET, AutoSelector
 from prowess.select.budget import listing_costs
 from prowess.skills.catalog import Catalog
 from prowess.skills.hidden_folder import hide_folder

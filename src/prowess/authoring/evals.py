@@ -22,12 +22,11 @@ from prowess.limits import DEFAULT_LIMITS
 from prowess.names import EVALS_FOLDER
 from prowess.progress_steps import report_steps
 from prowess.search.listing_search import find_missing_words
-from prowess.select.auto_selector import AutoSelector
-from prowess.select.candidates import Candidates
-from prowess.select.selectors import LexicalSelector, SkillQuery
-from prowess.select.steps import run_awaitable
+from prowess.select.auto import AutoSelector
+from prowess.select.selectors import Candidates, LexicalSelector, SkillQuery
 from prowess.skills.search_library import make_head_text
 from prowess.spec.quantities import format_count
+from prowess.thread_work import run_awaitable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 import click
 
 from prowess.cli.options import group_options
-from prowess.select.selector_names import SELECTOR_NAMES, make_named_selector
+from prowess.select.auto import SELECTOR_NAMES, make_named_selector
 
 if TYPE_CHECKING:
     import prowess

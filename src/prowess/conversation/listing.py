@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prowess.arguments import check_text
-from prowess.select.ask_selector import ask_selector, find_auto_selector
-from prowess.select.auto_selector import AutoSelector
-from prowess.select.listing_turn import ListingChoice, ListingTurn, measure_lines
+from prowess.select.auto import AutoSelector, ListingChoice, ListingTurn, find_auto_selector, measure_lines
+from prowess.select.selectors import ask_selector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from prowess.conversation.moment import Moment
-    from prowess.select.listing_turn import Measure
+    from prowess.select.auto import Measure
     from prowess.select.selectors import Selector
 
 

@@ -13,8 +13,8 @@ from weakref import WeakKeyDictionary
 from prowess.arguments import check_name
 from prowess.errors import SkillFilteredError
 from prowess.files.paths import relative_path
-from prowess.select.candidates import Candidates
-from prowess.select.shown_list import ShownReason
+from prowess.select.auto import ShownReason
+from prowess.select.selectors import Candidates
 from prowess.spec.globs import is_filter_match, is_none_filter
 from prowess.spec.tool_rules import ToolCeiling
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from prowess.conversation.activation import ActiveSkill
     from prowess.limits import Limits
     from prowess.model import Explanation
+    from prowess.select.auto import ShownList
     from prowess.select.selectors import Selector
-    from prowess.select.shown_list import ShownList
     from prowess.skills.catalog import Catalog
     from prowess.skills.skill import Skill
 

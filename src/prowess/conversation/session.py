@@ -63,13 +63,12 @@ from prowess.errors import (
 from prowess.files.path_arguments import as_existing_folder
 from prowess.host_errors import log_host_error
 from prowess.limits import DEFAULT_LIMITS, Limits
-from prowess.select.ask_selector import ask_selector, ask_selector_async
-from prowess.select.auto_selector import AutoSelector
-from prowess.select.listing_turn import measure_lines
+from prowess.select.auto import AutoSelector, measure_lines
+from prowess.select.selectors import ask_selector
 from prowess.skills.instructions import LoadedSkill
+from prowess.skills.render import make_entry, render_lines
 from prowess.spec.commands import may_have_commands
 from prowess.spec.hidden_characters import find_hidden_points
-from prowess.spec.render import make_entry, render_lines
 from prowess.spec.tool_rules import REFUSED, grant_tools, intersect_ceilings, judge_call
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ if TYPE_CHECKING:
     from prowess.conversation.events import OnEvent
     from prowess.errors import Issue
     from prowess.model import Explanation
-    from prowess.select.listing_turn import ListingChoice, ListingTurn, Measure
+    from prowess.select.auto import ListingChoice, ListingTurn, Measure
     from prowess.select.selectors import Selector
     from prowess.skills.catalog import Catalog
     from prowess.skills.skill import Skill
@@ -375,16 +374,6 @@ class Session:
             now = self.moment()
             turn = open_turn(now)
             picked = ask_selector(now.selector, query, now.eligible(under), turn)
-            if self._end_turn(turn):
-                return picked
-
-    async def acandidates(self, query: str = "", under: str = "") -> tuple[Skill, ...]:
-        """Return what ``candidates`` returns, and await a selector that is asynchronous."""
-        check_text(query, "query")
-        while True:
-            now = self.moment()
-            turn = open_turn(now)
-            picked = await ask_selector_async(now.selector, query, now.eligible(under), turn)
             if self._end_turn(turn):
                 return picked
 

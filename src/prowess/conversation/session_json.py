@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from prowess.arguments import check_text
 from prowess.errors import Issue, SkillError, SourceError
-from prowess.select.shown_list import ShownList, ShownReason
+from prowess.select.auto import ShownList, ShownReason
 from prowess.spec.tool_rules import ToolCeiling, is_tool_pattern
 
 if TYPE_CHECKING:

@@ -11,17 +11,17 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.select.budget import fit_listing
+from prowess.skills.render import make_entry, render_lines
 from prowess.spec.markup import CONTENT_TAG, neutralize_tags
 from prowess.spec.quantities import format_count
-from prowess.spec.render import make_entry, render_lines
 from prowess.spec.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from prowess.mcp.options import ServeOptions
+    from prowess.skills.render import ListingEntry
     from prowess.skills.skill import Skill
-    from prowess.spec.render import ListingEntry
 
 _ELEMENT = "available_skills"
 _SKILLS_INTRO = "Skills are instructions for particular tasks."

@@ -16,7 +16,7 @@ from prowess.escapes import escape_line
 from prowess.mcp.answers import Answer, answer_about_skill
 from prowess.mcp.listing_text import write_listing
 from prowess.mcp.uris import make_uri
-from prowess.select.listing_turn import ListingChoice
+from prowess.select.auto import ListingChoice
 from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import neutralize_tags
 from prowess.tools.content import render_load_result, render_preload_element

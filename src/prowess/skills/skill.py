@@ -328,7 +328,7 @@ class Skill(LocatedHead):
 
     def to_xml(self) -> str:
         """Its entry in an XML listing, with its location; each field is escaped and on one line."""
-        from prowess.spec import render
+        from prowess.skills import render
 
         return render.render_skill_xml(self)
 

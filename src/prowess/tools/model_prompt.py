@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Literal
 
 from prowess.conversation.session import Session
 from prowess.escapes import dump_json
+from prowess.select.auto import make_named_selector
 from prowess.select.budget import fit_listing, listing_costs
-from prowess.select.selector_names import make_named_selector
 from prowess.skills.catalog import Catalog
 from prowess.skills.parse import parse_skill
-from prowess.spec.render import render_entries
+from prowess.skills.render import render_entries
 from prowess.spec.tokens import estimate_tokens
 from prowess.tools.dialects import DIALECTS
 from prowess.tools.prompt import ListingReasons
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from prowess.literals import DialectName
     from prowess.select.budget import BudgetReport
+    from prowess.skills.render import ListingEntry, ListingStyle
     from prowess.skills.skill import Skill
-    from prowess.spec.render import ListingEntry, ListingStyle
     from prowess.tools.shapes import JsonSchemaTool
 
 _OTHER_SKILL_NAME = "x" * 64

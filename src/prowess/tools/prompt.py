@@ -11,11 +11,9 @@ from prowess.conversation.activation import make_activation
 from prowess.conversation.moment import CatalogCache
 from prowess.conversation.path_mask import find_host_folders, mask_paths
 from prowess.errors import SkillError, UnknownSkillError
-from prowess.select.ask_selector import find_auto_selector
+from prowess.select.auto import NO_ROOM, WHOLE, ListingChoice, find_auto_selector
 from prowess.select.budget import BudgetReport, fit_entries, fits_whole, make_report
-from prowess.select.listing_turn import ListingChoice
-from prowess.select.shown_list import NO_ROOM, WHOLE
-from prowess.spec.render import make_entry, render_lines
+from prowess.skills.render import make_entry, render_lines
 from prowess.tools.definitions import copy_definition
 
 if TYPE_CHECKING:
@@ -24,9 +22,9 @@ if TYPE_CHECKING:
     from prowess.conversation.activation import Activation
     from prowess.conversation.moment import Moment
     from prowess.conversation.session import Session
-    from prowess.select.candidates import Candidates
+    from prowess.select.selectors import Candidates
+    from prowess.skills.render import ListingEntry
     from prowess.skills.skill import Skill
-    from prowess.spec.render import ListingEntry
     from prowess.tools.definitions import ToolDefinition
     from prowess.tools.options import ToolsetOptions
 

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from prowess.conversation.fork import ForkRunner
     from prowess.literals import DialectName
     from prowess.model import Explanation
+    from prowess.select.auto import ListingChoice
     from prowess.select.budget import BudgetReport
-    from prowess.select.listing_turn import ListingChoice
     from prowess.tools.definitions import ToolDefinition
     from prowess.tools.dialect import Tool
 

@@ -21,7 +21,7 @@ from prowess.discovery.scan import scan
 from prowess.errors import SourceError
 from prowess.files.paths import shorten_path
 from prowess.names import SKILL_FILE
-from prowess.select.selector_names import SELECTOR_NAMES
+from prowess.select.auto import SELECTOR_NAMES
 from prowess.select.selectors import LexicalSelector, ModelDrivenSelector
 from prowess.skills.catalog import Catalog
 from prowess.spec.quantities import format_count

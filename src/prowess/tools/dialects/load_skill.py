@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prowess.spec.render import render_lines
+from prowess.skills.render import render_lines
 from prowess.tools.arguments import BadArgumentsError, optional_text
 from prowess.tools.definitions import (
     ToolDefinition,

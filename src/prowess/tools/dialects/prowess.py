@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from typing import Any
 
+    from prowess.skills.render import ListingEntry
     from prowess.skills.skill import Skill
-    from prowess.spec.render import ListingEntry
     from prowess.tools.prompt import View
 
     Arguments = Mapping[str, Any]

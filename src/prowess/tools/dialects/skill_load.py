@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from prowess.model import Resources
-    from prowess.spec.render import ListingEntry
+    from prowess.skills.render import ListingEntry
     from prowess.tools.prompt import View
 
 _MAX_DESCRIPTION_LENGTH = 200

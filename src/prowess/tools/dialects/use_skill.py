@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from prowess.skills.render import render_xml_entry
 from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import CONTENT_TAG, wrap_in_element
-from prowess.spec.render import render_xml_entry
 from prowess.tools.arguments import BadArgumentsError
 from prowess.tools.content import render_file_element
 from prowess.tools.definitions import ToolDefinition, ToolResult, describe_error, object_schema
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from prowess.skills.render import ListingEntry
     from prowess.skills.skill import Skill
-    from prowess.spec.render import ListingEntry
     from prowess.tools.prompt import View
 
 

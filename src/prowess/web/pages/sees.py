@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from prowess.conversation.session import Session
 from prowess.errors import SkillError
 from prowess.escapes import dump_json
+from prowess.select.auto import SELECTOR_NAMES
 from prowess.select.budget import describe_cuts
-from prowess.select.selector_names import SELECTOR_NAMES
 from prowess.spec.commands import find_commands
 from prowess.spec.tokens import estimate_tokens
 from prowess.tools.content import preview

@@ -13,8 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from prowess import Frontmatter, Skill, SourceError, render_catalog
+from prowess.skills.render import ListingStyle
 from prowess.spec.hidden_characters import to_one_line
-from prowess.spec.render import ListingStyle
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -65,7 +65,7 @@ def render_entries(entries: Sequence[ListingEntry], style: ListingStyle = "xml")
 def render_xml(skills: Iterable[Listable]) -> str:
     """Return the XML listing of all ``skills``, in the order given; ``""`` when there are none."""
     # Fast path of the bench row "render_catalog": most skills need neither cleaning nor escaping. The slow twin is
-    # ``render_xml_entry``; tests/spec/test_render.py reads listings of any text back.
+    # ``render_xml_entry``; tests/skills/test_render.py reads listings of any text back.
     parts = ["<available_skills>\n"]
     for skill in skills:
         name, description, location = skill.name, skill.description, skill.location
