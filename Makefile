@@ -74,7 +74,7 @@ test-web: $(BROWSER_READY) ## the console in a real browser, with axe-core and a
 # Wine prints paths of its own, so the checkout is named as Windows names it. What the systems leave in "exchange" they
 # verify for each other: Linux first, then Windows, then Linux what Windows has left.
 WINDOWS_HOME ?= build/windows
-WINDOWS_TESTS := tests/platforms tests/spec tests/files tests/skills tests/lockfile tests/discovery
+WINDOWS_TESTS := tests/platforms tests/text tests/addresses tests/format tests/files tests/skills tests/lockfile tests/installed tests/discovery tests/test_settings.py
 EXCHANGE := build/exchange
 .PHONY: test-windows
 test-windows: $(READY) ## a Windows Python under Wine: the command line, MCP and rooms; needs root for apt; WINDOWS_HOME=FOLDER

@@ -23,7 +23,7 @@ from bench.memory import resident_bytes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from prowess.http.access import App, Message
+    from prowess.serving.access import App, Message
 
 TYPED = ("fill in a pdf form", "deploy the release to kubernetes", "quarterly report")
 """Requests that somebody types, letter by letter."""

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import prowess
 from bench import measure, table
-from prowess.spec.document import Document, LoadPolicy, is_repair, read_document
-from prowess.spec.frontmatter.fast_match import heads_before_compiling, match_head
-from prowess.spec.frontmatter.fences import decode_frontmatter, find_fences
-from prowess.spec.frontmatter.plain_yaml import parse_plain_yaml
+from prowess.format.document import Document, LoadPolicy, is_repair, read_document
+from prowess.format.frontmatter.fast_match import heads_before_compiling, match_head
+from prowess.format.frontmatter.fences import decode_frontmatter, find_fences
+from prowess.format.frontmatter.plain_yaml import parse_plain_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

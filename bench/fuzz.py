@@ -28,25 +28,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import prowess
 from bench import measure
-from prowess.discovery.settings import load_settings
 from prowess.fetch.archive.unpack import unpack, unpack_tree
 from prowess.files.tree import FileHash, digest_tree
-from prowess.install.manifest import MANIFEST_FILE, read_declarations
-from prowess.limits import DEFAULT_LIMITS
-from prowess.lockfile.fast_parser import parse_plain_toml
-from prowess.lockfile.other_tools import parse_foreign_lock
-from prowess.lockfile.read import LockEntry, parse_lock_file
-from prowess.lockfile.write import lock_text
-from prowess.sources.mcp.entry import parse_entry
-from prowess.sources.site_index import read_index
-from prowess.spec.document import LoadPolicy, read_document
-from prowess.spec.frontmatter.json_types import (
+from prowess.format.document import LoadPolicy, read_document
+from prowess.format.frontmatter.json_types import (
     find_differing_fields,
     find_type_issues,
     parse_styled_frontmatter,
     parse_typed_frontmatter,
 )
-from prowess.spec.frontmatter.parse import needs_more_bytes, parse_head
+from prowess.format.frontmatter.parse import needs_more_bytes, parse_head
+from prowess.install.manifest import MANIFEST_FILE, read_declarations
+from prowess.installed.other_tools import parse_foreign_lock
+from prowess.limits import DEFAULT_LIMITS
+from prowess.lockfile.fast_parser import parse_plain_toml
+from prowess.lockfile.read import LockEntry, parse_lock_file
+from prowess.lockfile.write import lock_text
+from prowess.settings import load_settings
+from prowess.sources.mcp.entry import parse_entry
+from prowess.sources.site_index import read_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

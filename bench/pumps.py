@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import prowess
 from bench import measure
-from prowess.spec.source_spec import MAX_ADDRESS_CHARS
+from prowess.addresses.source_spec import MAX_ADDRESS_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -52,9 +52,9 @@ _EXAMPLES: Mapping[str, Any] = {
     "tags": ("skills", "skill"),
 }
 """Values of the parameters and variables by which patterns are made while the program runs, by their names."""
-_OWN_TEXT = frozenset(("prowess.patterns", "prowess.cli.render.svg_picture"))
+_OWN_TEXT = frozenset(("prowess.text.patterns", "prowess.cli.render.svg_picture"))
 """Modules whose patterns see nothing but what Prowess itself has written."""
-_LONGEST = {"prowess.mcp.prompts": 200, "prowess.spec.source_spec": MAX_ADDRESS_CHARS}
+_LONGEST = {"prowess.mcp.prompts": 200, "prowess.addresses.source_spec": MAX_ADDRESS_CHARS}
 """How long the texts can be that the patterns of a module see, where that is short: longer ones are refused or cut."""
 
 
@@ -94,7 +94,9 @@ class _ModulePatterns:
         }
         calls = [node for node in self._parents if isinstance(node, ast.Call) and _takes_pattern(node)]
         # What the module of patterns compiles are the patterns of the others.
-        self._calls = [call for call in calls if module != "prowess.patterns" or isinstance(call.args[0], ast.Constant)]
+        self._calls = [
+            call for call in calls if module != "prowess.text.patterns" or isinstance(call.args[0], ast.Constant)
+        ]
 
     def list_all(self, modules: Sequence[_ModulePatterns]) -> Iterator[PatternUse]:
         names = self._import_names() if self._calls else {}
@@ -341,18 +343,18 @@ def list_parsers() -> dict[str, Callable[[str], object]]:
     from prowess.agent.eval_judgement import parse_verdicts
     from prowess.authoring.secrets import mask_secrets
     from prowess.conversation.path_mask import mask_paths
+    from prowess.format.allowed_tools import parse_allowed_tools
+    from prowess.format.commands import find_commands
+    from prowess.format.file_references import find_file_references
+    from prowess.format.placeholders import fill_placeholders
     from prowess.search.terms import drop_exclusions, make_index_text, split_request
     from prowess.select.auto import find_named_skills
     from prowess.select.selectors import Candidates
     from prowess.skills.catalog import Catalog
     from prowess.sources.mcp.quota import JsonMeter
-    from prowess.spec.allowed_tools import parse_allowed_tools
-    from prowess.spec.commands import find_commands
-    from prowess.spec.file_references import find_file_references
-    from prowess.spec.markup import neutralize_tags
-    from prowess.spec.placeholders import fill_placeholders
-    from prowess.spec.redaction import scrub_text
-    from prowess.spec.tokens import estimate_tokens
+    from prowess.text.markup import neutralize_tags
+    from prowess.text.redaction import scrub_text
+    from prowess.text.tokens import estimate_tokens
     from prowess.web.markdown import render_markdown
 
     nothing = Candidates((), Catalog())

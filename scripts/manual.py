@@ -16,7 +16,7 @@ from prowess.cli.command_table import COMMANDS, GROUPS
 from prowess.cli.main import EXIT_STATUSES, root
 from prowess.cli.render import printer
 from prowess.discovery.agents import AGENTS
-from prowess.discovery.settings import SETTINGS
+from prowess.settings import SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

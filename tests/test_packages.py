@@ -21,7 +21,7 @@ from packaging.requirements import Requirement
 import prowess
 from hatch_build import project_urls, rewrite_links
 from prowess.cli.command_table import COMMANDS
-from prowess.health import EXTRAS
+from prowess.cli.health import EXTRAS
 from prowess.literals import DialectName
 from scripts.wheel_contents import check_wheel
 from tests.retriever.model_copies import need_model

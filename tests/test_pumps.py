@@ -55,8 +55,8 @@ def test_the_sweep_has_patterns_however_they_are_made() -> None:
     uses = [(use.place.partition(":")[0], use.methods) for use in list_patterns()]
     assert ("prowess.agent.eval_judgement", frozenset({"findall"})) in uses  # a name of its module
     assert ("prowess.search.terms", frozenset({"sub"})) in uses  # returned by a function
-    assert ("prowess.spec.markup", frozenset({"search"})) in uses  # made of the parameters of a function
-    assert ("prowess.spec.source_grammar", frozenset({"match"})) in uses  # used where it is compiled
-    assert ("prowess.spec.address_check", frozenset({"split"})) in uses  # never compiled by name
-    assert ("prowess.spec.frontmatter.plain_yaml", frozenset({"match"})) in uses  # in a table
+    assert ("prowess.text.markup", frozenset({"search"})) in uses  # made of the parameters of a function
+    assert ("prowess.addresses.source_grammar", frozenset({"match"})) in uses  # used where it is compiled
+    assert ("prowess.addresses.address_check", frozenset({"split"})) in uses  # never compiled by name
+    assert ("prowess.format.frontmatter.plain_yaml", frozenset({"match"})) in uses  # in a table
     assert len({module for module, _ in uses}) > 60

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from prowess import mcp, otel
+    from prowess.addresses.skill_ref import SkillRef, is_local_path
+    from prowess.addresses.source_spec import SourceSpec, parse_source
     from prowess.authoring.check import CheckReport, check
     from prowess.authoring.eval_files import EvalCase
     from prowess.authoring.eval_tasks import EvalCheck, EvalFile, EvalTask
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from prowess.authoring.fix import Fix, apply_fix, fix
     from prowess.authoring.new import create_skill
     from prowess.authoring.pack import Packed, pack, unpack_into, write_packed
+    from prowess.cli.health import Diagnosis, doctor
     from prowess.conversation.acting import sandbox
     from prowess.conversation.acting.scripts import ScriptResult, Scripts
     from prowess.conversation.acting.trust import Grant, Grants, Trust
@@ -38,7 +41,6 @@ if TYPE_CHECKING:
     from prowess.discovery.agents import AGENTS, Agent
     from prowess.discovery.live import Live, live
     from prowess.discovery.scan import discover, scan
-    from prowess.discovery.settings import Setting, Settings, load_settings
     from prowess.discovery.watch import Watch, watch
     from prowess.errors import (
         AlreadyInstalledError,
@@ -77,7 +79,10 @@ if TYPE_CHECKING:
         UnsafeTreeError,
         UnterminatedFrontmatterError,
     )
-    from prowess.health import Diagnosis, doctor
+    from prowess.format.allowed_tools import parse_allowed_tools
+    from prowess.format.frontmatter.fields import Frontmatter
+    from prowess.format.frontmatter.parse import parse_frontmatter
+    from prowess.format.placeholders import substitute
     from prowess.install.backups import Backup
     from prowess.install.compare_source import SkillDiff
     from prowess.install.index_search import IndexHit, IndexSearch
@@ -86,10 +91,10 @@ if TYPE_CHECKING:
     from prowess.install.outdated import Outdated
     from prowess.install.plan import Plan
     from prowess.install.update import Update
+    from prowess.installed.scopes import InstalledSkill, default_project_dir, default_user_dir
     from prowess.limits import MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, Limits
     from prowess.literals import DialectName
     from prowess.lockfile.merge import LockConflict, LockMerge, merge_locks
-    from prowess.lockfile.scopes import InstalledSkill, default_project_dir, default_user_dir
     from prowess.model import Explanation, FileList, Place, Resources, Shadowed, SkillScope
     from prowess.progress_steps import progress
     from prowess.search.encoder import Encoder
@@ -105,6 +110,7 @@ if TYPE_CHECKING:
         SkillQuery,
         TagSelector,
     )
+    from prowess.settings import Setting, Settings, load_settings
     from prowess.skills.catalog import Catalog
     from prowess.skills.instructions import LoadedSkill
     from prowess.skills.inventory import FileInfo, Inventory, inventory
@@ -115,13 +121,7 @@ if TYPE_CHECKING:
     from prowess.sources.config_file import load_sources
     from prowess.sources.mcp.approvals import Approvals
     from prowess.sources.source import Source
-    from prowess.spec.allowed_tools import parse_allowed_tools
-    from prowess.spec.frontmatter.fields import Frontmatter
-    from prowess.spec.frontmatter.parse import parse_frontmatter
-    from prowess.spec.placeholders import substitute
-    from prowess.spec.skill_ref import SkillRef, is_local_path
-    from prowess.spec.source_spec import SourceSpec, parse_source
-    from prowess.spec.tokens import estimate_tokens
+    from prowess.text.tokens import estimate_tokens
     from prowess.tools.content import Preview, preview
     from prowess.tools.definitions import ToolDefinition, ToolResult
     from prowess.tools.dialects import DIALECTS
@@ -161,8 +161,9 @@ _ROOMS = {
     "discovery.agents": "AGENTS Agent",
     "discovery.live": "Live live",
     "discovery.scan": "discover scan",
-    "discovery.settings": "Setting Settings load_settings",
+    "settings": "Setting Settings load_settings",
     "discovery.watch": "Watch watch",
+    "cli.health": "Diagnosis doctor",
     "errors": """
         AlreadyInstalledError BadReferenceError BinaryResourceError BusyError DuplicateSkillError
         EmptySkillBodyError FetchError GitError InstallError InvalidFrontmatterError Issue LocalEditsError
@@ -171,7 +172,6 @@ _ROOMS = {
         ResourceTooLargeError SandboxError SkillError SkillFilteredError SkillLoadError SkillNotActiveError
         SkillValidationError SourceError UnknownSkillError UnsafeTreeError UnterminatedFrontmatterError
     """,
-    "health": "Diagnosis doctor",
     "install.backups": "Backup",
     "install.compare_source": "SkillDiff",
     "install.index_search": "IndexHit IndexSearch",
@@ -182,7 +182,7 @@ _ROOMS = {
     "install.update": "Update",
     "limits": "Limits MAX_COMPATIBILITY_LENGTH MAX_DESCRIPTION_LENGTH MAX_NAME_LENGTH",
     "lockfile.merge": "LockConflict LockMerge merge_locks",
-    "lockfile.scopes": "InstalledSkill default_project_dir default_user_dir",
+    "installed.scopes": "InstalledSkill default_project_dir default_user_dir",
     "mcp": "mcp",
     "literals": "DialectName",
     "model": "Explanation FileList Place Resources Shadowed SkillScope",
@@ -214,13 +214,13 @@ _ROOMS = {
     "sources.config_file": "load_sources",
     "sources.mcp.approvals": "Approvals",
     "sources.source": "Source",
-    "spec.allowed_tools": "parse_allowed_tools",
-    "spec.frontmatter.fields": "Frontmatter",
-    "spec.frontmatter.parse": "parse_frontmatter",
-    "spec.placeholders": "substitute",
-    "spec.skill_ref": "SkillRef is_local_path",
-    "spec.source_spec": "SourceSpec parse_source",
-    "spec.tokens": "estimate_tokens",
+    "format.allowed_tools": "parse_allowed_tools",
+    "format.frontmatter.fields": "Frontmatter",
+    "format.frontmatter.parse": "parse_frontmatter",
+    "format.placeholders": "substitute",
+    "addresses.skill_ref": "SkillRef is_local_path",
+    "addresses.source_spec": "SourceSpec parse_source",
+    "text.tokens": "estimate_tokens",
     "tools.definitions": "ToolDefinition ToolResult",
     "tools.dialects": "DIALECTS",
     "tools.dialects.skill_activate": """
@@ -237,7 +237,21 @@ _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split
 _MODULES = frozenset(("mcp", "otel", "sandbox"))
 # After `import prowess` alone, programs may write `prowess.errors.SkillError`.
 _REACHABLE = frozenset(
-    ("arguments", "discovery", "errors", "files", "hints", "limits", "model", "names", "search", "skills", "spec")
+    (
+        "addresses",
+        "arguments",
+        "discovery",
+        "errors",
+        "files",
+        "format",
+        "hints",
+        "limits",
+        "model",
+        "names",
+        "search",
+        "skills",
+        "text",
+    )
 )
 
 

@@ -46,9 +46,9 @@ import errno
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from prowess.escapes import escape_line
 from prowess.hints import HINTS as HINTS  # noqa: PLC0414 - given on: whoever catches an error finds its remedy here
-from prowess.spelling import MAX_COMPARED_CHARS, sort_by_similarity
+from prowess.text.escapes import escape_line
+from prowess.text.spelling import MAX_COMPARED_CHARS, sort_by_similarity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

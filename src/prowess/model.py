@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
-from prowess.escapes import escape_line
+from prowess.text.escapes import escape_line
 
 if TYPE_CHECKING:
     from prowess.errors import Issue

@@ -14,8 +14,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from prowess.errors import SourceError
-from prowess.escapes import escape_line
 from prowess.hints import explain_extra
+from prowess.text.escapes import escape_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

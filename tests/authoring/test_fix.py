@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import prowess
 from prowess.authoring.fixers import quote_yaml
-from prowess.spec.frontmatter.yaml_events import parse_yaml
+from prowess.format.frontmatter.yaml_events import parse_yaml
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("pydantic_ai", reason="NOT TESTED: the agent on a terminal; pydantic-ai is not installed")
 
 import prowess
-from prowess.spec.hidden_characters import has_hidden
+from prowess.text.hidden_characters import has_hidden
 from tests.adapters.skill_library import write_library
 from tests.cli.agent_processes import PROGRAM
 from tests.cli.persons import Person

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
+from prowess.addresses.source_grammar import SOURCE_FORMS
 from prowess.lockfile.read import read_lock
-from prowess.spec.source_grammar import SOURCE_FORMS
 from tests.cli.samples import another, edited, installed, linked
 from tests.repositories import ENV, Repository, skill_text
 

@@ -566,7 +566,7 @@ def test_changed_limits_change_nothing_else(put: Put, tmp_path: Path) -> None:
 
 WITHOUT_POWERS = """
 import os, sys, prowess
-prowess.scan(os.devnull).issues, prowess.spec.rules, prowess.spec.frontmatter.parse  # loaded while it may be read
+prowess.scan(os.devnull).issues, prowess.format.rules, prowess.format.frontmatter.parse  # loaded while it may be read
 if os.geteuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
 catalog = prowess.scan(*sys.argv[1:])

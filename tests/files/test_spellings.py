@@ -14,8 +14,8 @@ import prowess
 from prowess.files.paths import is_really_inside
 from prowess.files.projects import is_project, project_folders
 from prowess.files.tree import hash_tree, with_recorded_names
+from prowess.installed.compare import compare_folder
 from prowess.limits import DEFAULT_LIMITS
-from prowess.lockfile.compare import compare_folder
 from tests.repositories import skill_text
 
 COMPOSED = unicodedata.normalize("NFC", "résumé.md")

@@ -17,7 +17,7 @@ from prowess.cli.main import root
 from prowess.files import syscalls
 from prowess.install.agent_links import LinkFolders
 from prowess.install.journal import ScopeJournal
-from prowess.lockfile.journal_format import Move
+from prowess.installed.journal_format import Move
 from prowess.lockfile.read import read_lock
 from prowess.lockfile.write import lock_text
 from tests.install.dying import Counting

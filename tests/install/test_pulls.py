@@ -12,8 +12,8 @@ import pytest
 
 import prowess
 from prowess.files import syscalls
-from prowess.lockfile.placed import RECORD_FILE, digest_folder
-from prowess.lockfile.verifier import LockVerifier
+from prowess.installed.placed import RECORD_FILE, digest_folder
+from prowess.installed.verifier import LockVerifier
 from prowess.mcp.skill_loader import SkillLoader
 from tests.install.teams import Team
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.spec.redaction import hide_secrets, scrub_text
+from prowess.text.redaction import hide_secrets, scrub_text
 from tests.cli_processes import run_command
 from tests.git_servers import http
 from tests.repositories import Repository

@@ -11,7 +11,7 @@ import prowess
 from prowess.fetch.git.process import GitProgram
 from prowess.files.write import NewFile
 from prowess.install.file_diffs import diff_files
-from prowess.lockfile.other_tools import parse_foreign_lock
+from prowess.installed.other_tools import parse_foreign_lock
 from prowess.lockfile.read import parse_lock
 from tests.repositories import skill_text
 

@@ -11,8 +11,8 @@ import pytest
 import prowess
 from prowess.install.manifest import load_manifest
 from prowess.install.manifest_edits import declare_source
+from prowess.installed.scopes import project_scope
 from prowess.limits import DEFAULT_LIMITS
-from prowess.lockfile.scopes import project_scope
 from tests.repositories import skill_text
 
 if TYPE_CHECKING:

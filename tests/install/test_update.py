@@ -10,7 +10,7 @@ import pytest
 
 import prowess
 from prowess.fetch.git.process import GitProgram
-from prowess.lockfile.other_tools import compute_npm_hash, read_foreign_entries
+from prowess.installed.other_tools import compute_npm_hash, read_foreign_entries
 from prowess.lockfile.read import read_lock
 from tests.install.test_scale import count_calls, count_calls_of
 from tests.repositories import skill_text

@@ -10,12 +10,12 @@ import pytest
 import prowess
 from prowess.discovery.scan import find_skills
 from prowess.discovery.scan_options import ScanRules
-from prowess.http.access import make_access
-from prowess.http.bind import check_token, is_loopback, parse_bind
+from prowess.format.document import LoadPolicy
 from prowess.mcp.manifests import ManifestCache
 from prowess.mcp.served_skills import build_from_scan
 from prowess.mcp.skill_loader import SkillLoader
-from prowess.spec.document import LoadPolicy
+from prowess.serving.access import make_access
+from prowess.serving.bind import check_token, is_loopback, parse_bind
 from tests.mcp_peers import everywhere, offered, put, skill_md, talk
 
 if TYPE_CHECKING:

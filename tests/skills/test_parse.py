@@ -17,8 +17,8 @@ from prowess import (
     read_metadata,
     validate,
 )
+from prowess.format.document import LoadPolicy, read_document
 from prowess.skills.parse import text_issues
-from prowess.spec.document import LoadPolicy, read_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from prowess import Frontmatter, Skill, SourceError, render_catalog
 from prowess.skills.render import ListingStyle
-from prowess.spec.hidden_characters import to_one_line
+from prowess.text.hidden_characters import to_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable

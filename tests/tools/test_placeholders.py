@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import prowess
-from prowess.spec.placeholders import fill_placeholders, parse_argument_names
+from prowess.format.placeholders import fill_placeholders, parse_argument_names
 
 Put = Callable[..., Path]
 Talk = Callable[..., prowess.Session]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import prowess
 from prowess.conversation.user_call import wrap_instructions
-from prowess.spec.markup import escape_attribute, escape_xml, neutralize_tags, wrap_in_element
+from prowess.text.markup import escape_attribute, escape_xml, neutralize_tags, wrap_in_element
 
 Put = Callable[..., Path]
 Talk = Callable[..., prowess.Session]

@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urlsplit
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from prowess.http.access import App
+    from prowess.serving.access import App
 
 TOKEN = "a-token-for-tests-1234"  # noqa: S105 - no secret
 ADDRESS = ("127.0.0.1", 8849)

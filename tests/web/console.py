@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import prowess
-from prowess.lockfile.scopes import standard_scopes
+from prowess.installed.scopes import standard_scopes
 from prowess.web.app import ALL_ACTIONS, create_app
 from prowess.web.library import Library
 from prowess.web.result_file import ResultFile

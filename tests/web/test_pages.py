@@ -11,7 +11,7 @@ import prowess.web.pages
 
 PAGES = sorted(Path(prowess.web.pages.__file__).parent.glob("*.py"))
 READERS = (
-    *("pathlib", "glob", "shutil", "prowess.files", "prowess.lockfile.read", "prowess.lockfile.scopes"),
+    *("pathlib", "glob", "shutil", "prowess.files", "prowess.lockfile.read", "prowess.installed.scopes"),
     *("prowess.discovery.scan", "prowess.install.installer", "prowess.authoring.check", "prowess.skills.parse"),
 )
 ALLOWED = {"prowess.files.paths"}

@@ -9,7 +9,7 @@ import pytest
 
 import prowess
 from prowess.errors import UnknownSkillError
-from prowess.lockfile.scopes import project_scope
+from prowess.installed.scopes import project_scope
 from prowess.web.app import create_app
 from prowess.web.library import Library
 from prowess.web.pages.library import make_library_view

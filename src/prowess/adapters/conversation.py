@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from prowess.conversation.acting.trust_request import TrustRequest
 from prowess.conversation.fork import fork_system_message, fork_user_message
+from prowess.conversation.tool_rules import judge_call
 from prowess.errors import NotTrustedError, SkillError, SourceError
-from prowess.spec.tool_rules import judge_call
 from prowess.tools.acting import SubAgents
 from prowess.tools.arguments import BadArgumentsError, parse_arguments
 from prowess.tools.definitions import sanitize_error

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from prowess.conversation.tool_rules import judge_call
 from prowess.errors import NotTrustedError
-from prowess.spec.tool_rules import judge_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable

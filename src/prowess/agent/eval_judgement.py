@@ -22,8 +22,8 @@ from prowess.files.paths import is_same_folder
 from prowess.files.read import OpenFile
 from prowess.files.temp import temporary_folder
 from prowess.files.tree import list_tree
-from prowess.patterns import compile_pattern
 from prowess.skills.catalog import Catalog
+from prowess.text.patterns import compile_pattern
 from prowess.thread_work import run_in_thread
 
 if TYPE_CHECKING:

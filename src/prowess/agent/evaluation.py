@@ -32,6 +32,7 @@ from prowess.authoring.eval_tasks import read_eval_file
 from prowess.conversation.acting.sandbox import choose_sandbox
 from prowess.conversation.acting.snapshot import take_snapshot
 from prowess.conversation.acting.trust import Trust
+from prowess.conversation.tool_rules import parse_tool_pattern
 from prowess.errors import ModelError, NotTrustedError, SandboxError, SourceError
 from prowess.files.temp import temporary_folder
 from prowess.files.write import make_folders, write_new_file
@@ -42,7 +43,6 @@ from prowess.select.budget import listing_costs
 from prowess.skills.catalog import Catalog
 from prowess.skills.hidden_folder import hide_folder
 from prowess.skills.inventory import inventory
-from prowess.spec.tool_rules import parse_tool_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -8,7 +8,7 @@ from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UnexpectedMode
 
 from prowess.agent.api_keys import hide_keys
 from prowess.errors import ModelError, SkillError
-from prowess.spec.redaction import scrub_text
+from prowess.text.redaction import scrub_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

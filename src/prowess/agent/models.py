@@ -14,7 +14,7 @@ from prowess.agent.scripted_model import load_scripted_model
 from prowess.errors import ModelError, ResourceError
 from prowess.files.tree import hash_file
 from prowess.limits import DEFAULT_LIMITS
-from prowess.spec.redaction import hide_secrets, scrub_text
+from prowess.text.redaction import hide_secrets, scrub_text
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model

@@ -12,8 +12,8 @@ from pydantic_ai.toolsets import AbstractToolset
 
 from prowess.adapters.pydantic_ai import find_child, get_arguments, make_tool
 from prowess.agent.approval import ToolRequest
+from prowess.conversation.tool_rules import parse_tool_pattern
 from prowess.errors import ResourceNotFoundError, ResourceTooLargeError, SkillError
-from prowess.spec.tool_rules import parse_tool_pattern
 from prowess.thread_work import run_in_thread
 from prowess.tools.acting import render_script_result
 from prowess.tools.arguments import BadArgumentsError, optional_count, parse_arguments, required_text

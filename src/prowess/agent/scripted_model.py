@@ -29,10 +29,10 @@ from pydantic_ai.usage import RequestUsage
 
 from prowess.errors import ModelError, ResourceError
 from prowess.files.read import OpenFile
+from prowess.format.frontmatter.json_types import parse_typed_yaml
+from prowess.format.frontmatter.yaml_events import YamlError
 from prowess.limits import DEFAULT_LIMITS
-from prowess.spec.frontmatter.json_types import parse_typed_yaml
-from prowess.spec.frontmatter.yaml_events import YamlError
-from prowess.spec.tokens import estimate_tokens
+from prowess.text.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Sequence

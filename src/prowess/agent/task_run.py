@@ -32,10 +32,10 @@ from prowess.conversation.acting.sandbox import Protected, choose_sandbox, descr
 from prowess.conversation.acting.sandbox.protection import check_folder, name_repository
 from prowess.conversation.acting.scripts import Scripts
 from prowess.conversation.acting.trust import Trust
+from prowess.conversation.tool_rules import is_tool_pattern, parse_tool_pattern
 from prowess.errors import ModelError, SandboxError, SkillError, SourceError
 from prowess.limits import DEFAULT_LIMITS, Limits
-from prowess.spec.quantities import format_count
-from prowess.spec.tool_rules import is_tool_pattern, parse_tool_pattern
+from prowess.text.quantities import format_count
 from prowess.thread_work import run_in_thread
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from pydantic_ai.messages import (
 
 from prowess.agent.json_lines import FileKind, JsonLines, read_json_lines
 from prowess.errors import SourceError
-from prowess.spec.redaction import hide_secrets
+from prowess.text.redaction import hide_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

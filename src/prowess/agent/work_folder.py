@@ -18,13 +18,13 @@ from prowess.errors import (
     ResourceTooLargeError,
     SkillError,
 )
-from prowess.escapes import escape_line
 from prowess.files.directory import open_folder_beneath
 from prowess.files.paths import is_link, path_inside
 from prowess.files.read import OpenFile
 from prowess.files.write import write_beneath
 from prowess.limits import DEFAULT_LIMITS, Limits
-from prowess.spec.quantities import format_count
+from prowess.text.escapes import escape_line
+from prowess.text.quantities import format_count
 from prowess.tools.file_ranges import take_lines
 from prowess.tools.media import detect_media_type
 

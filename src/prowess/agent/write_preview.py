@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prowess.install.file_diffs import ChangedLines, find_changed_lines
-from prowess.spec.hidden_characters import escape_invisible
-from prowess.spec.quantities import format_count
+from prowess.text.hidden_characters import escape_invisible
+from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

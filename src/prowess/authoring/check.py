@@ -17,17 +17,17 @@ from prowess.authoring.similar import similar_issues
 from prowess.discovery.scan import scan
 from prowess.errors import Issue, SkillError, SkillValidationError, SourceError
 from prowess.files.directory import exists, stat_folder
+from prowess.format.frontmatter.fields import SPEC_FIELDS
+from prowess.format.reference_validator import REFERENCE_FILENAMES, reference_issues
+from prowess.format.rules import EXTENSION_FIELDS
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import SKILL_FILE
 from prowess.progress_steps import report_steps
 from prowess.select.budget import listing_costs, render_catalog
 from prowess.skills.mcp_rules import find_refusals
 from prowess.skills.parse import read_metadata, text_issues, validate
-from prowess.spec.frontmatter.fields import SPEC_FIELDS
-from prowess.spec.quantities import format_count
-from prowess.spec.reference_validator import REFERENCE_FILENAMES, reference_issues
-from prowess.spec.rules import EXTENSION_FIELDS
-from prowess.spec.tokens import estimate_tokens
+from prowess.text.quantities import format_count
+from prowess.text.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -25,7 +25,7 @@ from prowess.search.listing_search import find_missing_words
 from prowess.select.auto import AutoSelector
 from prowess.select.selectors import Candidates, LexicalSelector, SkillQuery
 from prowess.skills.search_library import make_head_text
-from prowess.spec.quantities import format_count
+from prowess.text.quantities import format_count
 from prowess.thread_work import run_awaitable
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from prowess.authoring.secrets import find_secrets, mask_secrets
 from prowess.errors import ResourceError, make_unreadable_error
 from prowess.files.read import OpenFile
 from prowess.hints import HINTS
-from prowess.spec.hidden_characters import find_hidden
+from prowess.text.hidden_characters import find_hidden
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -16,15 +16,15 @@ from prowess.authoring.fixers import FIXERS, NAME_CODES, NOT_SERVED, RESPELLED, 
 from prowess.errors import Issue, SkillError, SkillLoadError, SkillValidationError
 from prowess.files.syscalls import rename, set_mode
 from prowess.files.write import write_atomic
+from prowess.format.frontmatter.json_types import find_unquoted_values
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import SKILL_FILE
 from prowess.skills.parse import parse_skill
-from prowess.spec.frontmatter.json_types import find_unquoted_values
 
 if TYPE_CHECKING:
+    from prowess.format.frontmatter.fields import Frontmatter
     from prowess.limits import Limits
     from prowess.skills.parse import ParsedSkill
-    from prowess.spec.frontmatter.fields import Frontmatter
 
 _MAX_ROUNDS = 50  # each round mends one issue; a file of somebody else's may have any number
 _LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.spec.frontmatter.fields import SPEC_FIELDS
-from prowess.spec.frontmatter.json_types import find_unquoted_values
-from prowess.spec.frontmatter.unwrap import dedent_text, has_wrapper
-from prowess.spec.rules import EXTENSION_FIELDS, is_spec_name
+from prowess.format.frontmatter.fields import SPEC_FIELDS
+from prowess.format.frontmatter.json_types import find_unquoted_values
+from prowess.format.frontmatter.unwrap import dedent_text, has_wrapper
+from prowess.format.rules import EXTENSION_FIELDS, is_spec_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -16,10 +16,10 @@ from prowess.files.paths import is_real_folder, read_inode
 from prowess.files.syscalls import rename, set_mode, swap_entries
 from prowess.files.temp import temporary_folder
 from prowess.files.write import NewFile, make_folders, write_tree
+from prowess.format.rules import is_spec_name
 from prowess.limits import MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH
 from prowess.names import SKILL_FILE
 from prowess.progress_steps import report_steps
-from prowess.spec.rules import is_spec_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

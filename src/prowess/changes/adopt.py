@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from prowess.errors import Issue
     from prowess.install.adopt import AdoptableSkill
     from prowess.install.installer import Installer
+    from prowess.installed.scopes import InstalledSkill, InstallScope
     from prowess.limits import Limits
-    from prowess.lockfile.scopes import InstalledSkill, InstallScope
 
 
 class _Adoption(NamedTuple):

@@ -6,23 +6,23 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from prowess.addresses.skill_ref import link_name
 from prowess.changes.change import Change
 from prowess.changes.states import list_scope_files, read_file_states
 from prowess.files.paths import shorten_path
 from prowess.install.offer_text import describe_plan, summarize_offer
-from prowess.spec.skill_ref import link_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from prowess.addresses.source_spec import SourceSpec
     from prowess.errors import Issue
     from prowess.install.install_options import InstallOptions
     from prowess.install.installer import Installer
     from prowess.install.offer import Offer
     from prowess.install.plan import Plan
+    from prowess.installed.scopes import InstalledSkill
     from prowess.limits import Limits
-    from prowess.lockfile.scopes import InstalledSkill
-    from prowess.spec.source_spec import SourceSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from prowess.addresses.skill_ref import SkillRef, link_name
 from prowess.changes.change import Change
 from prowess.changes.states import list_scope_files, read_file_states
 from prowess.discovery.agents import get_agent
@@ -12,16 +13,15 @@ from prowess.files.paths import shorten_path
 from prowess.install.agent_links import LinkFolders
 from prowess.install.context import require_entry
 from prowess.lockfile.read import LOCK_FILE, read_lock
-from prowess.spec.skill_ref import SkillRef, link_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from prowess.errors import Issue
     from prowess.install.installer import Installer
+    from prowess.installed.scopes import InstallScope
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntry
-    from prowess.lockfile.scopes import InstallScope
 
 
 class _Install(NamedTuple):

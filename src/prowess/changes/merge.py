@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from prowess.install.lock_sides import LockSides, Owner
+    from prowess.installed.scopes import InstallScope
     from prowess.limits import Limits
     from prowess.lockfile.merge import LockMerge
     from prowess.lockfile.read import LockEntries
-    from prowess.lockfile.scopes import InstallScope
 
 OWNERS: tuple[Owner, Owner] = ("mine", "theirs")
 _NO_BASE = "the markers do not say what both sides began with, so everything that either side has is kept"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from prowess.addresses.skill_ref import SkillRef
 from prowess.changes.change import Change
 from prowess.errors import NotInstalledError
 from prowess.files.paths import shorten_path
 from prowess.lockfile.read import read_lock
-from prowess.spec.skill_ref import SkillRef
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from prowess.errors import Issue
     from prowess.install.installer import Installer
+    from prowess.installed.scopes import InstallScope
     from prowess.lockfile.read import LockEntry
-    from prowess.lockfile.scopes import InstallScope
 
 _MIN_COMMIT_LENGTH = 7
 """How many characters of a commit's id are enough to name it."""

@@ -15,8 +15,8 @@ from prowess.lockfile.read import LOCK_FILE
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from prowess.installed.scopes import InstallScope
     from prowess.limits import Limits
-    from prowess.lockfile.scopes import InstallScope
 
 
 def read_file_states(paths: Iterable[str], limits: Limits) -> dict[str, str]:

@@ -11,17 +11,17 @@ from prowess.errors import Issue, SkillError
 from prowess.files.paths import shorten_path
 from prowess.install.agent_links import LinkFolders
 from prowess.install.sync import SURPLUS_CODES
-from prowess.lockfile.placed import PlacedTrees, digest_parts
+from prowess.installed.placed import PlacedTrees, digest_parts
 from prowess.lockfile.read import read_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from prowess.install.installer import Installer
+    from prowess.installed.placed import Parts
+    from prowess.installed.scopes import InstalledSkill, InstallScope
     from prowess.limits import Limits
-    from prowess.lockfile.placed import Parts
     from prowess.lockfile.read import LockEntries, LockEntry
-    from prowess.lockfile.scopes import InstalledSkill, InstallScope
 
 _DIFFERENCES = "what differs from the lock file"
 

@@ -9,7 +9,7 @@ from prowess.changes.change import Change
 from prowess.conversation.acting.snapshot import describe_state
 from prowess.conversation.acting.trust_request import TrustRequest
 from prowess.errors import NotTrustedError, SkillError
-from prowess.spec.quantities import format_count
+from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

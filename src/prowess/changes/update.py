@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.changes.change import Change
 from prowess.changes.states import list_scope_files, read_file_states
 from prowess.errors import SkillError
-from prowess.lockfile.scopes import find_install, select_scopes
+from prowess.installed.scopes import find_install, select_scopes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from prowess.errors import Issue
     from prowess.install.installer import Installer
     from prowess.install.update import Update
+    from prowess.installed.scopes import ScopeName
     from prowess.limits import Limits
-    from prowess.lockfile.scopes import ScopeName
 
 SHORT_ID_LENGTH = 12
 """How many characters of a commit's id people are shown."""

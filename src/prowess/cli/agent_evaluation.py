@@ -19,8 +19,8 @@ from prowess.cli.render import printer
 from prowess.cli.search_modes import prepare_catalog
 from prowess.cli.terminal import open_terminal
 from prowess.errors import SkillError
+from prowess.format.allowed_tools import parse_allowed_tools
 from prowess.limits import DEFAULT_LIMITS
-from prowess.spec.allowed_tools import parse_allowed_tools
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from prowess.agent.models import ModelChoice
     from prowess.authoring.eval_files import EvalCase
     from prowess.cli.evaluation_screen import EvaluationOutcome
-    from prowess.discovery.settings import Settings
+    from prowess.settings import Settings
 
 _DEFAULT_RUNS = 3
 _DEFAULT_TOOLS = "Read Write"

@@ -18,9 +18,9 @@ from prowess.cli.render import printer
 from prowess.cli.selection import make_selector
 from prowess.cli.terminal import open_terminal
 from prowess.errors import NotTrustedError, SourceError
+from prowess.format.allowed_tools import parse_allowed_tools
 from prowess.hints import explain_extra
 from prowess.limits import DEFAULT_LIMITS
-from prowess.spec.allowed_tools import parse_allowed_tools
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from prowess.agent.task_result import TaskResult
     from prowess.agent.task_run import TaskOptions, TrustChoice
     from prowess.agent.transcript import EarlierRun, Transcript
-    from prowess.discovery.settings import Settings
+    from prowess.settings import Settings
 
 
 class AgentFlags(NamedTuple):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Table, diff_to_lines, line, show_unseen
-from prowess.escapes import escape_line
 from prowess.limits import DEFAULT_LIMITS
-from prowess.spec.quantities import format_count
+from prowess.text.escapes import escape_line
+from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

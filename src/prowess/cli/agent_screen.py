@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from prowess.agent.model_failures import explain_failure, is_limit
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Span, line
-from prowess.spec.quantities import format_count
+from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

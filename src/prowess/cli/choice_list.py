@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.cli.render.plain_text import cell_width
-from prowess.spec.hidden_characters import escape_invisible
+from prowess.text.hidden_characters import escape_invisible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ import sysconfig
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from prowess.escapes import dump_json
+from prowess.text.escapes import dump_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Cell, Line, Span, Style, Table, Title, line
 from prowess.files.paths import shorten_path
-from prowess.spec.quantities import format_count
+from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

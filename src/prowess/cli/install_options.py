@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from prowess.addresses.address_check import DEFAULT_SCHEMES
+from prowess.addresses.skill_ref import SkillRef
 from prowess.cli.completions import is_shell_safe
 from prowess.cli.options import AskedLocation, group_options, make_agents_option
 from prowess.cli.render import printer
@@ -15,20 +17,18 @@ from prowess.errors import NotInstalledError
 from prowess.files.directory import exists
 from prowess.files.paths import shorten_path
 from prowess.install.installer import Installer
+from prowess.installed.scopes import select_scopes
 from prowess.lockfile.read import LOCK_FILE, read_lock
-from prowess.lockfile.scopes import select_scopes
-from prowess.spec.address_check import DEFAULT_SCHEMES
-from prowess.spec.quantities import join_first
-from prowess.spec.redaction import hide_secrets, show_address
-from prowess.spec.skill_ref import SkillRef
-from prowess.spelling import did_you_mean, sort_by_similarity
+from prowess.text.quantities import join_first
+from prowess.text.redaction import hide_secrets, show_address
+from prowess.text.spelling import did_you_mean, sort_by_similarity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import prowess
+    from prowess.installed.scopes import InstallScope, Location
     from prowess.lockfile.read import LockEntry
-    from prowess.lockfile.scopes import InstallScope, Location
 
 _MAX_LISTED = 5
 """How many installs a message names."""

@@ -11,20 +11,20 @@ from prowess.files.paths import shorten_path
 from prowess.install.agent_links import LinkFolders
 from prowess.install.installed_files import compare_files
 from prowess.install.installer import Installer
+from prowess.installed.placed import PlacedTrees
+from prowess.installed.scopes import is_on_disk, locate_install
+from prowess.installed.states import BEHIND, CHANGED
 from prowess.limits import DEFAULT_LIMITS
-from prowess.lockfile.placed import PlacedTrees
 from prowess.lockfile.read import read_lock
-from prowess.lockfile.scopes import is_on_disk, locate_install
-from prowess.lockfile.states import BEHIND, CHANGED
 from prowess.progress_steps import report_steps
-from prowess.spec.quantities import format_count, join_first
+from prowess.text.quantities import format_count, join_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from prowess.cli.options import AskedLocation
+    from prowess.installed.scopes import InstallScope
     from prowess.lockfile.read import LockEntry
-    from prowess.lockfile.scopes import InstallScope
 
 _MAX_SKILLS = 5
 """How many skills of an install are named."""

@@ -10,15 +10,15 @@ from prowess.cli.render import printer
 from prowess.files.projects import config_home, project_folders
 from prowess.limits import DEFAULT_LIMITS
 from prowess.skills.catalog import Catalog
-from prowess.spec.quantities import join_first
+from prowess.text.quantities import join_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import prowess
     from prowess.errors import InstallError, Issue
-    from prowess.lockfile import states
-    from prowess.lockfile.scopes import Location
+    from prowess.installed import states
+    from prowess.installed.scopes import Location
 
 # Names that lockfile/ has as well: 'prowess list' without a lock file must not load that package to look for one.
 LOCK_FILE = "prowess.lock"
@@ -32,7 +32,7 @@ BEHIND = "not synced"
 class LazyLockStates:
     """The lock files around the working folder and of the user, read once. Only what they name is hashed.
 
-    It has the answers of ``prowess.lockfile.states.LockStates``, which is loaded only where there is a lock file.
+    It has the answers of ``prowess.installed.states.LockStates``, which is loaded only where there is a lock file.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class LazyLockStates:
         folders = (*project_folders(os.getcwd(), home), user_folder)
         # Fast path of 'prowess list': a few looks at the disk, and nothing is imported where nothing is installed.
         if any(os.path.lexists(os.path.join(folder, name)) for folder in folders for name in (LOCK_FILE, _JOURNAL)):
-            from prowess.lockfile import scopes, states
+            from prowess.installed import scopes, states
 
             self._states = states.LockStates(scopes.standard_scopes(os.getcwd(), home, os.environ), DEFAULT_LIMITS)
 
@@ -157,7 +157,7 @@ def suggest_first_sync() -> str:
     """
     from prowess.errors import InstallError
     from prowess.install.manifest import manifest_file_name, read_declarations
-    from prowess.lockfile.scopes import standard_scopes
+    from prowess.installed.scopes import standard_scopes
 
     folder = standard_scopes(os.getcwd(), os.path.expanduser("~"), os.environ)[0].lock_folder
     try:
@@ -174,8 +174,8 @@ def suggest_first_sync() -> str:
 
 def without_edited_skills(catalog: prowess.Catalog) -> prowess.Catalog:
     """Return the catalogue without the installed skills that differ from their lock files."""
-    from prowess.lockfile.scopes import standard_scopes
-    from prowess.lockfile.verifier import LockVerifier
+    from prowess.installed.scopes import standard_scopes
+    from prowess.installed.verifier import LockVerifier
 
     scopes = standard_scopes(os.getcwd(), os.path.expanduser("~"), os.environ)
     unchanged, refused = LockVerifier(scopes, DEFAULT_LIMITS).verify_skills(list(catalog.skills))

@@ -10,7 +10,7 @@ from prowess.cli.picker import pick_names
 from prowess.cli.render.blocks import Block, Line, Style, Title, line, span_text
 from prowess.cli.terminal import open_terminal
 from prowess.install.offer_text import summarize_offer
-from prowess.spec.quantities import format_count, join_first
+from prowess.text.quantities import format_count, join_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,7 +9,7 @@ import click
 
 from prowess.cli.completions import complete_agent, complete_skill
 from prowess.errors import HINTS
-from prowess.spelling import did_you_mean
+from prowess.text.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable

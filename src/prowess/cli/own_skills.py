@@ -13,7 +13,7 @@ from prowess.errors import SourceError
 from prowess.model import SkillScope
 
 if TYPE_CHECKING:
-    from prowess.discovery.settings import Settings
+    from prowess.settings import Settings
 
 
 def find_own_paths(settings: Settings) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 from prowess.cli.choice_list import Choice, PickerState, render_frame
-from prowess.spec.hidden_characters import escape_invisible
+from prowess.text.hidden_characters import escape_invisible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

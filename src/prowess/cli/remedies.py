@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from prowess.errors import HINTS, SkillError, UnknownSkillError
-from prowess.spelling import did_you_mean
+from prowess.text.spelling import did_you_mean
 
 REMEDIES: dict[str, str] = {
     "address-refused": "say --allow-private if that machine is meant",

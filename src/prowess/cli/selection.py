@@ -11,7 +11,7 @@ from prowess.select.auto import SELECTOR_NAMES, make_named_selector
 
 if TYPE_CHECKING:
     import prowess
-    from prowess.discovery.settings import Settings
+    from prowess.settings import Settings
 
 
 class SelectionFlags(TypedDict):

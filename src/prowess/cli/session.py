@@ -13,7 +13,7 @@ from prowess.skills.catalog import Catalog
 
 if TYPE_CHECKING:
     import prowess
-    from prowess.discovery.settings import Settings
+    from prowess.settings import Settings
 
 
 def open_session(settings: Settings, name: str = "", *, run: bool = True) -> tuple[prowess.Session, str]:

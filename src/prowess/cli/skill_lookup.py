@@ -20,12 +20,12 @@ from prowess.cli.lock_states import (
 from prowess.cli.render import printer
 from prowess.cli.shown_paths import with_dot_prefix
 from prowess.discovery.scan import discover, scan
-from prowess.discovery.settings import Settings, load_settings
 from prowess.errors import SkillValidationError, SourceError, UnknownSkillError
 from prowess.files.paths import is_same_folder, shorten_path
 from prowess.names import SKILL_FILE
+from prowess.settings import Settings, load_settings
 from prowess.skills.catalog import Catalog
-from prowess.spec.quantities import join_first
+from prowess.text.quantities import join_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

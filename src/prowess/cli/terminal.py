@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 import click
 
 from prowess.cli.render.printer import is_terminal
-from prowess.escapes import escape_line
+from prowess.text.escapes import escape_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

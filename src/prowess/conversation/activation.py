@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.conversation.moment import make_filter_error
 from prowess.errors import MaxActiveError, NoFrontmatterError
-from prowess.spec.commands import ExpandedText, may_have_commands
-from prowess.spec.quantities import format_count
+from prowess.format.commands import ExpandedText, may_have_commands
+from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from prowess.conversation.consent import Consent
     from prowess.conversation.events import EventEmitter
     from prowess.conversation.moment import Moment
+    from prowess.conversation.tool_rules import ToolCeiling
     from prowess.errors import Issue
+    from prowess.format.commands import Permission
     from prowess.limits import Limits
     from prowess.skills.instructions import LoadedSkill
     from prowess.skills.skill import Skill
-    from prowess.spec.commands import Permission
-    from prowess.spec.spans import Span
-    from prowess.spec.tool_rules import ToolCeiling
+    from prowess.text.spans import Span
 
 ALREADY_ACTIVE = "it was active already"
 CHANGE_UNKNOWN = f"{ALREADY_ACTIVE}; whether it has changed since could not be asked"

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING
 
 from prowess.arguments import check_instance, check_text, check_texts, raise_bad_argument
 from prowess.conversation.acting.supervised import ProcessLimits, run_under_supervisor
-from prowess.conversation.user_call import wrap_instructions
-from prowess.errors import InvalidFrontmatterError, SandboxError, SkillError
-from prowess.limits import DEFAULT_LIMITS
-from prowess.spec.document import LoadPolicy, read_document
-from prowess.spec.frontmatter.fences import find_fences
-from prowess.spec.hidden_characters import to_one_line
-from prowess.spec.markup import CONTENT_TAG, neutralize_tags
-from prowess.spec.tool_rules import (
+from prowess.conversation.tool_rules import (
     ALLOWED,
     NOT_MENTIONED,
     REFUSED,
@@ -25,12 +18,19 @@ from prowess.spec.tool_rules import (
     judge_call,
     parse_tool_pattern,
 )
+from prowess.conversation.user_call import wrap_instructions
+from prowess.errors import InvalidFrontmatterError, SandboxError, SkillError
+from prowess.format.document import LoadPolicy, read_document
+from prowess.format.frontmatter.fences import find_fences
+from prowess.limits import DEFAULT_LIMITS
+from prowess.text.hidden_characters import to_one_line
+from prowess.text.markup import CONTENT_TAG, neutralize_tags
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
+    from prowess.conversation.tool_rules import ToolAnswer
     from prowess.limits import Limits
-    from prowess.spec.tool_rules import ToolAnswer
 
     ForkRunner = Callable[["PreparedFork"], "str | Awaitable[str]"]
 

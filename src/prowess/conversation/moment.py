@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from prowess.arguments import check_name
+from prowess.conversation.tool_rules import ToolCeiling
 from prowess.errors import SkillFilteredError
 from prowess.files.paths import relative_path
 from prowess.select.auto import ShownReason
 from prowess.select.selectors import Candidates
-from prowess.spec.globs import is_filter_match, is_none_filter
-from prowess.spec.tool_rules import ToolCeiling
+from prowess.text.globs import is_filter_match, is_none_filter
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping

@@ -51,6 +51,7 @@ from prowess.conversation.session_json import (
     session_as_json,
     session_from_json,
 )
+from prowess.conversation.tool_rules import REFUSED, grant_tools, intersect_ceilings, judge_call
 from prowess.conversation.user_call import parse_call, render_call
 from prowess.discovery.live import Live
 from prowess.errors import (
@@ -61,15 +62,14 @@ from prowess.errors import (
     SkillNotActiveError,
 )
 from prowess.files.path_arguments import as_existing_folder
+from prowess.format.commands import may_have_commands
 from prowess.host_errors import log_host_error
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.select.auto import AutoSelector, measure_lines
 from prowess.select.selectors import ask_selector
 from prowess.skills.instructions import LoadedSkill
 from prowess.skills.render import make_entry, render_lines
-from prowess.spec.commands import may_have_commands
-from prowess.spec.hidden_characters import find_hidden_points
-from prowess.spec.tool_rules import REFUSED, grant_tools, intersect_ceilings, judge_call
+from prowess.text.hidden_characters import find_hidden_points
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -79,14 +79,14 @@ if TYPE_CHECKING:
     from prowess.conversation.activation import ActiveSkill
     from prowess.conversation.catalog_diff import Refreshed
     from prowess.conversation.events import OnEvent
+    from prowess.conversation.tool_rules import ToolAnswer
     from prowess.errors import Issue
+    from prowess.format.commands import ExpandedText
     from prowess.model import Explanation
     from prowess.select.auto import ListingChoice, ListingTurn, Measure
     from prowess.select.selectors import Selector
     from prowess.skills.catalog import Catalog
     from prowess.skills.skill import Skill
-    from prowess.spec.commands import ExpandedText
-    from prowess.spec.tool_rules import ToolAnswer
 
 
 _DEFAULT_SELECTOR = AutoSelector()

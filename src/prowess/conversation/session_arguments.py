@@ -14,12 +14,12 @@ from prowess.arguments import (
     check_texts,
     raise_bad_argument,
 )
+from prowess.conversation.tool_rules import ANY_TOOL, ToolCeiling, is_tool_pattern
 from prowess.discovery.live import Live
 from prowess.errors import SourceError
 from prowess.files.path_arguments import show_path_argument
 from prowess.limits import Limits
 from prowess.skills.catalog import Catalog
-from prowess.spec.tool_rules import ANY_TOOL, ToolCeiling, is_tool_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,9 +8,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from prowess.arguments import check_text
+from prowess.conversation.tool_rules import ToolCeiling, is_tool_pattern
 from prowess.errors import Issue, SkillError, SourceError
 from prowess.select.auto import ShownList, ShownReason
-from prowess.spec.tool_rules import ToolCeiling, is_tool_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

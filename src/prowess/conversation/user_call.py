@@ -5,22 +5,22 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from prowess.spec.markup import USER_CALL_TAG, wrap_in_element
-from prowess.spec.placeholders import (
+from prowess.format.placeholders import (
     PROJECT_NAMES,
     explain_placeholders,
     fill_placeholders,
     parse_argument_hint,
     parse_argument_names,
 )
+from prowess.text.markup import USER_CALL_TAG, wrap_in_element
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from prowess.conversation.activation import Activation
+    from prowess.format.placeholders import FilledText
     from prowess.skills.skill import Skill
-    from prowess.spec.placeholders import FilledText
-    from prowess.spec.spans import Span
+    from prowess.text.spans import Span
 
 _CALL_PATTERN = re.compile(r"[/$]([^\s/$]{1,64})(?:\s+(.*))?", re.DOTALL)
 FORK_LOADED_INLINE = "this skill is written to run as a sub-agent of its own; here it is loaded into this conversation"

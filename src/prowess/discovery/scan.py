@@ -11,18 +11,18 @@ from prowess.discovery.walk import Walk
 from prowess.errors import Issue, SourceError
 from prowess.files import paths
 from prowess.files.path_arguments import check_path
+from prowess.format.document import LoadPolicy, check_mode
 from prowess.limits import DEFAULT_LIMITS
 from prowess.model import Place, SkillScope
 from prowess.names import SKILL_FILE
 from prowess.skills.catalog import Catalog
-from prowess.spec.document import LoadPolicy, check_mode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from prowess.installed.scopes import InstallScope
     from prowess.limits import Limits
     from prowess.literals import FollowLinks, Mode, OnDuplicate, Severity
-    from prowess.lockfile.scopes import InstallScope
     from prowess.skills.skill import Skill
 
     OnIssue = Callable[[Issue], object]
@@ -198,7 +198,7 @@ def resolve_standard_places(
     """Return the places that ``discover`` looks at."""
     from prowess.discovery import search_paths
     from prowess.files import projects
-    from prowess.lockfile import scopes
+    from prowess.installed import scopes
 
     here, home_folder, env = _resolve_environment(cwd, home)
     chosen = check_texts(agents or (), "agents")
@@ -220,7 +220,7 @@ def find_standard_skills(
     An installed skill counts only if its lock file records it, and with ``verify="lock"`` only while its files are what
     the lock file says. An issue names each of the others.
     """
-    from prowess.lockfile import recorded_skills, verifier
+    from prowess.installed import recorded_skills, verifier
 
     found = _find_in_places(standard, rules)
     if verify is None and not _may_have_installs(found):

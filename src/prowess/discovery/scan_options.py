@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from prowess.format.document import LoadPolicy
 from prowess.names import SKILL_FILE
-from prowess.spec.document import LoadPolicy
 
 if TYPE_CHECKING:
     from prowess.literals import FollowLinks

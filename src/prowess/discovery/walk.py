@@ -20,14 +20,14 @@ from prowess.errors import Issue, ResourceError, SkillLoadError, SourceError
 from prowess.files.directory import Folder, open_folder_beneath, real_path, stat_folder
 from prowess.files.paths import PathResolver, is_inside
 from prowess.files.read import OpenFile, identity_of
+from prowess.format.document import read_document
+from prowess.format.frontmatter import parse
+from prowess.format.frontmatter.fast_match import match_head
+from prowess.format.frontmatter.plain_yaml import can_skip_limit_checks
 from prowess.model import Place
 from prowess.names import GIT_FIRST_CHARS, is_git_name
 from prowess.skills.location import SkillLocation
 from prowess.skills.skill import Skill, make_skill_from_document, make_skill_from_match
-from prowess.spec.document import read_document
-from prowess.spec.frontmatter import parse
-from prowess.spec.frontmatter.fast_match import match_head
-from prowess.spec.frontmatter.plain_yaml import can_skip_limit_checks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -332,7 +332,7 @@ class Walk:
     def _parse_skill(self, head: bytes, identity: Identity, skill_path: _SkillPath) -> Skill:
         # Fast path of the bench row "scan, real heads": a repair that is sure to succeed waits until it is needed.
         if self._uses_fast_match and self.rules.policy.repair:
-            from prowess.spec.frontmatter import broken_head
+            from prowess.format.frontmatter import broken_head
 
             match = broken_head.match_broken_head(head)
             if match is not None:

@@ -14,7 +14,7 @@ from prowess.errors import FetchError
 from prowess.fetch.cache import CacheRecord, sha256_hex, short_hash
 from prowess.fetch.client import UNREACHABLE_CODES
 from prowess.fetch.url_policy import display_url
-from prowess.spec.quantities import format_count
+from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from urllib.parse import urljoin, urlsplit
 from prowess.errors import FetchError
 from prowess.fetch.archive.members import GZIP_WBITS, BadStreamError, inflate
 from prowess.fetch.url_policy import check_scheme, display_url, parse_origin
-from prowess.spec.redaction import hide_secrets, scrub_text
+from prowess.text.redaction import hide_secrets, scrub_text
 
 if TYPE_CHECKING:
     import ssl

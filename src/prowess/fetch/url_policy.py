@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from prowess.errors import FetchError, SourceError
-from prowess.spec.redaction import hide_secrets
+from prowess.text.redaction import hide_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

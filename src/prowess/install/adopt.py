@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from prowess.addresses.skill_ref import check_part, link_name
+from prowess.addresses.source_spec import SourceSpec, as_repository, with_parts
 from prowess.discovery.search_paths import CLAUDE_SKILLS, SHARED_SKILLS
 from prowess.errors import BadReferenceError, Issue, NotInstalledError, UnsafeTreeError
 from prowess.files.directory import Folder, exists, stat_folder
@@ -23,23 +25,21 @@ from prowess.install.stage import stage_install
 from prowess.install.store import Disposal, open_store
 from prowess.install.tree_paths import check_paths
 from prowess.install.typed_source import parse_typed_source
-from prowess.lockfile.other_tools import compute_npm_hash, entry_from_metadata, read_foreign_entries
-from prowess.lockfile.scopes import list_install_names
+from prowess.installed.other_tools import compute_npm_hash, entry_from_metadata, read_foreign_entries
+from prowess.installed.scopes import list_install_names
 from prowess.names import SKILL_FILE, is_safe_part
 from prowess.progress_steps import report_steps
-from prowess.spec.skill_ref import check_part, link_name
-from prowess.spec.source_spec import SourceSpec, as_repository, with_parts
-from prowess.spelling import did_you_mean
+from prowess.text.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from prowess.install.find_skills import TreeSkill
     from prowess.install.store import Store
+    from prowess.installed.other_tools import ForeignEntry
+    from prowess.installed.scopes import InstallScope
     from prowess.limits import Limits
-    from prowess.lockfile.other_tools import ForeignEntry
     from prowess.lockfile.read import LockEntries
-    from prowess.lockfile.scopes import InstallScope
 
 _ADOPTED_FOLDERS: tuple[tuple[str, tuple[str, ...]], ...] = ((SHARED_SKILLS, ()), (CLAUDE_SKILLS, ("claude-code",)))
 """The folders in which skills are looked for, each with the agents that look only there."""

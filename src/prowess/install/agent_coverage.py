@@ -6,24 +6,24 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from prowess.addresses.skill_ref import link_name
 from prowess.discovery.agents import AGENTS
 from prowess.files.directory import Folder, exists, stat_folder
 from prowess.files.paths import is_link, is_link_to
 from prowess.files.tree import digest_tree, hash_tree
 from prowess.install.agent_links import LinkFolders, skill_folder
 from prowess.install.installed_files import compare_files
-from prowess.lockfile.compare import is_exact_copy
-from prowess.lockfile.placed import PlacedTrees
+from prowess.installed.compare import is_exact_copy
+from prowess.installed.placed import PlacedTrees
 from prowess.lockfile.read import read_lock
 from prowess.names import SKILL_FILE, is_safe_part
-from prowess.spec.skill_ref import link_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from prowess.installed.scopes import InstallScope, ScopeName
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntries, LockEntry
-    from prowess.lockfile.scopes import InstallScope, ScopeName
 
 SkillState = Literal["linked", "copied", "missing", "shadowed", "edited"]
 """How an agent has a skill: by a link, as real files, not at all, hidden by another of its name, or edited."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from prowess.discovery.agents import Agent
     from prowess.files.write import NewFile
-    from prowess.lockfile.scopes import InstallScope
+    from prowess.installed.scopes import InstallScope
 
 _LINK_UNSUPPORTED = frozenset((errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP))
 """The errors that say that the system cannot make links here, and not that something went wrong."""

@@ -15,8 +15,8 @@ from prowess.install.manifest_edits import declare_source, edit_manifest
 from prowess.install.stage import stage_install
 from prowess.install.store import open_store
 from prowess.install.system_errors import wrap_os_errors
+from prowess.installed.scopes import InstalledSkill, list_install_names, locate_install
 from prowess.lockfile.read import COPY_MODE
-from prowess.lockfile.scopes import InstalledSkill, list_install_names, locate_install
 from prowess.progress_steps import report_steps
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from prowess.install.manifest import ProjectManifest
     from prowess.install.manifest_edits import ManifestEdit
     from prowess.install.plan import Plan
+    from prowess.installed.scopes import InstallScope
     from prowess.lockfile.read import LockEntries
-    from prowess.lockfile.scopes import InstallScope
 
 
 def apply_plan(context: InstallContext, plan: Plan) -> tuple[InstalledSkill, ...]:

@@ -22,7 +22,7 @@ from prowess.names import is_safe_part
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prowess.lockfile.scopes import InstallScope
+    from prowess.installed.scopes import InstallScope
 
 BACKUP_FOLDER = ".backup"
 REASONS = {

@@ -28,17 +28,17 @@ from prowess.install.file_diffs import FileDiffs
 from prowess.install.install_tree import tree_for_entry
 from prowess.install.installed_files import compare_files
 from prowess.install.system_errors import wrap_os_errors
-from prowess.lockfile.compare import list_differing
-from prowess.lockfile.scopes import find_copies, locate_install
+from prowess.installed.compare import list_differing
+from prowess.installed.scopes import find_copies, locate_install
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from prowess.install.fetch_source import SourceAccess
+    from prowess.installed.compare import Difference
+    from prowess.installed.scopes import InstallScope
     from prowess.limits import Limits
-    from prowess.lockfile.compare import Difference
     from prowess.lockfile.read import LockEntry
-    from prowess.lockfile.scopes import InstallScope
 
 
 @dataclass(frozen=True, slots=True)

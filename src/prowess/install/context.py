@@ -10,6 +10,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from prowess.addresses.skill_ref import SkillRef
 from prowess.arguments import raise_bad_argument
 from prowess.errors import InstallError, Issue, NotInstalledError, SkillError
 from prowess.fetch.git.process import DUMB_SERVER
@@ -18,22 +19,21 @@ from prowess.install.fetch_source import LastOpenSource
 from prowess.install.manifest import load_manifest
 from prowess.install.store import check_scope_folders, recover_scope
 from prowess.install.system_errors import wrap_os_errors
-from prowess.lockfile.journal_format import find_interrupted_change
+from prowess.installed.journal_format import find_interrupted_change
+from prowess.installed.scopes import find_install, locate_install, select_scopes
 from prowess.lockfile.read import read_lock
-from prowess.lockfile.scopes import find_install, locate_install, select_scopes
-from prowess.spec.skill_ref import SkillRef
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
+    from prowess.addresses.source_spec import SourceSpec
     from prowess.install.fetch_source import SourceAccess
     from prowess.install.offer import Offer
     from prowess.install.source_tree import SourceTree
+    from prowess.installed.scopes import InstallScope, Location, ScopeName
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntries, LockEntry
-    from prowess.lockfile.scopes import InstallScope, Location, ScopeName
-    from prowess.spec.source_spec import SourceSpec
 
     Refs = str | SkillRef | Sequence[str | SkillRef]
 

@@ -19,9 +19,9 @@ from prowess.progress_steps import report_steps
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from prowess.addresses.source_spec import SourceSpec
     from prowess.install.install_tree import InstallTree
     from prowess.limits import Limits
-    from prowess.spec.source_spec import SourceSpec
 
 _STAGED_NAME = re.compile(r"\.prowess-[0-9a-f]{16}")
 

@@ -6,15 +6,15 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from prowess.addresses.address_check import check_address
+from prowess.addresses.source_spec import SourceSpec
 from prowess.errors import InstallError, NotInstalledError
 from prowess.files.paths import is_really_inside, relative_path
-from prowess.spec.address_check import check_address
-from prowess.spec.source_spec import SourceSpec
 
 if TYPE_CHECKING:
+    from prowess.addresses.source_spec import SourceKind
+    from prowess.installed.scopes import InstallScope
     from prowess.lockfile.read import LockEntry
-    from prowess.lockfile.scopes import InstallScope
-    from prowess.spec.source_spec import SourceKind
 
 _EXPLICIT_PATH = re.compile(r"(?:\.\.?|~)(?:/|$)|/|[A-Za-z]:[\\/]")
 _KINDS: dict[str, SourceKind] = {"git": "git", "folder": "folder", "archive": "archive", "index": "index"}

@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Self
 
+    from prowess.addresses.source_spec import SourceSpec
     from prowess.errors import Issue
     from prowess.fetch.git.process import GitRunner
     from prowess.fetch.git.repository import GitCommit
     from prowess.fetch.url_policy import UrlPolicy
+    from prowess.installed.scopes import InstallScope
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntry
-    from prowess.lockfile.scopes import InstallScope
     from prowess.skills.catalog import Catalog
-    from prowess.spec.source_spec import SourceSpec
 
 _ARCHIVE_HOSTS = frozenset(
     ("codeload.github.com", "objects.githubusercontent.com", "release-assets.githubusercontent.com")

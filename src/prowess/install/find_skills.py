@@ -21,18 +21,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.discovery.agents import AGENTS
 from prowess.errors import InstallError, Issue, SkillLoadError
+from prowess.format.document import LoadPolicy, read_document
+from prowess.format.invocation import is_true
 from prowess.install.plugins import list_manifests, name_plugins, read_plugins
-from prowess.lockfile.other_tools import NPM_LOCK_FILE, parse_foreign_lock
+from prowess.installed.other_tools import NPM_LOCK_FILE, parse_foreign_lock
 from prowess.names import SKILL_FILE, folders_above
-from prowess.spec.document import LoadPolicy, read_document
-from prowess.spec.invocation import is_true
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from prowess.format.document import Document
     from prowess.install.plugins import Plugin
     from prowess.limits import Limits
-    from prowess.spec.document import Document
 
     ReadFile = Callable[[str], bytes]
     Prefetch = Callable[[list[str]], None]

@@ -13,9 +13,9 @@ from prowess.lockfile.read import read_text
 from prowess.lockfile.write import with_line_ends
 
 if TYPE_CHECKING:
+    from prowess.installed.scopes import InstallScope
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntries
-    from prowess.lockfile.scopes import InstallScope
 
 ATTRIBUTES_FILE = ".gitattributes"
 

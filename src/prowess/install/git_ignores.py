@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from prowess.install.installer import Installer
     from prowess.install.plan import Plan
+    from prowess.installed.scopes import InstalledSkill, InstallScope
     from prowess.limits import Limits
-    from prowess.lockfile.scopes import InstalledSkill, InstallScope
 
 _SAMPLE_INSTALL = f"{NATIVE_PROJECT}/org/name/SKILL.md"
 """A path that stands for everything in the install base: any pattern that covers it is good."""

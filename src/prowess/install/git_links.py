@@ -11,7 +11,7 @@ from prowess.files.projects import git_root
 from prowess.files.temp import temporary_folder
 from prowess.files.write import make_folders, write_atomic
 from prowess.lockfile.read import read_text
-from prowess.spec.quantities import format_count, join_first
+from prowess.text.quantities import format_count, join_first
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -21,16 +21,16 @@ from prowess.limits import MAX_DESCRIPTION_LENGTH
 from prowess.names import SKILL_FILE
 from prowess.progress_steps import report_steps
 from prowess.search.texts import tags_of
-from prowess.spec.redaction import hide_secrets
+from prowess.text.redaction import hide_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from prowess.addresses.source_spec import SourceSpec
     from prowess.install.fetch_source import SourceAccess
     from prowess.install.source_tree import SourceTree
     from prowess.limits import Limits
     from prowess.search.texts import Searchable
-    from prowess.spec.source_spec import SourceSpec
 
 _CACHE_KEY = "prowess-skills-1:{address}#{commit}:{subpath}"
 """The cache key for the skills of a commit; the number changes when other fields of a skill are cached."""

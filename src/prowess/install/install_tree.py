@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from prowess.addresses.skill_ref import link_name
+from prowess.addresses.source_spec import SourceSpec, with_skills
 from prowess.errors import InstallError, Issue, UnsafeTreeError
 from prowess.files.tree import GUESSED_CODE, HAS_EXECUTABLE_BITS, digest_tree, find_guesses, hash_bytes
 from prowess.install.plugins import refuse_only_plugins
 from prowess.install.source_survey import find_claimed_folders, survey_source
 from prowess.install.tree_paths import check_paths, refuse_irregular
 from prowess.names import is_below
-from prowess.spec.skill_ref import link_name
-from prowess.spec.source_spec import SourceSpec, with_skills
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

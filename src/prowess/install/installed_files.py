@@ -6,22 +6,22 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from prowess.addresses.skill_ref import link_name
 from prowess.errors import ResourceNotFoundError
 from prowess.files.paths import is_real_folder
 from prowess.files.read import OpenFile
 from prowess.files.tree import is_executable, read_tree
 from prowess.files.write import NewFile
 from prowess.install.install_tree import take_recorded_modes
-from prowess.lockfile.compare import NOT_SYNCED, compare_folder, compare_install, is_exact_copy
-from prowess.spec.skill_ref import link_name
+from prowess.installed.compare import NOT_SYNCED, compare_folder, compare_install, is_exact_copy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from prowess.install.agent_links import LinkFolders
+    from prowess.installed.compare import Difference
+    from prowess.installed.placed import PlacedTrees
     from prowess.limits import Limits
-    from prowess.lockfile.compare import Difference
-    from prowess.lockfile.placed import PlacedTrees
     from prowess.lockfile.read import LockEntry
 
 

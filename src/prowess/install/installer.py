@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
+from prowess.addresses.address_check import DEFAULT_SCHEMES
+from prowess.addresses.skill_ref import SkillRef
 from prowess.arguments import check_text, check_texts
 from prowess.discovery.agents import get_agent
 from prowess.errors import InstallError, Issue, SkillError
@@ -39,8 +41,7 @@ from prowess.install.system_errors import wrap_os_errors
 from prowess.install.typed_source import to_local_spec, to_spec
 from prowess.install.update import Update, update_skills
 from prowess.install.verify import verify_installs
-from prowess.limits import DEFAULT_LIMITS
-from prowess.lockfile.scopes import (
+from prowess.installed.scopes import (
     InstalledSkill,
     InstallScope,
     find_install,
@@ -49,20 +50,19 @@ from prowess.lockfile.scopes import (
     project_scope,
     user_scope,
 )
-from prowess.spec.address_check import DEFAULT_SCHEMES
-from prowess.spec.skill_ref import SkillRef
+from prowess.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AbstractContextManager
 
+    from prowess.addresses.source_spec import SourceSpec
     from prowess.fetch.git.process import GitRunner
     from prowess.install.agent_coverage import Coverage
     from prowess.install.offer import Offer
+    from prowess.installed.scopes import Location, ScopeName
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntries
-    from prowess.lockfile.scopes import Location, ScopeName
-    from prowess.spec.source_spec import SourceSpec
 
 
 class Installer:

@@ -12,7 +12,7 @@ next command finishes it. Each step looks at what is there first, and does nothi
 its inode number when it is renamed, which tells the old entry from the new one.
 
 Recovery never writes lock text: it renames the file that waits beside ``prowess.lock``, or leaves the lock file alone.
-``lockfile/journal_format.py`` says what a journal holds, and which journals are not believed.
+``installed/journal_format.py`` says what a journal holds, and which journals are not believed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from prowess.files.directory import Folder, exists, stat_folder
 from prowess.files.paths import is_real_folder, read_inode
 from prowess.files.write import make_folders, write_atomic, write_new_file
 from prowess.install.backups import back_up
-from prowess.lockfile.journal_format import (
+from prowess.installed.journal_format import (
     JOURNAL_FILE,
     Journal,
     LockChange,
@@ -43,16 +43,16 @@ from prowess.lockfile.journal_format import (
     read_journal,
     recovery_command,
 )
-from prowess.lockfile.placed import digest_folder
+from prowess.installed.placed import digest_folder
+from prowess.installed.scopes import STORE_FOLDER
 from prowess.lockfile.read import LOCK_FILE, read_text
-from prowess.lockfile.scopes import STORE_FOLDER
 from prowess.lockfile.write import EMPTY_LOCK_TEXT, refuse_oversized
 from prowess.names import is_safe_part, split_relative_path
 
 if TYPE_CHECKING:
     from prowess.install.agent_links import LinkFolders
+    from prowess.installed.scopes import InstallScope
     from prowess.limits import Limits
-    from prowess.lockfile.scopes import InstallScope
 
 _TEMP_NAME = re.compile(rf"\.{{1,2}}(?:{re.escape(LOCK_FILE)}|{re.escape(JOURNAL_FILE[1:])})\.[0-9a-f]{{12}}\.tmp")
 """The names of the files that a process that died may leave beside the lock file."""

@@ -11,18 +11,18 @@ from prowess.files.paths import is_link, is_link_into, is_real_folder
 from prowess.install.agent_links import LinkFolders
 from prowess.install.ownership import dispose_of_install
 from prowess.install.store import Disposal
-from prowess.lockfile.placed import PlacedTrees, name_copy
+from prowess.installed.placed import PlacedTrees, name_copy
+from prowess.installed.scopes import list_install_names
 from prowess.lockfile.read import LOCK_FILE
-from prowess.lockfile.scopes import list_install_names
-from prowess.spec.quantities import format_count
+from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from prowess.install.store import Store
+    from prowess.installed.scopes import InstallScope
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntries
-    from prowess.lockfile.scopes import InstallScope
 
 
 class Leftovers(NamedTuple):

@@ -21,10 +21,10 @@ from prowess.lockfile.write import refuse_oversized, with_line_ends
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from prowess.installed.scopes import InstallScope
     from prowess.limits import Limits
     from prowess.lockfile.conflicts import ConflictSides
     from prowess.lockfile.merge import LockConflict, LockMerge, Side
-    from prowess.lockfile.scopes import InstallScope
 
 Owner = Literal["mine", "theirs"]
 """Whose version of an entry: that of the person who merges, or that of the other side."""

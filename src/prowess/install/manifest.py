@@ -11,17 +11,17 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from prowess.addresses.skill_ref import link_name
+from prowess.addresses.source_spec import SourceSpec, with_parts
 from prowess.discovery.agents import get_agent
-from prowess.discovery.settings import MANIFEST_KEYS, SETTINGS_TABLE
 from prowess.errors import BadReferenceError, InstallError, SourceError
 from prowess.files.directory import exists
 from prowess.install.typed_source import parse_typed_source, with_safe_name
 from prowess.lockfile.conflicts import find_marker
 from prowess.lockfile.read import COPY_MODE, read_text
-from prowess.spec.redaction import show_address
-from prowess.spec.skill_ref import link_name
-from prowess.spec.source_spec import SourceSpec, with_parts
-from prowess.spelling import did_you_mean
+from prowess.settings import MANIFEST_KEYS, SETTINGS_TABLE
+from prowess.text.redaction import show_address
+from prowess.text.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

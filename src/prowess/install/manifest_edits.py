@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from prowess.addresses.source_grammar import write_file_address, write_parts
 from prowess.errors import InstallError, Issue
 from prowess.files.paths import is_link
 from prowess.files.write import write_atomic
@@ -13,18 +14,17 @@ from prowess.install.entry_source import local_path, source_for_lock
 from prowess.install.manifest import ManifestDefaults, declared_places, load_manifest, parse_entry, read_declarations
 from prowess.install.manifest_diff import compare_manifest, with_declarations
 from prowess.install.store import open_store
-from prowess.spec.source_grammar import write_file_address, write_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
+    from prowess.addresses.source_spec import SourceSpec
     from prowess.install.manifest import Declaration, ProjectManifest
     from prowess.install.manifest_text import ManifestEntry
+    from prowess.installed.scopes import InstallScope
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntry
-    from prowess.lockfile.scopes import InstallScope
-    from prowess.spec.source_spec import SourceSpec
 
 
 class ManifestEdit(NamedTuple):

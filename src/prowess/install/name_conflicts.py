@@ -10,6 +10,7 @@ import posixpath
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from prowess.addresses.skill_ref import link_name
 from prowess.errors import AlreadyInstalledError, NameTakenError
 from prowess.files.directory import exists
 from prowess.install.ownership import (
@@ -20,16 +21,15 @@ from prowess.install.ownership import (
     recorded_link_paths,
     stage_unlink,
 )
-from prowess.lockfile.scopes import locate_install
-from prowess.spec.skill_ref import link_name
+from prowess.installed.scopes import locate_install
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from prowess.install.install_options import InstallOptions
     from prowess.install.store import AgentLink, Store, TakenNames
+    from prowess.installed.scopes import InstallScope
     from prowess.lockfile.read import LockEntries, LockEntry
-    from prowess.lockfile.scopes import InstallScope
 
 
 class Newcomer(NamedTuple):

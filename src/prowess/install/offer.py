@@ -6,9 +6,12 @@ import posixpath
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from prowess.addresses.skill_ref import link_name
 from prowess.authoring.descriptions import description_issues
 from prowess.authoring.secrets import find_secret_issues
 from prowess.errors import Issue
+from prowess.format.commands import find_commands
+from prowess.format.rules import INERT_FIELDS
 from prowess.install.plugins import choose_plugins, limit_to_listed
 from prowess.install.source_survey import survey_source
 from prowess.install.tree_paths import REFUSAL_REASONS
@@ -17,21 +20,18 @@ from prowess.select.budget import listing_costs
 from prowess.skills.inventory import list_scripts
 from prowess.skills.parse import text_issues
 from prowess.skills.skill import Skill
-from prowess.spec.commands import find_commands
-from prowess.spec.rules import INERT_FIELDS
-from prowess.spec.skill_ref import link_name
-from prowess.spec.tokens import estimate_tokens
+from prowess.text.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
     from contextlib import AbstractContextManager
     from datetime import datetime
 
+    from prowess.addresses.source_spec import SourceSpec
     from prowess.install.find_skills import TreeSkill
     from prowess.install.source_survey import SourceSurvey
     from prowess.install.source_tree import SourceTree
     from prowess.limits import Limits
-    from prowess.spec.source_spec import SourceSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from prowess.addresses.skill_ref import is_commit, is_short_commit
 from prowess.errors import Issue, SkillError
 from prowess.install.entry_source import spec_of_entry
 from prowess.install.fetch_source import LastOpenSource, select_stale_issues
@@ -12,16 +13,15 @@ from prowess.install.install_tree import tree_for_entry
 from prowess.install.rollback import find_rollback
 from prowess.install.system_errors import wrap_os_errors
 from prowess.progress_steps import report_steps
-from prowess.spec.skill_ref import is_commit, is_short_commit
-from prowess.spec.versions import find_later_version, find_latest_in_range, has_numbers, is_range
+from prowess.text.versions import find_later_version, find_latest_in_range, has_numbers, is_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from prowess.install.context import InstallContext
     from prowess.install.fetch_source import SourceAccess
+    from prowess.installed.scopes import InstallScope, ScopeName
     from prowess.lockfile.read import LockEntry
-    from prowess.lockfile.scopes import InstallScope, ScopeName
 
 
 @dataclass(frozen=True, slots=True)

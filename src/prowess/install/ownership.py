@@ -15,8 +15,8 @@ from prowess.files.paths import is_link, is_link_file_into, is_link_into, is_rea
 from prowess.files.tree import digest_on_disk
 from prowess.install.install_tree import hashes_of
 from prowess.install.store import DELETED, Disposal
-from prowess.lockfile.compare import compare_folder, has_other_line_ends, is_exact_copy
-from prowess.lockfile.placed import digest_folder, name_copy
+from prowess.installed.compare import compare_folder, has_other_line_ends, is_exact_copy
+from prowess.installed.placed import digest_folder, name_copy
 
 if TYPE_CHECKING:
     from prowess.install.store import AgentLink, Store

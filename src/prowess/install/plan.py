@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from prowess.addresses.skill_ref import link_name
 from prowess.discovery.agents import AGENTS
 from prowess.errors import InstallError, Issue
 from prowess.install.agent_links import LinkFolders
@@ -17,21 +18,20 @@ from prowess.install.present_agents import choose_preset_agents, find_present_ag
 from prowess.install.store import TakenNames, open_store_read_only
 from prowess.install.system_errors import wrap_os_errors
 from prowess.install.typed_source import to_spec
-from prowess.lockfile.placed import PlacedTrees
+from prowess.installed.placed import PlacedTrees
 from prowess.lockfile.read import COPY_MODE
-from prowess.spec.skill_ref import link_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from prowess.addresses.skill_ref import SkillRef
+    from prowess.addresses.source_spec import SourceSpec
     from prowess.install.context import InstallContext
     from prowess.install.install_options import InstallOptions
     from prowess.install.manifest import ProjectManifest
     from prowess.install.offer import Offer
+    from prowess.installed.scopes import InstallScope, ScopeName
     from prowess.lockfile.read import LockEntries
-    from prowess.lockfile.scopes import InstallScope, ScopeName
-    from prowess.spec.skill_ref import SkillRef
-    from prowess.spec.source_spec import SourceSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,19 +15,19 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from prowess.addresses.source_spec import as_repository, parse_source, with_parts
 from prowess.errors import BadReferenceError, InstallError, Issue, PathTraversalError
+from prowess.format.rules import is_usable_name
 from prowess.names import SKILL_FILE, folders_above, split_relative_path
-from prowess.spec.quantities import join_first
-from prowess.spec.redaction import show_address
-from prowess.spec.rules import is_usable_name
-from prowess.spec.source_spec import as_repository, parse_source, with_parts
+from prowess.text.quantities import join_first
+from prowess.text.redaction import show_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
+    from prowess.addresses.source_spec import SourceSpec
     from prowess.install.find_skills import TreeSkill
     from prowess.limits import Limits
-    from prowess.spec.source_spec import SourceSpec
 
     ReadFile = Callable[[str], bytes]
 

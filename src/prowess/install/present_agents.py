@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from prowess.install.context import InstallContext
     from prowess.install.manifest import ProjectManifest
-    from prowess.lockfile.scopes import InstallScope
+    from prowess.installed.scopes import InstallScope
 
 
 def find_present_agents(context: InstallContext, *, project: bool) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from prowess.addresses.skill_ref import link_name
 from prowess.arguments import check_texts
 from prowess.errors import Issue, LocalEditsError, NameTakenError
 from prowess.files.directory import exists
@@ -17,17 +18,16 @@ from prowess.install.ownership import is_made_by_prowess, stage_unlink
 from prowess.install.stage import group_by_skill
 from prowess.install.store import AgentLink, open_store
 from prowess.install.system_errors import wrap_os_errors
-from prowess.lockfile.scopes import find_install
+from prowess.installed.scopes import find_install
 from prowess.progress_steps import report_steps
-from prowess.spec.skill_ref import link_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from prowess.install.context import InstallContext, Refs
     from prowess.install.store import Store
+    from prowess.installed.scopes import InstallScope, Location
     from prowess.lockfile.read import LockEntry
-    from prowess.lockfile.scopes import InstallScope, Location
 
     ChangeLinks = Callable[[Store, Sequence[str], Sequence[str]], tuple[str, ...]]
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from prowess.install.context import InstallContext, Refs
     from prowess.install.store import Store
+    from prowess.installed.scopes import InstallScope, Location
     from prowess.lockfile.read import LockEntry
-    from prowess.lockfile.scopes import InstallScope, Location
 
 
 def remove_skills(context: InstallContext, refs: Refs, *, save: bool, location: Location) -> tuple[Path, ...]:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from prowess.addresses.source_spec import SourceSpec
 from prowess.errors import GitError, Issue, LockMismatchError, SkillError
 from prowess.install.agent_links import LinkFolders
 from prowess.install.entry_source import is_sourceless, spec_of_entry
@@ -16,7 +17,7 @@ from prowess.install.installed_files import read_unedited_files
 from prowess.install.leftovers import describe_leftovers, find_leftovers
 from prowess.install.stage import stage_install
 from prowess.install.store import open_store
-from prowess.lockfile.compare import (
+from prowess.installed.compare import (
     NOT_SYNCED,
     compare_install,
     describe_differences,
@@ -24,19 +25,18 @@ from prowess.lockfile.compare import (
     get_install_state,
     verify_scope,
 )
-from prowess.lockfile.placed import PlacedTrees
+from prowess.installed.placed import PlacedTrees
 from prowess.lockfile.read import read_lock
 from prowess.progress_steps import report_steps
-from prowess.spec.source_spec import SourceSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from prowess.install.fetch_source import SourceAccess
+    from prowess.installed.compare import Difference, InstallState
+    from prowess.installed.scopes import InstallScope
     from prowess.limits import Limits
-    from prowess.lockfile.compare import Difference, InstallState
     from prowess.lockfile.read import LockEntries, LockEntry
-    from prowess.lockfile.scopes import InstallScope
 
     UnequalEntries = Sequence[tuple[LockEntry, InstallState]]
 

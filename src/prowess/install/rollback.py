@@ -11,14 +11,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prowess.errors import GitError, Issue
-from prowess.spec.versions import is_range, read_release
+from prowess.text.versions import is_range, read_release
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from prowess.addresses.source_spec import SourceSpec
     from prowess.install.fetch_source import SourceAccess
     from prowess.lockfile.read import LockEntry
-    from prowess.spec.source_spec import SourceSpec
 
 _SHOWN_DIGITS = 12
 

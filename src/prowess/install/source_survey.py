@@ -10,17 +10,17 @@ from prowess.errors import InstallError, Issue
 from prowess.install.find_skills import find_skills
 from prowess.install.plugins import refuse_plugin
 from prowess.names import SKILL_FILE, group_by_folder, is_below, is_safe_path
-from prowess.spec.quantities import format_count, join_first
-from prowess.spelling import did_you_mean, sort_by_similarity
+from prowess.text.quantities import format_count, join_first
+from prowess.text.spelling import did_you_mean, sort_by_similarity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from prowess.addresses.source_spec import SourceSpec
     from prowess.install.find_skills import TreeSkill
     from prowess.install.plugins import Plugin
     from prowess.install.source_tree import SourceTree
     from prowess.limits import Limits
-    from prowess.spec.source_spec import SourceSpec
 
 _VERSION = re.compile(r"v?\d")
 """How a version begins; people write ``owner/repo@v1`` and mean a version, where ``@`` chooses a skill."""

@@ -9,6 +9,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from prowess.addresses.skill_ref import link_name
 from prowess.errors import Issue, UnsafeTreeError
 from prowess.files.tree import HashedTree, as_recorded, digest_on_disk, hash_tree, take_recorded_bits
 from prowess.install.agent_links import skill_folder
@@ -23,11 +24,10 @@ from prowess.install.ownership import (
     with_disposal,
 )
 from prowess.install.store import AgentLink, Disposal
-from prowess.lockfile.compare import list_differing
-from prowess.lockfile.placed import find_part, group_by_part
+from prowess.installed.compare import list_differing
+from prowess.installed.placed import find_part, group_by_part
 from prowess.lockfile.read import COPY_MODE, LockEntries, LockEntry
 from prowess.names import folders_above, group_by_folder
-from prowess.spec.skill_ref import link_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -25,10 +25,10 @@ from prowess.install.entry_source import is_sourceless
 from prowess.install.git_attributes import update_attributes
 from prowess.install.git_links import overlook_copies
 from prowess.install.journal import ScopeJournal, new_token
-from prowess.lockfile.journal_format import Move, find_interrupted_change, has_journal, journal_path
-from prowess.lockfile.placed import RECORD_FILE, PlacedTrees, digest_parts, name_copy
+from prowess.installed.journal_format import Move, find_interrupted_change, has_journal, journal_path
+from prowess.installed.placed import RECORD_FILE, PlacedTrees, digest_parts, name_copy
+from prowess.installed.scopes import STORE_FOLDER, list_install_names
 from prowess.lockfile.read import LOCK_FILE, LockFile, parse_lock_file, read_text
-from prowess.lockfile.scopes import STORE_FOLDER, list_install_names
 from prowess.lockfile.write import keep_unknown_fields, lock_text, with_line_ends
 from prowess.progress_steps import report_steps
 
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
     from prowess.errors import Issue
     from prowess.files.write import NewFile
+    from prowess.installed.placed import Parts
+    from prowess.installed.scopes import InstallScope
     from prowess.limits import Limits
-    from prowess.lockfile.placed import Parts
     from prowess.lockfile.read import LockEntries, LockEntry
-    from prowess.lockfile.scopes import InstallScope
 
 _HOLDER_FILE = "holder"
 """The file that names the process at work, for those who wait."""

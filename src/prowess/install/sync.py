@@ -35,9 +35,9 @@ from prowess.install.restore import (
 )
 from prowess.install.store import Disposal, open_store
 from prowess.install.system_errors import wrap_os_errors
-from prowess.lockfile.compare import NOT_SYNCED, compare_folder, find_unrecorded_installs, verify_scope
-from prowess.lockfile.journal_format import interrupted_error
-from prowess.lockfile.placed import PlacedTrees, digest_parts, name_copy
+from prowess.installed.compare import NOT_SYNCED, compare_folder, find_unrecorded_installs, verify_scope
+from prowess.installed.journal_format import interrupted_error
+from prowess.installed.placed import PlacedTrees, digest_parts, name_copy
 from prowess.lockfile.read import COPY_MODE
 from prowess.progress_steps import report_steps
 
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from prowess.install.fetch_source import SourceAccess
     from prowess.install.install_tree import InstallTree
     from prowess.install.manifest import Declaration
+    from prowess.installed.scopes import InstalledSkill, InstallScope
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntries, LockEntry
-    from prowess.lockfile.scopes import InstalledSkill, InstallScope
 
 SURPLUS_CODES = frozenset(("declared-no-more", "not-in-lock"))
 """The codes of the installs that nothing asks for; only a sync that may remove takes them away."""

@@ -7,11 +7,11 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from prowess.addresses.skill_ref import SkillRef, check_part
+from prowess.addresses.source_spec import SourceSpec, parse_source, spec_from_ref, with_parts
 from prowess.arguments import check_text
 from prowess.files.directory import exists
 from prowess.install.entry_source import local_path
-from prowess.spec.skill_ref import SkillRef, check_part
-from prowess.spec.source_spec import SourceSpec, parse_source, spec_from_ref, with_parts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from prowess.addresses.skill_ref import SkillRef, check_ref, link_name
 from prowess.errors import LocalEditsError, NotInstalledError, SkillError
 from prowess.files.directory import exists
 from prowess.install.context import parse_refs, require_entry
@@ -23,10 +24,9 @@ from prowess.install.rollback import find_rollback
 from prowess.install.stage import stage_install
 from prowess.install.store import open_store, open_store_read_only
 from prowess.install.system_errors import wrap_os_errors
-from prowess.lockfile.compare import describe_differences, list_differing
-from prowess.lockfile.scopes import find_copies, locate_install
+from prowess.installed.compare import describe_differences, list_differing
+from prowess.installed.scopes import find_copies, locate_install
 from prowess.progress_steps import report_steps
-from prowess.spec.skill_ref import SkillRef, check_ref, link_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from prowess.install.fetch_source import SourceAccess
     from prowess.install.install_tree import InstallTree
     from prowess.install.store import Store
+    from prowess.installed.scopes import InstallScope, Location
     from prowess.lockfile.read import LockEntries, LockEntry
-    from prowess.lockfile.scopes import InstallScope, Location
 
 UpdateStatus = Literal["updated", "current", "edited", "failed", "available"]
 

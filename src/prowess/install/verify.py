@@ -12,16 +12,16 @@ from prowess.install.manifest import manifest_file_name, read_declarations
 from prowess.install.manifest_diff import compare_manifest, describe_manifest_diff
 from prowess.install.store import open_store_read_only
 from prowess.install.system_errors import wrap_os_errors
-from prowess.lockfile.compare import verify_scope
+from prowess.installed.compare import verify_scope
 from prowess.lockfile.read import LOCK_FILE
-from prowess.spec.quantities import format_count
+from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from prowess.installed.scopes import InstallScope
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntries
-    from prowess.lockfile.scopes import InstallScope
 
 
 def verify_installs(scopes: Sequence[InstallScope], limits: Limits) -> tuple[Issue, ...]:

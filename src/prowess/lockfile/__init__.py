@@ -1,1 +1,1 @@
-"""The lock file: what is installed, file by file, and whether the disk still agrees with it."""
+"""The lock file: what it records of each install, and how it is parsed, merged and written."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from prowess.patterns import compile_pattern
+from prowess.text.patterns import compile_pattern
 
 _LIST_BEGIN = compile_pattern(r"(?<=\n)(files|links|copies) = \[\n")
 _LIST = compile_pattern(r'(?:  "[^"\\\n]*+",\n)*+')

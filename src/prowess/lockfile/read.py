@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from prowess.addresses.skill_ref import is_commit, link_name
 from prowess.errors import (
     MAX_LISTED_NAMES,
     InstallError,
@@ -20,13 +21,12 @@ from prowess.errors import (
 )
 from prowess.files.read import OpenFile
 from prowess.files.tree import HAS_EXECUTABLE_BITS, FileHash, digest_on_disk, digest_tree
+from prowess.format.rules import is_usable_name
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.fast_parser import parse_plain_toml
 from prowess.lockfile.toml_values import toml_row
 from prowess.names import folders_above, is_safe_part, split_relative_path
-from prowess.spec.redaction import hide_secrets, scrub_text
-from prowess.spec.rules import is_usable_name
-from prowess.spec.skill_ref import is_commit, link_name
+from prowess.text.redaction import hide_secrets, scrub_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,7 +9,7 @@ from prowess.errors import InstallError, Issue
 from prowess.files.tree import digest_tree
 from prowess.lockfile.read import VERSION
 from prowess.lockfile.toml_values import toml_value
-from prowess.spec.quantities import join_first
+from prowess.text.quantities import join_first
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

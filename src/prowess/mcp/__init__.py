@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from prowess.http.bind import token_in
 from prowess.mcp.serve import Survey, check, serve, survey
 from prowess.mcp.served_skills import LeftOut, Refused
+from prowess.serving.bind import token_in
 
 if TYPE_CHECKING:
     from prowess.mcp.server import Server

@@ -14,14 +14,14 @@ from prowess.mcp.answers import Answer, LargeFile
 from prowess.mcp.pagination import NO_CACHE, decode_cursor, make_page
 from prowess.mcp.uris import URI_TEMPLATE, make_uri, split_uri
 from prowess.names import SKILL_FILE, is_git_name
-from prowess.spec.hidden_characters import to_one_line
+from prowess.text.hidden_characters import to_one_line
 
 if TYPE_CHECKING:
+    from prowess.format.frontmatter.json_types import Json
     from prowess.limits import Limits
     from prowess.mcp.manifests import ManifestCache
     from prowess.mcp.served_skills import ServedSkills
     from prowess.skills.skill import Skill
-    from prowess.spec.frontmatter.json_types import Json
 
 FOLDER_TYPE = "inode/directory"
 MARKDOWN_TYPE = "text/markdown"

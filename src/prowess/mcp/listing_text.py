@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.select.budget import fit_listing
 from prowess.skills.render import make_entry, render_lines
-from prowess.spec.markup import CONTENT_TAG, neutralize_tags
-from prowess.spec.quantities import format_count
-from prowess.spec.tokens import estimate_tokens
+from prowess.text.markup import CONTENT_TAG, neutralize_tags
+from prowess.text.quantities import format_count
+from prowess.text.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from prowess.files.identity import HashedFile
     from prowess.files.read import Identity
+    from prowess.format.frontmatter.json_types import Json
     from prowess.limits import Limits
     from prowess.skills.skill import Skill
-    from prowess.spec.frontmatter.json_types import Json
 
 
 _MAX_TRIES = 4  # somebody may be writing to the skill at this moment

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from prowess.errors import SourceError
 
 if TYPE_CHECKING:
-    from prowess.spec.frontmatter.json_types import Json
+    from prowess.format.frontmatter.json_types import Json
 
 NO_CACHE: dict[str, Json] = {"ttlMs": 0, "cacheScope": "private"}
 """The cache rule of every answer: it may be stale at once, since files change without notice."""

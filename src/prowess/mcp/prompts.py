@@ -9,20 +9,20 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import ResourceNotFoundError, SkillError, SourceError
+from prowess.format.placeholders import parse_argument_names
 from prowess.mcp.answers import Answer, answer_about_skill
 from prowess.mcp.pagination import decode_cursor, make_page
 from prowess.mcp.uris import URI_TEMPLATE
-from prowess.spec.hidden_characters import to_one_line
-from prowess.spec.placeholders import parse_argument_names
+from prowess.text.hidden_characters import to_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from prowess.format.frontmatter.json_types import Json
     from prowess.limits import Limits
     from prowess.mcp.served_skills import ServedSkills
     from prowess.mcp.tools import ModelTools
     from prowess.skills.skill import Skill
-    from prowess.spec.frontmatter.json_types import Json
 
 _FREE_ARGUMENT = "arguments"
 _HINT_PARTS = re.compile(r"[\[<(]([^\]>)]*)[\]>)]|(\S+)")

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from prowess.conversation.activation import make_activation, read_activation
 from prowess.conversation.session import Session
-from prowess.escapes import escape_line
 from prowess.mcp.answers import Answer, answer_about_skill
 from prowess.mcp.listing_text import write_listing
 from prowess.mcp.uris import make_uri
 from prowess.select.auto import ListingChoice
-from prowess.spec.hidden_characters import to_one_line
-from prowess.spec.markup import neutralize_tags
+from prowess.text.escapes import escape_line
+from prowess.text.hidden_characters import to_one_line
+from prowess.text.markup import neutralize_tags
 from prowess.tools.content import render_load_result, render_preload_element
 from prowess.tools.dialects.prowess import DIALECT, answer_about
 from prowess.tools.options import ToolsetOptions

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from prowess.patterns import compile_pattern
+from prowess.text.patterns import compile_pattern
 
 INDEX_TEXT_VERSION = 2
 """Changes when the texts of a skill are written into the index in another way, so that every index is built again."""

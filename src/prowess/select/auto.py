@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.arguments import check_count
 from prowess.errors import SourceError
-from prowess.patterns import compile_pattern
 from prowess.select.budget import SMALL_ENTRY, find_largest, fits_whole
 from prowess.select.selectors import (
     CandidateCache,
@@ -24,7 +23,8 @@ from prowess.select.selectors import (
     rank_names,
 )
 from prowess.skills.render import make_entry, render_lines
-from prowess.spec.tokens import estimate_tokens
+from prowess.text.patterns import compile_pattern
+from prowess.text.tokens import estimate_tokens
 from prowess.thread_work import run_in_thread
 
 if TYPE_CHECKING:

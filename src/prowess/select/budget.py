@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from prowess.arguments import check_count, raise_bad_argument
 from prowess.files.path_arguments import show_path_argument
 from prowess.skills.render import ListingEntry, make_entry, render_entries, render_xml
-from prowess.spec.quantities import format_count
-from prowess.spec.tokens import COUNTER_NAME, estimate_tokens
+from prowess.text.quantities import format_count
+from prowess.text.tokens import COUNTER_NAME, estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

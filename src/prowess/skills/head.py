@@ -6,19 +6,20 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from prowess.errors import SkillValidationError
+from prowess.format import allowed_tools, invocation, rules
+from prowess.format.frontmatter import fields, parse
+from prowess.format.frontmatter.plain_yaml import parse_plain_yaml
 from prowess.limits import MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH
-from prowess.patterns import compile_pattern
-from prowess.spec import allowed_tools, hidden_characters, invocation, rules
-from prowess.spec.frontmatter import fields, parse
-from prowess.spec.frontmatter.plain_yaml import parse_plain_yaml
+from prowess.text import hidden_characters
+from prowess.text.patterns import compile_pattern
 
 if TYPE_CHECKING:
     import re
     from collections.abc import Mapping
 
     from prowess.errors import Issue
+    from prowess.format.frontmatter.fields import Frontmatter
     from prowess.model import Value
-    from prowess.spec.frontmatter.fields import Frontmatter
 
 # One line that begins with a letter or a digit, perhaps in quotes: neither blank nor a structure.
 _TEXT = rb"[\"']?[A-Za-z0-9][ -~\x80-\xff]{0,%d}+\n"

@@ -15,9 +15,9 @@ from prowess.errors import (
     SkillValidationError,
     make_unreadable_error,
 )
-from prowess.patterns import compile_pattern
-from prowess.spec.document import Document, read_document
-from prowess.spec.frontmatter.parse import find_body_offset, needs_more_bytes
+from prowess.format.document import Document, read_document
+from prowess.format.frontmatter.parse import find_body_offset, needs_more_bytes
+from prowess.text.patterns import compile_pattern
 
 if TYPE_CHECKING:
     from prowess.files.read import OpenFile

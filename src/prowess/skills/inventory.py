@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.errors import Issue, ResourceError, ResourceTooLargeError, SkillError
 from prowess.files.read import OpenFile
 from prowess.files.tree import is_executable
-from prowess.spec.commands import find_commands
-from prowess.spec.tokens import estimate_tokens
+from prowess.format.commands import find_commands
+from prowess.text.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

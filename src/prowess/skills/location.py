@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from prowess.format.document import LoadPolicy
 from prowess.skills.folder_files import FolderFiles
 from prowess.skills.head import SkillHead
-from prowess.spec.document import LoadPolicy
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,18 +20,18 @@ from prowess.errors import (
 )
 from prowess.files.identity import list_identities
 from prowess.files.read import as_resource_error
+from prowess.format.document import STRICT_POLICY, read_document
+from prowess.format.frontmatter.json_types import find_type_issues, parse_typed_frontmatter
+from prowess.format.rules import field_issues, is_spec_name
 from prowess.limits import MAX_DESCRIPTION_LENGTH
 from prowess.names import SKILL_FILE, split_relative_path
-from prowess.spec.document import STRICT_POLICY, read_document
-from prowess.spec.frontmatter.json_types import find_type_issues, parse_typed_frontmatter
-from prowess.spec.hidden_characters import has_hidden
-from prowess.spec.rules import field_issues, is_spec_name
+from prowess.text.hidden_characters import has_hidden
 
 if TYPE_CHECKING:
     from prowess.files.read import Identity
+    from prowess.format.frontmatter.json_types import Json
     from prowess.limits import Limits
     from prowess.skills.skill import Skill
-    from prowess.spec.frontmatter.json_types import Json
 
 _SUSPECT_VALUE = re.compile(
     rb"(?m):[ \t]+(?:[-+]?\.?[0-9][0-9a-fA-FoxE.+-]*|[Tt]rue|TRUE|[Ff]alse|FALSE|[Nn]ull|NULL|~|[-+]?\.\w+)"

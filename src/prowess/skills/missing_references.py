@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import Issue, ResourceError
 from prowess.files.read import OpenFile
-from prowess.spec.file_references import find_file_references
+from prowess.format.file_references import find_file_references
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from prowess.files.tree import TreeListing
+    from prowess.format.file_references import FileReference
     from prowess.limits import Limits
-    from prowess.spec.file_references import FileReference
 
 
 def find_missing_references(file: str, body_offset: int, tree: TreeListing, limits: Limits) -> Iterator[Issue]:

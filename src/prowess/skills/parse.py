@@ -10,23 +10,23 @@ from prowess.errors import Issue, ResourceError, SkillLoadError, SkillValidation
 from prowess.files.directory import count_hard_links, stat_folder
 from prowess.files.read import OpenFile
 from prowess.files.tree import list_tree
+from prowess.format.document import LoadPolicy, check_mode, find_strict_issues, is_repair, read_document
+from prowess.format.frontmatter.parse import needs_more_bytes
+from prowess.format.rules import field_issues
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import SKILL_FILE
 from prowess.skills.inline_files import InlineFiles
 from prowess.skills.location import SkillLocation
 from prowess.skills.resources import git_issues, tree_issues
 from prowess.skills.skill import Skill, make_skill_from_document
-from prowess.spec.document import LoadPolicy, check_mode, find_strict_issues, is_repair, read_document
-from prowess.spec.frontmatter.parse import needs_more_bytes
-from prowess.spec.hidden_characters import find_hidden_points
-from prowess.spec.rules import field_issues
+from prowess.text.hidden_characters import find_hidden_points
 
 if TYPE_CHECKING:
     from prowess.files.tree import TreeListing
+    from prowess.format.frontmatter.fields import Frontmatter
+    from prowess.format.frontmatter.parse import ParsedHead
     from prowess.limits import Limits
     from prowess.literals import Mode
-    from prowess.spec.frontmatter.fields import Frontmatter
-    from prowess.spec.frontmatter.parse import ParsedHead
 
 _NEVER_REFUSED = frozenset(("empty-body", "hidden-text"))
 """Warnings that strict mode does not refuse either: no rule of the specification is broken."""

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from prowess.files.tree import FileHash
     from prowess.files.write import NewFile
+    from prowess.format.frontmatter.fields import Frontmatter
     from prowess.skills.skill import Skill
-    from prowess.spec.frontmatter.fields import Frontmatter
 
 
 class RemoteFiles(SkillFiles):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from prowess.errors import SourceError
 from prowess.limits import MAX_DESCRIPTION_LENGTH as _LONGEST
-from prowess.spec.hidden_characters import ODD_BYTES, are_surely_clean, to_one_line
-from prowess.spec.markup import escape_xml, neutralize_json, neutralize_tags
+from prowess.text.hidden_characters import ODD_BYTES, are_surely_clean, to_one_line
+from prowess.text.markup import escape_xml, neutralize_json, neutralize_tags
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

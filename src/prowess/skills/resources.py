@@ -16,8 +16,8 @@ from prowess.files.read import as_resource_error, too_large_error
 from prowess.files.tree import digest_tree, hash_file, list_tree
 from prowess.model import FileList, Resources
 from prowess.names import SKILL_FILE, is_git_name
-from prowess.spec.hidden_characters import to_one_line
-from prowess.spelling import sort_by_similarity
+from prowess.text.hidden_characters import to_one_line
+from prowess.text.spelling import sort_by_similarity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from prowess.files.read import Identity
+    from prowess.format.frontmatter.fields import Frontmatter
     from prowess.limits import Limits
     from prowess.model import Place, Value
     from prowess.search.library import LibrarySkill
     from prowess.search.texts import SkillText
     from prowess.skills.skill import Skill
-    from prowess.spec.frontmatter.fields import Frontmatter
 
 _LABEL_FIELDS = ("triggers", "keywords", "when_to_use", "when-to-use")
 _LABEL_MARKS = (b"tags", b"triggers", b"keywords", b"when")

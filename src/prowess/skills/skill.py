@@ -7,28 +7,28 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from prowess.arguments import check_instance, check_text
 from prowess.errors import EmptySkillBodyError, ResourceNotFoundError, SkillError, SourceError
+from prowess.format import rules
+from prowess.format.document import is_repair, read_document
+from prowess.format.frontmatter import fields
+from prowess.format.frontmatter.fast_match import MAX_HEAD_BYTES, match_head
+from prowess.format.frontmatter.plain_yaml import can_skip_limit_checks
 from prowess.limits import resolve_bound
 from prowess.skills import instructions, resources
 from prowess.skills.folder_files import FolderFiles
 from prowess.skills.head import SkillHead
 from prowess.skills.location import LocatedHead, SkillLocation
-from prowess.spec import rules
-from prowess.spec.document import is_repair, read_document
-from prowess.spec.frontmatter import fields
-from prowess.spec.frontmatter.fast_match import MAX_HEAD_BYTES, match_head
-from prowess.spec.frontmatter.plain_yaml import can_skip_limit_checks
 
 if TYPE_CHECKING:
     from prowess.errors import Issue
     from prowess.files.read import Identity
+    from prowess.format.document import Document
+    from prowess.format.frontmatter.fast_match import HeadMatch
+    from prowess.format.frontmatter.fields import Frontmatter
     from prowess.limits import Bound
     from prowess.literals import OnBadBytes
     from prowess.model import FileList, Resources, SkillScope
     from prowess.skills.instructions import LoadedSkill
     from prowess.skills.skill_files import SkillFiles
-    from prowess.spec.document import Document
-    from prowess.spec.frontmatter.fast_match import HeadMatch
-    from prowess.spec.frontmatter.fields import Frontmatter
 
 _ALL_SLOTS = (*SkillHead.__slots__, *LocatedHead.__slots__)
 

@@ -15,11 +15,11 @@ from prowess.discovery.scan_options import MAX_DEPTH, SKIP_PREFIXES
 from prowess.errors import ResourceError, SourceError
 from prowess.files.path_arguments import as_optional_absolute
 from prowess.files.read import OpenFile
+from prowess.format.frontmatter.yaml_events import YamlError, parse_yaml_value
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.skills.catalog import Catalog
 from prowess.sources.directory import DirectorySource
 from prowess.sources.inline import InlineSource
-from prowess.spec.frontmatter.yaml_events import YamlError, parse_yaml_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from prowess.arguments import check_flag, check_text
 from prowess.errors import SourceError
+from prowess.format.frontmatter.fields import Frontmatter
+from prowess.format.rules import is_usable_name
 from prowess.skills.catalog import Catalog
 from prowess.skills.skill import Skill
-from prowess.spec.frontmatter.fields import Frontmatter
-from prowess.spec.rules import is_usable_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,19 +6,19 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from prowess.addresses.skill_ref import SkillRef
 from prowess.errors import BadReferenceError, InstallError, Issue, NotInstalledError, SourceError
+from prowess.installed.scopes import find_copies, find_install, project_scope, user_scope
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.read import read_lock
-from prowess.lockfile.scopes import find_copies, find_install, project_scope, user_scope
 from prowess.skills.catalog import Catalog
 from prowess.sources.directory import DirectorySource, check_mount
-from prowess.spec.skill_ref import SkillRef
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal
 
-    from prowess.lockfile.scopes import InstallScope
+    from prowess.installed.scopes import InstallScope
 
 
 class InstalledSource:
@@ -84,7 +84,7 @@ def _find_copies(ref: SkillRef, scope: InstallScope) -> list[str]:
 
 def _drop_changed_skills(found: Catalog, scope: InstallScope) -> Catalog:
     """Return the catalogue without the skills that are not what the lock file says; issues name them."""
-    from prowess.lockfile.verifier import LockVerifier
+    from prowess.installed.verifier import LockVerifier
 
     verified, refused = LockVerifier((scope,), DEFAULT_LIMITS).verify_skills(list(found.skills))
     return Catalog(verified, issues=(*found.scan_issues, *refused))

@@ -16,6 +16,7 @@ from prowess.fetch.cache import Cache
 from prowess.fetch.cached_fetcher import CachedFetcher, DownloadRequest
 from prowess.fetch.client import UNREACHABLE_CODES, Fetcher
 from prowess.fetch.url_policy import UrlPolicy, check_headers, display_url, parse_origin
+from prowess.format.document import LoadPolicy
 from prowess.limits import DEFAULT_LIMITS
 from prowess.model import Place
 from prowess.names import SKILL_FILE
@@ -24,7 +25,6 @@ from prowess.skills.location import SkillLocation
 from prowess.skills.skill import make_remote_skill
 from prowess.sources.site_files import open_skill_files
 from prowess.sources.site_index import INDEX_PATHS, list_states, read_index
-from prowess.spec.document import LoadPolicy
 
 if TYPE_CHECKING:
     import os

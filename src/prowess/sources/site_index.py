@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urljoin
 
 from prowess.errors import FetchError, Issue, PathTraversalError
+from prowess.format.frontmatter.fields import Frontmatter
+from prowess.format.rules import field_issues, is_usable_name
 from prowess.names import SKILL_FILE, fold_path, split_relative_path
-from prowess.spec.frontmatter.fields import Frontmatter
-from prowess.spec.redaction import hide_secrets
-from prowess.spec.rules import field_issues, is_usable_name
+from prowess.text.redaction import hide_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Literal
 
+    from prowess.addresses.skill_ref import SkillRef
     from prowess.discovery.scan import OnIssue
     from prowess.limits import Limits
     from prowess.literals import FollowLinks, Mode, OnDuplicate, Severity
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from prowess.sources.mcp.approvals import Approvals
     from prowess.sources.mcp.source import McpSource
     from prowess.sources.site import UrlSource
-    from prowess.spec.skill_ref import SkillRef
 
 
 class Source:

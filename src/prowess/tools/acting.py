@@ -11,9 +11,9 @@ from prowess.conversation.fork import PreparedFork, find_body_start, limit_fork_
 from prowess.conversation.user_call import explain_arguments, fill_instructions, render_notes
 from prowess.conversation.work_pools import get_pools
 from prowess.errors import SkillError
-from prowess.spec.commands import ExpandedText
-from prowess.spec.frontmatter.fields import split_names
-from prowess.spec.markup import neutralize_tags
+from prowess.format.commands import ExpandedText
+from prowess.format.frontmatter.fields import split_names
+from prowess.text.markup import neutralize_tags
 from prowess.thread_work import LoopRunningError, await_result
 from prowess.tools.arguments import BadArgumentsError, optional_text, required_text
 from prowess.tools.definitions import ToolResult, error_result, sanitize_error

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from prowess.conversation.user_call import FORK_LOADED_INLINE, explain_arguments, fill_instructions, render_notes
 from prowess.errors import SkillError
-from prowess.spec.hidden_characters import to_one_line
-from prowess.spec.markup import CONTENT_TAG, escape_attribute, wrap_in_element
+from prowess.text.hidden_characters import to_one_line
+from prowess.text.markup import CONTENT_TAG, escape_attribute, wrap_in_element
 
 if TYPE_CHECKING:
     from prowess.conversation.activation import Activation
     from prowess.conversation.session import Session
     from prowess.errors import Issue
+    from prowess.format.placeholders import FilledText
     from prowess.skills.skill import Skill
-    from prowess.spec.placeholders import FilledText
-    from prowess.spec.spans import Span
+    from prowess.text.spans import Span
 
 MAX_LISTED_FILES = 50  # a longer list would cost more than most instructions
 _PATH_RULE = "Paths in these instructions are relative to that directory."

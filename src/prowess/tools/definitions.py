@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from prowess.errors import SkillError
-from prowess.escapes import escape_line
-from prowess.spec.markup import CONTENT_TAG, USER_CALL_TAG, neutralize_tags
+from prowess.text.escapes import escape_line
+from prowess.text.markup import CONTENT_TAG, USER_CALL_TAG, neutralize_tags
 from prowess.tools.media import find_media
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.conversation.activation import with_source_label
 from prowess.errors import BinaryResourceError, ResourceTooLargeError
-from prowess.spec.hidden_characters import to_one_line
-from prowess.spec.markup import neutralize_tags
+from prowess.text.hidden_characters import to_one_line
+from prowess.text.markup import neutralize_tags
 from prowess.tools.definitions import ToolResult
 from prowess.tools.media import detect_media_type, is_pdf_text
 

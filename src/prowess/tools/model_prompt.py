@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from prowess.conversation.session import Session
-from prowess.escapes import dump_json
 from prowess.select.auto import make_named_selector
 from prowess.select.budget import fit_listing, listing_costs
 from prowess.skills.catalog import Catalog
 from prowess.skills.parse import parse_skill
 from prowess.skills.render import render_entries
-from prowess.spec.tokens import estimate_tokens
+from prowess.text.escapes import dump_json
+from prowess.text.tokens import estimate_tokens
 from prowess.tools.dialects import DIALECTS
 from prowess.tools.prompt import ListingReasons
 from prowess.tools.toolset import Toolset

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from prowess.arguments import check_count, check_flag, check_text, check_texts
 from prowess.errors import SourceError
-from prowess.spec.tokens import estimate_tokens
+from prowess.text.tokens import estimate_tokens
 from prowess.tools.dialects import DIALECTS
 
 if TYPE_CHECKING:

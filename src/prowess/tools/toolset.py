@@ -14,8 +14,8 @@ from prowess.conversation.fork import PreparedFork
 from prowess.conversation.session import Session
 from prowess.conversation.work_pools import get_pools
 from prowess.errors import Issue, NotTrustedError, SkillError
-from prowess.spec.hidden_characters import to_one_line
-from prowess.spec.markup import CONTENT_TAG, USER_CALL_TAG, neutralize_tags
+from prowess.text.hidden_characters import to_one_line
+from prowess.text.markup import CONTENT_TAG, USER_CALL_TAG, neutralize_tags
 from prowess.tools.acting import SubAgents, prepare_fork
 from prowess.tools.arguments import BadArgumentsError, parse_arguments
 from prowess.tools.definitions import ToolResult, sanitize_error

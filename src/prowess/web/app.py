@@ -17,8 +17,8 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from prowess.errors import ResourceNotFoundError, SkillError, UnknownSkillError
-from prowess.http.access import make_access
-from prowess.http.bind import check_token, parse_host_names
+from prowess.serving.access import make_access
+from prowess.serving.bind import check_token, parse_host_names
 from prowess.web.change_feed import ChangeFeed, stream_events
 from prowess.web.guard import FORM_TOKEN_FIELD, ConsoleGuard
 from prowess.web.links import ServedLinks
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from prowess.http.access import App
+    from prowess.serving.access import App
     from prowess.web.library import Library
     from prowess.web.result_file import ResultFile
 

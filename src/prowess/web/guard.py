@@ -12,14 +12,14 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
-from prowess.http.access import read_client_address, read_headers
-from prowess.http.rate_limits import WrongTokens
-from prowess.http.refusal import Refusal, make_guess_refusal, send_refusal
-from prowess.http.request_body import BodyForwarder
+from prowess.serving.access import read_client_address, read_headers
+from prowess.serving.rate_limits import WrongTokens
+from prowess.serving.refusal import Refusal, make_guess_refusal, send_refusal
+from prowess.serving.request_body import BodyForwarder
 
 if TYPE_CHECKING:
-    from prowess.http.access import Access, App, Message, Receive, Scope, Send
     from prowess.limits import Limits
+    from prowess.serving.access import Access, App, Message, Receive, Scope, Send
 
 TOKEN_PARAMETER = "token"  # noqa: S105 - the name of a parameter
 FORM_TOKEN_FIELD = "form-token"  # noqa: S105 - the name of a field

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from prowess.discovery.live import Live
     from prowess.install.installer import Installer
     from prowess.install.outdated import Outdated
+    from prowess.installed.scopes import InstallScope
     from prowess.limits import Limits
-    from prowess.lockfile.scopes import InstallScope
 
 
 class Library:

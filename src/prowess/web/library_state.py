@@ -9,16 +9,16 @@ from statistics import median
 from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple
 
+from prowess.addresses.skill_ref import link_name
 from prowess.authoring.similar import find_similar_pairs
 from prowess.conversation.acting.trust_states import TrustStates
 from prowess.errors import SkillError, UnknownSkillError
+from prowess.installed.states import CHANGED, LockStates
 from prowess.lockfile.read import read_lock
-from prowess.lockfile.states import CHANGED, LockStates
 from prowess.model import Place
 from prowess.select.budget import listing_costs
 from prowess.skills.inventory import can_act
 from prowess.skills.parse import read_metadata
-from prowess.spec.skill_ref import link_name
 from prowess.web.skill_rows import make_broken_rows, make_shadowed_rows, make_skill_rows
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from prowess.discovery.agents import find_agents
 from prowess.discovery.live import live
 from prowess.discovery.scan import discover, scan
 from prowess.files.projects import user_state_file
-from prowess.lockfile.scopes import project_scope, standard_scopes
+from prowess.installed.scopes import project_scope, standard_scopes
 from prowess.web.library import Library
 from prowess.web.result_file import ResultFile
 

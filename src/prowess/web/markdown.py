@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from prowess.escapes import escape_text
+from prowess.text.escapes import escape_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from prowess.escapes import escape_text
 from prowess.files.paths import shorten_path
-from prowess.spec.hidden_characters import escape_invisible
-from prowess.spec.quantities import format_count, format_size
+from prowess.text.escapes import escape_text
+from prowess.text.hidden_characters import escape_invisible
+from prowess.text.quantities import format_count, format_size
 from prowess.web.remedies import REMOVE_TITLE, REPLACE_TITLE, ROLLBACK_TITLE, find_remedy
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from prowess.http.bind import check_token, parse_bind
-from prowess.http.listen import bind_socket, make_config, server_address
+from prowess.serving.bind import check_token, parse_bind
+from prowess.serving.listen import bind_socket, make_config, server_address
 from prowess.web.app import ALL_ACTIONS, create_app
 from prowess.web.change_feed import ChangeFeed
 from prowess.web.guard import TOKEN_PARAMETER

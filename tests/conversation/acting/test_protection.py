@@ -423,9 +423,9 @@ def test_a_file_that_shares_its_disk_space_with_prowess_is_protected(jail: Kind,
     """Some installers link the files of all environments to one cache."""
     own, other = shutil.copytree(environment, work.parent / "own", symlinks=True), work / "env/site-packages"
     package = next(own.glob("lib/python*/site-packages/prowess"))
-    shutil.copytree(package / "spec", other / "spec", copy_function=os.link)
+    shutil.copytree(package / "format", other / "format", copy_function=os.link)
     command = (
-        "cd env/site-packages/spec && for f in *.py; do echo evil >> $f; done; rm -f text.py; echo x > ../../../ok"
+        "cd env/site-packages/format && for f in *.py; do echo evil >> $f; done; rm -f text.py; echo x > ../../../ok"
     )
     subprocess.run([own / "bin/python", "-c", RUN_COMMANDS, jail, command], cwd=work, capture_output=True, check=True)
     assert [file.name for file in package.rglob("*.py") if "evil" in file.read_text()] == []

@@ -17,7 +17,7 @@ from prowess.install.installer import Installer
 from prowess.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
-    from prowess.lockfile.scopes import InstalledSkill
+    from prowess.installed.scopes import InstalledSkill
 
 
 @new_command(

@@ -21,7 +21,7 @@ from prowess.files.paths import shorten_path
 from prowess.install.installer import Installer
 from prowess.install.system_errors import wrap_os_errors
 from prowess.limits import DEFAULT_LIMITS
-from prowess.spec.quantities import format_size
+from prowess.text.quantities import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -18,19 +18,19 @@ from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Style, diff_to_lines, line
 from prowess.cli.skill_lookup import find_path, load_cli_settings
 from prowess.errors import SkillError, SourceError
-from prowess.escapes import escape_line
 from prowess.files.paths import shorten_path
+from prowess.installed.scopes import standard_scopes
+from prowess.installed.verifier import LockVerifier
 from prowess.limits import DEFAULT_LIMITS
-from prowess.lockfile.scopes import standard_scopes
-from prowess.lockfile.verifier import LockVerifier
 from prowess.progress_steps import report_steps
-from prowess.spec.quantities import format_count, join_first
+from prowess.text.escapes import escape_line
+from prowess.text.quantities import format_count, join_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from prowess.authoring.findings import Finding
-    from prowess.discovery.settings import Settings
+    from prowess.settings import Settings
 
 _STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "info": "dim"}
 _MAX_NAMED = 5

@@ -9,11 +9,11 @@ from prowess.cli.options import json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Table, line
 from prowess.cli.skill_lookup import load_cli_settings
-from prowess.discovery.settings import SETTINGS, Setting
 from prowess.errors import SourceError
 from prowess.files.paths import shorten_path
-from prowess.spec.redaction import hide_secrets, scrub_text
-from prowess.spelling import sort_by_similarity
+from prowess.settings import SETTINGS, Setting
+from prowess.text.redaction import hide_secrets, scrub_text
+from prowess.text.spelling import sort_by_similarity
 
 
 @new_command(

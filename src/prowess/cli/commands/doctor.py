@@ -6,12 +6,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from prowess.cli.command_class import new_command
+from prowess.cli.health import Diagnosis, doctor
 from prowess.cli.options import json_option
 from prowess.cli.remedies import REMEDIES
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Style, Table, line
-from prowess.health import Diagnosis, doctor
-from prowess.spec.quantities import format_count
+from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

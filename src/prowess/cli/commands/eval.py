@@ -24,7 +24,7 @@ from prowess.names import SKILL_FILE
 from prowess.select.auto import SELECTOR_NAMES
 from prowess.select.selectors import LexicalSelector, ModelDrivenSelector
 from prowess.skills.catalog import Catalog
-from prowess.spec.quantities import format_count
+from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

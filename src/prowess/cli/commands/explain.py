@@ -14,14 +14,14 @@ from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Table, Title, line
 from prowess.cli.skill_lookup import load_catalog, load_cli_settings, suggest_sync_for
 from prowess.files.paths import shorten_path
-from prowess.spelling import did_you_mean
+from prowess.text.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
-    from prowess.discovery.settings import Settings
     from prowess.model import Explanation
+    from prowess.settings import Settings
 
 
 @new_command(

@@ -15,7 +15,7 @@ from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, line
 from prowess.cli.skill_lookup import load_cli_settings
 from prowess.errors import SourceError
-from prowess.spec.quantities import format_count
+from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from prowess.addresses.skill_ref import is_local_path, link_name
+from prowess.addresses.source_grammar import ARCHIVE_SUFFIXES, SOURCE_FORMS
+from prowess.addresses.source_spec import SourceSpec, parse_source, with_parts
 from prowess.changes.change import Change
 from prowess.changes.install import prepare_install
 from prowess.cli.change_flow import (
@@ -33,16 +36,13 @@ from prowess.install.install_options import InstallOptions
 from prowess.install.offer_text import summarize_offer
 from prowess.install.typed_source import parse_typed_source, with_safe_name
 from prowess.limits import DEFAULT_LIMITS
-from prowess.spec.skill_ref import is_local_path, link_name
-from prowess.spec.source_grammar import ARCHIVE_SUFFIXES, SOURCE_FORMS
-from prowess.spec.source_spec import SourceSpec, parse_source, with_parts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import prowess
     from prowess.install.installer import Installer
-    from prowess.lockfile.scopes import InstalledSkill
+    from prowess.installed.scopes import InstalledSkill
 
 
 class _SourceParts(NamedTuple):

@@ -25,13 +25,13 @@ from prowess.cli.skill_lookup import load_catalog, load_cli_settings, suggest_sy
 from prowess.cli.trust_states import LazyTrustStates
 from prowess.files.paths import shorten_path
 from prowess.model import Place, Shadowed
-from prowess.spec.quantities import format_count
+from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
-    from prowess.lockfile.other_tools import ForeignEntry
+    from prowess.installed.other_tools import ForeignEntry
 
 
 class _SkillRow(NamedTuple):
@@ -71,7 +71,7 @@ def _find_metadata_entry(name: str, skill: prowess.Skill) -> ForeignEntry | None
     metadata = skill.peek().metadata
     if "github-repo" not in metadata:
         return None
-    from prowess.lockfile.other_tools import entry_from_metadata
+    from prowess.installed.other_tools import entry_from_metadata
 
     return entry_from_metadata(name, metadata)
 
@@ -86,7 +86,7 @@ def _read_foreign_entries(root: str) -> dict[str, ForeignEntry]:
     if not any(map(os.path.lexists, paths)):
         return {}
     from prowess.errors import InstallError
-    from prowess.lockfile.other_tools import read_foreign_entries
+    from prowess.installed.other_tools import read_foreign_entries
 
     with suppress(InstallError):  # 'prowess adopt' says what is wrong with the file
         return read_foreign_entries(root, state_folder=state_folder)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from prowess.install.lock_sides import Owner
-    from prowess.lockfile.scopes import InstallScope
+    from prowess.installed.scopes import InstallScope
 
 
 _UNDECIDED_NOTE = (

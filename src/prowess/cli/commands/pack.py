@@ -12,7 +12,7 @@ from prowess.cli.render import printer
 from prowess.cli.render.blocks import line
 from prowess.cli.skill_lookup import find_path, load_cli_settings
 from prowess.files.paths import shorten_path
-from prowess.spec.quantities import format_count
+from prowess.text.quantities import format_count
 
 
 @new_command(

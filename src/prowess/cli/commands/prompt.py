@@ -17,9 +17,9 @@ from prowess.cli.render.blocks import Block, Table, line
 from prowess.cli.selection import SelectionFlags, selection_options
 from prowess.cli.skill_lookup import load_cli_settings, load_named_catalog, suggest_sync_for
 from prowess.errors import UnknownSkillError
-from prowess.escapes import dump_json
 from prowess.select.budget import describe_cuts
-from prowess.spec.quantities import format_count
+from prowess.text.escapes import dump_json
+from prowess.text.quantities import format_count
 from prowess.tools.dialects import DIALECTS
 from prowess.tools.model_prompt import ModelPrompt
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
-    from prowess.discovery.settings import Settings
+    from prowess.settings import Settings
 
 _STYLES = ("xml", "markdown", "text", "json")
 _FORK_TOOL = "run_skill"

@@ -15,7 +15,7 @@ from prowess.cli.search_modes import MODE_WORDS, prepare_catalog, suggest_meanin
 from prowess.cli.skill_lookup import load_catalog, load_cli_settings, suggest_sync_for
 from prowess.files.paths import shorten_path
 from prowess.search.encoder import has_encoder
-from prowess.spec.quantities import format_count
+from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -19,7 +19,7 @@ from prowess.cli.options import group_options, json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, line
 from prowess.files.paths import shorten_path
-from prowess.spec.quantities import format_count
+from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -23,8 +23,8 @@ from prowess.files.paths import shorten_path
 from prowess.names import SKILL_FILE
 from prowess.skills.catalog import Catalog
 from prowess.skills.parse import read_metadata
-from prowess.spec.quantities import format_count, join_first
-from prowess.spelling import did_you_mean
+from prowess.text.quantities import format_count, join_first
+from prowess.text.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

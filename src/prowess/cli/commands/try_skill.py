@@ -14,7 +14,7 @@ from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Cell, Table, Title
 from prowess.cli.skill_lookup import find_skill_and_warn, load_cli_settings
 from prowess.skills.catalog import Catalog
-from prowess.spec.quantities import format_count
+from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

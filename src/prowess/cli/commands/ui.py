@@ -14,8 +14,8 @@ from prowess.cli.render import printer
 from prowess.cli.render.blocks import line
 from prowess.cli.skill_lookup import load_cli_settings
 from prowess.files.paths import shorten_path
-from prowess.http.bind import token_in
-from prowess.spec.quantities import format_count
+from prowess.serving.bind import token_in
+from prowess.text.quantities import format_count
 from prowess.web import check_extra
 
 _TOKEN_VARIABLE = "PROWESS_UI_TOKEN"  # noqa: S105 - the name of a variable

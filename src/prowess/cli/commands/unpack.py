@@ -10,7 +10,7 @@ from prowess.cli.options import json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import line
 from prowess.files.paths import shorten_path
-from prowess.spec.quantities import format_count
+from prowess.text.quantities import format_count
 
 
 @new_command(

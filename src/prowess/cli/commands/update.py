@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import prowess
     from prowess.changes.update import UpdatePlan
     from prowess.install.installer import Installer
-    from prowess.lockfile.scopes import Location
+    from prowess.installed.scopes import Location
 
 _STYLES: dict[str, Style] = {
     "updated": "good",

@@ -13,10 +13,10 @@ from prowess.cli.render.blocks import Table, line
 from prowess.files.paths import shorten_path
 from prowess.install.installer import Installer
 from prowess.lockfile.read import read_lock
-from prowess.spec.quantities import format_count
+from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:
-    from prowess.lockfile.scopes import Location
+    from prowess.installed.scopes import Location
 
 
 @new_command(

@@ -19,7 +19,7 @@ from prowess.files.syscalls import delete_file
 from prowess.files.tree import read_tree
 from prowess.files.write import NewFile, make_folders, write_atomic, write_new_file, write_tree
 from prowess.limits import DEFAULT_LIMITS
-from prowess.spec.quantities import format_count
+from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -70,7 +70,7 @@ def show_unseen(block: Block) -> Block:
 
     The renderers escape only what could command a terminal: joiners and selectors are part of ordinary writing.
     """
-    from prowess.spec.hidden_characters import escape_invisible
+    from prowess.text.hidden_characters import escape_invisible
 
     def show_spans(spans: Iterable[Span]) -> tuple[Span, ...]:
         return tuple(

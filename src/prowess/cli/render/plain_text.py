@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prowess.cli.render.blocks import Block, Cell, Line, Table, Title, Verbatim, cell_spans, span_text
-from prowess.escapes import escape_line, escape_text
+from prowess.text.escapes import escape_line, escape_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

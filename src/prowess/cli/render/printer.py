@@ -17,7 +17,7 @@ import click
 
 from prowess.cli.remedies import find_error_remedy, find_remedy
 from prowess.errors import Issue, SkillError, SkillLoadError
-from prowess.escapes import dump_json, escape_line, escape_text
+from prowess.text.escapes import dump_json, escape_line, escape_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -193,7 +193,7 @@ def print_usage_error(error: click.UsageError, *, as_json: bool = False) -> None
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         message = f"{name} needs one of its commands"
     else:
-        from prowess.spec.redaction import scrub_text
+        from prowess.text.redaction import scrub_text
 
         # What was typed may be an address with a password, which must not reach a log.
         message = scrub_text(" ".join(error.format_message().split()))

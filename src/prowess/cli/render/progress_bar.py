@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
 
 from prowess.cli.render.rich_text import make_console
-from prowess.escapes import escape_line
 from prowess.progress_steps import progress
+from prowess.text.escapes import escape_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

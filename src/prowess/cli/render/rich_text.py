@@ -11,7 +11,7 @@ from rich.text import Text
 
 from prowess.cli.render.blocks import Block, Line, Span, Table, Title, Verbatim, cell_spans
 from prowess.cli.render.simple_terminal import COLUMN_GAP, MAX_COLUMN_WIDTH, MIN_LAST_WIDTH
-from prowess.escapes import escape_line, escape_text
+from prowess.text.escapes import escape_line, escape_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

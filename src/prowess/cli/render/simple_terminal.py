@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from prowess.cli.render.blocks import Block, Line, Span, Table, Title, cell_spans
-from prowess.escapes import escape_line
+from prowess.text.escapes import escape_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

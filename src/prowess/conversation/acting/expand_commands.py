@@ -15,18 +15,18 @@ from prowess.conversation.acting.supervised import ProcessLimits, make_environme
 from prowess.conversation.acting.trust_request import TrustRequest
 from prowess.conversation.work_pools import get_pools
 from prowess.errors import Issue, SkillError
-from prowess.spec.commands import ExpandedText, find_commands, insert_outputs, may_have_commands
-from prowess.spec.hidden_characters import to_one_line
-from prowess.spec.placeholders import FOLDER_NAMES, PROJECT_NAMES, split_arguments
+from prowess.format.commands import ExpandedText, find_commands, insert_outputs, may_have_commands
+from prowess.format.placeholders import FOLDER_NAMES, PROJECT_NAMES, split_arguments
+from prowess.text.hidden_characters import to_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from prowess.conversation.acting.supervised import ProcessResult
     from prowess.conversation.consent import Consent
+    from prowess.format.commands import EmbeddedCommand
     from prowess.limits import Limits
     from prowess.skills.skill import Skill
-    from prowess.spec.commands import EmbeddedCommand
 
     ReadText = Callable[[Skill], str]
     OnCommand = Callable[[str, ProcessResult | None], None]

@@ -18,18 +18,18 @@ from prowess.conversation.acting.trust_request import TrustRequest
 from prowess.conversation.consent import Consent
 from prowess.conversation.work_pools import get_pools
 from prowess.errors import NotTrustedError, ResourceNotFoundError, SandboxError
-from prowess.escapes import escape_line
 from prowess.files.contained_open import open_folder_beneath
 from prowess.files.path_arguments import as_existing_folder
 from prowess.files.read import OpenFile
 from prowess.files.syscalls import delete_file
 from prowess.files.temp import temporary_folder
 from prowess.files.write import make_folders
+from prowess.format.placeholders import FOLDER_NAMES, fill_folder
 from prowess.limits import DEFAULT_LIMITS, Limits, narrow_limits
 from prowess.names import split_resource_path
 from prowess.skills.resources import with_suggestions
 from prowess.skills.skill import Skill
-from prowess.spec.placeholders import FOLDER_NAMES, fill_folder
+from prowess.text.escapes import escape_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from prowess.errors import NotTrustedError
-from prowess.spec.hidden_characters import escape_invisible
+from prowess.text.hidden_characters import escape_invisible
 
 if TYPE_CHECKING:
     from prowess.skills.catalog import Catalog

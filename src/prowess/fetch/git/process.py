@@ -19,9 +19,9 @@ from prowess.errors import GitError
 from prowess.files.directory import folder_size
 from prowess.limits import DEFAULT_LIMITS
 from prowess.progress_steps import report_amount
-from prowess.spec.hidden_characters import to_one_line
-from prowess.spec.quantities import format_size
-from prowess.spec.redaction import scrub_text
+from prowess.text.hidden_characters import to_one_line
+from prowess.text.quantities import format_size
+from prowess.text.redaction import scrub_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

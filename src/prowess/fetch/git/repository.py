@@ -13,6 +13,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from prowess.addresses.address_check import DEFAULT_SCHEMES, check_address
+from prowess.addresses.skill_ref import check_version, is_commit, is_short_commit
+from prowess.addresses.source_grammar import write_file_address
 from prowess.errors import BadReferenceError, GitError, UnsafeTreeError
 from prowess.fetch.git.objects import GitObjects, dump_objects, load_objects
 from prowess.fetch.git.temporary_repository import HISTORY_DEPTHS, WITHOUT_BLOBS, TemporaryRepository
@@ -20,10 +23,7 @@ from prowess.files.directory import stat_folder
 from prowess.files.write import NewFile
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import SKILL_FILE, is_below
-from prowess.spec.address_check import DEFAULT_SCHEMES, check_address
-from prowess.spec.skill_ref import check_version, is_commit, is_short_commit
-from prowess.spec.source_grammar import write_file_address
-from prowess.spec.versions import find_latest_in_range, is_range
+from prowess.text.versions import find_latest_in_range, is_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

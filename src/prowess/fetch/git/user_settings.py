@@ -10,10 +10,10 @@ import os
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from prowess.addresses.address_check import check_address
 from prowess.errors import BadReferenceError
 from prowess.fetch.git.process import PASSED_VARIABLES
-from prowess.spec.address_check import check_address
-from prowess.spec.redaction import show_address
+from prowess.text.redaction import show_address
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 
-from prowess.http.access import make_access
-from prowess.http.bind import check_token, parse_bind, parse_host_names, parse_origins
-from prowess.http.guard import RequestGuard
-from prowess.http.listen import bind_socket, make_config, server_address
 from prowess.mcp.http.sessions import SessionLimiter
+from prowess.serving.access import make_access
+from prowess.serving.bind import check_token, parse_bind, parse_host_names, parse_origins
+from prowess.serving.guard import RequestGuard
+from prowess.serving.listen import bind_socket, make_config, server_address
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Sequence
 
-    from prowess.http.access import App
     from prowess.mcp.server import Server
+    from prowess.serving.access import App
 
 MCP_PATH = "/mcp"
 _MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD in the C library's malloc.h

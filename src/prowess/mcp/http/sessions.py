@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from prowess.http.access import read_client_address
+from prowess.serving.access import read_client_address
 
 if TYPE_CHECKING:
-    from prowess.http.access import App, Message, Receive, Scope, Send
+    from prowess.serving.access import App, Message, Receive, Scope, Send
 
 _SESSION_HEADER = b"mcp-session-id"
 _FIRST_ERROR_STATUS = 400

@@ -21,8 +21,8 @@ from prowess.errors import FetchError, SourceError
 from prowess.hints import explain_extra
 from prowess.sources.mcp import EXTENSION
 from prowess.sources.mcp.quota import ReceiveQuota
-from prowess.spec.hidden_characters import to_one_line
-from prowess.spec.redaction import scrub_text
+from prowess.text.hidden_characters import to_one_line
+from prowess.text.redaction import scrub_text
 from prowess.thread_work import call_on_cancel
 
 if TYPE_CHECKING:

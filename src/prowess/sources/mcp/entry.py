@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from prowess.errors import FetchError, PathTraversalError
+from prowess.format.frontmatter.fields import build_frontmatter
+from prowess.format.rules import is_spec_name
 from prowess.limits import MAX_DESCRIPTION_LENGTH
 from prowess.names import SKILL_FILE, split_relative_path
-from prowess.spec.frontmatter.fields import build_frontmatter
-from prowess.spec.hidden_characters import to_one_line
-from prowess.spec.rules import is_spec_name
+from prowess.text.hidden_characters import to_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from prowess.format.frontmatter.fields import Frontmatter
+    from prowess.format.frontmatter.json_types import Json
     from prowess.limits import Limits
     from prowess.model import Value
-    from prowess.spec.frontmatter.fields import Frontmatter
-    from prowess.spec.frontmatter.json_types import Json
 
 _META = "_meta"
 """A key that the base protocol allows on every object. We use nothing of it."""

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import FetchError, Issue, ResourceNotFoundError
 from prowess.files.write import NewFile
+from prowess.format.frontmatter.json_types import find_differing_fields, parse_styled_frontmatter
+from prowess.format.rules import INERT_FIELDS
 from prowess.names import SKILL_FILE
 from prowess.skills.remote_files import RemoteFiles
 from prowess.sources.mcp.entry import parse_entry
-from prowess.spec.frontmatter.json_types import find_differing_fields, parse_styled_frontmatter
-from prowess.spec.hidden_characters import to_one_line
-from prowess.spec.rules import INERT_FIELDS
+from prowess.text.hidden_characters import to_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from prowess.format.frontmatter.fields import Frontmatter
     from prowess.sources.mcp.approvals import Approvals
     from prowess.sources.mcp.connection import McpConnection, McpServer
     from prowess.sources.mcp.entry import McpEntry
-    from prowess.spec.frontmatter.fields import Frontmatter
 
 _PRIVILEGE_KEYS = frozenset(
     key.lower().replace("-", "").replace("_", "")

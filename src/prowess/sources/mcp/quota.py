@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
-from prowess.patterns import compile_pattern
+from prowess.text.patterns import compile_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

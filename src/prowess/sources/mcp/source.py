@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from prowess.errors import FetchError, Issue, NotTrustedError, SourceError
 from prowess.fetch.url_policy import check_headers
+from prowess.format.document import LoadPolicy
 from prowess.limits import DEFAULT_LIMITS
 from prowess.model import Place
 from prowess.names import SKILL_FILE
@@ -26,7 +27,6 @@ from prowess.sources.mcp.files import McpSkillFiles, VerifiedFileCache
 from prowess.sources.mcp.listing import McpListing
 from prowess.sources.mcp.names import McpNames
 from prowess.sources.prefetch import Prefetch
-from prowess.spec.document import LoadPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prowess.errors import PathTraversalError, SkillError, SkillValidationError
-from prowess.spec.hidden_characters import to_one_line
-from prowess.spec.markup import escape_attribute, escape_xml
+from prowess.text.hidden_characters import to_one_line
+from prowess.text.markup import escape_attribute, escape_xml
 from prowess.tools.acting import run_skill
 from prowess.tools.arguments import optional_text
 from prowess.tools.content import render_preload_text

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from prowess.errors import SkillError, UnknownSkillError
-from prowess.spec.hidden_characters import to_one_line
+from prowess.text.hidden_characters import to_one_line
 from prowess.tools.arguments import BadArgumentsError, optional_text
 from prowess.tools.definitions import (
     ToolDefinition,

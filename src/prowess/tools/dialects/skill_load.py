@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from prowess.errors import PathTraversalError, ResourceError, ResourceTooLargeError
-from prowess.spec.hidden_characters import to_one_line
-from prowess.spec.markup import neutralize_tags
+from prowess.text.hidden_characters import to_one_line
+from prowess.text.markup import neutralize_tags
 from prowess.tools.arguments import optional_text, required_text
 from prowess.tools.definitions import (
     ToolDefinition,

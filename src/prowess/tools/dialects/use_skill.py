@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 from prowess.skills.render import render_xml_entry
-from prowess.spec.hidden_characters import to_one_line
-from prowess.spec.markup import CONTENT_TAG, wrap_in_element
+from prowess.text.hidden_characters import to_one_line
+from prowess.text.markup import CONTENT_TAG, wrap_in_element
 from prowess.tools.arguments import BadArgumentsError
 from prowess.tools.content import render_file_element
 from prowess.tools.definitions import ToolDefinition, ToolResult, describe_error, object_schema

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.discovery.agents import AGENTS
-from prowess.spec.hidden_characters import to_one_line
-from prowess.spec.quantities import format_count
+from prowess.text.hidden_characters import to_one_line
+from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

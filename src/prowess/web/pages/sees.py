@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from prowess.conversation.session import Session
 from prowess.errors import SkillError
-from prowess.escapes import dump_json
+from prowess.format.commands import find_commands
 from prowess.select.auto import SELECTOR_NAMES
 from prowess.select.budget import describe_cuts
-from prowess.spec.commands import find_commands
-from prowess.spec.tokens import estimate_tokens
+from prowess.text.escapes import dump_json
+from prowess.text.tokens import estimate_tokens
 from prowess.tools.content import preview
 from prowess.tools.dialects import DIALECTS
 from prowess.tools.model_prompt import ModelPrompt
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from prowess.select.budget import BudgetReport
     from prowess.skills.catalog import Catalog
     from prowess.skills.skill import Skill
-    from prowess.spec.spans import Span
+    from prowess.text.spans import Span
     from prowess.web.library import Library
 
 _MAX_TEXT = 1_000

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import SkillError
+from prowess.format.commands import find_commands
 from prowess.search.listing_search import find_missing_words
 from prowess.skills.inventory import Inventory, inventory
 from prowess.skills.search_library import make_head_text
-from prowess.spec.commands import find_commands
 from prowess.web.skill_rows import make_skill_id
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from prowess.authoring.evals import EvalReport
     from prowess.authoring.findings import Finding
-    from prowess.lockfile.compare import Difference
+    from prowess.installed.compare import Difference
     from prowess.lockfile.read import LockEntry
     from prowess.model import Shadowed
     from prowess.skills.skill import Skill

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from prowess.conversation.acting.trust import Trust
     from prowess.install.installer import Installer
-    from prowess.lockfile.scopes import InstallScope, ScopeName
+    from prowess.installed.scopes import InstallScope, ScopeName
     from prowess.web.library import Library
 
 

@@ -14,7 +14,7 @@ from prowess.web.planning.fields import Fields, choose_scope, is_project, requir
 
 if TYPE_CHECKING:
     from prowess.changes.change import Change
-    from prowess.lockfile.scopes import InstalledSkill
+    from prowess.installed.scopes import InstalledSkill
     from prowess.web.library import Library
 
 

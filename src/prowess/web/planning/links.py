@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from prowess.addresses.skill_ref import SkillRef
 from prowess.changes.links import prepare_links
 from prowess.errors import SkillError
-from prowess.lockfile.scopes import find_install, select_scopes
-from prowess.spec.skill_ref import SkillRef
+from prowess.installed.scopes import find_install, select_scopes
 from prowess.web.planning.fields import Fields, find_location, require_installer
 
 if TYPE_CHECKING:
     from prowess.changes.change import Change
-    from prowess.lockfile.scopes import InstallScope
+    from prowess.installed.scopes import InstallScope
     from prowess.web.library import Library
 
 

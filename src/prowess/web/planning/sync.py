@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from prowess.changes.change import idle_change
 from prowess.changes.sync import SyncRun
+from prowess.installed.scopes import select_scopes
 from prowess.lockfile.read import read_lock
-from prowess.lockfile.scopes import select_scopes
-from prowess.spec.quantities import format_count
+from prowess.text.quantities import format_count
 from prowess.web.planning.fields import Fields, choose_scope, find_location, require_installer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from prowess.changes.change import Change
-    from prowess.lockfile.scopes import InstalledSkill
+    from prowess.installed.scopes import InstalledSkill
     from prowess.web.library import Library
 
 _IN_STEP = "Nothing to do: the disk is what the lock file says, and the lock file what the manifest declares."

@@ -9,7 +9,7 @@ from prowess.changes.change import Change
 from prowess.changes.states import read_file_states
 from prowess.changes.trust import SHORT_DIGEST, prepare_grant, read_digest
 from prowess.errors import NotTrustedError, SkillError
-from prowess.spec.quantities import format_count
+from prowess.text.quantities import format_count
 from prowess.web.planning.fields import Fields, require_trust
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from prowess.changes.change import Change
     from prowess.install.installer import Installer
     from prowess.install.update import Update
-    from prowess.lockfile.scopes import ScopeName
+    from prowess.installed.scopes import ScopeName
     from prowess.web.library import Library
 
 

@@ -13,7 +13,7 @@ from prowess.conversation.acting.sandbox.bwrap import bwrap_command, places_in_b
 from prowess.conversation.acting.sandbox.landlock import closed_folders, landlock_command, probe_landlock
 from prowess.conversation.acting.sandbox.layout import Confined, Jail, Places, Protected, Sandbox
 from prowess.errors import SandboxError
-from prowess.escapes import escape_line
+from prowess.text.escapes import escape_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

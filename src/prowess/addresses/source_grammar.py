@@ -1,0 +1,166 @@
+"""The grammar of what people type, ``SOURCE[#REF][:SUBFOLDER][@SKILL,…]``: where the source ends, and its parts.
+
+- A ``#`` always ends the source, even with an empty REF (``https://host/page#@skill``).
+- Without a ``#``, a ``:`` or an ``@`` ends the source where it cannot be a letter of it: behind ``owner/repo``,
+  ``.git``, the ending of an archive, the address of a repository on GitHub, GitLab or Azure, and an address of ssh or
+  git.
+- In the last name of any other address an ``@`` ends the source, and a ``:`` does not.
+- Pages of a repository (``…/tree/…``) and downloads keep every letter.
+- In a path of this machine any mark may be a letter, so the longest path that exists is meant.
+
+Parts are decoded after the split: ``%40`` is ``@``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote, unquote
+
+from prowess.errors import BadReferenceError
+from prowess.text.redaction import show_address
+from prowess.text.versions import is_range
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+SOURCE_FORMS = (
+    ("owner/repo", "a repository on GitHub; github:owner/repo and gitlab:owner/repo name the host"),
+    ("https://host/repo.git", "a repository anywhere; also ssh://user@host/repo and user@host:repo"),
+    ("https://…/tree/REF/SUBFOLDER", "a page of a repository on GitHub, GitLab or Azure"),
+    ("./folder", "a folder of this machine; also ../x, /x, ~/x, C:\\x and ."),
+    ("./folder#", "a repository of this machine; also file:///folder and ./repo.git"),
+    ("./x.zip", "an archive: .zip, .skill, .tar, .tar.gz, .tgz; also https://host/x.zip"),
+    ("https://host/team", "a site that publishes skills"),
+    ("…#REF", "a tag, a branch or a commit of it; %40 stands for an @ in it, %3A for a colon"),
+    ("…#^1.2", "the latest tag from 1.2 on, below 2; #~1.2 is below 1.3; also #>=1.0,<2"),
+    ("…:SUBFOLDER", "only this folder of it"),
+    ("…@SKILL,SKILL", "only these skills of it; also @PLUGIN"),
+    ("@org/name@version", "the repository org/name on GitHub at that version: here the last @ names no skill"),
+)
+"""What people may type as a source, each form with what it means: shown by ``--help`` and in the documentation."""
+
+ARCHIVE_SUFFIXES = (".zip", ".skill", ".tar.gz", ".tgz", ".tar")
+DOWNLOAD_URL = re.compile(
+    r"https://(?:raw\.githubusercontent\.com|codeload\.github\.com)/.+"
+    r"|https://[^/]+/[^/]+/[^/]+/(?:archive|releases/download|raw)/.+"
+    r"|https://[^/]+/.+/-/(?:archive|raw)/.+"
+)
+_TAIL = re.compile(r"(?P<mark>#(?P<ref>[^#:@]*))?(?P<colon>:(?P<folder>[^#:@]*))?(?P<at>@(?P<skills>[^#:@]*))?")
+_SHORTHAND = re.compile(r"(?:github:|gitlab:)?[A-Za-z0-9._-]+/[^#:@]*")
+_SCP = re.compile(r"[^/:@#]+@[^/:@#]+:[^#:@]*")
+_PAGE = re.compile(r"https?://[^#]*(?:/(?:tree|blob)/|/-/|\?)")
+_ENDINGS = "|".join(re.escape(ending) for ending in (".git", *ARCHIVE_SUFFIXES))
+_REPOSITORY = re.compile(
+    rf"[a-z]+://[^/]+/[^#]*?(?:{_ENDINGS}|/_git/[^/:@#]+)(?=[:@]|$)"
+    r"|(?:ssh|git)://[^/]+/[^#]*?(?<!/)(?=(?::[^#:@]*)?(?:@[^#:@/]*)?$)"
+    r"|https://(?:www\.)?git(?:hub|lab)\.com/[^#:@]*",
+    re.IGNORECASE,
+)
+_LAST_NAME = re.compile(r"[a-z]+://[^/]+/(?:.*[^/])(?=@[^/@:]*$)", re.IGNORECASE)
+_DRIVE = re.compile(r"/?[A-Za-z]:(?=[\\/])")
+_PATH_TAIL = re.compile(r"(?::[^#:@]*)?(?:@[^#:@/\\]*)?")
+
+
+class SourceParts(NamedTuple):
+    """The parts that follow a source: the version, the folder, the skills, and whether a ``#`` began them."""
+
+    ref: str = ""
+    folder: str = ""
+    skills: tuple[str, ...] = ()
+    has_hash: bool = False
+
+
+def split_address(text: str, home: str = "") -> tuple[str, SourceParts]:
+    """Return an address, or ``owner/repo``, without the parts that follow it, and those parts.
+
+    ``home``: a further host whose addresses end like those of github.com. Raises ``BadReferenceError`` when the text
+    after the address does not have the form of parts.
+    """
+    source, mark, _ = text.partition("#")
+    end = len(source) if mark else _find_source_end(text, home)
+    return text[:end], read_parts(text[end:], text)
+
+
+def is_shorthand(text: str) -> bool:
+    """Return whether ``text`` is ``owner/repo``, ``github:owner/repo`` or ``gitlab:owner/repo``, with or without parts.
+
+    In these forms a ``:`` before an ``@`` begins a folder, and not a password.
+    """
+    return "://" not in text.partition("#")[0] and _SHORTHAND.match(text) is not None
+
+
+def _find_source_end(text: str, home: str) -> int:
+    """Return the offset in an address without ``#`` at which its parts begin, or its length when it has none."""
+    if "://" not in text:
+        match = _SHORTHAND.match(text) or _SCP.match(text)
+        return match.end() if match else len(text)
+    # Pages first: their versions and folders may hold any mark, and say already what parts would say.
+    if _PAGE.match(text) or DOWNLOAD_URL.fullmatch(text) or text.lower().endswith(ARCHIVE_SUFFIXES):
+        return len(text)
+    begin = f"https://{home}/"  # the host may have a port, whose colon ends nothing
+    if home and text.lower().startswith(begin.lower()):
+        match = re.compile(r"[^#:@]*").match(text, len(begin))
+    else:
+        match = _REPOSITORY.match(text) or _LAST_NAME.match(text)
+    return match.end() if match else len(text)
+
+
+def split_path(text: str, is_there: Callable[[str], bool] | None = None) -> tuple[str, SourceParts]:
+    """Return a path of this machine without the parts that follow it, and those parts.
+
+    Any mark may be a letter of a name. So the longest path that ``is_there`` confirms is meant. Where it confirms none,
+    the first ``#`` ends the path. Without a ``#``, the longest end that has the form of a folder and skills is cut off.
+    """
+    drive = _DRIVE.match(text)  # the colon of a drive is no mark
+    first = drive.end() if drive else 1
+    ends = [end for end in range(len(text), first - 1, -1) if end == len(text) or text[end] in "#:@"]
+    if is_there is not None:
+        for end in ends:
+            if _TAIL.fullmatch(text, end) and is_there(text[:end]):
+                return text[:end], read_parts(text[end:], text)
+    end = text.find("#")
+    if end < first:
+        end = next(end for end in reversed(ends) if _PATH_TAIL.fullmatch(text, end))
+    return text[:end], read_parts(text[end:], text)
+
+
+def read_parts(tail: str, text: str = "") -> SourceParts:
+    """Return the parts that a tail such as ``#v1:tools@pdf,csv`` names; an error shows ``text``.
+
+    Raises ``BadReferenceError`` when the tail has another form, and when nothing follows a ``:``, an ``@`` or a ``,``.
+    """
+    match = _TAIL.fullmatch(tail)
+    if match is None:
+        raise BadReferenceError(
+            f"{show_address(text or tail)} must end like #REF:SUBFOLDER@SKILL,…: write %40 for an '@' in a part"
+        )
+    skills = tuple(dict.fromkeys(unquote(name) for name in (match["skills"] or "").split(",")))
+    if (match["colon"] and not match["folder"]) or (match["at"] and not all(skills)):
+        raise BadReferenceError(f"nothing follows a ':', an '@' or a ',' in {show_address(text or tail)}")
+    folder = unquote(match["folder"] or "")
+    return SourceParts(unquote(match["ref"] or ""), folder, skills if match["at"] else (), match["mark"] is not None)
+
+
+def write_parts(ref: str, folder: str, skills: Iterable[str], *, marked: bool) -> str:
+    """Return the tail that names these parts, such as ``#v1:tools@pdf,csv``; ``marked``: begin it with ``#`` always."""
+    names = ",".join(_encode(name) for name in skills)
+    tail = f":{_encode(folder)}" if folder else ""
+    tail += f"@{names}" if names else ""
+    written = ref if is_range(ref) else _encode(ref)
+    return f"#{written}{tail}" if ref or marked else tail
+
+
+def write_file_address(path: str) -> str:
+    """Return the address of an absolute path: ``file:///srv/repo``, or ``file:///C:/srv/repo`` with a drive."""
+    if path.startswith("/"):
+        return f"file://{quote(path)}"
+    path = path.replace("\\", "/")
+    # The colon of a drive stays as it is: git would not know a drive without it.
+    return f"file:///{path[:2]}{quote(path[2:])}" if _DRIVE.match(path) else f"file://{quote(path)}"
+
+
+def _encode(part: str) -> str:
+    """Return a part with its marks encoded, ``@`` as ``%40``."""
+    # Also the marks of a query: a part that holds them would be refused as a secret.
+    return re.sub(r"[%#:@,?=&]", lambda mark: f"%{ord(mark[0]):02X}", part)

@@ -1,0 +1,1 @@
+"""Strings: escaped, compared, counted and shortened, with no knowledge of skills."""
