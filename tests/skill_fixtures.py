@@ -1,4 +1,4 @@
-"""A fixture that writes a skill in one line."""
+"""A fixture that writes a skill in one line, and what tests ask of a session."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    import prowess
 
 
 @pytest.fixture
@@ -26,3 +28,9 @@ def put(tmp_path: Path) -> Callable[..., Path]:
         return path.parent
 
     return write
+
+
+def preloaded(session: prowess.Session) -> dict[str, str]:
+    """The instructions of the active skills that stand in the prompt from the start, by name."""
+    active = session.moment().visible_active.items()
+    return {name: entry.loaded.instructions for name, entry in active if entry.preloaded}

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from prowess.conversation.acting.trust import Grant, Grants, Trust
     from prowess.conversation.acting.trust_request import TrustRequest
     from prowess.conversation.activation import Activation
-    from prowess.conversation.ambient_filter import current_skill_filter, skill_filter
     from prowess.conversation.catalog_diff import Refreshed
     from prowess.conversation.events import Event, log_events
     from prowess.conversation.fork import PreparedFork, fork_system_message, fork_user_message, subprocess_fork
+    from prowess.conversation.moment import current_skill_filter, skill_filter
     from prowess.conversation.session import Session
     from prowess.discovery.agents import AGENTS, Agent
     from prowess.discovery.live import Live, live
@@ -195,8 +195,8 @@ _ROOMS = {
     "conversation.activation": "Activation",
     "conversation.catalog_diff": "Refreshed",
     "conversation.events": "Event log_events",
-    "conversation.ambient_filter": "current_skill_filter skill_filter",
     "conversation.fork": "PreparedFork fork_system_message fork_user_message subprocess_fork",
+    "conversation.moment": "current_skill_filter skill_filter",
     "conversation.session": "Session",
     "search.encoder": "Encoder",
     "select.auto": "AutoSelector",

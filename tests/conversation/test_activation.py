@@ -7,6 +7,7 @@ import pytest
 
 import prowess
 from prowess import Session
+from tests.skill_fixtures import preloaded
 
 Put = Callable[..., Path]
 Scanned = Callable[..., prowess.Catalog]
@@ -279,7 +280,7 @@ def test_preloaded_skills_are_active_from_the_start(put: Put, scanned: Scanned) 
     session = Session(scanned("a"), tools="any")
     assert (session.active_skills, session.active_tools) == (("a",), ("Read",))
     assert session.activate("a").instructions == "Text of a."
-    assert [loaded.instructions for loaded in session.preloaded()] == ["Text of a."]
+    assert list(preloaded(session).values()) == ["Text of a."]
 
 
 def test_preloaded_skills_do_not_count_against_the_limit(put: Put, scanned: Scanned) -> None:
@@ -306,7 +307,7 @@ def test_a_preloaded_skill_can_be_ended(put: Put, scanned: Scanned) -> None:
     put("a", tools="Read")
     session = Session(scanned("a"), tools="any")
     assert session.deactivate("a") == ("Read",)
-    assert (session.active_skills, session.preloaded()) == ((), ())
+    assert (session.active_skills, preloaded(session)) == ((), {})
 
 
 def test_a_preloaded_skill_that_cannot_be_loaded_hides_no_other(put: Put, scanned: Scanned) -> None:

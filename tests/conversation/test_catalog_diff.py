@@ -8,6 +8,7 @@ import pytest
 
 import prowess
 from prowess import Session
+from tests.skill_fixtures import preloaded
 
 Put = Callable[..., Path]
 Scanned = Callable[..., prowess.Catalog]
@@ -134,7 +135,7 @@ def test_a_preloaded_skill_that_vanished_stays_too(put: Put, scanned: Scanned) -
     put("a", body="Text of a.")
     session = Session(scanned("a"))
     assert session.refresh(prowess.Catalog()).vanished == ("a",)
-    assert [loaded.instructions for loaded in session.preloaded()] == ["Text of a."]
+    assert list(preloaded(session).values()) == ["Text of a."]
 
 
 # -- changed --------------------------------------------------------------------------------------------------------
@@ -192,9 +193,9 @@ def test_a_preloaded_skill_that_changed_stays_preloaded(put: Put, scanned: Scann
     session.activate("b")
     put("a", body="second")
     session.refresh(scanned("a"))
-    assert [loaded.instructions for loaded in session.preloaded()] == ["first"]
+    assert list(preloaded(session).values()) == ["first"]
     session.activate("a")
-    assert [loaded.instructions for loaded in session.preloaded()] == ["second"]
+    assert list(preloaded(session).values()) == ["second"]
 
 
 def test_inline_skills_change_with_their_text() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 import prowess
 from prowess import Session, skill_filter
+from tests.skill_fixtures import preloaded
 
 Put = Callable[..., Path]
 Scanned = Callable[..., prowess.Catalog]
@@ -113,7 +114,7 @@ def test_setting_a_filter_that_changes_nothing_ends_nothing(catalog: prowess.Cat
 def test_setting_a_filter_ends_preloaded_skills_too(catalog: prowess.Catalog, scanned: Scanned) -> None:
     session = Session(scanned("docs/pdf"))
     assert session.set_filter("skills/billing") == ("pdf",)
-    assert (session.active_skills, session.preloaded()) == ((), ())
+    assert (session.active_skills, preloaded(session)) == ((), {})
     assert len(catalog) == 3
 
 
@@ -121,7 +122,7 @@ def test_a_preloaded_skill_that_the_first_filter_hides_is_not_active(
     catalog: prowess.Catalog, scanned: Scanned
 ) -> None:
     session = Session(scanned("docs/pdf"), filter="skills/billing")
-    assert (session.active_skills, session.active_tools, session.preloaded()) == ((), (), ())
+    assert (session.active_skills, session.active_tools, preloaded(session)) == ((), (), {})
     assert len(catalog) == 3
 
 

@@ -20,6 +20,7 @@ from hypothesis.stateful import (
 
 import prowess
 from prowess import Session
+from tests.skill_fixtures import preloaded
 
 FOLDERS = {"one": "a", "two": "a", "three": "b", "four": "b", "five": "a/deep", "kept": "b", "held": "a"}
 PRELOADED = ("kept", "held")
@@ -252,9 +253,7 @@ class Conversation(RuleBasedStateMachine):
         assert self.session.active_skills == tuple(sorted(model.active))
         assert self.session.active_tools == tuple(sorted(model.tools()))
         assert self.session.filter == model.pattern
-        assert {loaded.skill.name for loaded in self.session.preloaded()} == {
-            name for name, entry in model.active.items() if entry.preloaded
-        }
+        assert set(preloaded(self.session)) == {name for name, entry in model.active.items() if entry.preloaded}
 
     @invariant()
     def no_more_is_active_than_the_limit_and_the_preloaded(self) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 import prowess
 from prowess.conversation.work_pools import get_pools
+from tests.skill_fixtures import preloaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -397,7 +398,7 @@ def test_a_preloaded_skill_that_needs_consent_is_shown_without_what_it_would_run
 ) -> None:
     catalog = prowess.Catalog.from_sources([prowess.Source.directory(act, preload=True)])
     session = prowess.Session(catalog, trust=defer, base_dir=tmp_path)
-    assert "touch ran.txt" in session.preloaded()[0].instructions
+    assert "touch ran.txt" in next(iter(preloaded(session).values()))
     request = pending(prowess.Toolset(session).call("load_skill", {"name": "act"}))
     assert not has_run(tmp_path)
     session.approve(request)

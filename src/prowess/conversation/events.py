@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import ContextDecorator, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
@@ -12,7 +12,6 @@ from prowess.host_errors import log_host_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from typing import Self
 
     OnEvent = Callable[["Event"], None]
 
@@ -140,23 +139,14 @@ def _event_seconds(event: Event) -> float | None:
     return None if start is None else time.perf_counter() - start
 
 
-class MeasuredCall(ContextDecorator):
-    """Times a call: an event emitted inside says how long that has been running; of nested calls the innermost counts.
-
-    It is used as ``with MeasuredCall():``, or as a decorator of functions that are not asynchronous.
-    """
-
-    __slots__ = ("_token",)
-
-    def __enter__(self) -> None:
-        self._token = _CALL_START.set(time.perf_counter())
-
-    def __exit__(self, *_: object) -> None:
-        _CALL_START.reset(self._token)
-
-    def _recreate_cm(self) -> Self:
-        """Return what times one call of a decorated function: calls may be nested, and made by several threads."""
-        return type(self)()
+@contextmanager
+def measure_call() -> Iterator[None]:
+    """Time the block: an event inside says how long it has been running; of nested blocks the innermost counts."""
+    token = _CALL_START.set(time.perf_counter())
+    try:
+        yield
+    finally:
+        _CALL_START.reset(token)
 
 
 @contextmanager

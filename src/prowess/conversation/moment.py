@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-from prowess.arguments import check_name
+from prowess.arguments import check_name, check_text
 from prowess.conversation.tool_rules import ToolCeiling
 from prowess.errors import SkillFilteredError
 from prowess.files.paths import relative_path
@@ -19,7 +21,7 @@ from prowess.select.selectors import Candidates
 from prowess.text.globs import is_filter_match, is_none_filter
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping
+    from collections.abc import Hashable, Iterable, Iterator, Mapping
 
     from prowess.conversation.activation import ActiveSkill
     from prowess.limits import Limits
@@ -30,6 +32,30 @@ if TYPE_CHECKING:
     from prowess.skills.skill import Skill
 
 T = TypeVar("T")
+
+AMBIENT_FILTERS: ContextVar[tuple[str, ...]] = ContextVar("prowess_skill_filter", default=())
+"""Every filter around the caller, outermost first; it holds for one thread or task."""
+
+
+@contextmanager
+def skill_filter(pattern: str) -> Iterator[None]:
+    """Narrow every session used inside the block to the skills that pass ``pattern``; nested blocks narrow further.
+
+    It holds for the thread or task that enters the block, and for no other. Raises ``SourceError``, before the block
+    begins, for a pattern that is no text.
+    """
+    check_text(pattern, "pattern")
+    # An empty pattern lets everything through, so it need not be matched for each skill.
+    token = AMBIENT_FILTERS.set((*AMBIENT_FILTERS.get(), pattern) if pattern else AMBIENT_FILTERS.get())
+    try:
+        yield
+    finally:
+        AMBIENT_FILTERS.reset(token)
+
+
+def current_skill_filter() -> str:
+    """Return the innermost ambient filter, ``""`` outside of any."""
+    return (AMBIENT_FILTERS.get() or ("",))[-1]
 
 
 class CatalogCache(Generic[T]):

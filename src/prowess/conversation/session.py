@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 from copy import copy
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from threading import RLock
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Concatenate, Literal, ParamSpec, TypeVar
 
 from prowess.arguments import check_text, check_texts, check_variables
 from prowess.conversation.activation import (
@@ -29,12 +29,11 @@ from prowess.conversation.activation import (
     remember_skill,
     with_source_label,
 )
-from prowess.conversation.ambient_filter import ambient_filters
 from prowess.conversation.catalog_diff import compare_catalogs, may_differ, update_entries
 from prowess.conversation.consent import Consent
-from prowess.conversation.events import EventEmitter, MeasuredCall
+from prowess.conversation.events import EventEmitter, measure_call
 from prowess.conversation.listing import choose, choose_reachable, open_turn
-from prowess.conversation.moment import Moment
+from prowess.conversation.moment import AMBIENT_FILTERS, Moment
 from prowess.conversation.session_arguments import (
     check_catalog,
     check_selector,
@@ -67,7 +66,6 @@ from prowess.host_errors import log_host_error
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.select.auto import AutoSelector, measure_lines
 from prowess.select.selectors import ask_selector
-from prowess.skills.instructions import LoadedSkill
 from prowess.skills.render import make_entry, render_lines
 from prowess.text.hidden_characters import find_hidden_points
 
@@ -81,7 +79,6 @@ if TYPE_CHECKING:
     from prowess.conversation.events import OnEvent
     from prowess.conversation.tool_rules import ToolAnswer
     from prowess.errors import Issue
-    from prowess.format.commands import ExpandedText
     from prowess.model import Explanation
     from prowess.select.auto import ListingChoice, ListingTurn, Measure
     from prowess.select.selectors import Selector
@@ -89,10 +86,27 @@ if TYPE_CHECKING:
     from prowess.skills.skill import Skill
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 _DEFAULT_SELECTOR = AutoSelector()
 """What ``"auto"`` stands for; it has no state, so that all sessions share it."""
 _MAX_SHOWN_LISTS = 8
 """How many listings a conversation remembers: a host may ask for another budget with each request."""
+
+
+def _measured(method: Callable[Concatenate[Session, P], T]) -> Callable[Concatenate[Session, P], T]:
+    """Return a method of a session whose events say how long it has been running."""
+
+    @wraps(method)
+    def run(self: Session, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        # Without a listener there is no event, and most calls of a model pass here twice.
+        if self.events.on_event is None:
+            return method(self, *args, **kwargs)
+        with measure_call():
+            return method(self, *args, **kwargs)
+
+    return run
 
 
 class Session:
@@ -110,6 +124,16 @@ class Session:
     that no skill has.
     """
 
+    id: str
+    """The name of this conversation in events: the id that the host gave, or one that no other session has."""
+    limits: Limits
+    """The limits of this session: those that the host gave, or the default ones."""
+    events: EventEmitter
+    """What passes the events of this conversation on to the host's listener."""
+    consent: Consent
+    """What may run in this conversation: what its trust grants, and what a person approved here."""
+    instructions: InstructionLoader
+    """What makes the instructions of skills ready for a model."""
     _restored: SavedSession | None = None
     """What ``restore`` makes a session from: it sets this before ``__init__``, which has only public parameters."""
 
@@ -133,8 +157,10 @@ class Session:
         hidden = check_texts(explicit_only, "explicit_only")
         folder = os.getcwd() if base_dir is None else as_existing_folder(base_dir, "base_dir")
         restored = self._restored
-        self._limits = limits
-        self._events = EventEmitter(on_event, os.urandom(8).hex() if id is None else id)
+        self.id = os.urandom(8).hex() if id is None else id
+        self.limits = limits or DEFAULT_LIMITS
+        self._usual_bytes = ... if limits is None else limits.max_resource_bytes
+        self.events = EventEmitter(on_event, self.id)
         self._lock = RLock()
         self._live = catalog if isinstance(catalog, Live) else None
         self._now = Moment(
@@ -152,9 +178,9 @@ class Session:
             # A name that is mistyped would show a skill that was to be kept for explicit calls.
             self._now.catalog.check_names(self._now.explicit_only, "explicit_only")
         # What a person refused is known before skills are preloaded: preloading may ask for consent.
-        self._consent = Consent(trust, self._events, refused=restored.refused if restored else ())
+        self.consent = Consent(trust, self.events, refused=restored.refused if restored else ())
         variables = check_variables(command_env, "command_env")
-        self._instructions = InstructionLoader(self._consent, folder, self.limits, self._events, variables)
+        self.instructions = InstructionLoader(self.consent, folder, self.limits, self.events, variables)
         preloaded = {skill.name: self._preload(skill) for skill in self._now.catalog if skill.preload}
         if preloaded:
             self._now = replace(self._now, active={name: entry for name, entry in preloaded.items() if entry})
@@ -165,14 +191,14 @@ class Session:
         """Return what is remembered of a preloaded skill; one that cannot be loaded is reported and left out."""
         try:
             try:
-                prepared, unrun = self._instructions.prepare(skill), False
+                prepared, unrun = self.instructions.prepare(skill), False
             except NotTrustedError as error:
                 # There is no call yet whose answer could carry the request to a person.
                 if error.request is None:
                     raise
-                prepared, unrun = self._instructions.prepare(skill, run=False), True
+                prepared, unrun = self.instructions.prepare(skill, run=False), True
         except SkillError as error:
-            self._events.emit("refused", skill.name, code=error.code)
+            self.events.emit("refused", skill.name, code=error.code)
             return None
         return remember_skill(prepared, self._now.ceiling, preloaded=True, unrun=unrun)
 
@@ -193,7 +219,7 @@ class Session:
     def moment(self) -> Moment:
         """Return what the conversation sees and has active now, with the ambient filters of the caller."""
         self._follow_live_catalog()
-        now, ambient, trust = self._now, ambient_filters(), self._consent.trust
+        now, ambient, trust = self._now, AMBIENT_FILTERS.get(), self.consent.trust
         if not ambient and trust is None:
             return now
         return replace(now, ambient_filters=ambient, grants=None if trust is None else (trust, trust.mark()))
@@ -220,14 +246,9 @@ class Session:
         return report
 
     def _emit_refresh(self, report: Refreshed) -> None:
-        self._events.emit("refreshed", "", added=report.added, removed=report.removed, changed=report.changed)
+        self.events.emit("refreshed", "", added=report.added, removed=report.removed, changed=report.changed)
 
     # -- settings ----------------------------------------------------------------------------------------------------
-
-    @property
-    def id(self) -> str:
-        """The name of this conversation in events: the id that the host gave, or one that no other session has."""
-        return self._events.session
 
     @property
     def catalog(self) -> Catalog:
@@ -245,27 +266,12 @@ class Session:
         """The working folder, in which commands run."""
         return self._now.base_dir
 
-    @property
-    def limits(self) -> Limits:
-        """The limits of this session: those that the host gave, or the default ones."""
-        return self._limits or DEFAULT_LIMITS
-
     # -- trust and tools ---------------------------------------------------------------------------------------------
 
     @property
     def trust(self) -> Trust | None:
         """Which commands and scripts may run; ``None``: none."""
-        return self._consent.trust
-
-    @property
-    def consent(self) -> Consent:
-        """What may run in this conversation: what its trust grants, and what a person approved here."""
-        return self._consent
-
-    @property
-    def events(self) -> EventEmitter:
-        """What passes the events of this conversation on to the host's listener."""
-        return self._events
+        return self.consent.trust
 
     def approve(self, request: TrustRequest) -> None:
         """Allow what a pending call would run: exactly that, once, while the files stay as they are.
@@ -274,7 +280,7 @@ class Session:
         ``defer`` or ``ask``. A further call needs an approval of its own. Raises ``NotTrustedError`` for a session
         without trust, and (code ``refused-by-person``) for what a person refused in this conversation.
         """
-        self._consent.approve(request)
+        self.consent.approve(request)
 
     def refuse(self, request: TrustRequest) -> None:
         """Refuse what a pending call would run: nobody is asked again, and no approval or grant lifts it.
@@ -282,12 +288,7 @@ class Session:
         For a script, the model is told that a person said no; commands stay in the text as they are written.
         Raises ``NotTrustedError`` for a session without trust.
         """
-        self._consent.refuse(request)
-
-    @property
-    def grants_tools(self) -> bool:
-        """True when the host said which tools skills may approve; otherwise no skill approves any."""
-        return self._now.ceiling.grants
+        self.consent.refuse(request)
 
     @property
     def active_skills(self) -> tuple[str, ...]:
@@ -333,7 +334,7 @@ class Session:
         """
         return self.moment().resolve_name(name)
 
-    @MeasuredCall()
+    @_measured
     def set_filter(self, pattern: str) -> tuple[str, ...]:
         """Filter by another pattern from now on; return the names of the skills that this deactivated, sorted."""
         check_text(pattern, "pattern")
@@ -344,7 +345,7 @@ class Session:
             kept = {name: entry for name, entry in now.active.items() if name not in ended}
             self._now = replace(now, active=kept)
         for name in ended:
-            self._events.emit("deactivated", name, reason="filter", filter=pattern)
+            self.events.emit("deactivated", name, reason="filter", filter=pattern)
         return tuple(ended)
 
     def explain(self, name: str) -> Explanation:
@@ -411,7 +412,7 @@ class Session:
         for error in turn.failures:
             # The selector is the host's code: its mistake must not end the conversation, so more skills are shown.
             log_host_error("selector", error)
-            self._events.emit("selector-failed", "", error=f"{type(error).__name__}: {error}")
+            self.events.emit("selector-failed", "", error=f"{type(error).__name__}: {error}")
         if turn.change is None:
             return True
         key, old, new = turn.change
@@ -423,16 +424,16 @@ class Session:
             self._now = replace(self._now, shown={**dict(others[1 - _MAX_SHOWN_LISTS :]), key: new})
         return True
 
-    @MeasuredCall()
+    @_measured
     def index(self, query: str = "", under: str = "") -> str:
         """Return the candidates as lines of text for a prompt."""
         skills = self.candidates(query, under)
-        self._events.emit("listed", "", names=tuple(skill.name for skill in skills), query=query)
+        self.events.emit("listed", "", names=tuple(skill.name for skill in skills), query=query)
         return f"Available skills:\n{render_lines(map(make_entry, skills))}" if skills else "No skills available."
 
     # -- activation --------------------------------------------------------------------------------------------------
 
-    @MeasuredCall()
+    @_measured
     def activate(
         self,
         name: str,
@@ -459,7 +460,7 @@ class Session:
         # The skill may have been active with its commands run, by the host or as a preloaded skill.
         return activation if run else replace(activation, instructions=activation.written, outputs=(), issues=())
 
-    @MeasuredCall()
+    @_measured
     def activate_text(self, name: str, *, whole: bool = False, run: bool = True) -> str:
         """Make a skill active; return its body as the file has it now (``whole``: the whole file).
 
@@ -470,7 +471,7 @@ class Session:
         texts: list[str] = []
 
         def read_text(skill: Skill) -> None:
-            texts.append(self._instructions.read_text(skill, whole=whole, run=run))
+            texts.append(self.instructions.read_text(skill, whole=whole, run=run))
 
         try:
             skill = self._activate(request, before_remembering=read_text).skill
@@ -490,7 +491,7 @@ class Session:
     def _report_refusal(self, name: str, error: SkillError) -> None:
         # A call that waits for a person's approval is not refused, and its own event was sent already.
         if error.code != "needs-approval":
-            self._events.emit("refused", name, code=error.code)
+            self.events.emit("refused", name, code=error.code)
 
     def _activate(
         self, request: ActivationRequest, before_remembering: Callable[[Skill], None] | None = None
@@ -510,7 +511,7 @@ class Session:
             if not changes:
                 return make_activation(active)
             note = f"{CHANGED_SINCE_LOAD} ({changes})"
-        prepared = self._instructions.prepare(skill, request.arguments, run=request.run)
+        prepared = self.instructions.prepare(skill, request.arguments, run=request.run)
         if before_remembering is not None:
             before_remembering(prepared.loaded.skill)
         # The file was read outside of the lock, so another thread may have changed anything meanwhile.
@@ -532,15 +533,15 @@ class Session:
             )
             self._now = now.with_active(name, entry)
         # Only where somebody listens: looking for hidden text costs as much as reading the file.
-        if self._events.on_event is not None:
+        if self.events.on_event is not None:
             hidden = {"issues": ("hidden-text",)} if find_hidden_points(entry.loaded.instructions) else {}
-            self._events.emit("activated", name, location=skill.location, tools=entry.tools, **hidden)
+            self.events.emit("activated", name, location=skill.location, tools=entry.tools, **hidden)
         return make_activation(entry, note or (CHANGED_SINCE_LOAD if active is not None and active.stale else ""))
 
     def _is_decision_current(self, name: str, active: ActiveSkill) -> bool:
         """Return whether what was decided about the commands of an active skill would be decided again now."""
         assert active.command_decision is not None  # noqa: S101 - the step "check-grant" is only taken with one
-        decision = self._instructions.recheck_decision(active.loaded.skill, active.command_decision)
+        decision = self.instructions.recheck_decision(active.loaded.skill, active.command_decision)
         if decision is not None and decision != active.command_decision:
             with self._lock:
                 # The decision was made outside of the lock: another thread may have activated or ended the skill.
@@ -548,7 +549,7 @@ class Session:
                     self._now = self._now.with_active(name, active._replace(command_decision=decision))
         return decision is not None
 
-    @MeasuredCall()
+    @_measured
     def deactivate(self, name: str) -> tuple[str, ...]:
         """Deactivate a skill; return the tools that no other active skill brings, sorted.
 
@@ -562,15 +563,10 @@ class Session:
             self._now = self._now.with_active(name, None)
             kept = collect_tools(self._now.active.values())
         removed = tuple(tool for tool in entry.tools if tool not in kept)
-        self._events.emit("deactivated", name, reason="asked", tools=removed)
+        self.events.emit("deactivated", name, reason="asked", tools=removed)
         return removed
 
-    def preloaded(self) -> tuple[LoadedSkill, ...]:
-        """Return the preloaded skills that are active and visible, by name."""
-        entries = [entry for entry in self.moment().visible_active.values() if entry.preloaded]
-        return tuple(LoadedSkill(entry.loaded.skill, entry.loaded.instructions) for entry in entries)
-
-    @MeasuredCall()
+    @_measured
     def expand(self, message: str, *, inline_forks: bool = False) -> str:
         """Return the text to send to the model for ``/name arguments`` or ``$name arguments``; ``""`` for other text.
 
@@ -598,7 +594,7 @@ class Session:
             raise
         if activation.outputs and activation.note == ALREADY_ACTIVE:
             # What the commands printed when it was activated was for other arguments, and at another time.
-            loaded, expanded, *_ = self._instructions.prepare(activation.skill, arguments)
+            loaded, expanded, *_ = self.instructions.prepare(activation.skill, arguments)
             activation = replace(
                 activation, instructions=loaded.instructions, outputs=expanded.outputs, issues=expanded.issues
             )
@@ -618,17 +614,18 @@ class Session:
         active = moment.active.get(skill.name)
         return skill if active is None or active.loaded.skill.is_local else active.loaded.skill
 
-    @MeasuredCall()
+    @_measured
     def read_resource(self, name: str, path: str, max_bytes: int | None = None) -> str:
         """Return the text of a file of a skill that the filter lets through."""
-        usual = ... if self._limits is None else self._limits.max_resource_bytes
         try:
             skill = self.skill(name)
-            text = with_source_label(skill, skill.read_resource(path, usual if max_bytes is None else max_bytes))
+            text = with_source_label(
+                skill, skill.read_resource(path, self._usual_bytes if max_bytes is None else max_bytes)
+            )
         except SkillError as error:
-            self._events.emit("refused", name, code=error.code, path=path)
+            self.events.emit("refused", name, code=error.code, path=path)
             raise
-        self._events.emit("read", name, path=path, characters=len(text))
+        self.events.emit("read", name, path=path, characters=len(text))
         return text
 
     def read_text(self, name: str, *, whole: bool = False) -> str:
@@ -636,14 +633,7 @@ class Session:
 
         Commands in the text run if the skill is trusted.
         """
-        return self._instructions.read_text(self.skill(name), whole=whole)
-
-    def read_expanded(self, name: str) -> ExpandedText:
-        """Return the whole file of a skill, and where in it stands what a command printed; it does not become active.
-
-        It is always the file of the catalogue's skill, also of an active one: a sub-agent begins with the present text.
-        """
-        return self._instructions.expand_text(self.moment().require(name), whole=True)
+        return self.instructions.read_text(self.skill(name), whole=whole)
 
     # -- sub-agents and other catalogues -----------------------------------------------------------------------------
 
@@ -658,18 +648,18 @@ class Session:
         active = {name: entry for name, entry in now.active.items() if entry.preloaded}
         begun = replace(now, active=active, shown={}, fixed_filters=filters, ambient_filters=(), grants=None)
         ceiling = now.ceiling._replace(tools=intersect_ceilings(now.ceiling.tools, tools))
-        consent = self._consent.open_child()
+        consent = self.consent.open_child()
         # A copy, not a call of __init__, which would run the commands of preloaded skills again.
         child = copy(self)
         vars(child).update(
             _lock=RLock(),
             _now=begun.with_ceiling(ceiling),
-            _consent=consent,
-            _instructions=replace(self._instructions, consent=consent),
+            consent=consent,
+            instructions=replace(self.instructions, consent=consent),
         )
         return child
 
-    @MeasuredCall()
+    @_measured
     def refresh(self, catalog: Catalog) -> Refreshed:
         """Use another catalogue from now on; return what was added, removed and changed. No live one is followed.
 
@@ -697,7 +687,7 @@ class Session:
         hidden = tuple(sorted(now.explicit_only))
         bounds = SessionBounds(now.ceiling, now.max_active, now.filter, now.fixed_filters, hidden)
         shown = [SavedListing.of(*key, shown) for key, shown in now.shown.items()]
-        return session_as_json(bounds, active, self._consent.refused_ids, shown)
+        return session_as_json(bounds, active, self.consent.refused_ids, shown)
 
     @classmethod
     def restore(

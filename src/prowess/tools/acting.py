@@ -42,7 +42,7 @@ def prepare_fork(view: View, name: str, task: str, *, by_person: bool = False) -
     try:
         # Loaded anew: the allowed tools of one version must not go with the instructions of another.
         fresh = skill.load().skill
-        expanded = view.session.read_expanded(name) if fresh.is_fork else ExpandedText("")
+        expanded = view.session.instructions.expand_text(skill, whole=True) if fresh.is_fork else ExpandedText("")
     except SkillError as error:
         # These are about the moment and not about the skill: the call can be made again.
         if error.code in {"needs-approval", "ask-needs-acall", "busy"}:
@@ -66,7 +66,7 @@ def prepare_fork(view: View, name: str, task: str, *, by_person: bool = False) -
         fresh.allowed_tools,
         body_start,
         # A ceiling bounds a skill that lists no tools, but that skill has asked for the approval of none.
-        grants_tools=view.session.grants_tools and bool(fresh.allowed_tools),
+        grants_tools=view.moment.ceiling.grants and bool(fresh.allowed_tools),
         toolsets=toolsets,
     )
     return limit_fork_tools(prepared, view.moment.ceiling.tools)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from weakref import ref
 
 from prowess.arguments import check_instance
-from prowess.conversation.events import MeasuredCall, record_event_kinds
+from prowess.conversation.events import measure_call, record_event_kinds
 from prowess.conversation.fork import PreparedFork
 from prowess.conversation.session import Session
 from prowess.conversation.work_pools import get_pools
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from prowess.select.budget import BudgetReport
     from prowess.tools.definitions import ToolDefinition
     from prowess.tools.dialect import Tool
+    from prowess.tools.prompt import Prompt
 
     Arguments = Mapping[str, Any] | str | bytes | None
 
@@ -141,17 +142,21 @@ class Toolset:
         """
         view = self._open_view()
         choice = view.choose(query)
-        with MeasuredCall():
-            made = view.get_prompt(choice)
-            self._listed = (choice, ref(made.report))
-            events = self._session.events
-            if events.on_event is not None:  # counting the tokens of a listing costs more than all else here
-                report = self._explain_report(view, choice, made.report)
-                events.emit("listed", "", names=report.shown, tokens=report.tokens)
-                if report.is_cut:
-                    cuts = {"shortened": report.shortened, "dropped": report.dropped, "omitted": report.omitted}
-                    events.emit("cut", "", **cuts)
+        if self._session.events.on_event is None:  # counting the tokens of a listing costs more than all else here
+            return self._make_prompt(view, choice).text
+        with measure_call():
+            made = self._make_prompt(view, choice)
+            report, events = self._explain_report(view, choice, made.report), self._session.events
+            events.emit("listed", "", names=report.shown, tokens=report.tokens)
+            if report.is_cut:
+                cuts = {"shortened": report.shortened, "dropped": report.dropped, "omitted": report.omitted}
+                events.emit("cut", "", **cuts)
         return made.text
+
+    def _make_prompt(self, view: View, choice: ListingChoice) -> Prompt:
+        made = view.get_prompt(choice)
+        self._listed = (choice, ref(made.report))
+        return made
 
     async def aprompt(self, query: str = "") -> str:
         """Return what ``prompt`` returns, made in a thread; an asynchronous selector is awaited on the caller's loop.
@@ -285,10 +290,9 @@ class Toolset:
 
     def _answer_and_report(self, tool: Tool, arguments: Arguments) -> ToolResult:
         events = self._session.events
-        with MeasuredCall():
-            # Fast path: without a listener nobody hears of a refusal, so nothing needs to be recorded.
-            if events.on_event is None:
-                return self._run_handler(tool, arguments)
+        if events.on_event is None:  # nobody hears of a refusal, so nothing needs to be recorded
+            return self._run_handler(tool, arguments)
+        with measure_call():
             with record_event_kinds() as kinds:
                 result = self._run_handler(tool, arguments)
             if result.is_error and "refused" not in kinds and "ran" not in kinds:

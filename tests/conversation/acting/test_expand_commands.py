@@ -16,6 +16,7 @@ import pytest
 import prowess
 from prowess.files import syscalls
 from tests.dialect_calls import load_call
+from tests.skill_fixtures import preloaded
 
 Put = Callable[..., Path]
 Begin = Callable[..., prowess.Session]
@@ -216,7 +217,7 @@ def test_preloaded_skills_run_their_commands_when_the_session_begins(
     put("report", body="There are !`echo 3; echo x >> ran` files.")
     session = begin(scanned("report"))
     assert lines(work / "ran") == 1
-    assert [found.instructions for found in session.preloaded()] == ["There are 3 files."]
+    assert list(preloaded(session).values()) == ["There are 3 files."]
     assert "There are 3 files." in prowess.Toolset(session, dialect).prompt()
     assert lines(work / "ran") == 1
 
@@ -226,7 +227,7 @@ def test_preloaded_skills_that_nobody_trusts_keep_their_text(
 ) -> None:
     put("report", body="There are !`echo 3` files.")
     session = begin(scanned("report"), trust=None)
-    assert session.preloaded()[0].instructions == "There are !`echo 3` files."
+    assert next(iter(preloaded(session).values())) == "There are !`echo 3` files."
 
 
 # -- granted and revoked meanwhile -----------------------------------------------------------------------------------
