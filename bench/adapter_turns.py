@@ -42,13 +42,13 @@ def run_engine(catalog: prowess.Catalog, name: str) -> str:
     return result.content
 
 
-def make_pydantic_ai(skills: Any, catalog: prowess.Catalog, name: str) -> tuple[Work, Work]:  # noqa: ANN401 - its own Skills
+def make_pydantic_ai(skills: Any, catalog: prowess.Catalog, name: str) -> tuple[Work, Work]:
     """Return the run with skills, and the one without."""
     from pydantic_ai import Agent, Tool
     from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
     from pydantic_ai.models.function import FunctionModel
 
-    def respond(messages: list[Any], _: object) -> Any:  # noqa: ANN401 - types of the framework
+    def respond(messages: list[Any], _: object) -> Any:
         first = not any(isinstance(message, ModelResponse) for message in messages)
         return ModelResponse(parts=[ToolCallPart("load_skill", {"name": name}) if first else TextPart(ANSWER)])
 
@@ -60,13 +60,13 @@ def make_pydantic_ai(skills: Any, catalog: prowess.Catalog, name: str) -> tuple[
     plain = Agent(FunctionModel(respond), instructions=listing, tools=[tool])
     loop = asyncio.new_event_loop()
 
-    def run(agent: Any) -> object:  # noqa: ANN401 - types of the framework
+    def run(agent: Any) -> object:
         return loop.run_until_complete(agent.run(QUERY)).output
 
     return lambda: run(skilled), lambda: run(plain)
 
 
-def make_anthropic(skills: Any, catalog: prowess.Catalog, name: str) -> tuple[Work, Work]:  # noqa: ANN401 - its own Skills
+def make_anthropic(skills: Any, catalog: prowess.Catalog, name: str) -> tuple[Work, Work]:
     """Return the run with skills, and the loop that one writes without."""
     from anthropic.types import Message
 
@@ -103,7 +103,7 @@ def make_anthropic(skills: Any, catalog: prowess.Catalog, name: str) -> tuple[Wo
     return lambda: skills.run(client, model="m", messages=[question]).text, run_plain
 
 
-def make_openai(skills: Any, catalog: prowess.Catalog, name: str) -> tuple[Work, Work]:  # noqa: ANN401 - its own Skills
+def make_openai(skills: Any, catalog: prowess.Catalog, name: str) -> tuple[Work, Work]:
     """Return the run with skills, and the loop that one writes without."""
     from openai.types.chat import ChatCompletion
 

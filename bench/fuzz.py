@@ -298,7 +298,7 @@ def parse_archive(data: bytes) -> None:
     unpack(data)
 
 
-def _load_json(data: bytes) -> Any:  # noqa: ANN401 - any JSON
+def _load_json(data: bytes) -> Any:
     try:
         return json.loads(data.decode("utf-8", "replace"))
     except (ValueError, RecursionError):

@@ -176,7 +176,7 @@ def _takes_pattern(call: ast.Call) -> bool:
     return function.value.id == "re" and function.attr in {*_METHODS, "compile"}
 
 
-def _evaluate(node: ast.expr, names: dict[str, Any]) -> Any:  # noqa: ANN401 - what the source says
+def _evaluate(node: ast.expr, names: dict[str, Any]) -> Any:
     code = compile(ast.Expression(node), "<pattern>", "eval")
     return eval(code, {**_EXAMPLES, **names})  # noqa: S307 - a line of this checkout
 
@@ -223,7 +223,7 @@ def _draw_pumps(sampler: _Sampler, rng: random.Random, count: int) -> Iterator[P
 class _Sampler:
     """Writes samples of what a parsed pattern matches."""
 
-    def __init__(self, tree: Any, rng: random.Random) -> None:  # noqa: ANN401 - a tree of Python's parser
+    def __init__(self, tree: Any, rng: random.Random) -> None:
         self._tree = tree
         self._rng = rng
         self._groups: dict[int, str] = {}
@@ -233,7 +233,7 @@ class _Sampler:
         """Yield, for each repetition, samples of what leads to it and of what it repeats."""
         yield from self._walk(self._tree, "")
 
-    def _walk(self, items: Any, begin: str) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - as above
+    def _walk(self, items: Any, begin: str) -> Iterator[tuple[str, str]]:
         for op, value in items:
             if op in {ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT}:
                 _, most, body = value
@@ -252,10 +252,10 @@ class _Sampler:
                 yield from self._walk(value[1], begin)
             begin += self._write_item(op, value)
 
-    def _write(self, items: Any) -> str:  # noqa: ANN401 - as above
+    def _write(self, items: Any) -> str:
         return "".join(self._write_item(op, value) for op, value in items)
 
-    def _write_item(self, op: Any, value: Any) -> str:  # noqa: ANN401, PLR0911 - one line for each kind of item
+    def _write_item(self, op: Any, value: Any) -> str:  # noqa: PLR0911 - one line for each kind of item
         match op:
             case ops.LITERAL:
                 return chr(value)
@@ -282,7 +282,7 @@ class _Sampler:
                 return ""
 
 
-def _choose_alphabet(tree: Any) -> str:  # noqa: ANN401 - a tree of Python's parser
+def _choose_alphabet(tree: Any) -> str:
     """Return characters of which no two are alike to a pattern: each set of characters in it has both or none."""
     items = list(_list_items(tree))
     literals = (chr(value) for op, value in items if op in {ops.LITERAL, ops.NOT_LITERAL})
@@ -294,7 +294,7 @@ def _choose_alphabet(tree: Any) -> str:  # noqa: ANN401 - a tree of Python's par
     return "".join(dict.fromkeys([*literals, *chosen.values()]))
 
 
-def _list_items(items: Any) -> Iterator[tuple[Any, Any]]:  # noqa: ANN401 - a tree of Python's parser
+def _list_items(items: Any) -> Iterator[tuple[Any, Any]]:
     for item in items:
         if isinstance(item, tuple) and len(item) == 2 and type(item[0]) is type(ops.IN):
             yield item
@@ -307,7 +307,7 @@ def _is_in(char: str, items: Sequence[tuple[Any, Any]]) -> bool:
     return any(_fits(char, op, value) for op, value in items) != is_negated
 
 
-def _fits(char: str, op: Any, value: Any) -> bool:  # noqa: ANN401 - a tree of Python's parser
+def _fits(char: str, op: Any, value: Any) -> bool:
     match op:
         case ops.LITERAL:
             return ord(char) == value

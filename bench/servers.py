@@ -57,7 +57,7 @@ class Talk:
         self._process = process
         self._number = 0
 
-    def ask(self, method: str, **params: Any) -> dict[str, Any]:  # noqa: ANN401 - the method's own
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
         """The result; notifications are passed over."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -224,7 +224,7 @@ def _read(place: str, uri: str) -> tuple[int, float]:
     return int(answer.split(maxsplit=2)[1]), time.perf_counter() - began
 
 
-def _http(place: str, method: str, *headers: str, **params: Any) -> bytes:  # noqa: ANN401 - the method's own
+def _http(place: str, method: str, *headers: str, **params: Any) -> bytes:
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": _META}})
     rows = [f"Host: {place}", "Content-Type: application/json", "Accept: application/json, text/event-stream"]
     rows += ["MCP-Protocol-Version: 2026-07-28", f"Mcp-Method: {method}", f"Content-Length: {len(body)}", *headers]

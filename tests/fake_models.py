@@ -194,7 +194,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
 
-    def log_message(self, *_: Any) -> None:  # noqa: ANN401 - what it is given
+    def log_message(self, *_: Any) -> None:
         """Say nothing: the tests read what was asked from the provider."""
 
 

@@ -51,7 +51,7 @@ def skip_disk_waits() -> None:
     sqlite3.connect = _connect_without_waits  # type: ignore[assignment]
 
 
-def _connect_without_waits(*arguments: Any, **options: Any) -> sqlite3.Connection:  # noqa: ANN401 - as of connect
+def _connect_without_waits(*arguments: Any, **options: Any) -> sqlite3.Connection:
     connection = sqlite3.Connection(*arguments, **options)
     with suppress(sqlite3.Error, UnicodeDecodeError):  # a file that is no database says so at its first use
         connection.execute("PRAGMA synchronous = OFF")
@@ -111,7 +111,7 @@ class ForkServer:
 
     def fork(
         self,
-        *arguments: Any,  # noqa: ANN401 - what JSON holds
+        *arguments: Any,
         stdin: IO[Any] | int,
         stdout: IO[Any] | int,
         stderr: IO[Any] | int,
@@ -127,7 +127,7 @@ class ForkServer:
         theirs.close()
         return ForkedProcess(report)
 
-    def run(self, *arguments: Any, given: str = "", seconds: float = SECONDS) -> subprocess.CompletedProcess[str]:  # noqa: ANN401 - what JSON holds
+    def run(self, *arguments: Any, given: str = "", seconds: float = SECONDS) -> subprocess.CompletedProcess[str]:
         """Fork a process with ``given`` as its input, wait for its end, and return its status and its output.
 
         After ``seconds`` the process is killed, and ``TimeoutError`` is raised.

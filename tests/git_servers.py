@@ -209,7 +209,7 @@ def dumb(root: Path, *, tls: ssl.SSLContext | None = None) -> Iterator[str]:
     """
 
     class Files(SimpleHTTPRequestHandler):
-        def __init__(self, *args: Any) -> None:  # noqa: ANN401 - the library's arguments
+        def __init__(self, *args: Any) -> None:
             super().__init__(*args, directory=str(root))
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name

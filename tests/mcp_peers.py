@@ -57,13 +57,13 @@ class Talk:
     def __init__(self, client: Client) -> None:
         self.client = client
 
-    async def ask(self, method: str, **params: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever the method takes
+    async def ask(self, method: str, **params: Any) -> dict[str, Any]:
         """Send a request, and return the answer as it came."""
         request = types.Request[dict[str, Any], str](method=method, params=params)
         answer: dict[str, Any] = await self.client.session.send_request(request, ANYTHING)
         return answer
 
-    async def refusal(self, method: str, **params: Any) -> int:  # noqa: ANN401
+    async def refusal(self, method: str, **params: Any) -> int:
         """Send a request that the server must refuse, and return the code of the error."""
         try:
             await self.ask(method, **params)
@@ -104,16 +104,16 @@ def everywhere(*names: str) -> dict[str, list[str]]:
 
 
 @asynccontextmanager
-async def talking(server: Server, mode: str = "auto", **options: Any) -> AsyncIterator[Talk]:  # noqa: ANN401
+async def talking(server: Server, mode: str = "auto", **options: Any) -> AsyncIterator[Talk]:
     """Connect a client in this process. With ``mode="legacy"`` it speaks the older protocol."""
     async with Client(server.lowlevel, mode=mode, extensions=[advertise(EXTENSION)], cache=None, **options) as client:
         yield Talk(client)
 
 
-def talk(server: Server, words: Callable[[Talk], Coroutine[Any, Any, Any]], mode: str = "auto") -> Any:  # noqa: ANN401
+def talk(server: Server, words: Callable[[Talk], Coroutine[Any, Any, Any]], mode: str = "auto") -> Any:
     """Connect to a server, and return what the coroutine function ``words`` returns for the connection."""
 
-    async def whole() -> Any:  # noqa: ANN401
+    async def whole() -> Any:
         async with talking(server, mode) as connection:
             return await words(connection)
 
@@ -151,7 +151,7 @@ class Plan:
     reading: dict[str, Any] = field(default_factory=dict)
     start: dict[str, Any] = field(default_factory=dict)
 
-    def add(self, name: str, files: Mapping[str, bytes] | None = None, **fields: Any) -> dict[str, Any]:  # noqa: ANN401
+    def add(self, name: str, files: Mapping[str, bytes] | None = None, **fields: Any) -> dict[str, Any]:
         """Add a skill that is served correctly, and return its entry, which a test may change."""
         files = files or {"SKILL.md": skill_md(name)}
         entry = entry_of(name, files, fields)

@@ -36,7 +36,7 @@ def cache(tmp_path: Path) -> Path:
 def load(site: Site, cache: Path) -> Load:
     """A function that loads the skills of the site over plain http on loopback, which is allowed here explicitly."""
 
-    def load_site(base: str = "", **options: Any) -> prowess.Catalog:  # noqa: ANN401 - those of Source.url
+    def load_site(base: str = "", **options: Any) -> prowess.Catalog:
         usual: dict[str, Any] = {"allow_http": True, "allow_private": True, "cache_dir": cache}
         return prowess.Source.url(base or site.url, **(usual | options)).load()
 

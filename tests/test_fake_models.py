@@ -22,7 +22,7 @@ APIS = ("messages", "chat", "responses")
 MOVE = Calls((ToolCall("first", {"a": 1}), ToolCall("second", '{"a": ')), "I look.")
 
 
-def open_client(api: str, provider: Provider, retries: int = 0) -> Any:  # noqa: ANN401 - one of two SDKs
+def open_client(api: str, provider: Provider, retries: int = 0) -> Any:
     """Return a client that talks to the provider."""
     given: dict[str, Any] = {"api_key": "none", "max_retries": retries}
     # Without certificates: to read them takes longer than a test.
@@ -45,7 +45,7 @@ def ask(api: str, provider: Provider, *, stream: bool, retries: int = 0, message
         return "".join(read_responses(made if stream else [made]))
 
 
-def read_messages(events: Any) -> Iterator[str]:  # noqa: ANN401 - what the SDK gives
+def read_messages(events: Any) -> Iterator[str]:
     for event in events:
         for block in getattr(event, "content", ()):
             yield block.text if block.type == "text" else str(block.input)
@@ -53,7 +53,7 @@ def read_messages(events: Any) -> Iterator[str]:  # noqa: ANN401 - what the SDK 
         yield getattr(delta, "text", "") or getattr(delta, "partial_json", "")
 
 
-def read_chat(chunks: Any) -> Iterator[str]:  # noqa: ANN401 - what the SDK gives
+def read_chat(chunks: Any) -> Iterator[str]:
     for chunk in chunks:
         for choice in chunk.choices:
             said = choice.delta if hasattr(choice, "delta") else choice.message
@@ -61,7 +61,7 @@ def read_chat(chunks: Any) -> Iterator[str]:  # noqa: ANN401 - what the SDK give
             yield from (call.function.arguments for call in said.tool_calls or ())
 
 
-def read_responses(events: Any) -> Iterator[str]:  # noqa: ANN401 - what the SDK gives
+def read_responses(events: Any) -> Iterator[str]:
     for event in events:
         if hasattr(event, "output"):
             yield event.output_text

@@ -25,7 +25,7 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
     return home, inner
 
 
-def load(folders: tuple[Path, Path], **options: Any) -> prowess.Settings:  # noqa: ANN401 - those of the call
+def load(folders: tuple[Path, Path], **options: Any) -> prowess.Settings:
     home, inner = folders
     return prowess.load_settings(inner, home, **options)
 

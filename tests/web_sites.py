@@ -212,7 +212,7 @@ class Names:
         self._system = socket.getaddrinfo
         self.asked: list[str] = []
 
-    def getaddrinfo(self, host: Any, port: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - the system's
+    def getaddrinfo(self, host: Any, port: Any, *args: Any, **options: Any) -> Any:
         """Return the next answer for a known name, or what the system says. The last answer is given for ever."""
         found = self._answers.get(host.decode() if isinstance(host, bytes) else host)  # anyio asks with bytes
         if found is None:

@@ -66,7 +66,7 @@ def _read_messages(body: dict[str, Any]) -> ModelRequest:
     return ModelRequest(body, tools, results, system, _last_said(said))
 
 
-def _parts(content: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - JSON
+def _parts(content: Any) -> list[dict[str, Any]]:
     """Return content as a list of parts; plain text is one."""
     return [{"text": content}] if isinstance(content, str) else list(content or [])
 

@@ -146,7 +146,7 @@ def _rate_at(step: int, steps: int) -> float:
     return min((step + 1) / WARM_UP, (steps - step) / max(steps - WARM_UP, 1))
 
 
-def measure_loss(forward: Any, batch: data.Batch, recipe: Recipe, rarity: Tensor | None) -> Tensor:  # noqa: ANN401 - a compiled module
+def measure_loss(forward: Any, batch: data.Batch, recipe: Recipe, rarity: Tensor | None) -> Tensor:
     """Return how badly the requests of a batch find their skills in the batch, and the skills their requests."""
     parts, skills, keys = batch
     asked = [torch.from_numpy(part).to(DEVICE).long() for part in parts]
@@ -191,7 +191,7 @@ def make_batches(examples: Examples, seen: Sequence[int], recipe: Recipe) -> Ite
             maker.join()
 
 
-def _fill_queue(queue: Any, examples: Examples, seen: Sequence[int], recipe: Recipe, seed: int) -> None:  # noqa: ANN401 - a queue of multiprocessing
+def _fill_queue(queue: Any, examples: Examples, seen: Sequence[int], recipe: Recipe, seed: int) -> None:
     maker = data.PairMaker(examples.tokenizer, recipe.mixture, seed)
     requests = [examples.requests[number] for number in seen]
     weights = data.weigh_requests([examples.groups[number] for number in seen], recipe.balance)

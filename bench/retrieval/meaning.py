@@ -73,15 +73,15 @@ class FoldEncoder:
         self._requests = {requests[place].text: row for row, place in enumerate(held)}
         self.name = f"fold-{fold}-{hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
 
-    def encode_requests(self, texts: Sequence[str]) -> Any:  # noqa: ANN401 - an array of numpy, which may be absent
+    def encode_requests(self, texts: Sequence[str]) -> Any:
         """Return the vectors of requests of this fold."""
         return self._normalize_rows(self._request_rows[[self._requests[text] for text in texts]])
 
-    def encode_skills(self, texts: Sequence[str]) -> Any:  # noqa: ANN401 - an array of numpy, which may be absent
+    def encode_skills(self, texts: Sequence[str]) -> Any:
         """Return the vectors of skills of the pool."""
         return self._normalize_rows(self._skill_rows[[self._skills[text] for text in texts]])
 
-    def _normalize_rows(self, rows: Any) -> Any:  # noqa: ANN401 - arrays of numpy, which may be absent
+    def _normalize_rows(self, rows: Any) -> Any:
         """Return rows of length one: the files hold half precision."""
         exact = rows.astype(self._float)
         return exact / (exact**2).sum(axis=1, keepdims=True) ** 0.5

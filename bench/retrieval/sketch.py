@@ -23,11 +23,11 @@ class SketchEncoder:
         self._width = self._encoder.encode_requests([""]).shape[1]
         self.name = f"sketch-{self._encoder.name}"
 
-    def encode_requests(self, texts: Sequence[str]) -> Any:  # noqa: ANN401 - an array of numpy, which may be absent
+    def encode_requests(self, texts: Sequence[str]) -> Any:
         """Return the vectors of the installed encoder."""
         return self._encoder.encode_requests(texts)
 
-    def encode_skills(self, texts: Sequence[str]) -> Any:  # noqa: ANN401 - an array of numpy, which may be absent
+    def encode_skills(self, texts: Sequence[str]) -> Any:
         """Return a vector of length one for each text, the same for the same text."""
         import numpy as np
 

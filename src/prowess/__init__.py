@@ -112,11 +112,10 @@ if TYPE_CHECKING:
     )
     from prowess.settings import Setting, Settings, load_settings
     from prowess.skills.catalog import Catalog
-    from prowess.skills.instructions import LoadedSkill
     from prowess.skills.inventory import FileInfo, Inventory, inventory
     from prowess.skills.parse import ParsedSkill, parse_skill, parse_skill_file, read_metadata, validate
     from prowess.skills.search_hits import SearchHit, SearchHits
-    from prowess.skills.skill import Skill
+    from prowess.skills.skill import LoadedSkill, Skill
     from prowess.skills.skill_source import SkillSource
     from prowess.sources.config_file import load_sources
     from prowess.sources.mcp.approvals import Approvals
@@ -206,11 +205,10 @@ _ROOMS = {
     ),
     "skills.catalog": "Catalog",
     "skills.skill_source": "SkillSource",
-    "skills.instructions": "LoadedSkill",
     "skills.inventory": "FileInfo Inventory inventory",
     "skills.parse": "ParsedSkill parse_skill parse_skill_file read_metadata validate",
     "skills.search_hits": "SearchHit SearchHits",
-    "skills.skill": "Skill",
+    "skills.skill": "LoadedSkill Skill",
     "sources.config_file": "load_sources",
     "sources.mcp.approvals": "Approvals",
     "sources.source": "Source",
@@ -255,7 +253,7 @@ _REACHABLE = frozenset(
 )
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - any of the names above
+def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     room = name if name in _REACHABLE else _ROOM_OF.get(name, "")

@@ -302,7 +302,7 @@ class SkillFilteredError(SkillError):
 
     code = "filtered"
 
-    def __init__(self, message: str, path: str = "", code: str = "", filter: str = "") -> None:  # noqa: A002 - the word for it
+    def __init__(self, message: str, path: str = "", code: str = "", filter: str = "") -> None:
         super().__init__(message, path, code)
         self._made_from = (message, path, code, filter)
         self.filter = filter
@@ -322,7 +322,7 @@ class NotTrustedError(SkillError):
 
     code = "not-trusted"
 
-    def __init__(self, message: str, path: str = "", code: str = "", request: Any = None) -> None:  # noqa: ANN401 - a layer above
+    def __init__(self, message: str, path: str = "", code: str = "", request: Any = None) -> None:
         super().__init__(message, path, code)
         self._made_from = (message, path, code, request)
         self.request = request

@@ -435,7 +435,7 @@ class Limits:
             _check_bound(name, getattr(self, name), is_whole=kind == "int")
 
 
-def _check_bound(name: str, given: Any, *, is_whole: bool) -> None:  # noqa: ANN401 - whatever a program passed
+def _check_bound(name: str, given: Any, *, is_whole: bool) -> None:
     """Raise ``SourceError`` unless the value is a finite number from 0, or above 0 for the bounds that cannot be 0."""
     can_be_zero = name not in _NEVER_ZERO
     is_number = isinstance(given, int) if is_whole else isinstance(given, int | float)

@@ -61,7 +61,7 @@ class Scene:
         person: Answering | None = None,
         transcript: Transcript | None = None,
         earlier: EarlierRun | None = None,
-        **options: Any,  # noqa: ANN401 - those of TaskOptions
+        **options: Any,
     ) -> TaskResult:
         """Run a task to its end; return the result."""
         made = TaskOptions(str(self.work), person=person, **options)
@@ -81,7 +81,7 @@ class Scene:
         return {detail["tool"]: detail["content"] for detail in self.told("result")}
 
 
-def call(tool: str, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
+def call(tool: str, **arguments: Any) -> dict[str, Any]:
     """A turn of a script with one call."""
     return {"calls": [{"tool": tool, "arguments": arguments}]}
 

@@ -49,7 +49,7 @@ class Desk:
         judge: ModelChoice | None = None,
         results: Path | None = None,
         cases: Path | None = None,
-        **options: Any,  # noqa: ANN401 - those of EvalOptions
+        **options: Any,
     ) -> EvalAgentReport:
         """Run an evaluation to its end; the runs that it made itself are ``made``."""
         self.made = []
@@ -370,7 +370,7 @@ def test_what_changes_the_outcome_is_run_again(desk: Desk) -> None:
     desk.write_cases(TASK)
     results = desk.base / "results.jsonl"
 
-    def arms_made(model: ModelChoice, **options: Any) -> list[str]:  # noqa: ANN401 - those of EvalOptions
+    def arms_made(model: ModelChoice, **options: Any) -> list[str]:
         desk.evaluate(model, results=results, **options)
         return [run.plan.arm for run in desk.made]
 
@@ -395,7 +395,7 @@ def test_the_forecast_counts_runs_tokens_and_untrusted_skills(desk: Desk) -> Non
     cases = prowess.load_evals(desk.scene.skills / "greet")
     acts = prowess.inventory(catalog["count-words"]).acts
 
-    def forecast(**options: Any) -> EvalForecast:  # noqa: ANN401 - those of EvalOptions
+    def forecast(**options: Any) -> EvalForecast:
         return asyncio.run(Evaluation(cases, catalog, desk.write_script("x"), EvalOptions(**options)).prepare())
 
     first = forecast(runs=2)

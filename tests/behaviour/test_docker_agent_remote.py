@@ -27,7 +27,7 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 
 @pytest.fixture
 def load(site: Site, tmp_path: Path) -> Load:
-    def loaded(base: str = "", **options: Any) -> prowess.Catalog:  # noqa: ANN401 - those of Source.url
+    def loaded(base: str = "", **options: Any) -> prowess.Catalog:
         usual: dict[str, Any] = {"allow_http": True, "allow_private": True, "cache_dir": tmp_path / "cache"}
         return prowess.Source.url(base or site.url, **(usual | options)).load()
 

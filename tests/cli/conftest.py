@@ -55,7 +55,7 @@ class Ran:
         return self.out.partition("\n\n")[2] if self.plan else self.out
 
     @property
-    def data(self) -> Any:  # noqa: ANN401 - whatever the command answers
+    def data(self) -> Any:
         """The answer as data."""
         return json.loads(self.out)
 

@@ -196,10 +196,10 @@ def test_how_many_skills_are_not_served_is_said_after_the_address(tmp_path: Path
         assert server.stop()[1] == ""
 
 
-def asked(url: str, words: Callable[[Talk], Coroutine[Any, Any, Any]]) -> Any:  # noqa: ANN401
+def asked(url: str, words: Callable[[Talk], Coroutine[Any, Any, Any]]) -> Any:
     """What a client of the official SDK gets."""
 
-    async def whole() -> Any:  # noqa: ANN401
+    async def whole() -> Any:
         async with asyncio.timeout(SECONDS), Client(url, cache=None) as client:
             return await words(Talk(client))
 

@@ -199,7 +199,7 @@ def wide(put: Put, scanned: Scanned) -> prowess.Catalog:
     return scanned()
 
 
-def saved_with(catalog: prowess.Catalog, **options: Any) -> str:  # noqa: ANN401 - the keywords of a session
+def saved_with(catalog: prowess.Catalog, **options: Any) -> str:
     session = Session(catalog, **options)
     session.activate("a")
     return session.save()

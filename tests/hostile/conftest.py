@@ -129,7 +129,7 @@ class Children:
             pytest.skip(f"this system opens files by {answer['unavailable']}, not by {open_method}")
         return Outcome(**answer)
 
-    def answer(self, code: str, library: Library, *args: str, **options: Any) -> Outcome:  # noqa: ANN401
+    def answer(self, code: str, library: Library, *args: str, **options: Any) -> Outcome:
         """Run ``code`` of Prowess, and assert that it ends in time, raises nothing and leaves no process behind."""
         outcome = self(code, library, *args, **options)
         assert not outcome.killed, "the engine took too long"
@@ -151,7 +151,7 @@ class Remote:
     library: Library
     cache: Path
 
-    def __call__(self, url: str, **options: Any) -> prowess.Catalog:  # noqa: ANN401 - those of Source.url
+    def __call__(self, url: str, **options: Any) -> prowess.Catalog:
         """Return one catalogue of the library and the site after checking the invariants."""
         usual: dict[str, Any] = {"allow_http": True, "allow_private": True, "cache_dir": self.cache}
         site = prowess.Source.url(url, **(usual | options))

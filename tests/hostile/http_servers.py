@@ -26,7 +26,7 @@ class Reply(NamedTuple):
     body: bytes = b""
 
     @property
-    def json(self) -> Any:  # noqa: ANN401 - whatever it holds
+    def json(self) -> Any:
         return json.loads(self.body)
 
 
@@ -68,7 +68,7 @@ class Served(NamedTuple):
         rows = "\r\n".join(["POST /mcp HTTP/1.1", *own, *headers, "", ""])
         return self.raw(rows.encode("latin-1") + body)
 
-    def ask(self, method: str, *headers: str, **params: Any) -> Reply:  # noqa: ANN401 - the method's own
+    def ask(self, method: str, *headers: str, **params: Any) -> Reply:
         """Send a valid request of the protocol, and return the reply."""
         extra = [f"Mcp-Name: {params[key]}" for key in ("uri",) if method == "resources/read" and key in params]
         return self.post(request(method, **params), f"Mcp-Method: {method}", *extra, *headers)
@@ -79,7 +79,7 @@ class Served(NamedTuple):
         return next(int(row.split()[1]) for row in rows if row.startswith("VmRSS"))
 
 
-def request(method: str, **params: Any) -> bytes:  # noqa: ANN401
+def request(method: str, **params: Any) -> bytes:
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},

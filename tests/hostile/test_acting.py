@@ -61,7 +61,7 @@ class Stage:
         self.trust.grant(skill)
         return skill
 
-    def session(self, trust: prowess.Trust | None = None, **options: Any) -> prowess.Session:  # noqa: ANN401
+    def session(self, trust: prowess.Trust | None = None, **options: Any) -> prowess.Session:
         catalog = prowess.scan(self.library.root)
         self.library.check(catalog)
         return prowess.Session(catalog, trust=trust, base_dir=self.work, **options)
@@ -73,7 +73,7 @@ class Stage:
             yield
         assert list(self.temporary.iterdir()) == []
 
-    def run(self, script: str, *args: str, kind: sandbox.Kind = "none", **options: Any) -> prowess.ScriptResult:  # noqa: ANN401
+    def run(self, script: str, *args: str, kind: sandbox.Kind = "none", **options: Any) -> prowess.ScriptResult:
         """A script of the granted skill; the marker is in nothing that it says."""
         skill = prowess.scan(self.library.root)["evil"]
         with self.assert_unchanged():
@@ -718,7 +718,7 @@ def tried(action):
 """
 
 
-def attempts(stage: Stage, kind: sandbox.Kind, code: str, *args: str, **options: Any) -> Any:  # noqa: ANN401
+def attempts(stage: Stage, kind: sandbox.Kind, code: str, *args: str, **options: Any) -> Any:
     """What a script answers that tries things."""
     stage.granted("Do it.", a__py=TRY + code + "\nprint(json.dumps(found))\n")
     result = stage.run("scripts/a.py", *args, kind=kind, **options)
@@ -960,7 +960,7 @@ def test_a_sandboxed_script_cannot_reach_other_processes_or_mount(stage: Stage, 
 
 def run_restricted(
     code: str, library: Library, *words: str, ordinary: bool = False, refuse: tuple[str, ...] = ()
-) -> Any:  # noqa: ANN401 - what the code prints as JSON
+) -> Any:
     """What code answers in a host that may do less than this process: see ``tests/restricted_host.py``."""
     for name in ("python", "home", "temporary"):
         (library.base / name).mkdir(exist_ok=True)

@@ -56,12 +56,12 @@ class Deployment(NamedTuple):
             with link.getresponse() as answer:
                 yield answer
 
-    def called(self, method: str, **params: Any) -> AbstractContextManager[HTTPResponse]:  # noqa: ANN401
+    def called(self, method: str, **params: Any) -> AbstractContextManager[HTTPResponse]:
         """The answer to a request of the protocol, not yet read."""
         named = {"Mcp-Name": params["name"]} if "name" in params else {}
         return self.asked(request(method, **params), **{"Mcp-Method": method, **named})
 
-    def read_answer(self, method: str, **params: Any) -> str:  # noqa: ANN401
+    def read_answer(self, method: str, **params: Any) -> str:
         """The whole answer to a request of the protocol."""
         with self.called(method, **params) as answer:
             return answer.read().decode()

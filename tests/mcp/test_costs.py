@@ -45,7 +45,7 @@ def calls(work: Callable[[], object]) -> Counter[str]:
     """How often each function is called by that work."""
     found: Counter[str] = Counter()
 
-    def count(frame: Any, event: str, what: Any) -> None:  # noqa: ANN401 - as Python gives them
+    def count(frame: Any, event: str, what: Any) -> None:
         if event == "call":
             found[frame.f_code.co_qualname] += 1
         elif event == "c_call":

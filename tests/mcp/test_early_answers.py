@@ -20,12 +20,12 @@ from mcp_types.version import KNOWN_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 import prowess
 from prowess.limits import DEFAULT_LIMITS
-from prowess.mcp.early_answers import MODERN_VERSION, EarlyAnswers, EarlyReply
+from prowess.mcp.early.answers import MODERN_VERSION, EarlyAnswers, EarlyReply
+from prowess.mcp.early.replay import ReplayedInput, ReplayedOutput
 from prowess.mcp.listing_text import write_search_guide
 from prowess.mcp.lists import LIST_METHODS
 from prowess.mcp.manifests import ManifestCache
 from prowess.mcp.options import PARTS, make_options
-from prowess.mcp.replay import ReplayedInput, ReplayedOutput
 from prowess.mcp.served_skills import build_from_catalog
 from prowess.mcp.skill_loader import SkillLoader
 from prowess.mcp.snapshot import make_snapshot
@@ -54,7 +54,7 @@ EMPTY = make_snapshot(
 )
 
 
-def request(number: int | str, method: str, version: str = "2025-06-18", **params: Any) -> dict[str, Any]:  # noqa: ANN401
+def request(number: int | str, method: str, version: str = "2025-06-18", **params: Any) -> dict[str, Any]:
     """A request as a client of a version sends it."""
     if version in MODERN_PROTOCOL_VERSIONS:
         names = {"protocolVersion": version, "clientInfo": CLIENT, "clientCapabilities": {}}
@@ -62,7 +62,7 @@ def request(number: int | str, method: str, version: str = "2025-06-18", **param
     return {"jsonrpc": "2.0", "id": number, "method": method, **({"params": params} if params else {})}
 
 
-def opening(version: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401
+def opening(version: str, **changes: Any) -> dict[str, Any]:
     """The request that opens a connection."""
     if version in MODERN_PROTOCOL_VERSIONS:
         return request(0, "server/discover", version, **changes)
@@ -74,7 +74,7 @@ def encode(message: object) -> bytes:
     return json.dumps(message).encode() + b"\n"
 
 
-def make_early(library: Path, *, is_small: bool = True, **options: Any) -> EarlyAnswers:  # noqa: ANN401
+def make_early(library: Path, *, is_small: bool = True, **options: Any) -> EarlyAnswers:
     """The early answers for a library."""
     made = make_options(**options)
 
@@ -85,7 +85,7 @@ def make_early(library: Path, *, is_small: bool = True, **options: Any) -> Early
     return EarlyAnswers(made, load, lambda: is_small, prowess.__version__)
 
 
-def ask_sdk(library: Path, lines: Iterable[bytes], **options: Any) -> list[dict[str, Any]]:  # noqa: ANN401
+def ask_sdk(library: Path, lines: Iterable[bytes], **options: Any) -> list[dict[str, Any]]:
     """What the SDK sends when it gets these lines, and each only when the one before is answered."""
     server = prowess.mcp.Server(library, notice=None, **options)
     messages = [types.jsonrpc_message_adapter.validate_json(line, by_name=False) for line in lines]

@@ -12,9 +12,9 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, NoReturn
 import pytest
 
 from prowess.limits import DEFAULT_LIMITS
-from prowess.mcp import early_client
-from prowess.mcp.early_answers import EarlyAnswers
-from prowess.mcp.early_client import EarlyClient
+from prowess.mcp.early import client as early_client
+from prowess.mcp.early.answers import EarlyAnswers
+from prowess.mcp.early.client import EarlyClient
 from prowess.mcp.options import make_options
 from tests.fork_server import fork_server_for
 
@@ -33,7 +33,7 @@ PADDING = b" " * 500
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="only POSIX can wait for a pipe")
 
 
-def ask(number: int, method: str, **params: Any) -> bytes:  # noqa: ANN401
+def ask(number: int, method: str, **params: Any) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode() + b"\n"
 
 

@@ -102,7 +102,7 @@ def alike(value: object) -> st.SearchStrategy[Any]:
     return NUMBERS if isinstance(value, int) else TEXTS if isinstance(value, str) else VALUES
 
 
-def places(inside: Any) -> Iterator[tuple[Any, Any]]:  # noqa: ANN401 - JSON
+def places(inside: Any) -> Iterator[tuple[Any, Any]]:
     """Every list and object, with each of its keys."""
     for key in list(inside) if isinstance(inside, dict) else range(len(inside)):
         yield inside, key

@@ -229,7 +229,7 @@ def meet_too_early(
     root: Path,
     words: Callable[[Talk], Coroutine[Any, Any, None]],
     mode: str,
-    **options: Any,  # noqa: ANN401
+    **options: Any,
 ) -> None:
     """Say ``words`` to a server that has answered the handshake before its skills are loaded."""
     may_load = delay_loads(monkeypatch)
@@ -263,7 +263,7 @@ def test_a_client_of_the_older_protocol_that_came_too_early_is_told_to_ask_again
     heard: list[str] = []
     changed = asyncio.Event()
 
-    async def hear(message: Any) -> None:  # noqa: ANN401 - whatever the server sends
+    async def hear(message: Any) -> None:
         heard.append(message.method)
         changed.set()
 

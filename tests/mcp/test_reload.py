@@ -62,7 +62,7 @@ def test_clients_of_the_older_protocol_are_told_unasked(library: Path) -> None:
         told: list[str] = []
         enough = asyncio.Event()
 
-        async def hear(message: Any) -> None:  # noqa: ANN401 - whatever the server sends
+        async def hear(message: Any) -> None:
             told.append(message.method)
             if len(told) == 3:
                 enough.set()

@@ -136,7 +136,7 @@ def _check_seen(seen: dict[str, Any], library: Path) -> None:
     assert all("Do it." in text for text in seen["texts"])
 
 
-def _run(command: list[str]) -> Any:  # noqa: ANN401 - whatever it printed
+def _run(command: list[str]) -> Any:
     env = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False, env=env)
     assert done.returncode == 0, done.stderr[-2_000:]

@@ -23,7 +23,7 @@ PAIRS = re.compile(r"sha256:[0-9a-f]{64}")
 def test_the_extension_and_the_resources_are_declared(server: prowess.mcp.Server) -> None:
     """M1: the extension with directoryRead, and resources."""
 
-    async def words(connection: Talk) -> Any:  # noqa: ANN401
+    async def words(connection: Talk) -> Any:
         return connection.client.server_capabilities
 
     capabilities = talk(server, words)
@@ -87,7 +87,7 @@ def test_odd_names_are_encoded_in_addresses(tmp_path: Path) -> None:
 def test_the_own_files_are_listed_as_resources(server: prowess.mcp.Server) -> None:
     """M4: text/markdown, name and description from the frontmatter."""
 
-    async def words(connection: Talk) -> Any:  # noqa: ANN401
+    async def words(connection: Talk) -> Any:
         return (await connection.ask("resources/list"))["resources"]
 
     rows = talk(server, words)
@@ -100,7 +100,7 @@ def test_the_own_files_are_listed_as_resources(server: prowess.mcp.Server) -> No
 def test_an_entry_has_its_frontmatter_and_every_file_once(server: prowess.mcp.Server, library: Path) -> None:
     """M5: the frontmatter with YAML's types, every file with digest and size, nested skills' files included."""
 
-    async def words(connection: Talk) -> Any:  # noqa: ANN401
+    async def words(connection: Talk) -> Any:
         return (await connection.ask("skills/get", uri="skill://pdf/SKILL.md"))["skill"]
 
     entry = talk(server, words)
@@ -188,7 +188,7 @@ def test_an_empty_library_has_an_empty_listing(tmp_path: Path) -> None:
     """M7: nothing to list is an answer."""
     server = prowess.mcp.Server(tmp_path, notice=None)
 
-    async def words(connection: Talk) -> Any:  # noqa: ANN401
+    async def words(connection: Talk) -> Any:
         return await connection.ask("skills/list")
 
     assert talk(server, words)["skills"] == []

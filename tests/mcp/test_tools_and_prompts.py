@@ -103,7 +103,7 @@ def test_a_skill_that_only_holds_other_skills_has_no_files_to_read(tmp_path: Pat
 
 
 def test_a_binary_file_is_a_link_to_the_resource(server: prowess.mcp.Server) -> None:
-    async def words(connection: Talk) -> Any:  # noqa: ANN401
+    async def words(connection: Talk) -> Any:
         arguments = {"name": "pdf", "path": "assets/logo.png"}
         return (await connection.ask("tools/call", name="read_skill_file", arguments=arguments))["content"]
 
@@ -164,7 +164,7 @@ def test_arguments_and_addresses_are_completed(tmp_path: Path) -> None:
     server = prowess.mcp.Server(tmp_path, notice=None)
 
     async def words(connection: Talk) -> None:
-        async def completed(ref: dict[str, str], name: str, value: str, **said: str) -> Any:  # noqa: ANN401
+        async def completed(ref: dict[str, str], name: str, value: str, **said: str) -> Any:
             context = {"context": {"arguments": said}} if said else {}
             answer = await connection.ask(
                 "completion/complete", ref=ref, argument={"name": name, "value": value}, **context

@@ -32,7 +32,7 @@ class Ran:
     err: bytes
 
     @property
-    def data(self) -> Any:  # noqa: ANN401 - whatever the command answers
+    def data(self) -> Any:
         """The answer as data; every system writes UTF-8 with plain line ends into a pipe."""
         assert b"\r" not in self.out
         return json.loads(self.out.decode())
@@ -44,7 +44,7 @@ class Server:
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
 
-    def ask(self, request: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the method answers
+    def ask(self, request: dict[str, Any]) -> Any:
         """Send a request and return its result; nothing is answered to a notification."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -109,7 +109,7 @@ class Machine:
         env["PROWESS_CACHE_DIR"] = str(self.home / "cache")
         return env
 
-    def must(self, *words: str, cwd: Path | None = None) -> Any:  # noqa: ANN401 - whatever the command answers
+    def must(self, *words: str, cwd: Path | None = None) -> Any:
         """Run a command that must succeed, and return its answer as data."""
         ran = self.run(*words, "--json", cwd=cwd)
         assert ran.status == 0, (words, ran.out.decode(errors="replace"), ran.err.decode(errors="replace"))

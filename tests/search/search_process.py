@@ -127,7 +127,7 @@ _kept: list[object] = []
 """The replacements of system calls, which must live as long as the process."""
 
 
-def _replace(call: bytes, address: int, before: Callable[[], bool]) -> Any:  # noqa: ANN401 - a function of C
+def _replace(call: bytes, address: int, before: Callable[[], bool]) -> Any:
     """A function that dies where ``before`` says so, and else does what the system call at that address does."""
     # One signature serves all of these calls: each takes at most four numbers or pointers, as numbers.
     kind = ctypes.CFUNCTYPE(*[ctypes.c_long] * 5)

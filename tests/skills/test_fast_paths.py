@@ -211,7 +211,7 @@ def test_a_head_without_fault_is_one_in_which_the_rules_find_nothing(tmp_path: P
         head = "".join(f"{field}: {text}\n" for field, text in rows.items())
         (folder / "SKILL.md").write_text(f"---\n{head}---\nBody.\n", encoding="utf-8")
     for skill in prowess.scan(tmp_path):
-        if skill.is_surely_faultless(skill.folder_name):
+        if skill.is_faultless(skill.folder_name):
             faultless += 1
             assert skill.issues == ()
             rules = field_issues(skill.frontmatter, mode="lenient", folder=skill.folder_name, path=skill.location)
@@ -226,7 +226,7 @@ def test_a_real_head_without_fault_is_one_in_which_the_rules_find_nothing(real_h
         if match is None:
             continue
         skill = make_skill_from_match(SkillLocation("/root", "SKILL.md"), match[0], match, (0, 0, 0, 0, 0))
-        if skill.is_surely_faultless(match[0]):
+        if skill.is_faultless(match[0]):
             faultless += 1
             assert field_issues(skill.peek(), mode="lenient", folder=match[0]) == [], head
     assert faultless > len(real_heads) / 4

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.skills.hidden_folder import hide_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +24,7 @@ def make_skill(folder: Path) -> prowess.Skill:
 
 @pytest.mark.parametrize("path", ["evals/cases.json", "./evals/cases.json", "Evals/cases.json", "evals//cases.json"])
 def test_a_file_in_the_hidden_folder_is_as_if_it_were_not_there(tmp_path: Path, path: str) -> None:
-    skill = hide_folder(make_skill(tmp_path), "evals")
+    skill = make_skill(tmp_path).without_folder("evals")
     with pytest.raises(prowess.ResourceError):
         skill.read_resource(path)
     with pytest.raises(prowess.ResourceError):
@@ -34,7 +33,7 @@ def test_a_file_in_the_hidden_folder_is_as_if_it_were_not_there(tmp_path: Path, 
 
 def test_everything_else_of_the_skill_stays(tmp_path: Path) -> None:
     whole = make_skill(tmp_path)
-    skill = hide_folder(whole, "evals")
+    skill = whole.without_folder("evals")
     assert skill.read_resource("forms/evals/a.md") == skill.read_resource("evaluate.md") == "inside\n"
     assert skill.load().instructions == whole.load().instructions == "Read."
     assert (skill.read_text(), skill.read_body()) == (whole.read_text(), whole.read_body())
@@ -45,9 +44,9 @@ def test_hidden_files_are_not_named(tmp_path: Path) -> None:
     whole = make_skill(tmp_path)
     (tmp_path / "pdf" / "evaluate.md").unlink()
     assert "evals/cases.json" in whole.readable_paths()
-    assert hide_folder(whole, "evals").readable_paths() == ("forms/evals/a.md",)
+    assert whole.without_folder("evals").readable_paths() == ("forms/evals/a.md",)
 
 
 def test_a_text_in_a_program_has_no_folder_to_hide() -> None:
     (skill,) = prowess.Catalog.from_sources([prowess.Source.inline("a", "Does a.", "Do a.")])
-    assert hide_folder(skill, "evals") is skill
+    assert skill.without_folder("evals") is skill

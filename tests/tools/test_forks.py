@@ -99,7 +99,7 @@ def test_names_are_listed_in_our_own_dialect(talk: Talk) -> None:
 
 @pytest.mark.usefixtures("audit")
 @pytest.mark.parametrize("fork", [answer, "host"])
-def test_it_is_offered_where_somebody_runs_forks(fork: Any, forking: prowess.DialectName, talk: Talk) -> None:  # noqa: ANN401
+def test_it_is_offered_where_somebody_runs_forks(fork: Any, forking: prowess.DialectName, talk: Talk) -> None:
     assert "run_skill" in names(prowess.Toolset(talk(), forking, fork=fork))
 
 
@@ -151,7 +151,7 @@ def test_the_prompt_says_which_skills_fork(forking: prowess.DialectName, talk: T
 
 @pytest.mark.usefixtures("audit")
 @pytest.mark.parametrize("fork", ["hosts", 1, True, object()])
-def test_who_runs_forks_is_a_callable_or_the_host(fork: Any, talk: Talk) -> None:  # noqa: ANN401 - what nobody should give
+def test_who_runs_forks_is_a_callable_or_the_host(fork: Any, talk: Talk) -> None:
     with pytest.raises(prowess.SourceError):
         prowess.Toolset(talk(), fork=fork)
 
@@ -160,7 +160,7 @@ def test_who_runs_forks_is_a_callable_or_the_host(fork: Any, talk: Talk) -> None
 @pytest.mark.parametrize(
     "arguments", [{}, {"name": ""}, {"name": 5, "task": ""}, {"name": "audit", "task": 5}, "{", []]
 )
-def test_arguments_are_checked_first(arguments: Any, forking: prowess.DialectName, talk: Talk) -> None:  # noqa: ANN401 - what models send
+def test_arguments_are_checked_first(arguments: Any, forking: prowess.DialectName, talk: Talk) -> None:
     runner = Recorded()
     result = prowess.Toolset(talk(), forking, fork=runner).call("run_skill", arguments)
     assert (result.is_error, result.data["reason"], runner.ran) == (True, "bad-arguments", [])
@@ -706,10 +706,10 @@ def test_what_a_failing_runner_says_is_bounded(forking: prowess.DialectName, tal
 @pytest.mark.usefixtures("audit")
 @pytest.mark.parametrize("given", [None, 5, b"bytes", {"content": "x"}])
 def test_an_answer_that_is_no_text_is_an_error(given: object, forking: prowess.DialectName, talk: Talk) -> None:
-    def plain(_prepared: prowess.PreparedFork) -> Any:  # noqa: ANN401 - what nobody should give
+    def plain(_prepared: prowess.PreparedFork) -> Any:
         return given
 
-    async def awaited(_prepared: prowess.PreparedFork) -> Any:  # noqa: ANN401
+    async def awaited(_prepared: prowess.PreparedFork) -> Any:
         return given
 
     for runner in (plain, awaited):
@@ -720,7 +720,7 @@ def test_an_answer_that_is_no_text_is_an_error(given: object, forking: prowess.D
 
 @pytest.mark.usefixtures("audit")
 def test_an_answer_that_is_no_text_is_told(talk: Talk, events: list[prowess.Event]) -> None:
-    async def awaited(_prepared: prowess.PreparedFork) -> Any:  # noqa: ANN401 - what nobody should give
+    async def awaited(_prepared: prowess.PreparedFork) -> Any:
         return None
 
     prowess.Toolset(talk(), fork=awaited).call("run_skill", ASKED)
@@ -783,7 +783,7 @@ def test_the_runner_works_under_the_filter_of_the_call(talk: Talk) -> None:
 # -- a child that is a process --------------------------------------------------------------------------------------
 
 
-def child(code: str, *words: str, **options: Any) -> Callable[[prowess.PreparedFork], str]:  # noqa: ANN401
+def child(code: str, *words: str, **options: Any) -> Callable[[prowess.PreparedFork], str]:
     """A child that runs Python."""
     return prowess.subprocess_fork([sys.executable, "-c", code, *words], **options)
 
@@ -887,7 +887,7 @@ def test_a_program_that_is_not_there_cannot_be_started(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["agent -p", [], ()])
-def test_a_command_is_a_list_of_words(command: Any) -> None:  # noqa: ANN401 - what nobody should give
+def test_a_command_is_a_list_of_words(command: Any) -> None:
     with pytest.raises(prowess.SandboxError) as caught:
         prowess.subprocess_fork(command)
     assert caught.value.code == "bad-argument"

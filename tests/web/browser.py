@@ -156,12 +156,12 @@ class Browser:
         sent: list[Any] = []
         waiting = [{"type": "http.request", "body": body, "more_body": False}]
 
-        async def receive() -> Any:  # noqa: ANN401 - ASGI's own
+        async def receive() -> Any:
             if waiting:
                 return waiting.pop()
             return {"type": "http.disconnect"}
 
-        async def send(message: Any) -> None:  # noqa: ANN401 - ASGI's own
+        async def send(message: Any) -> None:
             sent.append(message)
 
         await self._app(scope, receive, send)

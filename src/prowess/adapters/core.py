@@ -290,7 +290,7 @@ class SkillsAdapter:
         scripts: Scripts | bool | None = None,
         tools: Iterable[str] | Literal["any"] | None = None,
         allowed: Iterable[str] | None = None,
-        filter: str = "",  # noqa: A002 - the name that sessions have for it
+        filter: str = "",
         budget: int | None = None,
         selector: Selector | Literal["auto"] | None = "auto",
         enforce: bool = False,

@@ -48,10 +48,10 @@ def get_arguments(tool_args: dict[str, Any]) -> Any:
 class AnyArguments:
     """Lets every text and value through to the skill tool, which answers bad arguments with a result."""
 
-    def validate_json(self, input: str | bytes | bytearray, **_: Any) -> dict[str, Any]:  # noqa: A002 - as Pydantic names it
+    def validate_json(self, input: str | bytes | bytearray, **_: Any) -> dict[str, Any]:
         """Return the text as the only argument; the conversation parses it."""
         return {_UNPARSED: input if isinstance(input, str) else bytes(input)}
 
-    def validate_python(self, input: Any, **_: Any) -> dict[str, Any]:  # noqa: A002 - as Pydantic names it
+    def validate_python(self, input: Any, **_: Any) -> dict[str, Any]:
         """Return the arguments as they are."""
         return input if isinstance(input, dict) else {_UNPARSED: input}

@@ -297,14 +297,14 @@ def _git_spec(address: str, host: str, path: str) -> SourceSpec:
 
 def _parse_github_page(text: str) -> SourceSpec:
     match = _GITHUB.fullmatch(text)
-    assert match is not None  # noqa: S101 - the table matched it
+    assert match is not None
     org, name, ref, path = match.groups(default="")
     return _page_spec(f"https://github.com/{check_part(org)}/{check_part(name)}", org, name, (unquote(ref), path))
 
 
 def _parse_gitlab_page(text: str) -> SourceSpec:
     match = _GITLAB.fullmatch(text)
-    assert match is not None  # noqa: S101 - the table matched it
+    assert match is not None
     address, ref, path = match.groups(default="")
     names = [to_folder_name(name) for name in urlsplit(address).path.removesuffix(".git").split("/") if name]
     if len(names) < 2:  # noqa: PLR2004 - a group and a project

@@ -75,7 +75,7 @@ def _escape(key: str) -> str:
     return json.dumps(key)[1:-1]
 
 
-def _hide_in(value: Any, keys: list[tuple[str, str]]) -> Any:  # noqa: ANN401 - any value of JSON
+def _hide_in(value: Any, keys: list[tuple[str, str]]) -> Any:
     if isinstance(value, str):
         return _replace(value, keys)
     if isinstance(value, dict):

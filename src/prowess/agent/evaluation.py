@@ -41,7 +41,6 @@ from prowess.names import EVALS_FOLDER, split_resource_path
 from prowess.select.auto import DEFAULT_BUDGET, AutoSelector
 from prowess.select.budget import listing_costs
 from prowess.skills.catalog import Catalog
-from prowess.skills.hidden_folder import hide_folder
 from prowess.skills.inventory import inventory
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ class Evaluation:
         self._cases = tuple(dict.fromkeys(case._replace(skill=catalog[case.skill].name) for case in cases))
         self._catalog = catalog
         # A model that read the tests of a skill would know what is expected of it.
-        self._shown = Catalog(hide_folder(skill, EVALS_FOLDER) for skill in catalog)
+        self._shown = Catalog(skill.without_folder(EVALS_FOLDER) for skill in catalog)
         self._smaller: dict[str, Catalog] = {}
         """The catalogue without one skill, by its name: each has an index for its selector, which is made once."""
         self._model = model

@@ -83,9 +83,9 @@ class OwnToolset(AbstractToolset[Any]):
         self,
         name: str,
         tool_args: dict[str, Any],
-        ctx: RunContext[Any],  # noqa: ARG002 - see above
-        tool: ToolsetTool[Any],  # noqa: ARG002 - see above
-    ) -> Any:  # noqa: ANN401 - text, or text and a picture
+        ctx: RunContext[Any],
+        tool: ToolsetTool[Any],
+    ) -> Any:
         """Answer a model's call; raise ``ToolFailed`` with what went wrong, from which the model can go on."""
         sent, child = get_arguments(tool_args), find_child()
         if child is not None:  # the calls of the agent itself are told by the framework
@@ -100,7 +100,7 @@ class OwnToolset(AbstractToolset[Any]):
         except BadArgumentsError as error:
             raise ToolFailed(f"wrong arguments: {error}") from None
 
-    async def _read(self, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - text, or text and a picture
+    async def _read(self, arguments: dict[str, Any]) -> Any:
         path = self._work.resolve(required_text(arguments, "path"))
         offset = optional_count(arguments, "offset", 0)
         limit = optional_count(arguments, "limit", DEFAULT_LINES, 1)

@@ -173,14 +173,14 @@ class RunReport:
         detail = {"tool": request.tool, "subject": request.subject, "is_allowed": is_allowed, "by": by}
         self._tell("decision", {**detail, "skill": request.skill})
 
-    def tell_child_call(self, skill: str, tool: str, arguments: Any) -> None:  # noqa: ANN401 - as sent
+    def tell_child_call(self, skill: str, tool: str, arguments: Any) -> None:
         """Tell that the child agent of a skill calls one of the agent's own tools."""
         # The framework's id of the call is not known here: the number of calls so far tells them apart.
         call_id = f"{skill}/{len(self.record.calls)}"
         self._tell_call(call_id, CallRecord(tool, _parse_arguments(arguments), skill=skill))
 
 
-def _parse_arguments(written: str | dict[str, Any] | None) -> Any:  # noqa: ANN401 - any JSON, or text that is none
+def _parse_arguments(written: str | dict[str, Any] | None) -> Any:
     if not isinstance(written, str):
         return written or {}
     try:

@@ -149,7 +149,7 @@ def _parse_yaml(text: str) -> dict[str, Any]:
         raise
 
 
-def parse_script(data: Any) -> list[ScriptedTurn]:  # noqa: ANN401 - any JSON
+def parse_script(data: Any) -> list[ScriptedTurn]:
     """Return the turns of a script; raise ``ValueError`` with the number of the turn that makes no sense."""
     turns = data.get("turns") if isinstance(data, dict) else None
     if not isinstance(turns, list) or not turns:
@@ -157,7 +157,7 @@ def parse_script(data: Any) -> list[ScriptedTurn]:  # noqa: ANN401 - any JSON
     return [_parse_turn(turn, f"turn {number}") for number, turn in enumerate(turns, 1)]
 
 
-def _parse_turn(data: Any, place: str) -> ScriptedTurn:  # noqa: ANN401 - any JSON
+def _parse_turn(data: Any, place: str) -> ScriptedTurn:
     if not isinstance(data, dict) or not data.keys() <= _FIELDS:
         raise ValueError(f"{place} is a mapping with the keys {', '.join(sorted(_FIELDS))}")
     texts = {key: data.get(key) or "" for key in ("text", "when", "system")}
@@ -172,7 +172,7 @@ def _parse_turn(data: Any, place: str) -> ScriptedTurn:  # noqa: ANN401 - any JS
     return ScriptedTurn(**texts, calls=tuple(_parse_call(call, place) for call in calls), repeat=repeat)
 
 
-def _parse_call(data: Any, place: str) -> ScriptedCall:  # noqa: ANN401 - any JSON
+def _parse_call(data: Any, place: str) -> ScriptedCall:
     if not isinstance(data, dict) or not data.keys() <= {"tool", "arguments"} or not isinstance(data.get("tool"), str):
         raise ValueError(f"{place}: a call has 'tool' and 'arguments'")
     arguments = data.get("arguments", {})

@@ -48,7 +48,7 @@ class TypedTools:
         return self._file.read(_parse_runs) or {}
 
 
-def _parse_runs(content: Any) -> Runs:  # noqa: ANN401 - any JSON
+def _parse_runs(content: Any) -> Runs:
     # What a later Prowess wrote is not understood, and approves nothing.
     return {str(key): str(value) for key, value in content["runs"].items()} if content["version"] == 1 else {}
 

@@ -97,7 +97,7 @@ def parse_task(entry: Mapping[str, Any], folder: str, file: str, limits: Limits)
     return task
 
 
-def _parse_files(files: Any, folder: str) -> tuple[EvalFile, ...]:  # noqa: ANN401 - any JSON
+def _parse_files(files: Any, folder: str) -> tuple[EvalFile, ...]:
     if isinstance(files, dict) and all(isinstance(content, str) for content in files.values()):
         made = tuple(EvalFile(path, content) for path, content in files.items())
     elif isinstance(files, list) and all(isinstance(path, str) for path in files):
@@ -134,7 +134,7 @@ def _parse_checks(entry: Mapping[str, Any]) -> tuple[EvalCheck, ...]:
     return made
 
 
-def _is_check(check: Any) -> bool:  # noqa: ANN401 - any JSON
+def _is_check(check: Any) -> bool:
     return (
         isinstance(check, dict)
         and set(check) in _CHECK_SHAPES

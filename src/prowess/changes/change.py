@@ -44,6 +44,6 @@ class Change(Generic[T]):
         return idle_change(steps=self.steps, states=self.states, details=self.details, idle_text=self.idle_text)
 
 
-def idle_change(**fields: Any) -> Change[Sequence[str]]:  # noqa: ANN401 - those of ``Change``
+def idle_change(**fields: Any) -> Change[Sequence[str]]:
     """Return a change that does nothing, with these fields."""
     return Change(**{"apply": tuple, **fields})

@@ -99,7 +99,7 @@ def _describe(event: AgentEvent) -> Iterator[Block]:
             return
 
 
-def _describe_sandbox(detail: Any) -> Iterator[str]:  # noqa: ANN401 - the detail of an event
+def _describe_sandbox(detail: Any) -> Iterator[str]:
     """Yield where commands may write."""
     if detail["sandbox"] == "none":
         yield "commands run without a sandbox: they may write wherever you may"
@@ -112,11 +112,11 @@ def _describe_sandbox(detail: Any) -> Iterator[str]:  # noqa: ANN401 - the detai
             yield detail["closed"]
 
 
-def _describe_caller(detail: Any) -> tuple[Span, ...]:  # noqa: ANN401 - the detail of an event
+def _describe_caller(detail: Any) -> tuple[Span, ...]:
     return ((f"{detail['skill']}: ", "dim"),) if detail["skill"] else ()
 
 
-def _describe_skill(detail: Any) -> Iterator[Line]:  # noqa: ANN401 - the detail of an event
+def _describe_skill(detail: Any) -> Iterator[Line]:
     """Yield what the engine did with a skill, where the call and its result do not say it already."""
     skill = detail["skill"]
     match detail["what"]:

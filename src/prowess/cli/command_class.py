@@ -46,11 +46,11 @@ class CliCommand(click.Command):
 
     def __init__(
         self,
-        *args: Any,  # noqa: ANN401 - click's own
+        *args: Any,
         examples: Examples = (),
         choices: Choices | None = None,
         forms: Examples = (),
-        **options: Any,  # noqa: ANN401 - click's own
+        **options: Any,
     ) -> None:
         super().__init__(*args, **options)
         self.examples = examples
@@ -66,7 +66,7 @@ class CliCommand(click.Command):
             error.ctx = error.ctx or ctx
             raise
 
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the forms of the argument, the words to choose from, and the examples."""
         if self.forms:
             with formatter.section("What SOURCE may be"):
@@ -79,15 +79,15 @@ class CliCommand(click.Command):
 class CliGroup(click.Group):
     """A command with commands of its own, and examples in its help."""
 
-    def __init__(self, *args: Any, examples: Examples = (), **options: Any) -> None:  # noqa: ANN401 - click's own
+    def __init__(self, *args: Any, examples: Examples = (), **options: Any) -> None:
         super().__init__(*args, **options)
         self.examples = examples
 
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples."""
         _write_examples(self.examples, formatter)
 
 
-def new_command(name: str, *examples: tuple[str, str], **options: Any) -> Callable[..., CliCommand]:  # noqa: ANN401
+def new_command(name: str, *examples: tuple[str, str], **options: Any) -> Callable[..., CliCommand]:
     """Return the decorator that makes a function the command ``name``."""
     return click.command(name, cls=CliCommand, examples=examples, **options)

@@ -57,11 +57,11 @@ class _PipeClosedError(Exception):
 class LazyGroup(click.Group):
     """A click group that takes its commands from the table, and imports the module of a command when it is called."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+    def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, in the order of the overview."""
         return [entry.name for group in GROUPS for entry in COMMANDS if entry.group == group]
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of that name from its module, or ``None`` if there is none."""
         entry = COMMANDS_BY_NAME.get(cmd_name)
         if entry is None:
@@ -82,13 +82,13 @@ class LazyGroup(click.Group):
             ctx.fail(f"No such command {args[0]!r}.{meant}")
         return super().resolve_command(ctx, args)
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:  # noqa: ARG002 - click's signature
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
         """Return the names of the commands that begin so, without importing any module of theirs."""
         from click.shell_completion import CompletionItem
 
         return [CompletionItem(e.name, help=e.summary) for e in COMMANDS if e.name.startswith(incomplete)]
 
-    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the overview, which comes from the table alone: no command is imported."""
         formatter.write(render_overview())
 
@@ -99,7 +99,7 @@ class LazyGroup(click.Group):
         except BrokenPipeError:
             raise _PipeClosedError from None
 
-    def main(self, args: Sequence[str] | None = None, *_: Any, **options: Any) -> NoReturn:  # noqa: ANN401
+    def main(self, args: Sequence[str] | None = None, *_: Any, **options: Any) -> NoReturn:
         """Run a command line and exit with its status."""
         words = list(sys.argv[1:] if args is None else args)
         if words[:1] == ["help"]:

@@ -30,7 +30,7 @@ def group_options(
 
     def add_options(command: Callable[..., T]) -> Callable[..., T]:
         @wraps(command)
-        def run_with_group(*args: Any, **values: Any) -> T:  # noqa: ANN401 - the command's own
+        def run_with_group(*args: Any, **values: Any) -> T:
             group = make(**{name: values.pop(name) for name in options})
             return command(*args, **{parameter: group}, **values)
 

@@ -39,7 +39,7 @@ _MAX_NAMED = 5
 # -- all skills --------------------------------------------------------------------------------------------------------
 
 
-def load_cli_settings(**flags: Any) -> Settings:  # noqa: ANN401 - the values of settings
+def load_cli_settings(**flags: Any) -> Settings:
     """Return the settings, overridden by the flags of the command line, and warn of mistakes in the files."""
     settings = load_settings(flags=flags)
     for issue in settings.issues:

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from prowess.errors import Issue
     from prowess.format.commands import Permission
     from prowess.limits import Limits
-    from prowess.skills.instructions import LoadedSkill
-    from prowess.skills.skill import Skill
+    from prowess.skills.skill import LoadedSkill, Skill
     from prowess.text.spans import Span
 
 ALREADY_ACTIVE = "it was active already"

@@ -143,13 +143,13 @@ class Session:
         tools: Iterable[str] | Literal["any"] | None = None,
         max_active: int = 0,
         selector: Selector | Literal["auto"] | None = "auto",
-        filter: str = "",  # noqa: A002 - the public signature
+        filter: str = "",
         base_dir: str | os.PathLike[str] | None = None,
         trust: Trust | None = None,
         *,
         limits: Limits | None = None,
         on_event: OnEvent | None = None,
-        id: str | None = None,  # noqa: A002 - the public signature
+        id: str | None = None,
         command_env: Iterable[str] = (),
         explicit_only: Iterable[str] = (),
     ) -> None:
@@ -437,7 +437,7 @@ class Session:
     def activate(
         self,
         name: str,
-        filter: str | None = None,  # noqa: A002 - the public signature
+        filter: str | None = None,
         *,
         run: bool = True,
     ) -> Activation:
@@ -540,7 +540,7 @@ class Session:
 
     def _is_decision_current(self, name: str, active: ActiveSkill) -> bool:
         """Return whether what was decided about the commands of an active skill would be decided again now."""
-        assert active.command_decision is not None  # noqa: S101 - the step "check-grant" is only taken with one
+        assert active.command_decision is not None
         decision = self.instructions.recheck_decision(active.loaded.skill, active.command_decision)
         if decision is not None and decision != active.command_decision:
             with self._lock:
@@ -697,13 +697,13 @@ class Session:
         *,
         tools: Iterable[str] | Literal["any"] | None = None,
         max_active: int | None = None,
-        filter: str | None = None,  # noqa: A002 - the public signature
+        filter: str | None = None,
         limits: Limits | None = None,
         trust: Trust | None = None,
         selector: Selector | Literal["auto"] | None = "auto",
         base_dir: str | os.PathLike[str] | None = None,
         on_event: OnEvent | None = None,
-        id: str | None = None,  # noqa: A002 - the public signature
+        id: str | None = None,
         command_env: Iterable[str] = (),
         explicit_only: Iterable[str] | None = None,
         widen: bool = False,

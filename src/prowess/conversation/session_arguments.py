@@ -70,7 +70,7 @@ def check_session_arguments(
     pattern: str,
     trust: Trust | None,
     *,
-    id: str | None,  # noqa: A002 - named as in Session
+    id: str | None,
     limits: Limits | None,
     on_event: OnEvent | None,
 ) -> None:

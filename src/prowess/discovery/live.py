@@ -20,7 +20,7 @@ _RETRY_SECONDS = 1.0
 """Seconds until the next try after a scan failed, because a scan that always fails must not keep a processor busy."""
 
 
-def live(*roots: Root | Iterable[Root], every: float = 1.0, notice: WatchMethod = "auto", **scan: Any) -> Live:  # noqa: ANN401 - scan's keywords
+def live(*roots: Root | Iterable[Root], every: float = 1.0, notice: WatchMethod = "auto", **scan: Any) -> Live:
     """Return a catalogue of the skills below ``roots``, or in the standard places, that a thread keeps up to date.
 
     ``Session(live)`` follows it. The keywords are those of ``watch``. The first scan is done when this returns, and

@@ -126,7 +126,7 @@ def discover(
     cwd: str | os.PathLike[str] | None = None,
     home: str | os.PathLike[str] | None = None,
     agents: Iterable[str] | None = None,
-    project: bool = True,  # noqa: FBT001, FBT002 - the public signature
+    project: bool = True,
     verify: Literal["lock"] | None = None,
     *,
     user: bool = True,

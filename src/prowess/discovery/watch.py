@@ -29,7 +29,7 @@ _PLACE_OPTIONS = frozenset(("cwd", "home", "agents", "project", "user"))
 """The keywords of ``discover`` that say which places count."""
 
 
-def watch(*roots: Root | Iterable[Root], every: float = 1.0, notice: WatchMethod = "auto", **options: Any) -> Watch:  # noqa: ANN401 - scan's keywords
+def watch(*roots: Root | Iterable[Root], every: float = 1.0, notice: WatchMethod = "auto", **options: Any) -> Watch:
     """Return an iterator of catalogues of the skills below ``roots``: the current one, then one after each change.
 
     Without roots, the standard places are watched. Use it in ``for`` or ``async for``; ``close()``, or the end of a

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import replace
+from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import FetchError
@@ -92,7 +93,7 @@ class CachedFetcher:
             if error.code in UNREACHABLE_CODES:
                 return self._use_stale(record, body, error)
             raise
-        if response.status == 304:  # noqa: PLR2004 - not modified
+        if response.status == HTTPStatus.NOT_MODIFIED:
             self._extend_freshness(record, response, request.default_seconds)
             return Download(body, record.final_url)
         return self._accept_response(request, response)
@@ -168,7 +169,7 @@ class CachedFetcher:
         if response.status in _GONE_STATUSES:
             self.cache.mark_gone(url)
             return None
-        if response.status != 200:  # noqa: PLR2004 - not modified, though nobody asked for that
+        if response.status != HTTPStatus.OK:  # not modified, though nobody asked for that
             raise FetchError(f"{display_url(url)} is answered with status {response.status}", code="http-status")
         media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         download = Download(response.body, response.url, media_type)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
@@ -151,7 +152,7 @@ class Fetcher:
         headers = {name.lower(): value for name, value in response.headers.items()}
         if status in {304, 404, 410}:
             return HttpResponse(hide_secrets(url), status, headers, b"")
-        if status != 200:  # noqa: PLR2004 - OK
+        if status != HTTPStatus.OK:
             code = _STATUS_CODES.get(status, "http-status")
             raise FetchError(f"{display_url(url)} is answered with status {status}", code=code)
         return HttpResponse(hide_secrets(url), status, headers, self._read_body(url, response, max_bytes, limit_name))

@@ -90,7 +90,7 @@ class _DeadlineStream(httpcore2.NetworkStream):
             inner = self._inner.start_tls(ssl_context, server_hostname, self._deadline.seconds_left(timeout))
         return _DeadlineStream(inner, self._deadline)
 
-    def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - the client's own signature
+    def get_extra_info(self, info: str) -> Any:
         return self._inner.get_extra_info(info)
 
 

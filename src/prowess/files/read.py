@@ -186,15 +186,15 @@ def _has_foreign_owner(base: str, parts: tuple[str, ...], info: os.stat_result) 
         return True
 
 
-def read_if_same(path: str, known: Identity, offset: int, limit: int) -> bytes | None:
-    """Return the bytes from ``offset`` of a file whose identity is still ``known``; ``None`` when it is another by now.
+def read_if_same(path: str, known: Identity, limit: int) -> bytes | None:
+    """Return the bytes of a file whose identity is still ``known``; ``None`` when it is another by now.
 
-    Fast path of ``Skill.read_body`` (the bench row "skill.read_body()"): the file was opened below its folder before,
+    Fast path of ``Skill.load`` (the bench row "load_skill"): the file was opened below its folder before,
     so whichever way its path leads now, a file of that identity has that content. Anything else is left to
     ``OpenFile``.
     """
-    left = known[2] - offset
-    if not _HAS_PREAD or left < 0 or left > min(limit, _CHUNK_BYTES):
+    size = known[2]
+    if not _HAS_PREAD or size > min(limit, _CHUNK_BYTES):
         return None
     try:
         fd = os.open(path, READ_FLAGS)
@@ -203,8 +203,8 @@ def read_if_same(path: str, known: Identity, offset: int, limit: int) -> bytes |
     try:
         if identity_of(os.fstat(fd)) != known:
             return None
-        data = os.pread(fd, left + 1, offset)
-        return data if len(data) == left and identity_of(os.fstat(fd)) == known else None
+        data = os.pread(fd, size + 1, 0)
+        return data if len(data) == size and identity_of(os.fstat(fd)) == known else None
     except OSError:
         return None
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 from contextlib import ExitStack, contextmanager, suppress
+from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import (
@@ -269,7 +270,7 @@ def _download(address: str, access: SourceAccess) -> bytes:
     max_bytes = access.limits.max_install_bytes
     headers = check_headers(token_headers(address))
     answer = Fetcher(address, allowed, access.limits, headers).get(address, max_bytes, limit_name="max_install_bytes")
-    if answer.status != 200:  # noqa: PLR2004 - the one answer with a body
+    if answer.status != HTTPStatus.OK:  # the one answer with a body
         raise InstallError(f"there is no archive: the server answered {answer.status}", address)
     if "no-store" not in answer.headers.get("cache-control", "").lower():
         Cache().write_archive(address, answer.body, access.limits)

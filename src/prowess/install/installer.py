@@ -128,7 +128,7 @@ class Installer:
     def plan(
         self,
         ref: str | SkillRef | SourceSpec,
-        project: bool = False,  # noqa: FBT001, FBT002 - the public signature
+        project: bool = False,
         *,
         select: str | Sequence[str] | None = None,
         agents: Sequence[str] = (),
@@ -166,7 +166,7 @@ class Installer:
     def install(
         self,
         ref: str | SkillRef | SourceSpec,
-        project: bool = False,  # noqa: FBT001, FBT002 - the public signature
+        project: bool = False,
         *,
         select: str | Sequence[str] | None = None,
         agents: Sequence[str] = (),
@@ -208,7 +208,7 @@ class Installer:
     def install_local(
         self,
         path: str | os.PathLike[str],
-        project: bool = False,  # noqa: FBT001, FBT002 - the public signature
+        project: bool = False,
         *,
         select: str | Sequence[str] | None = None,
         agents: Sequence[str] = (),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from prowess.errors import InstallError, Issue, ResourceError, SkillValidationError
@@ -14,9 +15,7 @@ from prowess.installed.journal_format import read_staged_lock
 from prowess.installed.placed import PlacedTrees, digest_parts, name_copy
 from prowess.lockfile.read import parse_lock, read_lock
 from prowess.names import split_resource_path
-from prowess.skills.folder_files import FolderFiles
-from prowess.skills.instructions import parse_body_offset
-from prowess.skills.skill_files import SkillFiles
+from prowess.skills.skill_files import FolderFiles, SkillFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
     from prowess.installed.scopes import InstallScope
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntries, LockEntry
-    from prowess.skills.instructions import LoadedSkill
     from prowess.skills.skill import Skill
+    from prowess.skills.skill_files import FolderPlace
 
 _CHANGED_CODE = "changed-since-locked"
 _MAX_TRIES = 100  # comparisons of one skill while other processes keep changing the lock file
@@ -38,46 +37,33 @@ class PinnedFiles(FolderFiles):
 
     __slots__ = ("_hashes",)
 
-    def __init__(self, hashes: Mapping[str, FileHash]) -> None:
+    def __init__(self, hashes: Mapping[str, FileHash], place: FolderPlace) -> None:
         """``hashes``: what the lock file says of each file, by its path from the skill's folder."""
+        super().__init__(place)
         self._hashes = hashes
 
-    def find_difference(self, folder: str, limits: Limits) -> str:
-        """The first thing in a folder that is not as the lock file says, in a few words; ``""`` where nothing is."""
-        try:
-            return next(map(str, compare_folder(self._hashes, folder, limits)), "")
-        except OSError as error:
-            return f"the folder cannot be read: {error.strerror}"
-
-    def load(self, skill: Skill) -> LoadedSkill:
-        """The skill, once its whole folder is what the lock file says; else raises ``SkillValidationError``."""
+    def renew(self) -> PinnedFiles:
+        """Return itself; raises ``SkillValidationError`` unless the whole folder is what the lock file says."""
         # The whole folder before the instructions: they may tell a model to read, or run, any file of it.
-        difference = self.find_difference(skill.real_folder, skill.limits)
+        base, parts, _, location, limits = self._place
+        difference = _find_difference(self._hashes, os.path.join(base, *parts), limits)
         if difference:
-            raise SkillValidationError(difference, skill.location, _CHANGED_CODE)
-        return super().load(skill)
+            raise SkillValidationError(difference, location, _CHANGED_CODE)
+        return self
 
-    def _read_skill_file(self, skill: Skill, limit: int) -> tuple[bytes, Identity]:
-        data, identity = super()._read_skill_file(skill, limit)
-        if not self._has_listed_hash(skill.file_name, data):
-            raise SkillValidationError(
-                f"{skill.file_name} is not what the lock file says", skill.location, _CHANGED_CODE
-            )
+    def read_skill_file(self, known: Identity | None, limit: int) -> tuple[bytes, Identity | None]:
+        data, identity = super().read_skill_file(known, limit)
+        name = self._place.file
+        if not self._has_listed_hash(name, data):
+            raise SkillValidationError(f"{name} is not what the lock file says", self._place.location, _CHANGED_CODE)
         return data, identity
-
-    def _read_body_bytes(self, skill: Skill, limit: int) -> tuple[bytes, int]:
-        # The whole file, unlike that of a folder which is not locked: its hash covers the head too.
-        data, _ = self._read_skill_file(skill, limit)
-        most = skill.limits.max_frontmatter_bytes
-        offset = parse_body_offset(skill, data[:most], whole=len(data) <= most)
-        return data[offset:], offset
 
     # A hash is of a whole file, so these read whole files, unlike those of a folder that is not locked.
     read_text = SkillFiles.read_text
     read_bytes = SkillFiles.read_bytes
 
-    def _read_whole(self, skill: Skill, path: str) -> bytes:
-        data = super().read_bytes(skill, path, skill.limits.max_install_bytes)
+    def _read_whole(self, path: str) -> bytes:
+        data = super().read_bytes(path, self._place.limits.max_install_bytes)
         if not self._has_listed_hash("/".join(split_resource_path(path)), data):
             raise ResourceError(f"{path!r} is not what the lock file says", path, _CHANGED_CODE)
         return data
@@ -85,6 +71,14 @@ class PinnedFiles(FolderFiles):
     def _has_listed_hash(self, path: str, data: bytes) -> bool:
         listed = self._hashes.get(path)
         return listed is not None and listed.sha256 == hashlib.sha256(data).hexdigest()
+
+
+def _find_difference(hashes: Mapping[str, FileHash], folder: str, limits: Limits) -> str:
+    """Return the first thing in a folder that is not as the lock file says, in a few words; ``""`` for none."""
+    try:
+        return next(map(str, compare_folder(hashes, folder, limits)), "")
+    except OSError as error:
+        return f"the folder cannot be read: {error.strerror}"
 
 
 class LockVerifier:
@@ -104,11 +98,11 @@ class LockVerifier:
             if isinstance(verdict, Issue):
                 issues.append(verdict)
             else:
-                kept.append(skill if verdict is None else skill.with_source(files=verdict))
+                kept.append(skill if verdict is None else skill.with_source(open_folder=partial(PinnedFiles, verdict)))
         return kept, issues
 
-    def verify_skill(self, skill: Skill) -> PinnedFiles | Issue | None:
-        """The pinned files of an installed skill that is what its lock file says, or an issue with the reason why not.
+    def verify_skill(self, skill: Skill) -> Mapping[str, FileHash] | Issue | None:
+        """The hashes that the lock file has for the files of an installed skill, or an issue where they differ.
 
         ``None`` for a skill that is not installed: it is in no lock file, and counts as it is.
         """
@@ -139,17 +133,18 @@ class LockVerifier:
 
     def _pin_skill(
         self, skill: Skill, folder: str, records: LockRecords, place: tuple[str, str]
-    ) -> PinnedFiles | Issue:
+    ) -> Mapping[str, FileHash] | Issue:
         difference, code = "", "not-in-lock"
         for _ in range(_MAX_TRIES):
             # In this order, and the second only after the first was compared: what is pending now is recorded next.
             for read_entries in (records.current_entries, records.read_pending):
-                pinned = _pin_files(read_entries(), place)
-                if pinned is None:
+                entry = read_entries().get(place[0])
+                hashes = entry.files_below(place[1]) if entry is not None else None
+                if not hashes:
                     continue
-                difference, code = pinned.find_difference(folder, self._limits), _CHANGED_CODE
+                difference, code = _find_difference(hashes, folder, self._limits), _CHANGED_CODE
                 if not difference:
-                    return pinned
+                    return hashes
             if not records.reread():
                 break
         if difference and records.is_pristine(place, folder):
@@ -159,12 +154,6 @@ class LockVerifier:
             is_about_file = error.code in {"lock-conflict", "newer-lock"}
             code, difference = error.code if is_about_file else code, error.message
         return Issue(code, "", difference or "is in no lock file", skill.location)
-
-
-def _pin_files(locked: LockEntries, place: tuple[str, str]) -> PinnedFiles | None:
-    entry = locked.get(place[0])
-    files = entry.files_below(place[1]) if entry is not None else None
-    return PinnedFiles(files) if files else None
 
 
 class LockRecords:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from prowess.mcp.server import Server
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - the one name below
+def __getattr__(name: str) -> Any:
     if name != "Server":
         raise AttributeError(f"module 'prowess.mcp' has no attribute {name!r}")
     from prowess.mcp.serve import load_server_class

@@ -162,11 +162,11 @@ class LiveCatalog:
         """
         if self._snapshot is None:
             await self._wait_for_first_load()
-        assert self._snapshot is not None  # noqa: S101 - set before the future
+        assert self._snapshot is not None
         return self._snapshot
 
     async def _wait_for_first_load(self) -> None:
-        assert self._first_load is not None  # noqa: S101 - a request comes after the start
+        assert self._first_load is not None
         await asyncio.shield(self._first_load)  # a request that is cancelled must not cancel the load for others
 
     async def wait_for_newer(self, than: ServerSnapshot) -> ServerSnapshot | None:

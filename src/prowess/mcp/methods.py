@@ -38,7 +38,7 @@ class Method(NamedTuple):
     answer: Callable[[ServerSnapshot, Any], Answer | LargeFile]
 
 
-def _complete_argument(snapshot: ServerSnapshot, params: Any) -> Answer:  # noqa: ANN401 - the SDK's own
+def _complete_argument(snapshot: ServerSnapshot, params: Any) -> Answer:
     given: Mapping[str, str] = (params.context.arguments if params.context else None) or {}
     ref = params.ref.model_dump(by_alias=True, mode="json")
     return snapshot.prompts.complete_argument(ref, params.argument.name, params.argument.value, given)

@@ -129,7 +129,7 @@ class ChangeNotifier:
         for connection in list(older_connections):
             await self._notify_older_client(connection, changes)
 
-    async def _notify_older_client(self, connection: Any, changes: SnapshotChanges) -> None:  # noqa: ANN401 - the SDK's own
+    async def _notify_older_client(self, connection: Any, changes: SnapshotChanges) -> None:
         if self._options.extension:
             await connection.send_resource_list_changed()
         if self._options.tools and changes.tools:
@@ -143,6 +143,6 @@ class ChangeNotifier:
         task.add_done_callback(self._tasks.discard)
 
 
-def _find_connection(ctx: ServerRequestContext[Any, Any]) -> Any:  # noqa: ANN401 - the SDK's own
+def _find_connection(ctx: ServerRequestContext[Any, Any]) -> Any:
     """Return the connection of a request, or ``None`` when it has none; the SDK offers no public way to it."""
     return getattr(ctx.session, "_connection", None)

@@ -34,7 +34,7 @@ def serve(
     origins: Sequence[str] = (),
     ready: Callable[[str], None] | None = None,
     left_out: Callable[[LeftOut], None] | None = None,
-    **options: Any,  # noqa: ANN401 - those of Server
+    **options: Any,
 ) -> None:
     """Serve the skills below ``roots`` (none: the standard places) over standard input and output.
 

@@ -57,11 +57,11 @@ logger = logging.getLogger("prowess.mcp")
 class _SdkServer(Lowlevel[Any]):
     """The SDK's server, which promises every client that it will tell when lists change."""
 
-    def get_capabilities(self, *given: Any, **named: Any) -> types.ServerCapabilities:  # noqa: ANN401 - the SDK's own
+    def get_capabilities(self, *given: Any, **named: Any) -> types.ServerCapabilities:
         options = NotificationOptions(prompts_changed=True, resources_changed=True, tools_changed=True)
         return super().get_capabilities(options, *given[1:], **named)
 
-    async def run(self, read_stream: Any, write_stream: Any, *_: Any, raise_exceptions: bool = False) -> None:  # noqa: ANN401
+    async def run(self, read_stream: Any, write_stream: Any, *_: Any, raise_exceptions: bool = False) -> None:
         """Serve one client until its streams end.
 
         The SDK's own ``run`` fixes the instructions before the client connects. Here the handshake writes them, when
@@ -175,7 +175,7 @@ class Server:
     def _make_handler(self, name: str, method: Method) -> Handler:
         """Return a handler that answers from the snapshot of the moment, in a thread since it reads files."""
 
-        async def handle(ctx: Context, params: Any) -> dict[str, Any]:  # noqa: ANN401 - as the method has them
+        async def handle(ctx: Context, params: Any) -> dict[str, Any]:
             # A client of an older protocol cannot have learned of the extension: for it these methods do not exist.
             if name in EXTENSION_METHODS and ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
                 raise MCPError(types.METHOD_NOT_FOUND, "Method not found", name)
@@ -204,7 +204,7 @@ class Server:
         text = await anyio.to_thread.run_sync(write_new_skills, new, self._options)
         return {**result, "content": [*result["content"], {"type": "text", "text": text}]}
 
-    async def _answer_or_reload(self, method: Method, params: Any) -> dict[str, Any]:  # noqa: ANN401 - as the method has them
+    async def _answer_or_reload(self, method: Method, params: Any) -> dict[str, Any]:
         """Return the result; when it is a refusal, or about a skill that has changed, answer again from the disk.
 
         A skill that was made, mended, broken or renamed a moment ago may not have been noticed yet. A client that is
@@ -227,7 +227,7 @@ class Server:
             raise refusal
         return result
 
-    async def _answer_from_snapshot(self, method: Method, params: Any, snapshot: ServerSnapshot) -> Answer:  # noqa: ANN401 - as the method has them
+    async def _answer_from_snapshot(self, method: Method, params: Any, snapshot: ServerSnapshot) -> Answer:
         """Return the answer from one snapshot, or from a newer one when skills of this one are gone from the disk."""
         tries = 0
         while True:

@@ -6,28 +6,21 @@ import os
 import signal
 from contextlib import contextmanager
 from functools import partial
-from importlib.util import find_spec
 from io import TextIOWrapper
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
-from prowess.limits import DEFAULT_LIMITS
-from prowess.mcp.early_answers import EarlyAnswers
-from prowess.mcp.early_client import EarlyClient, can_answer_early
-from prowess.mcp.manifests import ManifestCache
-from prowess.mcp.options import ServeOptions, make_options, resolve_roots
-from prowess.mcp.skill_loader import SkillLoader
-from prowess.mcp.snapshot import make_snapshot
+from prowess.mcp.early.client import make_early_client
+from prowess.mcp.options import ServeOptions, make_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from anyio import AsyncFile
 
-    from prowess.mcp.early_client import EarlyLines
+    from prowess.mcp.early.client import EarlyLines
     from prowess.mcp.served_skills import LeftOut
     from prowess.mcp.server import Server
-    from prowess.mcp.snapshot import ServerSnapshot
 
 
 def serve_stdio(
@@ -43,7 +36,10 @@ def serve_stdio(
     """
     import asyncio
 
-    early = _make_early_client(roots, options)
+    serve_options = make_options(**{name: options[name] for name in ServeOptions._fields if name in options})
+    early = (
+        None if options.get("catalog") is not None else make_early_client(roots, serve_options, options.get("limits"))
+    )
     with _exit_on_interrupt():
         server = make_server() if early is None else early.answer_while(make_server)
         if left_out is not None:
@@ -53,25 +49,6 @@ def serve_stdio(
         if lines is not None and lines.snapshot is not None:
             server.begin_with(lines.snapshot)  # the client need not wait for a second load
         asyncio.run(_run_server(server, lines))
-
-
-def _make_early_client(roots: tuple[str | os.PathLike[str], ...], options: dict[str, Any]) -> EarlyClient | None:
-    """Return what answers the client while the SDK loads, or ``None`` where the client has to wait for the SDK.
-
-    Raises ``SourceError`` for options that cannot be.
-    """
-    serve_options = make_options(**{name: options[name] for name in ServeOptions._fields if name in options})
-    if options.get("catalog") is not None or not can_answer_early() or find_spec("mcp") is None:
-        return None
-    from prowess import __version__  # a cycle: the package loads this module on first use
-
-    limits = options.get("limits") or DEFAULT_LIMITS
-    loader = SkillLoader(resolve_roots(roots), limits)
-
-    def load() -> ServerSnapshot:
-        return make_snapshot(loader.load(), ManifestCache(limits), serve_options, limits)
-
-    return EarlyClient(EarlyAnswers(serve_options, load, loader.is_small, __version__))
 
 
 @contextmanager
@@ -99,12 +76,8 @@ def _open_output() -> AsyncFile[str] | None:
 async def _run_server(server: Server, early: EarlyLines | None) -> None:
     from mcp.server.stdio import stdio_server
 
-    from prowess.mcp.replay import ReplayedInput, ReplayedOutput
-
     async with stdio_server(stdout=_open_output()) as (read, write):
         if early is None or not early.lines:
             await server.lowlevel.run(read, write)
         else:
-            output = ReplayedOutput(write)
-            renew = partial(server.renew_early_answers, early.snapshot)
-            await server.lowlevel.run(ReplayedInput(read, early.lines, output, renew), output)
+            await server.lowlevel.run(*early.replay(read, write, partial(server.renew_early_answers, early.snapshot)))

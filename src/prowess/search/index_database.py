@@ -152,7 +152,7 @@ class IndexDatabase:
         """A ``with`` block in which no other process writes. All that it writes is kept, or nothing after an error."""
         return WriteTransaction(self._db)
 
-    def _get_value(self, sql: str, *values: object) -> Any:  # noqa: ANN401 - what the column holds
+    def _get_value(self, sql: str, *values: object) -> Any:
         row = self._db.execute(sql, values).fetchone()
         return None if row is None else row[0]
 
@@ -206,7 +206,7 @@ class IndexDatabase:
         """The rows with these ids, by id."""
         rows: dict[int, IndexRow] = {}
         for part in _split_parts(ids):
-            sql = f"SELECT id, key, name, state, settled, text_hash FROM skills WHERE id IN ({_marks(part)})"  # noqa: S608
+            sql = f"SELECT id, key, name, state, settled, text_hash FROM skills WHERE id IN ({_marks(part)})"
             rows.update((row[0], IndexRow(row)) for row in self._db.execute(sql, part))
         return rows
 
@@ -249,7 +249,7 @@ class IndexDatabase:
 
     def _drop_words(self, row_id: int) -> None:
         for table in WORD_TABLES:
-            self._db.execute(f"DELETE FROM {table} WHERE rowid = ?", (row_id,))  # noqa: S608 - a name of ours
+            self._db.execute(f"DELETE FROM {table} WHERE rowid = ?", (row_id,))
 
     def _add_generation(self) -> None:
         self._db.execute("UPDATE generations SET number = number + 1")
@@ -270,27 +270,27 @@ class IndexDatabase:
         """Merge about so many pages of a table, and return whether there was anything to merge."""
         with self.write():
             before = self._db.total_changes
-            self._db.execute(f"INSERT INTO {table}({table}, rank) VALUES ('merge', ?)", (pages,))  # noqa: S608 - a name of ours
+            self._db.execute(f"INSERT INTO {table}({table}, rank) VALUES ('merge', ?)", (pages,))
             # By its documentation, FTS5 has merged something when this counts more than the statement itself.
             return bool(self._db.total_changes - before > 1)
 
     def count_texts(self, table: WordTable) -> int:
         """How many rows have a text in a table of words."""
-        return self._get_number(f"SELECT count(*) FROM {table}_docsize")  # noqa: S608 - a name of ours
+        return self._get_number(f"SELECT count(*) FROM {table}_docsize")
 
     def count_matches(self, table: WordTable, term: str, most: int) -> int:
         """How many rows of a table of words have a term; no more than ``most`` are counted."""
-        sql = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)"  # noqa: S608 - a name of ours
+        sql = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)"
         return self._get_number(sql, _quote(term), most)
 
     def rank_matches(self, queries: Sequence[WordQuery], limit: int) -> list[tuple[int, float]]:
         """At most ``limit`` rows that queries match, the best first, as ids with the sums of their scores above 0."""
         parts = [
-            f"SELECT rowid AS id, -{share} * bm25({table}, {weights}) AS score FROM {table} WHERE {table} MATCH ?"  # noqa: S608
+            f"SELECT rowid AS id, -{share} * bm25({table}, {weights}) AS score FROM {table} WHERE {table} MATCH ?"
             for table, _, weights, share in queries
         ]
         # SQLite would move a single query into the outer one, where bm25 cannot be called beside a sum.
-        both = f"SELECT id, sum(score) AS score FROM ({' UNION ALL '.join(parts)}) GROUP BY id"  # noqa: S608
+        both = f"SELECT id, sum(score) AS score FROM ({' UNION ALL '.join(parts)}) GROUP BY id"
         scores = parts[0] if len(parts) == 1 else both
         sql = f"{scores} ORDER BY score DESC, id LIMIT ?"
         return list(self._db.execute(sql, (*(match for _, match, _, _ in queries), limit)))
@@ -300,7 +300,7 @@ class IndexDatabase:
         matched: set[int] = set()
         for part in _split_parts(ids):
             for table in WORD_TABLES:
-                sql = f"SELECT rowid FROM {table} WHERE {table} MATCH ? AND rowid IN ({_marks(part)})"  # noqa: S608
+                sql = f"SELECT rowid FROM {table} WHERE {table} MATCH ? AND rowid IN ({_marks(part)})"
                 matched.update(row[0] for row in self._db.execute(sql, (_quote(term), *part)))
         return matched
 

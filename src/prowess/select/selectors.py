@@ -132,7 +132,7 @@ class ModelDrivenSelector:
 
     strict = False
 
-    def select(self, query: str, candidates: Sequence[Skill]) -> list[str]:  # noqa: ARG002 - the protocol's signature
+    def select(self, query: str, candidates: Sequence[Skill]) -> list[str]:
         """Return every name."""
         return [skill.name for skill in candidates]
 
@@ -148,7 +148,7 @@ class TagSelector:
     def __init__(self, tags: Iterable[str]) -> None:
         self.tags = tuple(dict.fromkeys(tag.strip() for tag in check_texts(tags, "tags") if tag.strip()))
 
-    def select(self, query: str, candidates: Sequence[Skill]) -> list[str]:  # noqa: ARG002 - the protocol's signature
+    def select(self, query: str, candidates: Sequence[Skill]) -> list[str]:
         """Return the names of the skills that have one of the tags; none when the selector has no tags."""
         wanted = set(self.tags)
         return [skill.name for skill in candidates if wanted.intersection(tags_of(skill, skill.limits))]
@@ -308,14 +308,14 @@ class RerankSelector:
             log_host_error("rerank", error)
             return ()
 
-    def _call_and_read(self, query: str, skills: tuple[Skill, ...]) -> Any:  # noqa: ANN401 - names, or an awaitable
+    def _call_and_read(self, query: str, skills: tuple[Skill, ...]) -> Any:
         """Return the names that a plain function gives; an awaitable, which it may give too, is returned as it is."""
         answer = self.rerank(query, skills)
         # A generator does its work when it is read: that must end in time as well, so it is read in this thread.
         return answer if isawaitable(answer) else check_texts(answer, _ANSWER)
 
 
-def _call_in_time(call: Callable[[], Any], seconds: float) -> Any:  # noqa: ANN401 - whatever the host answers
+def _call_in_time(call: Callable[[], Any], seconds: float) -> Any:
     """Return what ``call`` returns in a thread; raise what it raises, or ``TimeoutError`` when it takes too long."""
     outcome: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
 
@@ -336,7 +336,7 @@ def _call_in_time(call: Callable[[], Any], seconds: float) -> Any:  # noqa: ANN4
     return answer
 
 
-async def _await_in_time(awaitable: Awaitable[Any], seconds: float | None) -> Any:  # noqa: ANN401 - the host's answer
+async def _await_in_time(awaitable: Awaitable[Any], seconds: float | None) -> Any:
     import asyncio
 
     return await asyncio.wait_for(awaitable, seconds)

@@ -42,7 +42,7 @@ class LimitedConnection(H11Protocol):
         }
         return type(cls.__name__, (cls,), bounds)
 
-    def __init__(self, *given: Any, **named: Any) -> None:  # noqa: ANN401 - uvicorn's own
+    def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self._header_timer: asyncio.TimerHandle | None = None
         self._send_timer: asyncio.TimerHandle | None = None

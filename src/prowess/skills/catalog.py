@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from prowess.literals import OnBadBytes, OnDuplicate, SearchMode, Semantic
     from prowess.search.encoder import Encoder
     from prowess.search.library_index import LibraryIndex
-    from prowess.skills.instructions import LoadedSkill
     from prowess.skills.search_hits import SearchHits
-    from prowess.skills.skill import Skill
+    from prowess.skills.skill import LoadedSkill, Skill
     from prowess.skills.skill_source import SkillSource
 
 _NOT_PICKLED = frozenset(("__weakref__", "_index", "_lock"))

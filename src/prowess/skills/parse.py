@@ -15,10 +15,10 @@ from prowess.format.frontmatter.parse import needs_more_bytes
 from prowess.format.rules import field_issues
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import SKILL_FILE
-from prowess.skills.inline_files import InlineFiles
 from prowess.skills.location import SkillLocation
 from prowess.skills.resources import git_issues, tree_issues
 from prowess.skills.skill import Skill, make_skill_from_document
+from prowess.skills.skill_files import InlineFiles
 from prowess.text.hidden_characters import find_hidden_points
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def parse_skill(
     text: str | bytes,
     path: str | os.PathLike[str] | None = None,
     mode: Mode = "strict",
-    check_dir: bool = True,  # noqa: FBT001, FBT002 - the public signature
+    check_dir: bool = True,
     *,
     repair: bool = True,
     limits: Limits = DEFAULT_LIMITS,
@@ -106,7 +106,7 @@ def _body_issues(body: str, front: Frontmatter, file_path: str) -> list[Issue]:
 def parse_skill_file(
     path: str | os.PathLike[str],
     mode: Mode = "strict",
-    check_dir: bool = True,  # noqa: FBT001, FBT002 - the public signature
+    check_dir: bool = True,
     *,
     repair: bool = True,
     limits: Limits = DEFAULT_LIMITS,
@@ -145,7 +145,7 @@ def _read_head(file: OpenFile, policy: LoadPolicy) -> tuple[bytes, bool]:
 def read_metadata(
     path: str | os.PathLike[str],
     mode: Mode = "strict",
-    check_dir: bool = True,  # noqa: FBT001, FBT002 - the public signature
+    check_dir: bool = True,
     *,
     repair: bool = True,
     limits: Limits = DEFAULT_LIMITS,

@@ -16,8 +16,7 @@ from prowess.files import identity
 from prowess.files.read import OpenFile, identity_of
 from prowess.limits import DEFAULT_LIMITS
 from prowess.search import library, texts
-from prowess.skills import instructions
-from prowess.skills.head import SkillHead
+from prowess.skills.skill import Skill
 from prowess.skills.skill_files import SkillFiles
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from prowess.model import Place, Value
     from prowess.search.library import LibrarySkill
     from prowess.search.texts import SkillText
-    from prowess.skills.skill import Skill
 
 _LABEL_FIELDS = ("triggers", "keywords", "when_to_use", "when-to-use")
 _LABEL_MARKS = (b"tags", b"triggers", b"keywords", b"when")
@@ -85,7 +83,7 @@ class CatalogLibrary:
     def list_unkept(self) -> Iterator[LibrarySkill]:
         yield from map(_make_row, self._unkept)
         # The instructions of skills of MCP servers: the file has what the servers have listed.
-        yield from (_make_row(skill) for skill in self._remote if skill.server is not None and _fetched_body(skill))
+        yield from (_make_row(skill) for skill in self._remote if skill.server is not None and skill.fetched_body)
 
     # -- one skill ---------------------------------------------------------------------------------------------------
 
@@ -114,7 +112,7 @@ class CatalogLibrary:
         skill = self._skills[name]
         if skill.is_local:
             return _read_file(skill)
-        body = skill.read_body() if skill.is_inline else _fetched_body(skill)
+        body = skill.read_body() if skill.is_inline else skill.fetched_body
         return _make_text(skill, skill.limits, body, _make_state(skill))
 
 
@@ -146,7 +144,7 @@ def _real_path(skill: Skill) -> str:
 def _make_state(skill: Skill) -> str:
     if skill.is_local:
         return _show_identity(skill.identity)
-    body = "" if skill.is_inline or skill.server is not None else _fetched_body(skill)
+    body = "" if skill.is_inline or skill.server is not None else skill.fetched_body
     return f"{_base_state(skill)}+{blake2b(body.encode(), digest_size=8).hexdigest()}" if body else _base_state(skill)
 
 
@@ -164,10 +162,6 @@ def _stat_identity(path: str) -> Identity | None:
         return identity_of(os.lstat(path))
     except OSError:
         return None
-
-
-def _fetched_body(skill: Skill) -> str:
-    return skill._location.files.fetched_body
 
 
 # -- texts -------------------------------------------------------------------------------------------------------------
@@ -191,7 +185,7 @@ def _read_head(skill: Skill, file: OpenFile) -> tuple[Skill | Frontmatter, int]:
     """The fields of an open file, and the byte at which its body begins; nothing is parsed where nothing changed."""
     if file.identity == skill.identity:
         return skill, skill.body_offset
-    document = instructions.parse_document(skill, file.read(skill.limits.max_frontmatter_bytes + 1))
+    document = skill.parse_file(file.read(skill.limits.max_frontmatter_bytes + 1))
     return document.front, document.body_offset
 
 
@@ -211,7 +205,7 @@ def _make_text(head: Skill | Frontmatter, limits: Limits, body: str, state: str)
 
 def _make_labels(head: Skill | Frontmatter, limits: Limits) -> str:
     """The tags and triggers of a skill, as one text."""
-    if isinstance(head, SkillHead):
+    if isinstance(head, Skill):
         raw = head.unparsed_head
         # Fast path: most heads have no labels, and parsing them would take a third of the time of indexing.
         if raw is not None and not any(mark in raw for mark in _LABEL_MARKS):

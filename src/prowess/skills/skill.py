@@ -3,44 +3,77 @@
 from __future__ import annotations
 
 import os
+import re
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from prowess.arguments import check_instance, check_text
-from prowess.errors import EmptySkillBodyError, ResourceNotFoundError, SkillError, SourceError
-from prowess.format import rules
-from prowess.format.document import is_repair, read_document
-from prowess.format.frontmatter import fields
+from prowess.errors import (
+    EmptySkillBodyError,
+    Issue,
+    NoFrontmatterError,
+    ResourceChangedError,
+    ResourceError,
+    ResourceNotFoundError,
+    SkillError,
+    SkillValidationError,
+    SourceError,
+)
+from prowess.format import allowed_tools, invocation, rules
+from prowess.format.document import Document, is_repair, read_document
+from prowess.format.frontmatter import fields, parse
 from prowess.format.frontmatter.fast_match import MAX_HEAD_BYTES, match_head
-from prowess.format.frontmatter.plain_yaml import can_skip_limit_checks
+from prowess.format.frontmatter.plain_yaml import can_skip_limit_checks, parse_plain_yaml
 from prowess.limits import resolve_bound
-from prowess.skills import instructions, resources
-from prowess.skills.folder_files import FolderFiles
-from prowess.skills.head import SkillHead
-from prowess.skills.location import LocatedHead, SkillLocation
+from prowess.skills import faultless, instructions, resources
+from prowess.skills.location import SkillLocation
+from prowess.skills.skill_files import FilesWithoutFolder, FolderPlace, InlineFiles
+from prowess.text.patterns import compile_pattern
 
 if TYPE_CHECKING:
-    from prowess.errors import Issue
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
     from prowess.files.read import Identity
-    from prowess.format.document import Document
+    from prowess.format.document import LoadPolicy
     from prowess.format.frontmatter.fast_match import HeadMatch
     from prowess.format.frontmatter.fields import Frontmatter
-    from prowess.limits import Bound
+    from prowess.limits import Bound, Limits
     from prowess.literals import OnBadBytes
-    from prowess.model import FileList, Resources, SkillScope
-    from prowess.skills.instructions import LoadedSkill
+    from prowess.model import FileList, Resources, SkillScope, Value
     from prowess.skills.skill_files import SkillFiles
 
-_ALL_SLOTS = (*SkillHead.__slots__, *LocatedHead.__slots__)
+_HTML_PAGE = compile_pattern(rb"\s*+<(?:!doctype\s++)?html\b", re.IGNORECASE)
 
 
-class Skill(LocatedHead):
-    """A skill that was found, read from text, or made by a program.
+@dataclass(frozen=True, slots=True)
+class LoadedSkill:
+    """A skill with its instructions: the body with LF line ends, without whitespace at both ends."""
+
+    skill: Skill
+    instructions: str
+
+
+class Skill:
+    """A skill that was found, read from a string, or made by a program.
 
     A skill is read-only. Discovery needs the name and the description; every other field is parsed from the bytes of
     the head when it is first asked for.
     """
 
-    __slots__ = ()
+    # One flat object, because a scan makes one for each of thousands of folders.
+    __slots__ = ("_description", "_front", "_identity", "_issues", "_location", "_name", "_offset", "_raw", "_rel")
+
+    _description: str
+    _front: Frontmatter | None
+    _identity: Identity | None
+    _issues: tuple[Issue, ...] | None
+    _location: SkillLocation
+    _name: str
+    _offset: int
+    _raw: bytes
+    _rel: str
 
     def __init__(
         self,
@@ -51,8 +84,6 @@ class Skill(LocatedHead):
         body: str | None = None,
     ) -> None:
         """A skill with this frontmatter whose SKILL.md is at ``location``; without one, ``body`` is its text."""
-        from prowess.skills import inline_files
-
         check_instance(frontmatter, "frontmatter", fields.Frontmatter, remedy="pass Frontmatter(name=…, description=…)")
         if body is not None:
             check_text(body, "body")
@@ -61,7 +92,7 @@ class Skill(LocatedHead):
         self._raw = b""
         self._name = frontmatter.name
         self._description = frontmatter.description.strip()
-        files = FolderFiles() if base else inline_files.InlineFiles(body or "")
+        files = None if base else InlineFiles(body or "")
         self._location = SkillLocation(base, file, scope, origin="directory" if base else "inline", files=files)
         self._rel = ""
         self._identity = None
@@ -88,19 +119,309 @@ class Skill(LocatedHead):
         if not self.is_local and not self.is_inline:  # neither a folder nor a text: a source fetches the files
             message = f"skill {self._name!r} cannot be pickled: its files are given by another machine"
             raise SkillError(message, self.location, "not-picklable")
-        return None, {slot: getattr(self, slot) for slot in _ALL_SLOTS}
+        return None, {slot: getattr(self, slot) for slot in Skill.__slots__}
+
+    # -- its head ------------------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The name that the skill goes by."""
+        return self._name
+
+    @property
+    def written_name(self) -> str:
+        """The name as its file has it: ``maestro:agent-base`` where the skill goes by ``maestro-agent-base``."""
+        return (self._front.written_name if self._front is not None else "") or self._name
+
+    @property
+    def description(self) -> str:
+        """What the skill does and when to use it, without blanks at both ends."""
+        return self._description
+
+    @property
+    def frontmatter(self) -> Frontmatter:
+        """Every field of the head."""
+        front = self._front
+        if front is None:
+            front = self._front = _parse_front(self._raw)
+        return front
+
+    def peek(self) -> Frontmatter:
+        """Every field of the head, parsed again at each call: nothing is kept, for one look at many skills."""
+        return self._front if self._front is not None else _parse_front(self._raw)
+
+    @property
+    def unparsed_head(self) -> bytes | None:
+        """The bytes of its head where nothing is wrong with it and nothing has parsed it yet; else ``None``."""
+        return self._raw if self._front is None and not self._has_fences else None
+
+    @property
+    def _has_fences(self) -> bool:
+        """Whether the kept bytes have the dashes around them: those of a head do that cannot be read as plain YAML."""
+        return self._raw.startswith(b"---\n")
+
+    @property
+    def license(self) -> str | None:
+        """The field ``license``; ``None`` without one."""
+        return self.frontmatter.license
+
+    @property
+    def compatibility(self) -> str | None:
+        """The field ``compatibility``; ``None`` without one."""
+        return self.frontmatter.compatibility
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """The field ``metadata``, each value as text."""
+        return self.frontmatter.metadata
+
+    @property
+    def allowed_tools(self) -> tuple[str, ...]:
+        """The tools that it asks for, one text each (``allowed-tools``)."""
+        # Fast path: each activation asks for the tools, and mostly for no other field, so the head is not parsed.
+        if self._front is None:
+            tools = allowed_tools.parse_plain_tools(self._raw)
+            if tools is not None:
+                return tools
+        return self.frontmatter.allowed_tools
+
+    @property
+    def allowed_tools_raw(self) -> str | None:
+        """The field ``allowed-tools`` as it is written; ``None`` without one."""
+        return self.frontmatter.allowed_tools_raw
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The field ``tags``."""
+        return self.frontmatter.tags
+
+    @property
+    def version(self) -> str | None:
+        """The field ``version``; ``None`` without one."""
+        return self.frontmatter.version
+
+    @property
+    def model(self) -> str | None:
+        """The model that it asks for; ``None`` without one."""
+        return self.frontmatter.model
+
+    @property
+    def context(self) -> str | None:
+        """The field ``context``: ``"fork"`` asks for a sub-agent."""
+        return self.frontmatter.context
+
+    @property
+    def extra(self) -> Mapping[str, Value]:
+        """Every field that no other attribute has, by its key."""
+        return self.frontmatter.extra
+
+    @property
+    def is_fork(self) -> bool:
+        """Whether it asks to run as a sub-agent of its own (``context: fork``)."""
+        # Fast path of the bench row "load_skill, first call": parsing the head made it half as long again. In a head
+        # that the fast matcher read, a colon follows each key at once. tests/skills/test_fast_paths.py compares both.
+        if self._front is None and b"context:" not in self._raw:
+            return False
+        return self.context == "fork"
+
+    @property
+    def takes_arguments(self) -> bool:
+        """Whether it says what arguments it takes (``arguments`` or ``argument-hint``)."""
+        # Fast path, as in ``is_fork``: shell code has a ``$`` in many skills, and few of them take arguments.
+        if self._front is None and b"argument" not in self._raw:
+            return False
+        return "arguments" in self.extra or "argument-hint" in self.extra
+
+    @property
+    def user_invocable(self) -> bool:
+        """Whether people may call it by name."""
+        # Fast path of `prowess list`: every spelling of the key holds one of these two, and "invoice" does not.
+        if self._front is None and b"nvoc" not in self._raw and b"nvok" not in self._raw:
+            return True
+        return invocation.is_user_invocable(self.frontmatter)
+
+    @property
+    def model_invocable(self) -> bool:
+        """Whether models see it in listings."""
+        # Fast path, as in ``user_invocable``: the key is disable-model-invocation.
+        if self._front is None and b"nvoca" not in self._raw:
+            return True
+        return invocation.is_model_invocable(self.frontmatter)
+
+    # -- its place ----------------------------------------------------------------------------------------------------
+
+    @property
+    def is_inline(self) -> bool:
+        """True for a string in a program, which has no files."""
+        return isinstance(self._location.files, InlineFiles)
+
+    @property
+    def is_local(self) -> bool:
+        """True for a folder on this machine. Nothing of any other skill can ever run."""
+        return bool(self._location.base)
+
+    @property
+    def dir(self) -> Path | None:
+        """Its folder, as it was found; ``None`` without one."""
+        from pathlib import Path
+
+        return Path(self._folder()) if self._location.base else None
+
+    @property
+    def path(self) -> Path | None:
+        """Its SKILL.md; ``None`` without a folder."""
+        from pathlib import Path
+
+        return Path(self._folder(), self._location.file) if self._location.base else None
+
+    def _folder(self) -> str:
+        """The folder under which people know the skill; ``""`` where it has none."""
+        location = self._location
+        if location.link_folder is not None:
+            return location.link_folder
+        return f"{location.base}{os.sep}{self._rel}" if self._rel else location.base
+
+    @property
+    def folder(self) -> str:
+        """Its folder as text, ``""`` without one."""
+        # A skill without a folder can be shown under a name of one, such as its URI, which is no folder.
+        return self._folder() if self._location.base else ""
+
+    @property
+    def folder_name(self) -> str:
+        """The name of its folder, ``""`` without one."""
+        if self._rel and self._location.link_folder is None:  # the usual case: ``catalog.issues`` asks each skill
+            return self._rel.rpartition(os.sep)[2]
+        return os.path.basename(self._folder())
+
+    @property
+    def real_folder(self) -> str:
+        """Its folder by the path that reads use, without the link that led there; ``""`` without a folder."""
+        return os.path.join(self._location.base, self._rel) if self._rel else self._location.base
+
+    @property
+    def base(self) -> str:
+        """The folder that reads stay below; its own folder is ``parts`` below it."""
+        return self._location.base
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The folders from ``base`` to its own folder, by name."""
+        return tuple(self._rel.split(os.sep)) if self._rel else ()
+
+    @property
+    def file_name(self) -> str:
+        """The name of its SKILL.md as it was found."""
+        return self._location.file
+
+    @property
+    def is_linked(self) -> bool:
+        """True when it was reached through a link."""
+        return self._location.link_folder is not None
+
+    @property
+    def paths_followed(self) -> tuple[str, ...]:
+        """The path of each link that was followed to its folder, and the path of the folder."""
+        return (*self._location.links, self._folder())
+
+    @property
+    def virtual_path(self) -> str:
+        """The folder under which filters and listings know it; the real one unless it was mounted elsewhere."""
+        virtual = self._location.virtual_path
+        return virtual if virtual is not None else self._folder().replace(os.sep, "/")
+
+    @property
+    def scope(self) -> SkillScope | None:
+        """Whose folders it was found in, the project's or the user's; ``None`` for any other place."""
+        return self._location.scope
+
+    @property
+    def origin(self) -> str:
+        """What kind of source it came from."""
+        return self._location.origin
+
+    @property
+    def source_label(self) -> str:
+        """Who says what is in it, where a model must be told; ``""``: it is the user's own."""
+        files = self._location.files
+        return files.source_label if files is not None else ""
+
+    @property
+    def server(self) -> object:
+        """The server that gives its files, to be compared with another; ``None`` where no server gives them."""
+        files = self._location.files
+        return files.server if files is not None else None
+
+    def find_changes(self) -> str:
+        """Ask the server that it comes from, if it comes from one, which files differ there now, in one line.
+
+        ``""`` where none does, and for every skill that no server gives. Raises ``FetchError`` where the server cannot
+        be asked, or no longer gives the skill.
+        """
+        return self._files.find_changes()
+
+    @property
+    def preload(self) -> bool:
+        """Whether its instructions stand in the prompt from the start."""
+        return self._location.preload
+
+    @property
+    def body_offset(self) -> int:
+        """The byte of the file at which the body began when the head was read."""
+        return self._offset
+
+    @property
+    def is_body_seen(self) -> bool:
+        """True when discovery saw that its body is not blank."""
+        return self._location.is_body_seen
+
+    @property
+    def is_searched_below(self) -> bool:
+        """True when discovery looked below its folder for further skills."""
+        return self._location.is_searched_below
+
+    @property
+    def identity(self) -> Identity | None:
+        """Device, inode, size and times of the file when its head was read."""
+        return self._identity
+
+    @property
+    def policy(self) -> LoadPolicy:
+        """How strictly its file is read."""
+        return self._location.policy
+
+    @property
+    def limits(self) -> Limits:
+        """The bounds under which it was found."""
+        return self._location.policy.limits
 
     @property
     def location(self) -> str:
         """The path of its SKILL.md, or its URL, or ``inline:NAME``."""
         location = self._location
-        # The path of a folder is known here: asking the files for it would add a tenth to the time of a load.
-        return f"{self._folder()}{os.sep}{location.file}" if location.base else location.files.get_location(self)
+        if location.files is None:
+            return f"{self._folder()}{os.sep}{location.file}"
+        return location.files.location or f"inline:{self._name}"
 
     @property
     def state(self) -> object:
         """A value that differs when its SKILL.md may have changed: the file's identity, or its source's state."""
-        return self._location.files.get_state(self)
+        files = self._location.files
+        return self._identity if files is None else files.state
+
+    @property
+    def _files(self) -> SkillFiles:
+        """Its files, bound to where they are."""
+        location = self._location
+        if location.files is not None:
+            return location.files
+        place = FolderPlace(location.base, self.parts, location.file, self.location, location.policy.limits)
+        return location.open_folder(place)
+
+    @property
+    def fetched_body(self) -> str:
+        """The beginning of the instructions of a remote skill, once this process has fetched them."""
+        return self._files.fetched_body
 
     @property
     def issues(self) -> tuple[Issue, ...]:
@@ -109,13 +430,17 @@ class Skill(LocatedHead):
             self._issues = self._find_issues()
         return self._issues
 
+    def is_faultless(self, folder: str) -> bool:
+        """Return True when no rule finds anything in its head, with this folder's name; False is no answer."""
+        return self._front is None and self._name == folder and faultless.is_faultless(self._raw, self._description)
+
     def _find_issues(self) -> tuple[Issue, ...]:
         """The issues of a head that a fast matcher has read."""
         # The fields are not kept: a catalogue asks thousands of skills for their issues, and for nothing else.
         folder, path = self.folder_name, self.location
         if self._has_fences:
             return read_document(self._raw, whole=True, policy=self.policy, folder=folder, path=path).issues
-        if self.is_surely_faultless(folder):
+        if self.is_faultless(folder):
             return ()
         expected = folder if self.policy.check_dir else None
         return tuple(rules.field_issues(self.peek(), mode="lenient", folder=expected, path=path))
@@ -139,7 +464,7 @@ class Skill(LocatedHead):
     def _copy(self, **changes: object) -> Skill:
         """A copy with other values in some slots."""
         other = Skill.__new__(Skill)  # the constructor would parse a location, and knows fewer slots
-        for slot in _ALL_SLOTS:
+        for slot in Skill.__slots__:
             setattr(other, slot, changes[slot] if slot in changes else getattr(self, slot))
         return other
 
@@ -150,12 +475,24 @@ class Skill(LocatedHead):
         preload: bool | None = None,
         scope: SkillScope | None = None,
         origin: str | None = None,
-        files: SkillFiles | None = None,
+        open_folder: Callable[[FolderPlace], SkillFiles] | None = None,
     ) -> Skill:
         """A copy with the given values, which a source or a lock file decides; ``None`` keeps a value."""
-        given = {"virtual_path": virtual_path, "preload": preload, "scope": scope, "origin": origin, "files": files}
+        given = {
+            "virtual_path": virtual_path,
+            "preload": preload,
+            "scope": scope,
+            "origin": origin,
+            "open_folder": open_folder,
+        }
         changes: dict[str, Any] = {field: value for field, value in given.items() if value is not None}
         return self._copy(_location=self._location._replace(**changes))
+
+    def without_folder(self, folder: str) -> Skill:
+        """The skill without the folder of this name at its top; a skill that is not on this machine stays as it is."""
+        if not self.is_local:
+            return self
+        return self.with_source(open_folder=partial(FilesWithoutFolder, folder, self._location.open_folder))
 
     def with_folder(self, folder: str) -> Skill:
         """The skill in a copy of its folder: its files are read from there and nowhere else."""
@@ -180,18 +517,13 @@ class Skill(LocatedHead):
         if match is not None and match[2] == self._raw:  # the head is as it was, and only the rest of the file changed
             same = identity == self._identity and match[3] == self._offset
             return self if same else self._copy(_offset=match[3], _identity=identity)
-        document = instructions.parse_file(self, data)
+        document = self.parse_file(data)
         if document.body_offset == 0:  # without frontmatter the fields stay as they were given
             return self
         slots = _head_slots(document.front)
         # The old bytes of a head that was repaired are not kept, so its issues are looked for before they go.
         issues = self.issues if self._has_fences else self._issues
         return self._copy(_offset=document.body_offset, _identity=identity, _issues=issues, **slots)
-
-    def with_fetched_head(self, front: Frontmatter, offset: int, issues: tuple[Issue, ...], files: SkillFiles) -> Skill:
-        """The skill as its fetched SKILL.md has it; ``files``: those that the SKILL.md was fetched with."""
-        location = self._location._replace(files=files)  # so that its state is that of what was read
-        return self._copy(_location=location, _offset=offset, _identity=None, _issues=issues, **_head_slots(front))
 
     def _begins(self, data: bytes) -> bool:
         """Whether a file begins with the bytes of the head that was read before, fences included."""
@@ -226,35 +558,121 @@ class Skill(LocatedHead):
         """
         if errors not in {"strict", "replace", "bytes"}:
             raise SourceError(f"errors must be 'strict', 'replace' or 'bytes', not {errors!r}")
-        limit = resolve_bound(max_bytes, self.limits.max_body_bytes)
-        text = self._location.files.read_body(self, errors, limit)
+        text = self._read_body(errors, resolve_bound(max_bytes, self.limits.max_body_bytes))
         if not strip:
             return text
         if not text.strip():
             raise EmptySkillBodyError("the skill has no instructions", self.location)
         return text.strip()
 
+    def _read_body(self, errors: OnBadBytes, limit: int) -> str | bytes:
+        files = self._files
+        if isinstance(files, InlineFiles):  # without a limit: the program has the string in memory already
+            return files.body.encode() if errors == "bytes" else files.body
+        data, identity = files.read_skill_file(self._identity, limit)
+        if identity is None:  # a source has fetched the file
+            offset = self._read_document(data).body_offset
+            files.note_body(data[offset:].decode("utf-8", "replace"))
+        elif identity is self._identity:
+            offset = self._offset
+        else:  # only the dashes count: the body is wanted also when a field was lost since the skill was found
+            offset = instructions.find_offset(data, self.policy, self.location)
+        body = data[offset:]
+        if len(body) > limit:
+            raise instructions.too_large_body_error(self.location, limit)
+        if errors == "bytes":
+            return body
+        return body.decode("utf-8", "replace") if errors == "replace" else self._decode_body(body, offset)
+
+    def _decode_body(self, body: bytes, offset: int) -> str:
+        return instructions.decode_body(body, offset, self.location)
+
     @property
     def needs_frontmatter(self) -> bool:
         """Whether its file must have frontmatter to load: not if a program or the index of a site gave the fields."""
-        is_made = self.is_local and self._offset == 0  # frontmatter that was read ends behind the first byte
-        return not (is_made or self._location.files.announces_fields)
+        files = self._location.files
+        if files is None:
+            return self._offset != 0  # frontmatter that was read ends behind the first byte
+        return not files.announces_fields
 
     def read_text(self) -> str:
-        """The whole text of its SKILL.md, frontmatter included; of a skill without a file, its text."""
-        return self._location.files.read_source(self)
+        """The whole text of its SKILL.md, frontmatter included; of a skill without a file, its string.
+
+        Raises ``SkillValidationError`` where the file cannot be read or is not text, as reading its body does.
+        """
+        files, name, limits = self._files, self.file_name, self.limits
+        if isinstance(files, InlineFiles):
+            return files.body
+        try:
+            return resources.decode_text(
+                self.read_bytes(name, limits.max_frontmatter_bytes + limits.max_body_bytes), name
+            )
+        except ResourceChangedError:
+            raise  # a caller must be able to tell a file that is not what was listed or locked from one that is gone
+        except ResourceError as error:
+            raise instructions.unreadable_error(self.location, error, limits.max_body_bytes) from None
 
     def load(self) -> LoadedSkill:
         """The skill as its file is now, with its instructions; the file is parsed again, whatever discovery saw."""
-        return self._location.files.load(self)
+        files = self._files.renew()  # instructions and files must be of one state, so the skill goes on with these
+        if isinstance(files, InlineFiles):
+            return LoadedSkill(self, instructions.strip_body(files.body))
+        data, identity = files.read_skill_file(self._identity, self.limits.max_body_bytes)
+        if identity is None:
+            return self.load_fetched(data, files)
+        fresh = self.with_file(data, identity)
+        return LoadedSkill(fresh, self._extract_instructions(data, fresh.body_offset))
+
+    def load_fetched(self, data: bytes, files: SkillFiles) -> LoadedSkill:
+        """The skill as the bytes of its fetched SKILL.md have it; ``files``: those that it was fetched with."""
+        document = self.parse_file(data)
+        differing = files.find_differences(document.front, self._name, self._description)
+        fresh = self._copy(
+            _location=self._location._replace(files=files),  # so that its state is that of what was read
+            _offset=document.body_offset,
+            _identity=None,
+            _issues=(*document.issues, *differing, *files.issues()),
+            **_head_slots(files.admit_fields(document.front, self._name)),
+        )
+        text = self._extract_instructions(data, document.body_offset)
+        files.note_body(text)
+        return LoadedSkill(fresh, text)
+
+    def _extract_instructions(self, data: bytes, offset: int) -> str:
+        """The instructions in a whole file whose body begins at ``offset``."""
+        if len(data) - offset > self.limits.max_body_bytes:
+            raise instructions.too_large_body_error(self.location, self.limits.max_body_bytes)
+        return instructions.strip_body(self._decode_body(data[offset:], offset))
+
+    def parse_file(self, data: bytes) -> Document:
+        """The document of a whole file. Without frontmatter it is all body, where the fields came from elsewhere.
+
+        They did where a program made the skill, or where the index of a site announced it. Raises ``SkillLoadError``,
+        also for an empty file and for an HTML page, with which many sites answer in place of a missing file.
+        """
+        try:
+            return self._read_document(data)
+        except NoFrontmatterError:
+            if self.needs_frontmatter or not data.strip() or _HTML_PAGE.match(data):
+                raise
+            message = "the file has no frontmatter; the fields are those that were announced"
+            issue = Issue("no-frontmatter", "", message, self.location, 1, "warning")
+            return Document(self.frontmatter, 0, (issue,))
+
+    def _read_document(self, data: bytes) -> Document:
+        limit = self.limits.max_frontmatter_bytes
+        # Without a check of the folder's name: that was decided when the skill was found.
+        policy = self.policy._replace(check_dir=False)
+        folder = self.folder_name or self._name
+        return read_document(data[:limit], whole=len(data) <= limit, policy=policy, folder=folder, path=self.location)
 
     def resources(self) -> Resources:
         """Its scripts, references, assets and other files, one level deep, by name."""
-        return self._location.files.list_resources(self)
+        return self._files.list_resources()
 
     def resource_paths(self) -> tuple[str, ...]:
         """``resources().paths``, faster; of a remote skill those that are known without fetching anything."""
-        return self._location.files.resource_paths(self)
+        return self._files.resource_paths()
 
     def readable_paths(self) -> tuple[str, ...]:
         """The files to name to a model: ``resource_paths()``, or, where there are none, the files in other folders.
@@ -262,15 +680,15 @@ class Skill(LocatedHead):
         Of a remote skill these are the files that are known without fetching anything. Raises ``SkillValidationError``
         for a folder that cannot be listed.
         """
-        return self._location.files.readable_paths(self)
+        return self._files.readable_paths()
 
     def may_have_files(self) -> bool:
         """True when it has a supporting file, or may have one that only fetching it would show."""
-        return self._location.files.may_have_files(self)
+        return self._files.may_have_files()
 
     def files(self) -> FileList:
         """Every regular file below its folder, relative, in byte order; what was left out is in ``.issues``."""
-        return self._location.files.list_files(self)
+        return self._files.list_files()
 
     def read_resource(self, path: str, max_bytes: Bound = ..., *, truncate: bool = False) -> str:
         """The text of one of its files; at most ``max_bytes``, else ``ResourceTooLargeError``.
@@ -281,7 +699,7 @@ class Skill(LocatedHead):
         check_text(path, "path")
         limit = resolve_bound(max_bytes, self.limits.max_resource_bytes)
         try:
-            return self._location.files.read_text(self, path, limit, truncate=truncate)
+            return self._files.read_text(path, limit, truncate=truncate)
         except ResourceNotFoundError as error:
             raise self._with_suggestions(error, path) from None
 
@@ -292,7 +710,7 @@ class Skill(LocatedHead):
         """
         limit = resolve_bound(max_bytes, self.limits.max_file_bytes)
         try:
-            return self._location.files.read_bytes(self, path, limit)
+            return self._files.read_bytes(path, limit)
         except ResourceNotFoundError as error:
             raise self._with_suggestions(error, path) from None
 
@@ -305,7 +723,7 @@ class Skill(LocatedHead):
 
     def digest(self) -> str:
         """The SHA-256 (hexadecimal) over all files in its folder; links, special files and limits are errors."""
-        return self._location.files.digest(self)
+        return self._files.digest()
 
     # -- how it is shown ---------------------------------------------------------------------------------------------
 
@@ -336,6 +754,20 @@ class Skill(LocatedHead):
 def _head_slots(front: Frontmatter) -> dict[str, object]:
     """The slots of a skill with this head. The bytes of the head are not kept: the fields need no second parsing."""
     return {"_raw": b"", "_front": front, "_name": front.name, "_description": front.description.strip()}
+
+
+def _parse_front(raw: bytes) -> Frontmatter:
+    """The fields of a head that a fast matcher has read.
+
+    Without its dashes the reader of plain YAML can parse it. With them it has to be repaired.
+    """
+    if raw.startswith(b"---\n"):
+        return parse.parse_head(raw, lenient=True, repair=True).front
+    parsed = parse_plain_yaml(raw.decode())
+    if parsed is None:  # pragma: no cover - a test compares what the matcher and the reader accept
+        raise SkillValidationError("the head was understood at first and is not now")
+    values, lines = parsed
+    return fields.build_frontmatter(values, {key: line + 2 for key, line in lines.items()}, raw)
 
 
 # -- constructors for discovery, parsing and sources -------------------------------------------------------------------

@@ -1,36 +1,38 @@
-"""How a skill reaches its files: the one protocol, with an implementation for each place where files can be.
+"""How a skill reaches its files, wherever they are: one class for each kind of place.
 
-The implementations are ``FolderFiles`` (a folder on this machine), ``PinnedFiles`` (a folder whose files must be those
-that a lock file lists), ``RemoteFiles`` (a source fetches the files) and ``InlineFiles`` (a text and no files).
+Here are ``FolderFiles`` (a folder on this machine), ``FilesWithoutFolder`` (the same without one of its folders) and
+``InlineFiles`` (a string and no files). ``skills.remote_files.RemoteFiles`` has files that a source fetches, and
+``installed.verifier.PinnedFiles`` a folder whose files must be those that a lock file lists.
 
-Every method is given the skill, because the folder, the limits and the head that was read belong to the skill. So all
-skills in folders share one ``FolderFiles``, and a scan of thousands of skills makes no object for their files.
+Each object is bound to the files of one skill, and knows nothing else of the skill.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from prowess.errors import ResourceChangedError, ResourceError
+from prowess.errors import ResourceError, ResourceNotFoundError
+from prowess.files.read import OpenFile, read_if_same
+from prowess.model import FileList, Resources
+from prowess.names import split_resource_path
 from prowess.skills import instructions, resources
 
 if TYPE_CHECKING:
-    from prowess.literals import OnBadBytes
-    from prowess.model import FileList, Resources
-    from prowess.skills.instructions import LoadedSkill
-    from prowess.skills.skill import Skill
+    from collections.abc import Callable
+
+    from prowess.errors import Issue
+    from prowess.files.read import Identity
+    from prowess.format.frontmatter.fields import Frontmatter
+    from prowess.limits import Limits
 
 
 class SkillFiles:
-    """What a skill asks of its files. A method that an implementation must give raises ``NotImplementedError``."""
+    """What a skill asks of its files. A method that a class must define raises ``NotImplementedError``."""
 
     __slots__ = ()
 
-    is_inline = False
-    """True for a text in a program, which has no files."""
-
-    announces_fields = False
-    """True where a source gives the fields of the skill, so that its SKILL.md needs no frontmatter."""
+    announces_fields = True
+    """True where a program or a source gives the fields of the skill, so that its SKILL.md needs no frontmatter."""
 
     fetched_body = ""
     """The beginning of the instructions of a remote skill, once this process has fetched them for use."""
@@ -39,8 +41,18 @@ class SkillFiles:
     """How often this process has set ``fetched_body`` of any skill: a search then has something new to index."""
 
     @property
+    def location(self) -> str:
+        """The place of a SKILL.md that is in no folder, for people and models."""
+        return ""
+
+    @property
+    def state(self) -> object:
+        """A value that differs when a source announces another SKILL.md; known without reading or fetching anything."""
+        return None
+
+    @property
     def source_label(self) -> str:
-        """Who wrote the files, where a model must be told; ``""`` for files that are the user's own."""
+        """Who wrote the files, where a model must know; ``""`` for files that are the user's own."""
         return ""
 
     @property
@@ -55,81 +67,212 @@ class SkillFiles:
         """
         return ""
 
-    def get_location(self, skill: Skill) -> str:
-        """The place of a SKILL.md that is in no folder, for people and models."""
-        raise NotImplementedError
-
-    def get_state(self, skill: Skill) -> object:
-        """A value that differs when the SKILL.md may have changed; nothing is read or fetched for it."""
-        return skill.identity
-
     # -- SKILL.md ----------------------------------------------------------------------------------------------------
 
-    def load(self, skill: Skill) -> LoadedSkill:
-        """The skill as its SKILL.md is now, with its instructions."""
-        raise NotImplementedError
+    def renew(self) -> SkillFiles:
+        """Return the files to load the skill from: others where its source has changed since."""
+        return self
 
-    def read_body(self, skill: Skill, errors: OnBadBytes, limit: int) -> str | bytes:
-        """Everything after the closing ``---`` line, at most ``limit`` bytes; as text unless ``errors`` is "bytes"."""
-        data, offset = self._read_body_bytes(skill, limit)
-        if len(data) > limit:
-            raise instructions.too_large_body_error(skill, limit)
-        if errors == "bytes":
-            return data
-        return data.decode("utf-8", "replace") if errors == "replace" else instructions.decode_body(skill, data, offset)
+    def read_skill_file(self, known: Identity | None, limit: int) -> tuple[bytes, Identity | None]:
+        """Return the whole SKILL.md and its identity, ``known`` itself where that has not changed.
 
-    def _read_body_bytes(self, skill: Skill, limit: int) -> tuple[bytes, int]:
-        """The bytes of the body, and the byte of the file at which it begins."""
-        raise NotImplementedError
-
-    def read_source(self, skill: Skill) -> str:
-        """The whole text of the SKILL.md, frontmatter included.
-
-        Raises ``SkillValidationError`` where the file cannot be read or is no text, as reading its body does.
+        ``limit``: how many bytes its body may have. A file that a source fetches has no identity.
         """
-        name, limits = skill.file_name, skill.limits
-        try:
-            data = skill.read_bytes(name, limits.max_frontmatter_bytes + limits.max_body_bytes)
-            return resources.decode_text(data, name)
-        except ResourceChangedError:
-            raise  # a caller must be able to tell a file that is not what was listed or locked from one that is gone
-        except ResourceError as error:
-            raise instructions.unreadable_error(skill, error, limits.max_body_bytes) from None
+        raise NotImplementedError
+
+    def note_body(self, body: str) -> None:
+        """Remember the beginning of a body that was fetched, for ``fetched_body``."""
+
+    def admit_fields(self, front: Frontmatter, name: str) -> Frontmatter:
+        """Return the fields of a SKILL.md that count, under the name that was announced."""
+        return front.renamed(name)
+
+    def find_differences(self, front: Frontmatter, name: str, description: str) -> list[Issue]:
+        """Return a warning for each field of a fetched file that is not what was announced."""
+        raise NotImplementedError
+
+    def issues(self) -> tuple[Issue, ...]:
+        """Return what was noticed while files were fetched."""
+        return ()
 
     # -- all files ---------------------------------------------------------------------------------------------------
 
-    def list_files(self, skill: Skill) -> FileList:
-        """Every file, hidden ones too, in byte order; git's own files are no part of a skill."""
+    def list_files(self) -> FileList:
+        """Return every file, hidden ones too, in byte order; git's own files are not a part of a skill."""
         raise NotImplementedError
 
-    def list_resources(self, skill: Skill) -> Resources:
-        """The names in ``scripts``, ``references`` and ``assets`` and beside SKILL.md, one level deep."""
+    def list_resources(self) -> Resources:
+        """Return the names in ``scripts``, ``references`` and ``assets`` and beside SKILL.md, one level deep."""
         raise NotImplementedError
 
-    def resource_paths(self, skill: Skill) -> tuple[str, ...]:
-        """The paths of ``list_resources``, as far as they are known without fetching anything."""
-        return self.list_resources(skill).paths
+    def resource_paths(self) -> tuple[str, ...]:
+        """Return the paths of ``list_resources``, as far as they are known without fetching anything."""
+        return self.list_resources().paths
 
-    def readable_paths(self, skill: Skill) -> tuple[str, ...]:
-        """The paths of the files to name to a model, as far as they are known without fetching anything."""
-        return self.resource_paths(skill)
+    def readable_paths(self) -> tuple[str, ...]:
+        """Return the paths of the files to name to a model, as far as they are known without fetching anything."""
+        return self.resource_paths()
 
-    def may_have_files(self, skill: Skill) -> bool:
-        """True when the skill has a supporting file, or may have one that only fetching would show."""
-        return bool(self.readable_paths(skill))
+    def may_have_files(self) -> bool:
+        """Return True when the skill has a supporting file, or may have one that only fetching would show."""
+        return bool(self.readable_paths())
 
-    def read_text(self, skill: Skill, path: str, limit: int, *, truncate: bool) -> str:
-        """The text of a file of at most ``limit`` bytes; of a larger one its beginning if ``truncate``, else raises."""
-        return resources.decode_within(self._read_whole(skill, path), path, limit, truncate=truncate)
+    def read_text(self, path: str, limit: int, *, truncate: bool) -> str:
+        """Return the text of a file of at most ``limit`` bytes; of a larger one its beginning, or raise."""
+        return resources.decode_within(self._read_whole(path), path, limit, truncate=truncate)
 
-    def read_bytes(self, skill: Skill, path: str, limit: int) -> bytes:
-        """The bytes of a file; raises ``ResourceTooLargeError`` for more than ``limit``."""
-        return resources.check_size(self._read_whole(skill, path), path, limit)
+    def read_bytes(self, path: str, limit: int) -> bytes:
+        """Return the bytes of a file; raises ``ResourceTooLargeError`` for more than ``limit``."""
+        return resources.check_size(self._read_whole(path), path, limit)
 
-    def _read_whole(self, skill: Skill, path: str) -> bytes:
-        """The bytes of a whole file, whatever the caller's bound: they are checked, or fetched, as a whole."""
+    def _read_whole(self, path: str) -> bytes:
+        """Return the bytes of a whole file, whatever the caller's bound: they are checked, or fetched, as a whole."""
         raise NotImplementedError
 
-    def digest(self, skill: Skill) -> str:
-        """The SHA-256 of all files together, as hexadecimal digits; never of a part of them."""
+    def digest(self) -> str:
+        """Return the SHA-256 of all files together, as hexadecimal digits; never of a part of them."""
         raise NotImplementedError
+
+
+class InlineFiles(SkillFiles):
+    """The string that is an inline skill, and no files."""
+
+    __slots__ = ("body",)
+
+    def __init__(self, body: str) -> None:
+        self.body = body
+
+    def list_files(self) -> FileList:
+        return FileList()
+
+    def list_resources(self) -> Resources:
+        return Resources()
+
+    def _read_whole(self, path: str) -> NoReturn:
+        raise ResourceError("the skill is text only and has no files", code="no-files")
+
+    def digest(self) -> str:
+        self._read_whole("")
+
+
+class FolderPlace(NamedTuple):
+    """The folder of one skill, as its files need to know it."""
+
+    base: str
+    """The folder that reads stay below."""
+    parts: tuple[str, ...]
+    """The folders from ``base`` to the skill's own, by name."""
+    file: str
+    """The name of the SKILL.md."""
+    location: str
+    """The path of the SKILL.md as people know it."""
+    limits: Limits
+
+
+class FolderFiles(SkillFiles):
+    """The files in a folder on this machine: each read stays below the folder, and within the limits."""
+
+    __slots__ = ("_place",)
+
+    def __init__(self, place: FolderPlace) -> None:
+        self._place = place
+
+    def read_skill_file(self, known: Identity | None, limit: int) -> tuple[bytes, Identity | None]:
+        base, parts, name, location, limits = self._place
+        if known is not None:
+            # Fast path of the bench row "load_skill": a file with the identity that was seen is the one that was
+            # opened below its folder, so one open by its path will do.
+            data = read_if_same(location, known, limit)
+            if data is not None:
+                return data, known
+        try:
+            with OpenFile(base, (*parts, name)) as file:
+                return file.read_all(limits.max_frontmatter_bytes + limit), file.identity
+        except ResourceError as error:
+            raise instructions.unreadable_error(location, error, limit) from None
+
+    def list_files(self) -> FileList:
+        base, parts, _, location, limits = self._place
+        return resources.list_files(base, parts, location, limits)
+
+    def list_resources(self) -> Resources:
+        return resources.list_resources(*self._place)
+
+    def resource_paths(self) -> tuple[str, ...]:
+        plain = resources.list_plain_paths(self._place.base, self._place.parts, self._place.file, self._place.limits)
+        return self.list_resources().paths if plain is None else plain.paths
+
+    def readable_paths(self) -> tuple[str, ...]:
+        base, parts, name, _, limits = self._place
+        # Fast path of "load_skill": nearly every skill has files in the usual places or none, and needs no walk of its
+        # whole folder.
+        plain = resources.list_plain_paths(base, parts, name, limits)
+        if plain is not None and (plain.paths or not plain.has_folders):
+            return plain.paths
+        return self.list_resources().paths or resources.find_readable(self.list_files(), name)
+
+    def read_text(self, path: str, limit: int, *, truncate: bool) -> str:
+        with self._open(path) as file:
+            size = file.info.st_size  # may be 0 for files, such as those in /proc, that do hold something
+            data = file.read(limit + 1)  # one byte more shows that there is more
+        return resources.decode_within(data, path, limit, truncate=truncate, size=max(size, len(data)))
+
+    def read_bytes(self, path: str, limit: int) -> bytes:
+        with self._open(path) as file:
+            return file.read_all(limit)
+
+    def _open(self, path: str) -> OpenFile:
+        return OpenFile(self._place.base, (*self._place.parts, *split_resource_path(path)))
+
+    def digest(self) -> str:
+        base, parts, _, location, limits = self._place
+        return resources.digest_folder(base, parts, location, limits)
+
+
+class FilesWithoutFolder(SkillFiles):
+    """The files in a folder on this machine, except those in one folder at its top.
+
+    ``list_files`` and ``digest`` are still about all files, because they say what a script could use, and a person's
+    grant is about them.
+    """
+
+    __slots__ = ("_files", "_folder")
+
+    def __init__(self, hidden: str, open_folder: Callable[[FolderPlace], SkillFiles], place: FolderPlace) -> None:
+        self._files = open_folder(place)
+        self._folder = hidden
+
+    def renew(self) -> SkillFiles:
+        self._files.renew()  # a locked folder is checked there
+        return self
+
+    def read_skill_file(self, known: Identity | None, limit: int) -> tuple[bytes, Identity | None]:
+        return self._files.read_skill_file(known, limit)
+
+    def list_files(self) -> FileList:
+        return self._files.list_files()
+
+    def list_resources(self) -> Resources:
+        return self._files.list_resources()  # it does not go into other folders than the usual ones
+
+    def resource_paths(self) -> tuple[str, ...]:
+        return self._files.resource_paths()
+
+    def readable_paths(self) -> tuple[str, ...]:
+        return tuple(path for path in self._files.readable_paths() if path.split("/")[0] != self._folder)
+
+    def read_text(self, path: str, limit: int, *, truncate: bool) -> str:
+        self._check_path(path)
+        return self._files.read_text(path, limit, truncate=truncate)
+
+    def read_bytes(self, path: str, limit: int) -> bytes:
+        self._check_path(path)
+        return self._files.read_bytes(path, limit)
+
+    def digest(self) -> str:
+        return self._files.digest()
+
+    def _check_path(self, path: str) -> None:
+        # Some file systems take names of another case for equal.
+        if split_resource_path(path)[0].casefold() == self._folder.casefold():
+            raise ResourceNotFoundError(f"no file {path[:200]!r}", path)

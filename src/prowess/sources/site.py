@@ -170,7 +170,7 @@ class UrlSource:
             if text is None and not self._prefetch and contents.is_in_cache():
                 text = contents.read(SKILL_FILE)
             # The file has fields that an index does not announce.
-            return skill if text is None else contents.load_bytes(skill, text).skill
+            return skill if text is None else skill.load_fetched(text, contents).skill
         except SkillError:
             return skill  # a bad copy hides no skill: whoever loads it gets the error
 

@@ -23,13 +23,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from prowess.fetch.cached_fetcher import CachedFetcher
+    from prowess.limits import Limits
     from prowess.sources.site_index import SiteEntry
 
 
 class SiteFiles(RemoteFiles):
     """The files of a skill that a site announces."""
 
-    announces_fields = True
+    def __init__(self, entry: SiteEntry, downloads: CachedFetcher) -> None:
+        self._entry = entry
+        self._fetcher = downloads
+
+    @property
+    def location(self) -> str:
+        return self._entry.location
+
+    @property
+    def limits(self) -> Limits:
+        return self._fetcher.limits
 
     def is_in_cache(self) -> bool:
         """True when its SKILL.md can be read without asking the server."""
@@ -45,14 +56,6 @@ def open_skill_files(entry: SiteEntry, downloads: CachedFetcher) -> SiteFiles:
 
 class PinnedFile(SiteFiles):
     """The files of a skill that is one SKILL.md with a digest in the index."""
-
-    def __init__(self, entry: SiteEntry, downloads: CachedFetcher) -> None:
-        self._entry = entry
-        self._fetcher = downloads
-
-    @property
-    def location(self) -> str:
-        return self._entry.location
 
     @property
     def state(self) -> str:
@@ -116,13 +119,8 @@ class ListedFiles(SiteFiles):
     """The files of a skill that the index lists by name, each at its own URL."""
 
     def __init__(self, entry: SiteEntry, downloads: CachedFetcher) -> None:
-        self._entry = entry
-        self._fetcher = downloads
+        super().__init__(entry, downloads)
         self._notes: dict[str, tuple[str, str]] = {}
-
-    @property
-    def location(self) -> str:
-        return self._entry.location
 
     @property
     def state(self) -> str:

@@ -197,13 +197,13 @@ def _make_count_error(url: str, limits: Limits) -> FetchError:
 # -- one entry ---------------------------------------------------------------------------------------------------------
 
 
-def _check_row(row: Any) -> Row:  # noqa: ANN401 - any JSON
+def _check_row(row: Any) -> Row:
     if not isinstance(row, dict):
         raise _SiteEntryError("bad-entry", "", "is no JSON object")
     return row
 
 
-def _describe_row(row: Any, number: int) -> str:  # noqa: ANN401 - any JSON
+def _describe_row(row: Any, number: int) -> str:
     name = row.get("name") if isinstance(row, dict) else None
     return f"entry {number}" + (f" ({name[:_MAX_SHOWN_CHARS]!a})" if isinstance(name, str) and name else "")
 

@@ -115,7 +115,7 @@ class Source:
         name: str,
         description: str,
         instructions: str,
-        preload: bool = False,  # noqa: FBT001, FBT002 - the public signature
+        preload: bool = False,
         *,
         context: str | None = None,
         model: str | None = None,

@@ -174,7 +174,7 @@ def _make_nullable(schema: dict[str, Any]) -> dict[str, Any]:
     return {**schema, "type": [schema["type"], "null"], **choice}
 
 
-def string_schema(description: str = "", **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON Schema keywords
+def string_schema(description: str = "", **more: Any) -> dict[str, Any]:
     """Return the schema of a string; ``more`` are further keywords of JSON Schema."""
     return {"type": "string", **({"description": description} if description else {}), **more}
 
@@ -204,7 +204,7 @@ def sanitize_error(result: ToolResult) -> ToolResult:
     return ToolResult(content, is_error=True, data=data)
 
 
-def error_result(message: str, **data: Any) -> ToolResult:  # noqa: ANN401 - data for the host
+def error_result(message: str, **data: Any) -> ToolResult:
     """Return a result that is an error, with ``data`` for the host."""
     return ToolResult(message, is_error=True, data=data)
 

@@ -50,7 +50,7 @@ def make_options(
     dialect: str,
     allowed: Iterable[str] | None,
     fork: ForkRunner | Literal["host"] | None,
-    scripts: Scripts | bool | None,  # noqa: FBT001 - as the toolset has it
+    scripts: Scripts | bool | None,
     *,
     missing: str,
     tokens: Callable[[str], int] | None,
@@ -115,7 +115,7 @@ def _check_token_counter(tokens: Callable[[str], int] | None) -> Callable[[str],
     return tokens
 
 
-def _check_scripts(scripts: Scripts | bool | None) -> Scripts | None:  # noqa: FBT001 - the public signature
+def _check_scripts(scripts: Scripts | bool | None) -> Scripts | None:
     if scripts is None or scripts is False:
         return None
     from prowess.conversation.acting.scripts import Scripts  # most toolsets run no scripts

@@ -232,7 +232,7 @@ class View:
         return made.whole[0]
 
     def _make_whole(self, choice: ListingChoice) -> Prompt | None:
-        assert choice.budget is not None  # noqa: S101 - only what has a budget can fit or not
+        assert choice.budget is not None
         names = tuple(self.findable.by_name) if choice.names is None else choice.names
         prompts: list[Prompt] = []
 

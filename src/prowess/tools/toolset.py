@@ -68,7 +68,7 @@ class Toolset:
         dialect: DialectName = "prowess",
         allowed: Iterable[str] | None = None,
         fork: ForkRunner | Literal["host"] | None = None,
-        scripts: Scripts | bool | None = None,  # noqa: FBT001 - the public signature
+        scripts: Scripts | bool | None = None,
         *,
         budget: int | None = None,
         max_bytes: int | None = None,
@@ -207,7 +207,7 @@ class Toolset:
         """Return what the last listing cost, what was cut to make it fit, and why each skill is listed or not."""
         if self._listed is None:
             self.prompt()
-        assert self._listed is not None  # noqa: S101 - prompt() has set it
+        assert self._listed is not None
         choice, kept = self._listed
         view = self._open_view()
         return self._explain_report(view, choice, kept() or view.get_prompt(choice).report)

@@ -168,12 +168,12 @@ async def _show_image(request: Request) -> Response:
 
 
 async def _show_http_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class alone
+    assert isinstance(error, HTTPException)
     return respond(request, "error", ErrorView(error.status_code, str(error.detail)), error.status_code)
 
 
 async def _show_skill_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, SkillError)  # noqa: S101 - registered for this class alone
+    assert isinstance(error, SkillError)
     status = 404 if isinstance(error, UnknownSkillError | ResourceNotFoundError) else 422
     return respond(request, "error", ErrorView(status, error.message, error.code), status)
 

@@ -240,7 +240,7 @@ class PlanBook:
 
     def _carry_out(self, plan_id: str) -> None:
         change = self.get(plan_id).change
-        assert change is not None  # noqa: S101 - a plan that is ready has one
+        assert change is not None
         try:
             with (
                 progress(lambda what, done, total: self._report_step(plan_id, what, done, total)),

@@ -142,7 +142,7 @@ def _check_texts(texts: Sequence[object]) -> tuple[str, ...]:
     return tuple(map(_check_kind, texts))
 
 
-def _check_kind(value: object, kind: type | tuple[type, ...] = str) -> Any:  # noqa: ANN401 - of the kind that is asked for
+def _check_kind(value: object, kind: type | tuple[type, ...] = str) -> Any:
     """Return a value as it is; raise ``TypeError`` where it is not of this kind."""
     if not isinstance(value, kind) or isinstance(value, bool):
         raise TypeError(value)

@@ -53,7 +53,7 @@ def events() -> list[prowess.Event]:
 def begin(tmp_path: Path, work: Path, trust: prowess.Trust, events: list[prowess.Event]) -> Begin:
     """A session over the skills that were put, all of them granted as they are now unless ``trust`` says otherwise."""
 
-    def start(catalog: prowess.Catalog | None = None, **options: Any) -> prowess.Session:  # noqa: ANN401
+    def start(catalog: prowess.Catalog | None = None, **options: Any) -> prowess.Session:
         if "trust" not in options:
             trust.grant_all(tmp_path / "skills")
         catalog = prowess.scan(tmp_path / "skills") if catalog is None else catalog
@@ -348,7 +348,7 @@ def test_text_in_a_program_never_runs_anything(
 ) -> None:
     asked: list[prowess.TrustRequest] = []
 
-    def ask(request: prowess.TrustRequest) -> Any:  # noqa: ANN401 - what a callback without types gives
+    def ask(request: prowess.TrustRequest) -> Any:
         asked.append(request)
         return answer
 
@@ -472,7 +472,7 @@ def test_the_answer_always_grants_the_state_that_was_shown(put: Put, begin: Begi
     catalog = prowess.scan(tmp_path / "skills")
     before = catalog["report"].digest()
 
-    def ask(_request: prowess.TrustRequest) -> Any:  # noqa: ANN401 - what a callback without types gives
+    def ask(_request: prowess.TrustRequest) -> Any:
         put("report", body="Now !`touch swapped`.")
         return "always"
 
@@ -758,7 +758,7 @@ def test_a_host_passes_variables_on_by_name(put: Put, begin: Begin, monkeypatch:
 
 
 @pytest.mark.parametrize("names", ["GH_TOKEN", ("A=B",), ("",), ("a\0b",), (7,)])
-def test_what_names_no_variable_is_refused(names: Any, begin: Begin) -> None:  # noqa: ANN401 - what is wrong
+def test_what_names_no_variable_is_refused(names: Any, begin: Begin) -> None:
     with pytest.raises(prowess.SourceError, match="command_env"):
         begin(prowess.Catalog(), command_env=names)
 

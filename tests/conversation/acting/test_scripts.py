@@ -135,7 +135,7 @@ def test_arguments_that_no_program_can_be_given_are_refused(acting: Acting, args
 
 
 @pytest.mark.parametrize("given", [None, 7, ["text"], {"a": "b"}], ids=repr)
-def test_input_that_is_neither_text_nor_bytes_is_refused(acting: Acting, given: Any) -> None:  # noqa: ANN401
+def test_input_that_is_neither_text_nor_bytes_is_refused(acting: Acting, given: Any) -> None:
     with pytest.raises(prowess.SandboxError, match="stdin is text or bytes") as caught:
         acting.run("scripts/a.sh", "cat", stdin=given)
     assert caught.value.code == "bad-argument"

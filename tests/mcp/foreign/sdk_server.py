@@ -50,11 +50,11 @@ class Skills(Extension):
         paged = types.PaginatedRequestParams
         return [MethodBinding("skills/list", paged, self.listed), MethodBinding("skills/get", GetParams, self.got)]
 
-    async def listed(self, _ctx: Any, _params: Any) -> dict[str, Any]:  # noqa: ANN401 - the SDK's own
+    async def listed(self, _ctx: Any, _params: Any) -> dict[str, Any]:
         entries = [entry(path.parent) for path in own_files()]
         return {"skills": entries, "ttlMs": 0, "cacheScope": "private"}
 
-    async def got(self, _ctx: Any, params: GetParams) -> dict[str, Any]:  # noqa: ANN401
+    async def got(self, _ctx: Any, params: GetParams) -> dict[str, Any]:
         found = [path for path in own_files() if uri_of(path) == params.uri]
         if not found:
             raise MCPError(types.INVALID_PARAMS, "no such skill")

@@ -22,7 +22,7 @@ from prowess.cli.render import printer
 def command(ctx: click.Context, shell: str, *, as_data: bool) -> None:
     """Print the script with which a shell completes commands, options, and names of skills, agents and codes."""
     completion_class = get_completion_class(shell)
-    assert completion_class is not None  # noqa: S101 - one of the choices
+    assert completion_class is not None
     script = completion_class(ctx.find_root().command, {}, "prowess", "_PROWESS_COMPLETE").source()
     printer.print_answer(lambda: {"shell": shell, "script": script}, list, as_data=as_data)
     if not as_data:

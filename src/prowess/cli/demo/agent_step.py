@@ -30,10 +30,10 @@ _TURNS: list[dict[str, Any]] = [
 class _AgreeingPerson:
     """A person who says yes, once."""
 
-    async def ask_tool(self, request: ToolRequest) -> ToolAnswer:  # noqa: ARG002 - whatever it is
+    async def ask_tool(self, request: ToolRequest) -> ToolAnswer:
         return "once"
 
-    async def ask_trust(self, request: prowess.TrustRequest) -> AskAnswer:  # noqa: ARG002 - whatever it is
+    async def ask_trust(self, request: prowess.TrustRequest) -> AskAnswer:
         return True
 
 

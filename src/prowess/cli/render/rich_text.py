@@ -32,7 +32,7 @@ RICH_STYLES = {
 }
 
 
-def make_console(file: IO[str], **options: Any) -> Console:  # noqa: ANN401 - rich's own
+def make_console(file: IO[str], **options: Any) -> Console:
     """Return a console of rich that prints text as it is."""
     # Markup, highlighting and emoji codes are off: the text of a skill must not be able to style the screen.
     return Console(file=file, markup=False, highlight=False, emoji=False, **options)

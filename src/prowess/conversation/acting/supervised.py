@@ -177,7 +177,7 @@ def _ask_supervisor(task: dict[str, Any], timeout: float) -> dict[str, Any]:
     try:
         threading.Thread(target=read_answer, daemon=True).start()
         with suppress(OSError):
-            assert supervisor.stdin is not None  # noqa: S101 - it was asked for
+            assert supervisor.stdin is not None
             supervisor.stdin.write(json.dumps(task).encode() + b"\n")
             supervisor.stdin.flush()
         with call_on_cancel(ended.set):  # when the host cancels the call, the supervisor is stopped at once
@@ -193,7 +193,7 @@ def _ask_supervisor(task: dict[str, Any], timeout: float) -> dict[str, Any]:
 
 def _read_output(supervisor: subprocess.Popen[bytes]) -> bytes:
     with suppress(OSError, ValueError):
-        assert supervisor.stdout is not None  # noqa: S101 - it was asked for
+        assert supervisor.stdout is not None
         return supervisor.stdout.read()
     return b""
 

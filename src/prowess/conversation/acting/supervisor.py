@@ -33,7 +33,7 @@ _CHUNK_BYTES = 1 << 16
 _GUARD_GRACE = 2.0  # seconds; the supervisor ends everything within one second of the timeout
 
 
-def _load_neighbour(name: str) -> Any:  # noqa: ANN401 - a module that is no part of a package here
+def _load_neighbour(name: str) -> Any:
     """Return a module beside this file; by its path, since importing the package would take longer than most runs."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.py")
     loader = SourceFileLoader(name, path)

@@ -199,7 +199,7 @@ class Trust:
 
     def _ask_person(self, request: TrustRequest) -> object:
         """Return the answer of ``ask``; a coroutine is awaited on the event loop of the host's ``acall``."""
-        assert self._ask is not None  # noqa: S101 - a policy that asks has somebody to ask
+        assert self._ask is not None
         work = current_work()
         if work is not None:
             work.release_slot()  # a person may take minutes, and other conversations must not wait for that
@@ -252,7 +252,7 @@ class Trust:
         return iter(self.grants())
 
 
-def _parse_grants(content: Any) -> dict[str, Grant]:  # noqa: ANN401 - any JSON
+def _parse_grants(content: Any) -> dict[str, Grant]:
     grants = [Grant(**entry) for entry in content["grants"]]
     if content["version"] != 1 or not all(
         isinstance(value, str) for grant in grants for value in asdict(grant).values()

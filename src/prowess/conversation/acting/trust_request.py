@@ -93,7 +93,7 @@ _TEXT_FIELDS = ("id", "skill", "digest", "script", "stdin")
 _LIST_FIELDS = ("commands", "arguments", "files")
 
 
-def _is_saved_request(data: Any) -> bool:  # noqa: ANN401 - any JSON
+def _is_saved_request(data: Any) -> bool:
     """Return whether a value has the fields and types of what ``TrustRequest.to_dict`` writes."""
     if not isinstance(data, Mapping) or data.get("version") != 1:
         return False

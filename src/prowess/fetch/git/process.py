@@ -215,7 +215,7 @@ class _WatchedProcess:
         return b"".join(printed)
 
     def _read_output(self, printed: list[bytes]) -> None:
-        assert self.process.stdout is not None  # noqa: S101 - it is a pipe
+        assert self.process.stdout is not None
         try:
             while part := self.process.stdout.read1(_CHUNK_BYTES):  # type: ignore[attr-defined]
                 self.printed += len(part)
@@ -230,7 +230,7 @@ class _WatchedProcess:
             self.ended.set()
 
     def _drain_errors(self, complaints: list[bytes]) -> None:
-        assert self.process.stderr is not None  # noqa: S101 - it is a pipe
+        assert self.process.stderr is not None
         with suppress(ValueError):  # closed: the run was interrupted before this thread began
             while part := self.process.stderr.read1(_CHUNK_BYTES):  # type: ignore[attr-defined]
                 self.complained += len(part)

@@ -217,14 +217,14 @@ def _check_events(events: Iterable[Any], limits: Limits) -> Iterator[Any]:
         yield event
 
 
-def _check_document(event: Any, documents: int, line: int) -> None:  # noqa: ANN401 - PyYAML's events are untyped
+def _check_document(event: Any, documents: int, line: int) -> None:
     if event.version or event.tags:
         raise YamlRefusedError("yaml-directive", "YAML directives are not allowed", line)
     if documents > 1:
         raise YamlRefusedError("yaml-documents", "more than one YAML document", line)
 
 
-def _check_scalar(event: Any, line: int, limits: Limits) -> None:  # noqa: ANN401
+def _check_scalar(event: Any, line: int, limits: Limits) -> None:
     if len(event.value) > limits.max_scalar_chars:
         raise YamlRefusedError(
             "yaml-scalar-too-long", f"a value has more than {limits.max_scalar_chars} characters", line
@@ -233,7 +233,7 @@ def _check_scalar(event: Any, line: int, limits: Limits) -> None:  # noqa: ANN40
         raise YamlRefusedError("yaml-surrogate", "a value holds half a character (a lone surrogate)", line)
 
 
-def _check_node(event: Any, kind: str, line: int) -> None:  # noqa: ANN401
+def _check_node(event: Any, kind: str, line: int) -> None:
     anchor = getattr(event, "anchor", None)
     if kind == "AliasEvent":  # every anchor is refused, so an alias that is reached has none
         raise UndefinedAliasError("yaml-anchor", f"alias *{str(anchor)[:40]} has no anchor", line)
@@ -270,7 +270,7 @@ class _ValueBuilder:
                 return self.build_value(event, "", 0)
         return ""
 
-    def build_value(self, event: Any, prefix: str, level: int) -> Value:  # noqa: ANN401
+    def build_value(self, event: Any, prefix: str, level: int) -> Value:
         """Return the value that begins with ``event``; ``prefix`` is written before its keys where lines are kept."""
         kind = type(event).__name__
         if kind == "MappingStartEvent":
@@ -301,7 +301,7 @@ class _ValueBuilder:
             items[key] = self.build_value(next(self._events), f"{path}.", level + 1)
         return items
 
-    def _read_key(self, event: Any, items: dict[str, Value]) -> str:  # noqa: ANN401
+    def _read_key(self, event: Any, items: dict[str, Value]) -> str:
         line = event.start_mark.line
         if type(event).__name__ != "ScalarEvent":
             raise YamlError("yaml-complex-key", "a key must be text", line)
@@ -316,7 +316,7 @@ class _ValueBuilder:
 class _StyledBuilder(_ValueBuilder):
     """Builds a ``PlainScalar`` of each scalar that had no quotes."""
 
-    def build_value(self, event: Any, prefix: str, level: int) -> Value:  # noqa: ANN401
+    def build_value(self, event: Any, prefix: str, level: int) -> Value:
         value = super().build_value(event, prefix, level)
         if not isinstance(value, str) or event.style:
             return value
@@ -336,7 +336,7 @@ class _BlockBuilder(_ValueBuilder):
         self._columns.pop()
         return items
 
-    def build_value(self, event: Any, prefix: str, level: int) -> Value:  # noqa: ANN401
+    def build_value(self, event: Any, prefix: str, level: int) -> Value:
         if prefix and type(event).__name__ == "MappingStartEvent":  # only an entry of a list has no prefix
             column = event.start_mark.column
             if self._columns[-1] not in {None, column}:

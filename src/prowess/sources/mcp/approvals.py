@@ -80,6 +80,6 @@ class Approvals:
         self._file.update(lambda: {"version": 1, "approvals": dict(sorted(change(self._read()).items()))})
 
 
-def _parse_states(content: Any) -> States:  # noqa: ANN401 - any JSON
+def _parse_states(content: Any) -> States:
     # What a later Prowess wrote is not understood, and approves nothing.
     return {str(key): str(value) for key, value in content["approvals"].items()} if content["version"] == 1 else {}

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from prowess.format.frontmatter.fields import Frontmatter
+    from prowess.limits import Limits
     from prowess.sources.mcp.approvals import Approvals
     from prowess.sources.mcp.connection import McpConnection, McpServer
     from prowess.sources.mcp.entry import McpEntry
@@ -109,9 +110,15 @@ class McpSkillFiles(RemoteFiles):
         return self._entry.state
 
     @property
+    def limits(self) -> Limits:
+        return self._connection.limits
+
+    @property
     def source_label(self) -> str:
         """The origin of the skill in words, for models."""
         return f"the MCP server {self.server.label!r}"
+
+    announces_fields = False
 
     def known_files(self) -> tuple[str, ...] | None:
         return self.files()

@@ -74,7 +74,7 @@ async def open_program(
 
 
 async def _read_messages(process: Process, incoming: Incoming, max_bytes: int, quota: ReceiveQuota) -> None:
-    assert process.stdout is not None  # noqa: S101 - opened with pipes
+    assert process.stdout is not None
     async with incoming:
         with suppress(*_CLOSED_ERRORS):
             async for line in _read_lines(process.stdout, max_bytes, quota):
@@ -107,7 +107,7 @@ async def _read_lines(stream: ByteReceiveStream, max_bytes: int, quota: ReceiveQ
 async def _write_messages(
     process: Process, outgoing: MemoryObjectReceiveStream[SessionMessage], incoming: Incoming
 ) -> None:
-    assert process.stdin is not None  # noqa: S101 - opened with pipes
+    assert process.stdin is not None
     try:
         async with outgoing:
             async for message in outgoing:

@@ -15,7 +15,7 @@ from mcp.shared.message import SessionMessage
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from prowess.mcp.early_answers import EarlyReply
+    from prowess.mcp.early.answers import EarlyReply
 
 
 class ReplayedInput:
@@ -27,7 +27,7 @@ class ReplayedInput:
 
     def __init__(
         self,
-        stream: Any,  # noqa: ANN401 - the SDK's own
+        stream: Any,
         lines: list[tuple[str, EarlyReply | None]],
         output: ReplayedOutput,
         on_difference: Callable[[], None],
@@ -62,7 +62,7 @@ class ReplayedInput:
 class ReplayedOutput:
     """The SDK's stream of messages to the client, without the answers that the client has already."""
 
-    def __init__(self, stream: Any) -> None:  # noqa: ANN401 - the SDK's own
+    def __init__(self, stream: Any) -> None:
         self._stream = stream
         self._expected: EarlyReply | None = None
         self._answered = anyio.Event()

@@ -6,13 +6,24 @@ import io
 import os
 import select
 import sys
+from importlib.util import find_spec
 from threading import Thread
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+from prowess.limits import DEFAULT_LIMITS
+from prowess.mcp.early.answers import EarlyAnswers
+from prowess.mcp.manifests import ManifestCache
+from prowess.mcp.options import resolve_roots
+from prowess.mcp.skill_loader import SkillLoader
+from prowess.mcp.snapshot import make_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from prowess.mcp.early_answers import EarlyAnswers, EarlyReply
+    from prowess.limits import Limits
+    from prowess.mcp.early.answers import EarlyReply
+    from prowess.mcp.early.replay import ReplayedInput, ReplayedOutput
+    from prowess.mcp.options import ServeOptions
     from prowess.mcp.snapshot import ServerSnapshot
 
 T = TypeVar("T")
@@ -33,8 +44,32 @@ class EarlyLines(NamedTuple):
     snapshot: ServerSnapshot | None
     """What the answers were made from, ``None`` if nothing has been answered."""
 
+    def replay(self, read: Any, write: Any, on_difference: Callable[[], None]) -> tuple[ReplayedInput, ReplayedOutput]:
+        """Return the SDK's streams with these lines in front; ``on_difference``: it answers one of them differently."""
+        from prowess.mcp.early.replay import ReplayedInput, ReplayedOutput
 
-def can_answer_early() -> bool:
+        output = ReplayedOutput(write)
+        return ReplayedInput(read, self.lines, output, on_difference), output
+
+
+def make_early_client(
+    roots: tuple[str | os.PathLike[str], ...], options: ServeOptions, limits: Limits | None
+) -> EarlyClient | None:
+    """Return what answers the client while the SDK loads, or ``None`` where the client has to wait for the SDK."""
+    if not _can_answer_early() or find_spec("mcp") is None:
+        return None
+    from prowess import __version__  # a cycle: the package loads this module on first use
+
+    bounds = limits or DEFAULT_LIMITS
+    loader = SkillLoader(resolve_roots(roots), bounds)
+
+    def load() -> ServerSnapshot:
+        return make_snapshot(loader.load(), ManifestCache(bounds), options, bounds)
+
+    return EarlyClient(EarlyAnswers(options, load, loader.is_small, __version__))
+
+
+def _can_answer_early() -> bool:
     """Return whether the standard streams are those of the process, and lead to a program that can be waited for."""
     try:
         is_usual = (sys.stdin.fileno(), sys.stdout.fileno()) == (_STDIN, _STDOUT)

@@ -6,7 +6,7 @@ it. A handshake, a ping and the lists need nothing of the SDK, so this module an
 It answers only requests that leave no doubt: well-formed, of a known version, with nothing but the usual fields. Any
 other request waits for the SDK, and so does everything behind a line that is no plain message. The SDK gets every line
 in the end, also those that were answered here, so that it is in the same state as if it had answered alone
-(``mcp/replay.py`` drops its second answers, and compares them). ``tests/mcp/test_early_answers.py`` compares what
+(``mcp/early/replay.py`` drops its second answers, and compares them). ``tests/mcp/test_early_answers.py`` compares what
 both say for every version of the protocol and for every client of ``make test-clients``.
 """
 
