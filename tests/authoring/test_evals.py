@@ -162,6 +162,11 @@ MALFORMED = [
     ('[{"query": "a",\n  "should_triger": false}]', 2, "unknown key 'should_triger'; is 'should_trigger' meant?"),
     ('[{"query": "a", "shouldTrigger": false}]', 1, "is 'should_trigger' meant?"),
     ('[{"query": "a", "should_not_trigger": true}]', 1, "is 'should_trigger' meant?"),
+    (
+        '[{"query": "a",\n  "trigger": false}]',
+        2,
+        "unknown key 'trigger': whether the query is for the skill is said by 'should_trigger'",
+    ),
     ('[{"query": "a"}, "b"]', 1, "an entry is an object such as {\"query\": …}, not the string 'b'"),
     ('[{"query": 5}]', 1, "'query' is a string, not a number"),
     ('[{"should_trigger": true}]', 1, "the entry has no query"),

@@ -1,7 +1,7 @@
 """The files of evals: the entries of each with their lines, and what is wrong with them.
 
-A key that is nearly the name of one that counts is an error, because a misspelled ``should_trigger`` would turn a query
-into its opposite. Other keys belong to the tools of others (``id``, ``reason``, ``split``), and are left alone.
+A key that could mean ``should_trigger`` is an error, because a query would be read as its opposite. So is any key that
+is nearly the name of one that counts. Others belong to other tools (``id``, ``reason``, ``split``), and are left alone.
 """
 
 from __future__ import annotations
@@ -204,6 +204,7 @@ def _check_entry(entry: _Member, text: str, lines: _Lines, file: str) -> Iterato
         return
     members = _read_members(text, entry.value_at)
     yield from _check_keys(members, _ENTRY_KEYS, lines, file)
+    yield from _check_switches(members, lines, file)
     for member in members:
         wanted = {"query": str, "prompt": str, "skill": str, "should_trigger": bool}.get(member.key)
         if wanted is not None and not isinstance(member.value, wanted):
@@ -213,6 +214,17 @@ def _check_entry(entry: _Member, text: str, lines: _Lines, file: str) -> Iterato
     if not {"query", "prompt"} & set(entry.value) and not any(_find_meant(key, _QUERY_KEYS[:2]) for key in entry.value):
         message = 'the entry has no query: it needs "query" or "prompt"'
         yield Issue("bad-evals", "query", message, file, lines.find(entry.value_at))
+
+
+def _check_switches(members: list[_Member], lines: _Lines, file: str) -> Iterator[Issue]:
+    """Yield an error for each unknown key that is true or false in an entry that lacks ``should_trigger``."""
+    keys = {member.key for member in members}
+    if any(key == "should_trigger" or _find_meant(key, ("should_trigger",)) for key in keys):
+        return
+    for member in members:
+        if isinstance(member.value, bool) and member.key not in _ENTRY_KEYS:
+            message = f"unknown key {member.key!r}: whether the query is for the skill is said by 'should_trigger'"
+            yield Issue("bad-evals", member.key, message, file, lines.find(member.key_at))
 
 
 def _check_keys(members: list[_Member], known: tuple[str, ...], lines: _Lines, file: str) -> Iterator[Issue]:
