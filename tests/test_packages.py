@@ -216,6 +216,37 @@ def test_the_packages_take_their_urls_from_the_one_address_in_the_project_file()
     assert not RELATIVE_LINK.search(metadata.core.readme)
 
 
+INSTALL_BY_NAME = re.compile(
+    r"\b(?:pip3? install|pipx (?:install|run)|uvx|uv (?:add|pip install|tool install|tool run))\b[^\n`]*?"
+    r"(?<![\w./'-])['\"]?prowess(?:-retriever)?(?![\w/.-])"
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "is_by_name"),
+    [
+        ("pip install prowess", True),
+        ("pip install -U 'prowess[agent]'", True),
+        ("uvx prowess list", True),
+        ("pip install '.[mcp]'", False),
+        ("pip install ./packages/prowess-retriever '.[semantic]'", False),
+        ("pip install /path/to/prowess # a checkout", False),
+    ],
+)
+def test_an_install_by_name_is_recognized(line: str, is_by_name: bool) -> None:
+    assert (INSTALL_BY_NAME.search(line) is not None) is is_by_name
+
+
+def test_while_nothing_is_published_no_page_and_no_hint_installs_by_name() -> None:
+    """Somebody else could have the name on an index, and what a reader installed would be theirs."""
+    if WheelBuilder(str(ROOT)).metadata.hatch.metadata.hook_config["custom"]["repository"]:
+        return
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("*.py")]
+    pages += [*(ROOT / "examples").rglob("*.py"), *(ROOT / "packages").rglob("*.md")]
+    named = {page.name: INSTALL_BY_NAME.findall(page.read_text(encoding="utf-8")) for page in pages}
+    assert {name for name, found in named.items() if found} == set()
+
+
 def test_the_urls_of_a_release_have_the_labels_that_package_indexes_know() -> None:
     urls = project_urls("https://git.example/team/prowess", "v1.2.3")
     assert set(urls) == {"Homepage", "Documentation", "Source", "Changelog", "Issues"}

@@ -16,6 +16,8 @@ from prowess import errors
 from prowess.adapters import core
 from prowess.conversation.events import EventKind
 from prowess.hints import HINTS
+from prowess.spec.frontmatter.fields import SPEC_FIELDS
+from prowess.spec.rules import EXTENSION_FIELDS, INERT_FIELDS
 from scripts import module_table
 from tests.page_snippets import (
     BLOCK,
@@ -185,6 +187,13 @@ def test_the_codes_of_errors_are_sorted_within_their_groups_and_stand_once() -> 
     groups = [re.findall(r"^\| `([^`]+)` \|", part, re.MULTILINE) for part in page.split("\n### ")[1:]]
     assert all(codes == sorted(codes) for codes in groups)
     assert sorted(code for codes in groups for code in codes) == sorted(HINTS)
+
+
+def test_the_page_about_frontmatter_has_every_key_that_the_rules_name() -> None:
+    page = (ROOT / "docs" / "reference" / "frontmatter.md").read_text(encoding="utf-8")
+    spellings = {"user-invokable", "user_invocable", "user-invokeable", "disable_model_invocation"}  # of others there
+    keys = SPEC_FIELDS | EXTENSION_FIELDS | INERT_FIELDS
+    assert {key for key in keys - spellings if f"`{key}`" not in page and f"`{key}:" not in page} == set()
 
 
 def rows(page: str) -> set[str]:
