@@ -46,6 +46,22 @@ folder is meant, and a note says so if a skill elsewhere has that name. Otherwis
 then either as it was before or as it was meant to be, and the next command cleans up what is left. Only
 `prowess serve --http` ends with status 0, because Ctrl-C is the way to stop it.
 
+**Questions.** About skills that are here:
+
+| question | command |
+|---|---|
+| Which skills are here, and where do they come from? | `prowess list` |
+| What is this skill, what does it cost, and what of it would run? | `prowess show NAME` |
+| What did its author write? | `prowess read NAME [FILE]` |
+| What does a model receive at the start of a conversation? | `prowess prompt [--query REQUEST] [--tools]` |
+| What does it receive when it loads a skill, or when a person calls one? | `prowess preview NAME [ARGS]` |
+| What does any other tool call answer, in any dialect? | `prowess call TOOL JSON` |
+| Why does a model see a skill, or not? | `prowess explain NAME [--query REQUEST]` |
+| Which skills fit a request best? | `prowess search WORDS` |
+| Does a request find its skill, and does the skill help? | `prowess eval`, with a model `prowess eval --with-model` |
+| What does a model do with one skill, step by step? | `prowess try NAME TASK` |
+| Why does something not work on this machine? | `prowess doctor` |
+
 [settings.md](settings.md) has the settings. This page is made from the commands by `make manual`, and a test compares
 them.
 """

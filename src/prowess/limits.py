@@ -206,11 +206,12 @@ class Limits:
     """Answers of a model one after the other, with neither text nor calls, before a run of the agent ends."""
 
     max_trigger_turns: int = 3
-    """Requests to the model in a run of ``prowess eval --agent`` that only asks which skill it loads. A model loads a
-    skill at the beginning, and what it does then costs tokens and tells nothing more."""
+    """Requests to the model in a run of ``prowess eval --with-model`` that only asks which skill it loads. A model
+    loads a skill at the beginning, and what it does then costs tokens and tells nothing more."""
 
     max_failed_runs: int = 3
-    """Runs of ``prowess eval --agent`` that fail one after the other before it stops. Then the trouble will last."""
+    """Runs of ``prowess eval --with-model`` that fail one after the other before it stops. Then the trouble will
+    last."""
 
     max_eval_bytes: int = MIB
     """JSON files in the ``evals/`` of one skill together, or one file of evals that is named. A thousand evals fit."""

@@ -145,7 +145,6 @@ SAMPLES: dict[str, Sample] = {
     "trust list": Sample((), before=(granted,)),
     "trust grant": Sample(("folder-report", "--yes")),
     "trust revoke": Sample(("folder-report",), before=(granted,)),
-    "activate": Sample(("csv-report",)),
     "call": Sample(("load_skill", '{"name": "csv-report"}')),
     "call (no tool)": Sample(()),
     "run-script": Sample(("folder-report", "scripts/sizes.py", "nothing"), before=(granted,), sandbox=True),

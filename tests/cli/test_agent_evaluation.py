@@ -1,4 +1,4 @@
-"""``prowess eval --agent`` on the command line: the table, the data, what is left, mistakes, and Ctrl-C."""
+"""``prowess eval --with-model`` on the command line: the table, the data, what is left, mistakes, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-pytest.importorskip("pydantic_ai", reason="NOT TESTED: eval --agent; pydantic-ai is not installed")
+pytest.importorskip("pydantic_ai", reason="NOT TESTED: eval --with-model; pydantic-ai is not installed")
 
 from tests.agent.runs import call
 from tests.cli.agent_processes import PROGRAM
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Command
 
 SKILL = ".agents/skills/csv-report"
-EVAL = ("eval", SKILL, "--agent", "--model", "scripted:turns.json")
+EVAL = ("eval", SKILL, "--with-model", "--model", "scripted:turns.json")
 
 
 def write_script(*turns: dict[str, Any] | str) -> None:
@@ -95,11 +95,11 @@ def test_task_that_cannot_be_judged_is_left_out_with_the_reason(command: Command
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        (("eval", SKILL, "--runs", "2"), 2, "--runs is for an evaluation with a model: add --agent"),
+        (("eval", SKILL, "--runs", "2"), 2, "--runs is for an evaluation with a model: add --with-model"),
         (("eval", SKILL, "--max-tokens", "2"), 2, "--max-tokens is for an evaluation with a model"),
         ((*EVAL, "--top", "2"), 2, "leave --top, --selector out"),
         ((*EVAL, "--runs", "0"), 2, "--runs"),
-        (("eval", SKILL, "--agent"), 3, "error[no-model]"),
+        (("eval", SKILL, "--with-model"), 3, "error[no-model]"),
         ((*EVAL, "--judge", "openai:gpt-5.2"), 3, "there is no key for openai: set OPENAI_API_KEY"),
         ((*EVAL, "--results", "turns.json"), 3, "error[bad-results]"),
         ((*EVAL, "--results", "missing/r.jsonl"), 3, "error[unwritable]"),
@@ -121,7 +121,7 @@ def test_ctrl_c_shows_what_is_done_and_the_results_go_on(project: Path) -> None:
     with_tasks()
     waiting = Slow(Text("late"), wait=lambda: person.type("\x03"))
     with provide(play(Text("one"), waiting, *(Text("more") for _ in range(4)))) as provider:
-        words = ("eval", SKILL, "--agent", "--runs", "1", "--results", "r.jsonl", "--min", "0")
+        words = ("eval", SKILL, "--with-model", "--runs", "1", "--results", "r.jsonl", "--min", "0")
         model = ("--model", "tiny", "--base-url", f"{provider.url}/v1")
         with Person(*words, *model, columns=160, program=PROGRAM) as person:
             assert person.wait() == 130

@@ -84,7 +84,6 @@ USED: dict[str, set[str]] = {
     "eval": {"authoring", "ctypes", "select", "sqlite3"},
     "eval (agent)": {*_AGENT, "authoring", "numpy", "onnxruntime", "sqlite3"},  # meaning is prepared
     "preview": _TALKING,
-    "activate": {"conversation", "select"},
     "show": {"ctypes"},
     "read": {"ctypes"},
     "trust list": {"conversation", "ctypes"},
@@ -119,7 +118,7 @@ USED: dict[str, set[str]] = {
     "completion": {"subprocess"},
 }
 """Exactly what the sample of each command loads of those, in a pipe."""
-PLAIN = {"--version", "--help", "", "read", "activate", "call", "completion", "run-script", "list"}
+PLAIN = {"--version", "--help", "", "read", "call", "completion", "run-script", "list"}
 """Commands that do not need rich even on a terminal: they print one text everywhere, or nothing to be wrapped."""
 SHORT = {"explain", "trust revoke", "call (no tool)", "serve"}
 """Commands that need rich only where the path of the test's folder is so long that a line must be wrapped."""

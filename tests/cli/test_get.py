@@ -234,7 +234,7 @@ def test_a_source_is_shown_with_costs_and_what_could_run_and_not_installed(
     assert f"commit {commit[:12]}, 20" in head
     assert "2 skills, 3 files" in head
     assert rows[0].startswith("  alpha  ")
-    assert rows[0].endswith(" to load")
+    assert rows[0].endswith(" in its instructions")
     assert "    would run: git status" in rows
     assert "    could run: scripts/run.sh" in rows
     data = command("install", repository.address, "--list", "--skill", "beta", "--json").data

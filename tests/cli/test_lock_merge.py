@@ -276,7 +276,7 @@ READERS = [
     *(("link", "alpha", "--agent", "claude-code", "--yes"), ("unlink", "alpha", "--agent", "claude-code", "--yes")),
 ]
 USERS = [
-    *[("list",), ("show", "csv-report"), ("read", "csv-report"), ("prompt",), ("activate", "csv-report")],
+    *[("list",), ("show", "csv-report"), ("read", "csv-report"), ("prompt",), ("preview", "csv-report")],
     *[("search", "report"), ("serve", "--check")],
 ]
 

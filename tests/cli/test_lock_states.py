@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 WARNING = "warning: [changed-since-locked] notes is not what prowess.lock says"
 USES = {
-    "activate": ("notes",),
     "read": ("notes",),
     "show": ("notes",),
     "preview": ("notes",),
@@ -78,28 +77,28 @@ def test_it_can_be_refused_always_by_the_user_but_not_switched_by_a_project(
     command: Command, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PROWESS_VERIFY", "yes")
-    assert command("activate", "notes").status == 3
+    assert command("preview", "notes").status == 3
     monkeypatch.delenv("PROWESS_VERIFY")
     (project.parent / ".config/prowess").mkdir(parents=True, exist_ok=True)
     (project.parent / ".config/prowess/config.toml").write_text("[settings]\nverify = true\n", encoding="utf-8")
     (project / "prowess.toml").write_text("[settings]\nverify = false\n", encoding="utf-8")
-    ran = command("activate", "notes")
+    ran = command("preview", "notes")
     assert (ran.status, "[user-setting] verify" in ran.err) == (3, True)
 
 
 def test_what_is_unchanged_or_not_installed_is_used_under_it(command: Command) -> None:
     installed()
-    assert command("activate", "notes", "--verify").status == 0
-    assert command("activate", "csv-report", "--verify").status == 0
+    assert command("preview", "notes", "--verify").status == 0
+    assert command("preview", "csv-report", "--verify").status == 0
     assert command("read", "./elsewhere/notes", "--verify").status == 0
 
 
 def test_a_lock_file_that_cannot_be_read_is_told_too(command: Command, project: Path) -> None:
     installed()
     (project / "prowess.lock").write_text("nonsense", encoding="utf-8")
-    ran = command("activate", "notes")
+    ran = command("preview", "notes")
     assert (ran.status, "warning: [bad-lock] the lock file is not TOML" in ran.err) == (0, True)
-    assert command("activate", "notes", "--verify").status == 3
+    assert command("preview", "notes", "--verify").status == 3
 
 
 def test_the_same_name_for_the_project_and_for_the_user_is_told_apart(command: Command, project: Path) -> None:

@@ -34,7 +34,7 @@ def marks(command: Command, *words: str) -> dict[str, list[str]]:
 
 # -- names and paths ---------------------------------------------------------------------------------------------------
 
-TAKES_A_NAME = ("show", "read", "preview", "activate", "trust grant --yes", "run-script {} scripts/x.py")
+TAKES_A_NAME = ("show", "read", "preview", "trust grant --yes", "run-script {} scripts/x.py")
 
 
 @pytest.mark.parametrize("words", TAKES_A_NAME)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Command
 
 TAKES_A_SKILL = (
-    *("check {}", "show {}", "read {}", "preview {}", "activate {}", "prompt {}", "trust grant {} --yes"),
+    *("check {}", "show {}", "read {}", "preview {}", "prompt {}", "trust grant {} --yes"),
     *("eval {} --min 0", "pack {} --output packed.skill"),
 )
 WAYS = {
@@ -158,7 +158,7 @@ def test_links_of_several_installs_are_made_all_or_none(command: Command, projec
 
 @pytest.mark.parametrize(
     "words",
-    ["show", "read", "preview", "activate", "prompt", "eval", "check", "explain", "trust grant", "pack", "diff"],
+    ["show", "read", "preview", "prompt", "eval", "check", "explain", "trust grant", "pack", "diff"],
 )
 def test_a_name_that_is_nearly_that_of_a_skill_is_answered_with_it(command: Command, words: str) -> None:
     install_pair("weekly-report")
@@ -226,7 +226,7 @@ def test_eval_without_a_path_takes_the_skill_in_this_folder_or_the_projects(
     assert command("eval").out.startswith("Passed: 2 of 2 right")
 
 
-@pytest.mark.parametrize("words", ["show {}", "preview {}", "activate {}", "trust grant {} --yes"])
+@pytest.mark.parametrize("words", ["show {}", "preview {}", "trust grant {} --yes"])
 def test_a_folder_of_skills_where_one_is_wanted_is_told_with_the_skills_in_it(
     command: Command, project: Path, words: str
 ) -> None:

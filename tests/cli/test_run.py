@@ -70,24 +70,7 @@ def test_grants_are_taken_back_by_name_digest_path_or_all(command: Command, proj
     assert command("trust", "revoke").status == 2
 
 
-# -- activate and call -------------------------------------------------------------------------------------------------
-
-
-def test_activation_gives_the_instructions_and_with_arguments_the_call(command: Command) -> None:
-    session = prowess.Session(prowess.discover())
-    assert command("activate", "csv-report").out == session.activate("csv-report").instructions + "\n"
-    expected = prowess.Session(prowess.discover()).expand("/deep-review main..HEAD", inline_forks=True)
-    assert command("activate", "deep-review", "main..HEAD").out == expected + "\n"
-    assert command("activate", "csv-report", "--json").data["added_tools"] == ["Bash(python3:*)", "Read"]
-
-
-def test_commands_run_only_for_what_was_granted(command: Command, project: Path) -> None:
-    ran = command("activate", "folder-report")
-    assert "There are !`ls | wc -l" in ran.out
-    assert "warning: [commands-not-run]" in ran.err
-    granted()
-    count = len([path for path in project.iterdir() if not path.name.startswith(".")])
-    assert f"There are {count} entries" in command("activate", "folder-report").out
+# -- call --------------------------------------------------------------------------------------------------------------
 
 
 def test_a_tool_call_is_answered_as_for_a_model(command: Command) -> None:

@@ -36,8 +36,8 @@ def test_only_the_skill_that_was_changed_is_said_to_be(command: Command, pack: P
     said = {skill["name"]: skill["marks"] for skill in ran.data["skills"] if skill["name"] in NAMES}
     assert ["changed since installed" in said[name] for name in NAMES] == [False, True, False]
     assert ["verified" in said[name] for name in NAMES] == [True, False, True]
-    assert "changed-since-locked] beta" in command("activate", "beta").err
-    assert "changed-since-locked" not in command("activate", "alpha").err
+    assert "changed-since-locked] beta" in command("preview", "beta").err
+    assert "changed-since-locked" not in command("preview", "alpha").err
 
 
 def test_a_skill_that_is_linked_for_two_agents_is_checked_once(command: Command, pack: Path) -> None:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.sampled(0.12)  # each is several processes
 
 COLOUR = re.compile(r"\x1b\[(?:[0-9;]*;)?(?:[34][0-8]|9[0-7]|10[0-7])(?:;[0-9;]*)?m")
 CODES = re.compile(r"\x1b\[(?:\?25[lh]|[0-9;]*[mAK])")
-EXACT = {"read", "prompt", "preview", "activate", "call", "call (no tool)", "completion", "backups"}
+EXACT = {"read", "prompt", "preview", "call", "call (no tool)", "completion", "backups"}
 """What they print is somebody else's text, or commands to paste, and is not wrapped."""
 BROKEN_PIPE = 141
 

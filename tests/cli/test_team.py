@@ -487,15 +487,15 @@ def test_a_clone_says_what_brings_its_skills(
     ran = command("list")
     assert (said in ran.out, "prowess new" in ran.out) == (True, False)
     assert said in command("list", "--json").err
-    for words in (("activate", "alpha"), ("show", "alpha")):
+    for words in (("preview", "alpha"), ("show", "alpha")):
         ran = command(*words)
         assert (ran.status, said in ran.err) == (3, True)
-    assert said not in command("activate", "other").err
+    assert said not in command("preview", "other").err
     problems = [one for one in command("doctor", "--json").data["diagnoses"] if one["code"] == "missing-skill"]
     assert [one["remedy"] for one in problems] == ["run 'prowess sync --locked'"]
     command("sync", "--locked")
     assert "records" not in command("list").out
-    assert command("activate", "alpha").status == 0
+    assert command("preview", "alpha").status == 0
 
 
 # -- what goes wrong, and what is new ----------------------------------------------------------------------------------

@@ -300,6 +300,8 @@ def test_without_arguments_it_is_what_a_model_that_loads_the_skill_receives(comm
     session = prowess.Session(prowess.discover())
     loaded = prowess.Toolset(session).call("load_skill", {"name": "csv-report"}).content
     assert command("preview", "csv-report").out == loaded + "\n"
+    data = command("preview", "csv-report", "--json").data
+    assert (data["content"], data["added_tools"]) == (loaded, ["Bash(python3:*)", "Read"])
 
 
 def test_commands_of_trusted_skills_run_unless_they_are_held_back(command: Command, project: Path) -> None:

@@ -216,7 +216,7 @@ def hostile_tasks() -> None:
     put(f"{SKILLS}/evil/evals/t.json", json.dumps(cases))
 
 
-EVAL_AGENT = ("eval", f"{SKILLS}/evil", "--agent", "--runs", "1", "--dir", SKILLS)
+EVAL_AGENT = ("eval", f"{SKILLS}/evil", "--with-model", "--runs", "1", "--dir", SKILLS)
 GIT = (("PATH", f"bin{os.pathsep}{os.environ['PATH']}"),)
 CASES: dict[str, tuple[Case, ...]] = {
     "list": (Case(("list",)), Case(("list", f"x{EVIL}")), Case(("list", "--agent", EVIL))),
@@ -333,7 +333,6 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case(("trust", "grant", EVIL, "--yes")),
         Case(("trust", "list"), mangled_grants),
     ),
-    "activate": (Case(("activate", f"./{SKILLS}/evil"), trusted), Case(("activate", f"./{SKILLS}/evil", EVIL))),
     "call": (
         Case(("call", "load_skill", '{"name": "evil"}', "--dialect", "prowess")),
         Case(("call", EVIL, "{}", "--dialect", "prowess")),

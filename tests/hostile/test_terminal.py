@@ -35,7 +35,7 @@ COMMANDS = [
         ["check", "library"],
     ),
     *(["check", "library", "--format", "github"], ["check", "library", "--json"], ["preview", "evil"], ["doctor"]),
-    *(["activate", "evil"], ["activate", "evil", "--json"], ["call", "load_skill", '{"name": "evil"}']),
+    *(["preview", "evil"], ["preview", "evil", "--json"], ["call", "load_skill", '{"name": "evil"}']),
     *(
         ["call", "read_skill_file", '{"name": "evil", "path": "references/odd.md"}'],
         ["trust", "grant", "evil", "--yes"],

@@ -107,6 +107,14 @@ def test_exactly_what_would_run_is_highlighted(put: Put, browse: Browse) -> None
     assert "not trusted" in page.text_of("span", class_="mark-not")
 
 
+def test_a_skill_that_forks_says_that_a_sub_agent_would_run(put: Put, browse: Browse) -> None:
+    put("skills/apart", "name: apart\ndescription: Works apart.\ncontext: fork\nmodel: small\n")
+    text = browse().get("/skills/apart").text
+    assert "A sub-agent with its instructions" in text
+    assert "the model <bdi>small</bdi>" in text
+    assert "Nothing: it has no commands" not in text
+
+
 def test_a_grant_and_a_later_change_are_shown(put: Put, tmp_path: Path, library: Make) -> None:
     put("skills/act", body="It is !`date`.\n")
     prowess.Trust(tmp_path / "trust.json").grant(prowess.scan(tmp_path / "skills")["act"])

@@ -4,7 +4,7 @@ Two shapes of file are read: a list of ``{"query", "should_trigger"}``, and ``{"
 whose prompts should all find the skill. The skill is the one that an entry names (``"skill"``), otherwise the one that
 the file names (``{"skill", "queries": [...]}``), otherwise the one in whose folder the file is.
 
-An entry may have a task part besides, which only ``prowess eval --agent`` carries out: see ``eval_tasks``.
+An entry may have a task part besides, which only ``prowess eval --with-model`` carries out: see ``eval_tasks``.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ evaluation_options = group_options(
         help=f"How many tokens all runs may use together; {DEFAULT_LIMITS.max_agent_tokens:,} by default.",
     ),
 )
-"""The options of ``prowess eval --agent``; the command gets them as ``flags``."""
+"""The options of ``prowess eval --with-model``; the command gets them as ``flags``."""
 
 
 def evaluate_with_model(

@@ -46,6 +46,7 @@ _SYNONYMS = {
     "create": "new",
     "info": "show",
     "cat": "read",
+    "activate": "preview",
 }
 """Names that other programs give to our commands. By spelling alone, ``uninstall`` would suggest ``install``."""
 

@@ -75,7 +75,7 @@ def skill_to_blocks(skill: prowess.OfferedSkill) -> Iterator[Block]:
 
 
 def _describe_cost(skill: prowess.OfferedSkill) -> str:
-    return f"{skill.listing_tokens:,} tokens to list, {skill.body_tokens:,} to load"
+    return f"{skill.listing_tokens:,} tokens to list, {skill.body_tokens:,} in its instructions"
 
 
 def pick_skills(offer: prowess.Offer, preset: Sequence[str]) -> list[str] | None:

@@ -49,8 +49,11 @@ _PLACES = {1: "first", 2: "second", 3: "third"}
     ("prowess eval skills/csv-report", "one skill among those that there are"),
     ("prowess eval skills/ --min 0.9", "a whole collection, for CI"),
     ("prowess eval skills/ --top 3 --json", "found means among the first three"),
-    ("prowess eval skills/csv-report --agent --model openai:gpt-5.2", "with a model, three runs each"),
-    ("prowess eval skills/ --agent --results evals.jsonl --max-tokens 500000", "so much now, the rest another time"),
+    ("prowess eval skills/csv-report --with-model --model openai:gpt-5.2", "with a model, three runs each"),
+    (
+        "prowess eval skills/ --with-model --results evals.jsonl --max-tokens 500000",
+        "so much now, the rest another time",
+    ),
 )
 @click.argument("path", required=False, metavar="[PATH|NAME]", shell_complete=complete_skill_or_path)
 @click.option(
@@ -58,7 +61,7 @@ _PLACES = {1: "first", 2: "second", 3: "third"}
 )
 @click.option("--top", type=click.IntRange(1), help="A skill counts as found if it is among the first so many.")
 @click.option("--selector", type=click.Choice(SELECTOR_NAMES), help="What picks skills for a query.")
-@click.option("--agent", "with_model", is_flag=True, help="Give the queries and tasks to a model.")
+@click.option("--with-model", "--agent", "with_model", is_flag=True, help="Give the queries and tasks to a model.")
 @evaluation_options
 @make_catalog_options("--for-agent")
 @json_option
@@ -84,13 +87,13 @@ def command(
     query its description lacks. Skills are ranked as 'prowess search' ranks them. If the extra 'semantic' is installed,
     their meaning is prepared first, so that the result does not depend on earlier searches.
 
-    With --agent a model gets each query several times, with all skills listed and with those that the selector lists,
-    and you see how often it loads the skill, and others. An entry that has "checks" is a task as well: the model
+    With --with-model a model gets each query several times, with all skills listed and with those that the selector
+    lists, and you see how often it loads the skill, and others. An entry that has "checks" is a task as well: the model
     carries it out in a new folder, with the skill and without it, and you see how often the checks hold. See
     docs/how-to/authoring.md. Each finished run is kept in the file of --results; the same command goes on from there.
 
     Exit status 1: a query came out wrong; with --min, a smaller share of them came out right (--min 0 only reports).
-    With --agent, 3: runs are left, because the tokens are spent or the model fails.
+    With --with-model, 3: runs are left, because the tokens are spent or the model fails.
     """
     _check_flags(flags, top, selector, with_model=with_model)
     settings = load_cli_settings(min=least, top=top, selector=selector, **where, **flags.settings)
@@ -117,10 +120,10 @@ def _check_flags(flags: EvaluationFlags, top: int | None, selector: str | None, 
     """Raise ``click.UsageError`` for options that have no meaning with a model, or without one."""
     if with_model and (top is not None or selector is not None):
         raise click.UsageError(
-            "--agent runs each query with all skills and with selected ones: leave --top, --selector out"
+            "--with-model runs each query with all skills and with selected ones: leave --top, --selector out"
         )
     if not with_model and flags.first_given:
-        raise click.UsageError(f"{flags.first_given} is for an evaluation with a model: add --agent")
+        raise click.UsageError(f"{flags.first_given} is for an evaluation with a model: add --with-model")
 
 
 def _to_skill_folder(path: str) -> str:

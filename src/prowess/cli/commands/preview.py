@@ -1,4 +1,4 @@
-"""``prowess preview``: shows what a model would receive when it loads a skill."""
+"""``prowess preview``: prints what a model receives when it loads a skill."""
 
 from __future__ import annotations
 
@@ -33,19 +33,22 @@ def command(
     where: CatalogFlags,
     as_data: bool,
 ) -> None:
-    """Show what a model would receive when it loads a skill. Text that the author did not write is marked.
+    """Print what a model receives when it loads a skill. Text that the author did not write is marked.
 
     NAME is the name of a skill, its folder, or its SKILL.md. With ARGS, show what a person's call '/NAME ARGS' sends.
     Commands of a trusted skill run, as they would for the model.
     """
     session, name = open_session(load_cli_settings(**where), skill, run=not no_run)
     preview_text = preview(session, name, " ".join(arguments) if arguments else None)
+    location = session.catalog[name].location
     printer.print_answer(
         lambda: {
             "name": name,
+            "location": location,
             "content": preview_text.content,
             "marks": [{"begin": begin, "end": end} for begin, end in preview_text.marks],
             "tokens": estimate_tokens(preview_text.content),
+            "added_tools": list(session.active_tools),
             "issues": [issue_to_dict(issue, SKILL_FIELDS) for issue in preview_text.issues],
         },
         lambda: [Verbatim(preview_text.content, preview_text.marks)],

@@ -109,6 +109,9 @@ class SkillView:
     """Each agent, and how it has this skill."""
     shadowed: Sequence[tuple[str, Shadowed]] = ()
     """The copies that lost to this skill, each with its id."""
+    is_fork: bool = False
+    model: str = ""
+    """The model of the sub-agent of a fork."""
     trust: str = ""
     neighbours: Sequence[Neighbour] = ()
     evals: EvalReport | None = None
@@ -165,6 +168,8 @@ class _SkillReader:
             description=skill.description,
             scope=skill.scope.value if skill.scope else "",
             source=skill.source_label or self._state.find_source(skill),
+            is_fork=skill.is_fork,
+            model=skill.model or "",
             fields=list(_list_fields(skill)),
             trust=self._state.find_trust_state(skill) or "not trusted",
         )
