@@ -15,9 +15,9 @@ import prowess
 from prowess import errors
 from prowess.adapters import core
 from prowess.conversation.events import EventKind
+from prowess.format.frontmatter.fields import SPEC_FIELDS
+from prowess.format.rules import EXTENSION_FIELDS, INERT_FIELDS
 from prowess.hints import HINTS
-from prowess.spec.frontmatter.fields import SPEC_FIELDS
-from prowess.spec.rules import EXTENSION_FIELDS, INERT_FIELDS
 from scripts import module_table
 from tests.page_snippets import (
     BLOCK,
