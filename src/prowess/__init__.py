@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from prowess.conversation.events import Event, log_events
     from prowess.conversation.fork import PreparedFork, fork_system_message, fork_user_message, subprocess_fork
     from prowess.conversation.moment import current_skill_filter, skill_filter
+    from prowess.conversation.rendering import Preview, preview
     from prowess.conversation.session import Session
     from prowess.discovery.agents import AGENTS, Agent
     from prowess.discovery.live import Live, live
@@ -121,7 +122,6 @@ if TYPE_CHECKING:
     from prowess.sources.mcp.approvals import Approvals
     from prowess.sources.source import Source
     from prowess.text.tokens import estimate_tokens
-    from prowess.tools.content import Preview, preview
     from prowess.tools.definitions import ToolDefinition, ToolResult
     from prowess.tools.dialects import DIALECTS
     from prowess.tools.dialects.skill_activate import (
@@ -196,6 +196,7 @@ _ROOMS = {
     "conversation.events": "Event log_events",
     "conversation.fork": "PreparedFork fork_system_message fork_user_message subprocess_fork",
     "conversation.moment": "current_skill_filter skill_filter",
+    "conversation.rendering": "Preview preview",
     "conversation.session": "Session",
     "search.encoder": "Encoder",
     "select.auto": "AutoSelector",
@@ -224,7 +225,6 @@ _ROOMS = {
     "tools.dialects.skill_activate": """
         SKILL_ACTIVATE_TOOL SKILL_DEACTIVATE_TOOL SKILL_EXECUTOR_NAME SKILL_NAMESPACE SKILL_READ_RESOURCE_TOOL
     """,
-    "tools.content": "Preview preview",
     "tools.shapes": """
         AnthropicTool AnthropicToolResult JsonSchemaTool McpResult McpTool OpenAIMessage OpenAIResponsesOutput
         OpenAIResponsesTool OpenAITool

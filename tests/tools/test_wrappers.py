@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import prowess
-from prowess.conversation.user_call import wrap_instructions
+from prowess.conversation.rendering import wrap_instructions
 from prowess.text.markup import escape_attribute, escape_xml, neutralize_tags, wrap_in_element
 
 Put = Callable[..., Path]

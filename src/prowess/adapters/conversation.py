@@ -17,9 +17,8 @@ from prowess.conversation.tool_rules import judge_call
 from prowess.errors import NotTrustedError, SkillError, SourceError
 from prowess.tools.acting import SubAgents
 from prowess.tools.arguments import BadArgumentsError, parse_arguments
-from prowess.tools.definitions import sanitize_error
+from prowess.tools.definitions import find_media, sanitize_error
 from prowess.tools.dialects import DIALECTS
-from prowess.tools.media import find_media
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
 
     from prowess.conversation.fork import ForkRunner, PreparedFork
     from prowess.conversation.session import Session
-    from prowess.tools.definitions import ToolDefinition, ToolResult
-    from prowess.tools.media import Media
+    from prowess.tools.definitions import Media, ToolDefinition, ToolResult
     from prowess.tools.toolset import Toolset
 
     Arguments = Mapping[str, Any] | str | bytes | None

@@ -17,7 +17,7 @@ from prowess.adapters.core import Conversation, SkillsAdapter, aturn, get_media,
 from prowess.adapters.message_text import find_query
 from prowess.arguments import check_callable, check_instance, raise_bad_argument
 from prowess.errors import SkillError
-from prowess.tools.media import PDF_TYPE
+from prowess.tools.definitions import PDF_TYPE
 
 require_package("agents", "openai-agents>=0.24")
 

@@ -25,8 +25,8 @@ from prowess.files.write import write_beneath
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.text.escapes import escape_line
 from prowess.text.quantities import format_count
+from prowess.tools.definitions import detect_media_type
 from prowess.tools.file_ranges import take_lines
-from prowess.tools.media import detect_media_type
 
 _MAX_NAMES = 1_000
 _NEW_FILE_MODE = 0o644

@@ -233,7 +233,7 @@ def remember_skill(
 ) -> ActiveSkill:
     """Return what a session remembers of a skill that was read, with the tools that the ceiling leaves it."""
     loaded, expanded, decision, written = prepared
-    tools = ceiling.grant(loaded.skill.allowed_tools)
+    tools = ceiling.grant(loaded.skill.allowed_tools) if ceiling.grants else ()  # otherwise no head is parsed for them
     outputs, issues = expanded.outputs, expanded.issues
     return ActiveSkill(loaded, tools, outputs, issues, preloaded, stale, gone, unrun, decision, written)
 

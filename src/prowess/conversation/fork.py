@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from prowess.arguments import check_instance, check_text, check_texts, raise_bad_argument
 from prowess.conversation.acting.supervised import ProcessLimits, run_under_supervisor
+from prowess.conversation.rendering import wrap_instructions
 from prowess.conversation.tool_rules import (
     ALLOWED,
     NOT_MENTIONED,
@@ -18,7 +19,6 @@ from prowess.conversation.tool_rules import (
     judge_call,
     parse_tool_pattern,
 )
-from prowess.conversation.user_call import wrap_instructions
 from prowess.errors import InvalidFrontmatterError, SandboxError, SkillError
 from prowess.format.document import LoadPolicy, read_document
 from prowess.format.frontmatter.fences import find_fences

@@ -34,6 +34,7 @@ from prowess.conversation.consent import Consent
 from prowess.conversation.events import EventEmitter, measure_call
 from prowess.conversation.listing import choose, choose_reachable, open_turn
 from prowess.conversation.moment import AMBIENT_FILTERS, Moment
+from prowess.conversation.rendering import parse_call, render_call
 from prowess.conversation.session_arguments import (
     check_catalog,
     check_selector,
@@ -51,7 +52,6 @@ from prowess.conversation.session_json import (
     session_from_json,
 )
 from prowess.conversation.tool_rules import REFUSED, grant_tools, intersect_ceilings, judge_call
-from prowess.conversation.user_call import parse_call, render_call
 from prowess.discovery.live import Live
 from prowess.errors import (
     FetchError,

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from prowess.conversation.activation import make_activation, read_activation
+from prowess.conversation.rendering import render_load_result, render_preload_element
 from prowess.conversation.session import Session
 from prowess.mcp.answers import Answer, answer_about_skill
 from prowess.mcp.listing_text import write_listing
@@ -19,7 +20,6 @@ from prowess.select.auto import ListingChoice
 from prowess.text.escapes import escape_line
 from prowess.text.hidden_characters import to_one_line
 from prowess.text.markup import neutralize_tags
-from prowess.tools.content import render_load_result, render_preload_element
 from prowess.tools.dialects.prowess import DIALECT, answer_about
 from prowess.tools.options import ToolsetOptions
 from prowess.tools.prompt import View, may_have_files

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.arguments import check_count
 from prowess.errors import SourceError
-from prowess.select.budget import SMALL_ENTRY, find_largest, fits_whole
+from prowess.select.budget import SMALL_ENTRY, find_largest, part_sizes
 from prowess.select.selectors import (
     CandidateCache,
     LexicalSelector,
@@ -264,7 +264,7 @@ class ListingTurn:
         """Return whether a listing of all candidates fits, with nothing shortened."""
         if self._whole is not None and self._whole[0] == len(candidates):
             return self._whole[1]
-        return fits_whole(len(candidates), lambda number: self.measure(candidates[:number]), budget)
+        return all(self.measure(candidates[:size]) <= budget for size in part_sizes(len(candidates), budget))
 
     def has_shown(self) -> bool:
         """Return whether the conversation has been shown skills in this place."""

@@ -17,7 +17,7 @@ from prowess.text.quantities import format_count
 from prowess.text.tokens import COUNTER_NAME, estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from prowess.skills.render import Listable, ListingStyle
 
@@ -121,7 +121,7 @@ def fit_entries(
 
     ``measure`` returns the tokens of a listing. ``is_too_large``: the whole was counted before, and does not fit.
     """
-    if not is_too_large and fits_whole(len(entries), lambda number: measure(entries[:number]), budget):
+    if not is_too_large and all(measure(entries[:size]) <= budget for size in part_sizes(len(entries), budget)):
         return entries
     bare = [(name, "", location) for name, _, location in entries]
     number = find_largest(len(bare), lambda number: measure(bare[:number]), budget)
@@ -132,16 +132,17 @@ def fit_entries(
     return [_shorten_entry(entry, length) for entry in entries] if length >= _MIN_DESCRIPTION else bare
 
 
-def fits_whole(number: int, cost: Callable[[int], int], budget: int) -> bool:
-    """Return whether the first ``number`` of some entries fit; ``cost`` returns the tokens of so many of them.
+def part_sizes(number: int, budget: int) -> Iterator[int]:
+    """Yield ever larger numbers up to ``number``: while so many of the first entries fit, the next number is tried.
 
-    Ever more of them are counted, so that the answer for thousands of entries costs little more than the budget.
+    So it costs little more than the budget to see that thousands of entries do not fit.
     """
     # Half as many as of small entries: where most have a description, that is enough to see that they do not fit.
     size = min(number, max(_MIN_FIRST_SIZE, _first_size(budget) // 2))
-    while size < number and cost(size) <= budget:
+    while size < number:
+        yield size
         size = min(number, 2 * size)
-    return size == number and cost(number) <= budget
+    yield number
 
 
 def find_largest(limit: int, cost: Callable[[int], int], budget: int) -> int:

@@ -37,9 +37,9 @@ _MARKDOWN = re.compile(r"[\\`*\[\]<>]")
 _ESCAPED = r"\\\g<0>"
 
 
-def make_entry(skill: Listable) -> ListingEntry:
+def make_entry(skill: Listable, *, has_location: bool = True) -> ListingEntry:
     """Return the entry of a skill, with its description cut at 1,024 characters."""
-    name, description, location = skill.name, skill.description, skill.location
+    name, description, location = skill.name, skill.description, skill.location if has_location else ""
     if "\n" in description:  # the commonest thing to clean; ``to_one_line`` would make a blank of it too
         description = description.replace("\n", " ")
     if len(description) <= _LONGEST and are_surely_clean(f" {name} {description} {location} "):

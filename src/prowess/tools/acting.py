@@ -8,7 +8,7 @@ from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
 from prowess.conversation.fork import PreparedFork, find_body_start, limit_fork_tools
-from prowess.conversation.user_call import explain_arguments, fill_instructions, render_notes
+from prowess.conversation.rendering import explain_arguments, fill_instructions, render_notes
 from prowess.conversation.work_pools import get_pools
 from prowess.errors import SkillError
 from prowess.format.commands import ExpandedText

@@ -1,36 +1,50 @@
-"""The definition of a tool and the result of a call, in the shapes that providers take; results that are errors."""
+"""The definition of a tool and the result of a call, with images and PDF documents, in the shapes of providers."""
 
 from __future__ import annotations
 
+from base64 import b64decode
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from urllib.parse import quote
 
 from prowess.errors import SkillError
 from prowess.text.escapes import escape_line
 from prowess.text.markup import CONTENT_TAG, USER_CALL_TAG, neutralize_tags
-from prowess.tools.media import find_media
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from prowess.conversation.acting.trust_request import TrustRequest
     from prowess.conversation.fork import PreparedFork
-    from prowess.tools.media import Media
     from prowess.tools.shapes import (
+        AnthropicMedia,
         AnthropicTool,
         AnthropicToolResult,
         JsonSchemaTool,
+        McpMedia,
         McpResult,
         McpText,
         McpTool,
+        OpenAIMedia,
         OpenAIMessage,
+        OpenAIResponsesMedia,
         OpenAIResponsesOutput,
         OpenAIResponsesTool,
         OpenAITool,
         OpenAIToolMessage,
     )
 
+PDF_TYPE = "application/pdf"
+_PDF_END_LENGTH = 1_024
+"""A PDF document has its end mark within this many characters of its end; strict readers refuse others."""
+_SIGNATURES = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"%PDF-", PDF_TYPE),
+)
 _MAX_ERROR_LENGTH = 2_000
 _KEPT_END_LENGTH = 128  # the end of a message says what to do, so the middle is cut
 
@@ -217,3 +231,85 @@ def describe_error(error: Exception) -> str:
 def render_plain_error(_tool: str, error: Exception) -> ToolResult:
     """Return a result with the message alone; many dialects show errors so."""
     return error_result(describe_error(error), reason=getattr(error, "code", "bad-arguments"))
+
+
+# -- files that models can see -----------------------------------------------------------------------------------------
+
+
+class Media(NamedTuple):
+    """A file that models can see: its type and content, and the skill and the path that it was read from."""
+
+    media_type: str
+    base64: str
+    skill: str
+    path: str
+
+    @property
+    def name(self) -> str:
+        """The name of the file, without its folders."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def content(self) -> bytes:
+        """The file itself."""
+        return b64decode(self.base64)
+
+    @property
+    def url(self) -> str:
+        """The file as a ``data:`` address."""
+        return f"data:{self.media_type};base64,{self.base64}"
+
+    def to_anthropic(self) -> AnthropicMedia:
+        """Return a block for a ``tool_result`` of the Messages API."""
+        source = {"type": "base64", "media_type": self.media_type, "data": self.base64}
+        block = {"type": "document", "title": self.name} if self.media_type == PDF_TYPE else {"type": "image"}
+        return cast("AnthropicMedia", {**block, "source": source})
+
+    def to_openai(self) -> OpenAIMedia:
+        """Return a part of a user's message for the Chat Completions API."""
+        return (
+            {"type": "file", "file": {"filename": self.name, "file_data": self.url}}
+            if self.media_type == PDF_TYPE
+            else {"type": "image_url", "image_url": {"url": self.url}}
+        )
+
+    def to_openai_responses(self) -> OpenAIResponsesMedia:
+        """Return a part of a function's output for the Responses API."""
+        return (
+            {"type": "input_file", "filename": self.name, "file_data": self.url}
+            if self.media_type == PDF_TYPE
+            else {"type": "input_image", "image_url": self.url, "detail": "auto"}
+        )
+
+    def to_mcp(self) -> McpMedia:
+        """Return a block of a tool's result for the Model Context Protocol."""
+        if self.media_type == PDF_TYPE:
+            uri = f"skill://{quote(self.skill, safe='')}/{quote(self.path)}"
+            return {"type": "resource", "resource": {"uri": uri, "mimeType": self.media_type, "blob": self.base64}}
+        return {"type": "image", "data": self.base64, "mimeType": self.media_type}
+
+
+def detect_media_type(content: bytes) -> str:
+    """Return the media type of a file that models can see, ``""`` for any other file.
+
+    Only the first bytes count and never the name: a provider refuses a call with a block of the wrong type.
+    """
+    # WebP has its mark behind the length of the file, so no fixed beginning can tell it from other RIFF files.
+    return (
+        "image/webp"
+        if content.startswith(b"RIFF") and content[8:12] == b"WEBP"
+        else next((kind for signature, kind in _SIGNATURES if content.startswith(signature)), "")
+    )
+
+
+def is_pdf_text(text: str) -> bool:
+    """Return whether a text is a whole PDF document that happens to consist of characters only.
+
+    The end is checked too: a text about the format may begin like one, and providers refuse a broken document.
+    """
+    return text.startswith("%PDF-") and "%%EOF" in text[-_PDF_END_LENGTH:]
+
+
+def find_media(data: Mapping[str, Any]) -> Media | None:
+    """Return the file in the data of a result, or ``None`` when there is none that models can see."""
+    return Media(data["media_type"], data["base64"], data["skill"], data["path"]) if "media_type" in data else None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from prowess.conversation.rendering import render_preload_source
 from prowess.errors import SkillError, SkillNotActiveError, SkillValidationError
-from prowess.tools.content import render_preload_source
 from prowess.tools.definitions import object_schema, string_schema
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from prowess.conversation.activation import with_source_label
 from prowess.errors import BinaryResourceError, ResourceTooLargeError
 from prowess.text.hidden_characters import to_one_line
 from prowess.text.markup import neutralize_tags
-from prowess.tools.definitions import ToolResult
-from prowess.tools.media import detect_media_type, is_pdf_text
+from prowess.tools.definitions import ToolResult, detect_media_type, is_pdf_text
 
 if TYPE_CHECKING:
     from prowess.skills.skill import Skill

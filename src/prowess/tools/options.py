@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from prowess.arguments import check_count, check_flag, check_text, check_texts
@@ -13,7 +13,7 @@ from prowess.text.tokens import estimate_tokens
 from prowess.tools.dialects import DIALECTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable
+    from collections.abc import Callable, Iterable
 
     from prowess.conversation.acting.scripts import Scripts
     from prowess.conversation.fork import ForkRunner
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from prowess.tools.dialect import Dialect
 
 
-@dataclass(frozen=True)  # without slots, because the key is kept
+@dataclass(frozen=True, slots=True)
 class ToolsetOptions:
     """How a toolset was set up; ``Toolset`` says what each option means."""
 
@@ -35,14 +35,6 @@ class ToolsetOptions:
     scripts: Scripts | None = None
     tokens: Callable[[str], int] = estimate_tokens
     hide_paths: bool = False
-
-    @cached_property
-    def key(self) -> Hashable:
-        """What prompts and tools depend on: which runner there is changes no text, only whether there is one."""
-        # A runner may have no hash, and a dialect is as good as its name.
-        kept = (self.allowed, self.budget, self.max_bytes, self.hint_resources, self.index_in_description)
-        able = (self.fork is not None, self.scripts is not None)
-        return self.dialect.name, *kept, *able, self.tokens, self.hide_paths
 
 
 def make_options(

@@ -12,7 +12,7 @@ from prowess.conversation.moment import CatalogCache
 from prowess.conversation.path_mask import find_host_folders, mask_paths
 from prowess.errors import SkillError, UnknownSkillError
 from prowess.select.auto import NO_ROOM, WHOLE, ListingChoice, find_auto_selector
-from prowess.select.budget import BudgetReport, fit_entries, fits_whole, make_report
+from prowess.select.budget import BudgetReport, fit_entries, make_report, part_sizes
 from prowess.skills.render import make_entry, render_lines
 from prowess.tools.definitions import copy_definition
 
@@ -222,7 +222,17 @@ class View:
 
     def _make_key(self, choice: ListingChoice) -> Hashable:
         """Return all that a prompt depends on besides the catalogue."""
-        return self.options.key, self.moment.listing_key, choice[:3]
+        options = self.options
+        # Which runner there is changes no text, and it may have no hash; a dialect is as good as its name.
+        able = (options.fork is not None, options.scripts is not None, options.hide_paths, options.tokens)
+        kept = (
+            options.allowed,
+            options.budget,
+            options.max_bytes,
+            options.hint_resources,
+            options.index_in_description,
+        )
+        return options.dialect.name, able, kept, self.moment.listing_key, choice[:3]
 
     def _find_whole(self, choice: ListingChoice) -> Prompt | None:
         """Return the prompt that lists all skills of a choice with nothing shortened; ``None`` if it does not fit."""
@@ -234,14 +244,12 @@ class View:
     def _make_whole(self, choice: ListingChoice) -> Prompt | None:
         assert choice.budget is not None
         names = tuple(self.findable.by_name) if choice.names is None else choice.names
-        prompts: list[Prompt] = []
-
-        def count(number: int) -> int:
-            part = choice if number == len(names) else choice._replace(names=names[:number])
-            prompts.append(self._render(part, None))
-            return self._count_tokens(prompts[-1])
-
-        return prompts[-1] if fits_whole(len(names), count, choice.budget) else None
+        prompt = None
+        for size in part_sizes(len(names), choice.budget):
+            prompt = self._render(choice if size == len(names) else choice._replace(names=names[:size]), None)
+            if self._count_tokens(prompt) > choice.budget:
+                return None
+        return prompt
 
     def _make_prompt(self, choice: ListingChoice) -> Prompt:
         """Return the prompt within the budget where possible: the listing gets what everything else leaves."""
@@ -286,10 +294,15 @@ class View:
     # -- for dialects ------------------------------------------------------------------------------------------------
 
     def fit_listing(
-        self, render: Callable[[Sequence[ListingEntry]], str], skills: tuple[Skill, ...] | None = None
+        self,
+        render: Callable[[Sequence[ListingEntry]], str],
+        skills: tuple[Skill, ...] | None = None,
+        *,
+        has_location: bool = False,
     ) -> str:
         """Return a listing within the budget; ``report`` says what was cut."""
-        entries = [make_entry(skill) for skill in (self.skills if skills is None else skills)]
+        listed = self.skills if skills is None else skills
+        entries = [make_entry(skill, has_location=has_location) for skill in listed]
         count, shown = self.options.tokens, entries
         if self._left is not None:
             is_too_large = self._is_too_large and skills is None

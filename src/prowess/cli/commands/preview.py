@@ -11,8 +11,8 @@ from prowess.cli.render import printer
 from prowess.cli.render.blocks import Verbatim
 from prowess.cli.session import open_session
 from prowess.cli.skill_lookup import load_cli_settings
+from prowess.conversation.rendering import preview
 from prowess.text.tokens import estimate_tokens
-from prowess.tools.content import preview
 
 
 @new_command(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.conversation.activation import read_activation
+from prowess.conversation.rendering import render_load_result, render_preload_element
 from prowess.errors import SkillError
 from prowess.host_errors import log_host_error
 from prowess.limits import DEFAULT_LIMITS
@@ -12,7 +13,6 @@ from prowess.text.hidden_characters import to_one_line
 from prowess.text.markup import escape_xml, neutralize_tags
 from prowess.tools.acting import run_script, run_skill
 from prowess.tools.arguments import BadArgumentsError, optional_count, optional_text, parse_arguments, required_text
-from prowess.tools.content import render_load_result, render_preload_element
 from prowess.tools.definitions import (
     ToolDefinition,
     ToolResult,

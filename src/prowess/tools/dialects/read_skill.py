@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from prowess.conversation.rendering import render_preload_text
 from prowess.errors import PathTraversalError, SkillError, SkillValidationError
 from prowess.text.hidden_characters import to_one_line
 from prowess.text.markup import escape_attribute, escape_xml
 from prowess.tools.acting import run_skill
 from prowess.tools.arguments import optional_text
-from prowess.tools.content import render_preload_text
 from prowess.tools.definitions import (
     ToolDefinition,
     ToolResult,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from prowess.conversation.rendering import render_file_element
 from prowess.skills.render import render_xml_entry
 from prowess.text.hidden_characters import to_one_line
 from prowess.text.markup import CONTENT_TAG, wrap_in_element
 from prowess.tools.arguments import BadArgumentsError
-from prowess.tools.content import render_file_element
 from prowess.tools.definitions import ToolDefinition, ToolResult, describe_error, object_schema
 from prowess.tools.dialect import Dialect, Tool, can_load_skills, name_parameter
 
@@ -30,7 +30,7 @@ def _render_prompt(view: View) -> str:
         "The following skills are available. To activate one, call the `from_scratch__use_skill` tool with the skill "
         "name."
     )
-    return f"{intro}\n\n{view.fit_listing(_render_listing)}"
+    return f"{intro}\n\n{view.fit_listing(_render_listing, has_location=True)}"
 
 
 def _render_listing(entries: Sequence[ListingEntry]) -> str:

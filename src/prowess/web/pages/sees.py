@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from prowess.conversation.rendering import preview
 from prowess.conversation.session import Session
 from prowess.errors import SkillError
 from prowess.format.commands import find_commands
@@ -12,7 +13,6 @@ from prowess.select.auto import SELECTOR_NAMES
 from prowess.select.budget import describe_cuts
 from prowess.text.escapes import dump_json
 from prowess.text.tokens import estimate_tokens
-from prowess.tools.content import preview
 from prowess.tools.dialects import DIALECTS
 from prowess.tools.model_prompt import ModelPrompt
 from prowess.web.pages.library import PAGE_SIZE, read_number
