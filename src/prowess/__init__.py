@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from prowess.format.frontmatter.fields import Frontmatter
     from prowess.format.frontmatter.parse import parse_frontmatter
     from prowess.format.placeholders import substitute
+    from prowess.install.abilities import UpdateAddition
     from prowess.install.backups import Backup
     from prowess.install.compare_source import SkillDiff
     from prowess.install.index_search import IndexHit, IndexSearch
@@ -171,6 +172,7 @@ _ROOMS = {
         ResourceTooLargeError SandboxError SkillError SkillFilteredError SkillLoadError SkillNotActiveError
         SkillValidationError SourceError UnknownSkillError UnsafeTreeError UnterminatedFrontmatterError
     """,
+    "install.abilities": "UpdateAddition",
     "install.backups": "Backup",
     "install.compare_source": "SkillDiff",
     "install.index_search": "IndexHit IndexSearch",
@@ -401,6 +403,7 @@ __all__ = [
     "UnsafeTreeError",
     "UnterminatedFrontmatterError",
     "Update",
+    "UpdateAddition",
     "Watch",
     "apply_fix",
     "check",

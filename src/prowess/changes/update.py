@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.changes.change import Change
 from prowess.changes.states import list_scope_files, read_file_states
 from prowess.errors import SkillError
+from prowess.install.abilities import summarize_additions
 from prowess.installed.scopes import find_install, select_scopes
 
 if TYPE_CHECKING:
@@ -169,7 +170,9 @@ def _describe_versions(update: Update) -> str:
 def _describe_update(update: Update, *, force: bool) -> str:
     edits = ", over the changes that were made by hand: a backup of them is kept" if force else ""
     is_edited = update.status == "edited"
-    return f"update {update.name}{_describe_versions(update)}{edits if is_edited else ''}"
+    added = summarize_additions(update.additions)
+    adds = f", which adds {added}" if added else ""
+    return f"update {update.name}{_describe_versions(update)}{adds}{edits if is_edited else ''}"
 
 
 def _describe_result(update: Update) -> str:

@@ -61,6 +61,7 @@ def skill_to_blocks(skill: prowess.OfferedSkill) -> Iterator[Block]:
         ("would run", skill.commands),
         ("could run", skill.scripts),
         ("asks for", skill.powers),
+        ("allowed tools", skill.allowed_tools),
     ):
         if texts:
             yield line(
@@ -128,6 +129,7 @@ def offer_to_dict(offer: prowess.Offer) -> dict[str, object]:
                 "commands": list(skill.commands),
                 "scripts": list(skill.scripts),
                 "powers": list(skill.powers),
+                "allowed_tools": list(skill.allowed_tools),
                 "internal": skill.is_internal,
                 "plugin": skill.plugin,
                 "issues": [issue_to_dict(issue) for issue in skill.issues],

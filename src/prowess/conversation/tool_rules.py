@@ -126,6 +126,16 @@ def intersect_ceilings(first: Iterable[str] | None, second: Iterable[str] | None
     return tuple(sorted(narrower))
 
 
+def find_wider_tools(tools: Iterable[str], before: Iterable[str]) -> tuple[str, ...]:
+    """Return those of some tools that cover calls which those of ``before`` do not cover, each once."""
+    old = [parse_tool_pattern(written) for written in before]
+    return tuple(
+        written
+        for written in dict.fromkeys(tools)
+        if not any(_is_within(parse_tool_pattern(written), pattern) for pattern in old)
+    )
+
+
 def _is_within(narrow: ToolPattern, wide: ToolPattern) -> bool:
     """Return whether ``wide`` covers every call that ``narrow`` covers; ``False`` where that is hard to tell."""
     if not is_tool_match(narrow.tool, wide.tool):

@@ -12,7 +12,10 @@ from prowess.errors import InstallError, NotInstalledError
 from prowess.files.paths import is_really_inside, relative_path
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from prowess.addresses.source_spec import SourceKind
+    from prowess.errors import Issue
     from prowess.installed.scopes import InstallScope
     from prowess.lockfile.read import LockEntry
 
@@ -90,3 +93,12 @@ def missing_install_error(name: str, place: str) -> NotInstalledError:
     """The error for an install that the lock file records and that is not on this disk, as in a fresh clone."""
     message = f"{name} is in the lock file, and its folder is missing: 'prowess sync --locked' brings it"
     return NotInstalledError(message, place, "missing-skill")
+
+
+def describe_unreachable(entry: LockEntry, issues: Sequence[Issue]) -> str:
+    """The sentence that the site of an entry did not answer; ``""`` when it did.
+
+    ``issues`` are those of the source: a site that did not answer is served from an old copy of its index.
+    """
+    stale = next((issue for issue in issues if issue.code == "stale-index"), None)
+    return "" if stale is None else f"the source of {entry.name} could not be asked: {stale.message}"

@@ -329,12 +329,13 @@ class Installer:
         """
         return verify_installs(self._context.scopes_at(location), self._context.limits)
 
-    def outdated(self, *, location: Location = "all") -> tuple[Outdated, ...]:
-        """The installs whose source has something newer than what is installed, by name; nothing is changed.
+    def outdated(self, *, updates: bool = False, location: Location = "all") -> tuple[Outdated, ...]:
+        """The installs whose source has something newer than the lock file records, by name; nothing is changed.
 
         An install whose source could not be asked is included with the status ``"failed"``, and is in ``issues``.
+        With ``updates``, what is newer is fetched, and ``update`` says what it adds, with the diff.
         """
-        return find_newer_versions(self._context, self._context.scopes_at(location))
+        return find_newer_versions(self._context, self._context.scopes_at(location), updates=updates)
 
     def find(self, query: str, indexes: Sequence[str], limit: int = 10) -> IndexSearch:
         """The skills that fit the words of ``query``, best first, among all that some indexes have.

@@ -10,8 +10,7 @@ from prowess.addresses.skill_ref import link_name
 from prowess.authoring.descriptions import description_issues
 from prowess.authoring.secrets import find_secret_issues
 from prowess.errors import Issue
-from prowess.format.commands import find_commands
-from prowess.format.rules import INERT_FIELDS
+from prowess.install.abilities import read_skill_head
 from prowess.install.plugins import choose_plugins, limit_to_listed
 from prowess.install.source_survey import survey_source
 from prowess.install.tree_paths import REFUSAL_REASONS
@@ -61,6 +60,8 @@ class OfferedSkill:
 
     Prowess treats them as data; other agents may obey them.
     """
+    allowed_tools: tuple[str, ...] = ()
+    """The tools that it asks to use without a question."""
     is_internal: bool = False
     """True when it is installed only when somebody names it."""
     plugin: str = ""
@@ -173,6 +174,7 @@ def _make_offered_skill(skill: TreeSkill, survey: SourceSurvey, spec: SourceSpec
     # A listing names the path of the skill, which costs tokens too: here it is the path of a link in this project.
     listed = Skill(front, f".agents/skills/{link_name(skill.name) or 'skill'}/{SKILL_FILE}")
     body = skill.text[skill.document.body_offset :].decode("utf-8", "replace").strip()
+    head = read_skill_head(skill.document, skill.text)
     prefix = f"{skill.folder}/" if skill.folder else ""
     files = tuple(path.removeprefix(prefix) for path in survey.files_by_folder[skill.folder])
     sizes = survey.sizes_of(skill)
@@ -185,9 +187,10 @@ def _make_offered_skill(skill: TreeSkill, survey: SourceSurvey, spec: SourceSpec
         files,
         sum(size or 0 for size in sizes),
         None not in sizes,
-        tuple(command.text for command in find_commands(body)),
+        head.commands,
         list_scripts(files),
-        tuple(key for key in front.extra if key in INERT_FIELDS - {"model"}),
+        head.powers,
+        head.allowed_tools,
         not skill.is_default,
         skill.plugin,
         tuple(_find_issues(skill, listed, survey, spec)),

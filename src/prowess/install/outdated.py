@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from prowess.addresses.skill_ref import is_commit, is_short_commit
 from prowess.errors import Issue, SkillError
-from prowess.install.entry_source import spec_of_entry
+from prowess.install.entry_source import describe_unreachable, spec_of_entry
 from prowess.install.fetch_source import LastOpenSource, select_stale_issues
 from prowess.install.install_tree import tree_for_entry
 from prowess.install.rollback import find_rollback
 from prowess.install.system_errors import wrap_os_errors
+from prowess.install.update import UpdateRun, WantedUpdate
 from prowess.progress_steps import report_steps
 from prowess.text.versions import find_later_version, find_latest_in_range, has_numbers, is_range
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from prowess.install.context import InstallContext
     from prowess.install.fetch_source import SourceAccess
+    from prowess.install.update import Update
     from prowess.installed.scopes import InstallScope, ScopeName
     from prowess.lockfile.read import LockEntry
 
@@ -48,10 +50,20 @@ class Outdated:
     """Whose install it is: the ``"project"``'s or the ``"user"``'s."""
     wanted: str = ""
     """The tag that a range (``^1.2``) chooses now; ``""`` when a tag, a branch or a commit was asked for."""
+    update: Update | None = None
+    """The update to it, with what it adds and the diff from what the lock file records; only when this was asked for.
+
+    Where the version that was asked for has nothing newer, it is the update to the tag ``newer``.
+    """
 
 
-def find_newer_versions(context: InstallContext, scopes: Sequence[InstallScope]) -> tuple[Outdated, ...]:
-    """The installs of some scopes whose source has something newer, or could not be asked."""
+def find_newer_versions(
+    context: InstallContext, scopes: Sequence[InstallScope], *, updates: bool = False
+) -> tuple[Outdated, ...]:
+    """The installs of some scopes whose source has something newer, or could not be asked.
+
+    With ``updates``, each has the update to it, for which the files of the source are fetched.
+    """
     context.begin_read(*scopes)
     entries = context.list_entries(scopes)
     access = context.access.for_entries(entries)
@@ -69,7 +81,23 @@ def find_newer_versions(context: InstallContext, scopes: Sequence[InstallScope])
                 findings[index] = [issue, _failed_check(entry, scope, why)]
     found = [finding for index in range(len(entries)) for finding in findings[index]]
     context.issues += tuple(finding for finding in found if isinstance(finding, Issue))
-    return tuple(finding for finding in found if isinstance(finding, Outdated))
+    outdated = [finding for finding in found if isinstance(finding, Outdated)]
+    return tuple(_with_updates(outdated, entries, access) if updates else outdated)
+
+
+def _with_updates(
+    outdated: Sequence[Outdated], entries: Sequence[tuple[InstallScope, LockEntry]], access: SourceAccess
+) -> list[Outdated]:
+    """The same with the update of each; a source that could not be asked has none."""
+    installs = {(scope.location, entry.name): (scope, entry) for scope, entry in entries}
+    wanted = {
+        index: WantedUpdate(*installs[one.location, one.name], one.ref if one.newest != one.current else one.newer)
+        for index, one in enumerate(outdated)
+        if one.status != "failed"
+    }
+    outcomes = UpdateRun(access, dry_run=True, compares_lock=True).update_all([*wanted.values()])
+    found = {index: update for index, (update, _) in zip(wanted, outcomes, strict=True)}
+    return [replace(one, update=found.get(index)) for index, one in enumerate(outdated)]
 
 
 def _failed_check(entry: LockEntry, scope: InstallScope, why: str) -> Outdated:
@@ -115,12 +143,3 @@ def _find_newer(
         yield _failed_check(entry, scope, why)
     elif newest != current or tag:
         yield Outdated(entry.name, entry.ref, current, newest, tag, location=scope.location, wanted=wanted)
-
-
-def describe_unreachable(entry: LockEntry, issues: Sequence[Issue]) -> str:
-    """The sentence that the site of an entry did not answer; ``""`` when it did.
-
-    ``issues`` are those of the source: a site that did not answer is served from an old copy of its index.
-    """
-    stale = next((issue for issue in issues if issue.code == "stale-index"), None)
-    return "" if stale is None else f"the source of {entry.name} could not be asked: {stale.message}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -10,33 +11,37 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from prowess.addresses.skill_ref import SkillRef, check_ref, link_name
 from prowess.errors import LocalEditsError, NotInstalledError, SkillError
 from prowess.files.directory import exists
+from prowess.install.abilities import OldVersion, list_additions
+from prowess.install.agent_links import LinkFolders
 from prowess.install.context import parse_refs, require_entry
-from prowess.install.entry_source import missing_install_error, spec_of_entry
+from prowess.install.entry_source import describe_unreachable, missing_install_error, spec_of_entry
 from prowess.install.fetch_source import BATCH_BYTES, LastOpenSource, select_stale_issues
 from prowess.install.file_diffs import diff_files
 from prowess.install.install_options import InstallOptions
-from prowess.install.install_tree import refuse_unloadable, take_recorded_modes, tree_for_entry
+from prowess.install.install_tree import read_recorded_tree, refuse_unloadable, take_recorded_modes, tree_for_entry
 from prowess.install.installed_files import compare_files, read_current_files, read_files
 from prowess.install.manifest_diff import find_stale_declarations
 from prowess.install.manifest_edits import declare_version, edit_manifest
-from prowess.install.outdated import describe_unreachable
 from prowess.install.rollback import find_rollback
 from prowess.install.stage import stage_install
 from prowess.install.store import open_store, open_store_read_only
 from prowess.install.system_errors import wrap_os_errors
 from prowess.installed.compare import describe_differences, list_differing
-from prowess.installed.scopes import find_copies, locate_install
+from prowess.installed.scopes import find_copies, is_on_disk, locate_install
 from prowess.progress_steps import report_steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from prowess.errors import Issue
+    from prowess.files.write import NewFile
+    from prowess.install.abilities import UpdateAddition
     from prowess.install.context import InstallContext, Refs
     from prowess.install.fetch_source import SourceAccess
     from prowess.install.install_tree import InstallTree
     from prowess.install.store import Store
     from prowess.installed.scopes import InstallScope, Location
+    from prowess.limits import Limits
     from prowess.lockfile.read import LockEntries, LockEntry
 
 UpdateStatus = Literal["updated", "current", "edited", "failed", "available"]
@@ -53,7 +58,11 @@ class Update:
     diff: str = ""
     why: str = ""
     path: Path | None = None
+    additions: tuple[UpdateAddition, ...] = ()
+    """What the new version has and the old one has not: skills, scripts, commands, tools."""
 
+
+_NOTHING_TO_COMPARE = "what the lock file records is neither here nor at its source, so there is no diff"
 
 UpdateOutcome = tuple[Update, tuple["Issue", ...]]
 """What came of one update, and the issues to report with it."""
@@ -76,9 +85,10 @@ def update_skills(
     begin = context.begin_read if dry_run else context.begin_change
     scopes = context.scopes_at(location)
     begin(*scopes)
-    run = _UpdateRun(context.access._replace(allow_rollback=allow_rollback), force, dry_run)
+    run = UpdateRun(context.access._replace(allow_rollback=allow_rollback), force, dry_run)
     if refs is None:
-        outcomes = run.update_all(context.list_entries(scopes))
+        entries = context.list_entries(scopes)
+        outcomes = run.update_all([WantedUpdate(scope, entry, entry.ref) for scope, entry in entries])
         context.issues += tuple(issue for _, issues in outcomes for issue in issues)
         return tuple(update for update, _ in outcomes)
     if not isinstance(refs, str | SkillRef):
@@ -86,13 +96,13 @@ def update_skills(
     ref = parse_refs(refs)[0]
     scope, _ = context.find_known_install(ref, scopes)
     entry = require_entry(context.read_lock(scope), scope, ref.full_name)
-    outcome = run.update_one(scope, _with_version(entry, ref.version))
+    outcome = run.update_one(_want_version(scope, entry, ref.version))
     _report_outcome(context, scope, entry, ref.version, outcome, save=save)
     return (outcome[0],)
 
 
 def _update_several(
-    context: InstallContext, refs: Sequence[SkillRef], scopes: Sequence[InstallScope], run: _UpdateRun, *, save: bool
+    context: InstallContext, refs: Sequence[SkillRef], scopes: Sequence[InstallScope], run: UpdateRun, *, save: bool
 ) -> tuple[Update, ...]:
     """Update the named skills; one that is not installed has the status ``"failed"``."""
     # Each lock file is read once: to read it for each of thousands of skills would be quadratic.
@@ -105,19 +115,29 @@ def _update_several(
             known[index] = scope, require_entry(recorded[scope], scope, ref.full_name)
         except SkillError as error:
             updates[index] = Update(ref.full_name, "failed", "", why=error.message)
-    moved = [(scope, _with_version(entry, refs[index].version)) for index, (scope, entry) in known.items()]
-    outcomes = run.update_all(moved)
+    outcomes = run.update_all([_want_version(*install, refs[index].version) for index, install in known.items()])
     for (index, (scope, entry)), outcome in zip(known.items(), outcomes, strict=True):
         updates[index] = outcome[0]
         _report_outcome(context, scope, entry, refs[index].version, outcome, save=save)
     return tuple(updates[index] for index in range(len(refs)))
 
 
-def _with_version(entry: LockEntry, version: str) -> LockEntry:
-    """The entry at another version of its source; the entry itself when ``version`` is empty or its own."""
-    ref = check_ref(version) if version else entry.ref
-    # Without a commit nothing counts as a rollback: whoever names another version may go back with it.
-    return entry if ref == entry.ref else replace(entry, ref=ref, commit="")
+class WantedUpdate(NamedTuple):
+    """An install, as its lock file records it, and the version of its source that is asked for."""
+
+    scope: InstallScope
+    entry: LockEntry
+    ref: str
+
+    @property
+    def baseline(self) -> LockEntry:
+        """The entry to compare with for a rollback: whoever names another version may go back with it."""
+        return self.entry if self.ref == self.entry.ref else replace(self.entry, ref=self.ref, commit="")
+
+
+def _want_version(scope: InstallScope, entry: LockEntry, version: str) -> WantedUpdate:
+    """The update to another version, or to what the version of the entry is now where ``version`` is empty."""
+    return WantedUpdate(scope, entry, check_ref(version) if version else entry.ref)
 
 
 def _report_outcome(
@@ -147,40 +167,52 @@ def _report_outcome(
 class _PendingUpdate(NamedTuple):
     """What the source of an entry has now, fetched and not yet in place."""
 
-    scope: InstallScope
-    entry: LockEntry
+    wanted: WantedUpdate
     tree: InstallTree
     issues: tuple[Issue, ...]
+    locked_files: tuple[NewFile, ...] | None = None
+    """The files that the lock file records, where these are compared, and not the disk; ``None`` where nobody has
+    them."""
+
+    @property
+    def scope(self) -> InstallScope:
+        return self.wanted.scope
+
+    @property
+    def entry(self) -> LockEntry:
+        return self.wanted.entry
 
 
-class _UpdateRun(NamedTuple):
+class UpdateRun(NamedTuple):
     """One command that updates: how it reaches sources, and whether it overwrites edits, or changes nothing."""
 
     access: SourceAccess
-    force: bool
-    dry_run: bool
+    force: bool = False
+    dry_run: bool = False
+    compares_lock: bool = False
+    """Whether new versions are compared with what the lock file records, whatever is on the disk."""
 
-    def update_one(self, scope: InstallScope, entry: LockEntry) -> UpdateOutcome:
+    def update_one(self, wanted: WantedUpdate) -> UpdateOutcome:
         """Update one install; raises ``SkillError`` when something keeps it from being updated."""
-        with LastOpenSource(self.access) as source:
-            fetched = _fetch_newer(scope, entry, source, self.access)
-        return self._put_in_place(scope, [fetched], alone=True)[0] if isinstance(fetched, _PendingUpdate) else fetched
+        with LastOpenSource(self.access) as source, LastOpenSource(self.access) as locked:
+            fetched = self._fetch_newer(wanted, source, locked, self.access)
+        return self._put_in_place([fetched], alone=True)[0] if isinstance(fetched, _PendingUpdate) else fetched
 
-    def update_all(self, entries: Sequence[tuple[InstallScope, LockEntry]]) -> list[UpdateOutcome]:
+    def update_all(self, updates: Sequence[WantedUpdate]) -> list[UpdateOutcome]:
         """Update many installs; returns what came of each, in their order. What keeps one from it is its status."""
         outcomes: dict[int, UpdateOutcome] = {}
         waiting: dict[int, _PendingUpdate] = {}
         waiting_bytes = 0
-        access = self.access.for_entries(entries)
+        access = self.access.for_entries((wanted.scope, wanted.baseline) for wanted in updates)
         # Entries of one source follow each other, so that each source is opened once. What they gave is put in place
         # together: to open the store, which reads the lock file, for each of thousands of entries would be quadratic.
-        ordered = sorted(enumerate(entries), key=lambda row: (row[1][1].source, row[1][1].ref))
-        with LastOpenSource(access) as source:
-            for index, (scope, entry) in report_steps(ordered, lambda row: row[1][1].name):
+        ordered = sorted(enumerate(updates), key=lambda row: (row[1].entry.source, row[1].ref))
+        with LastOpenSource(access) as source, LastOpenSource(access) as locked:
+            for index, wanted in report_steps(ordered, lambda row: row[1].entry.name):
                 try:
-                    fetched = _fetch_newer(scope, entry, source, access)
+                    fetched = self._fetch_newer(wanted, source, locked, access)
                 except SkillError as error:
-                    fetched = _failed_outcome(entry, error)
+                    fetched = _failed_outcome(wanted.entry, error)
                 if not isinstance(fetched, _PendingUpdate):
                     outcomes[index] = fetched
                     continue
@@ -190,7 +222,36 @@ class _UpdateRun(NamedTuple):
                     outcomes |= self._apply_waiting(waiting)
                     waiting, waiting_bytes = {}, 0
         outcomes |= self._apply_waiting(waiting)
-        return [outcomes[index] for index in range(len(entries))]
+        return [outcomes[index] for index in range(len(updates))]
+
+    def _fetch_newer(
+        self, wanted: WantedUpdate, source: LastOpenSource, locked: LastOpenSource, access: SourceAccess
+    ) -> _PendingUpdate | UpdateOutcome:
+        """What the source of an entry has now, or the outcome when there is nothing to be put in place.
+
+        A source that went back is not followed: the status is ``"current"``, with the issue ``rolled-back``. When a
+        site does not answer, nothing is taken: the status is ``"failed"``, with the issue ``stale-index``. ``locked``
+        opens the commit that the lock file records.
+        """
+        scope, entry, ref = wanted
+        if entry.kind == "adopted":
+            return Update(entry.name, "current", entry.commit), ()
+        spec = spec_of_entry(entry, scope, ref=ref)
+        with wrap_os_errors():
+            source_files = source.open_source(spec)
+            rollback = find_rollback(wanted.baseline, source_files.commit, spec, access)
+            if rollback is not None:
+                why = "its source went back, and is not followed"
+                return Update(entry.name, "current", entry.commit, why=why), (rollback,)
+            stale = tuple(select_stale_issues(source_files.issues))
+            unreachable = describe_unreachable(entry, stale)
+            if unreachable:
+                return Update(entry.name, "failed", entry.commit, why=unreachable), stale
+            tree = tree_for_entry(entry, source_files, spec, access.limits)
+            refuse_unloadable([tree])
+            is_compared = self.compares_lock and tree.digest != entry.digest
+            files = _read_locked_files(scope, entry, locked, access.limits) if is_compared else None
+        return _PendingUpdate(wanted, tree, stale, files)
 
     def _apply_waiting(self, waiting: Mapping[int, _PendingUpdate]) -> dict[int, UpdateOutcome]:
         """Put updates in place, one scope after the other; returns the outcome of each number."""
@@ -198,27 +259,25 @@ class _UpdateRun(NamedTuple):
         for scope in dict.fromkeys(pending.scope for pending in waiting.values()):
             in_scope = {index: pending for index, pending in waiting.items() if pending.scope == scope}
             try:
-                applied = self._put_in_place(scope, [*in_scope.values()])
+                applied = self._put_in_place([*in_scope.values()])
             except SkillError as error:  # an error of the store itself: nothing was put in place
                 applied = [_failed_outcome(pending.entry, error) for pending in in_scope.values()]
             outcomes |= dict(zip(in_scope, applied, strict=True))
         return outcomes
 
-    def _put_in_place(
-        self, scope: InstallScope, updates: Sequence[_PendingUpdate], *, alone: bool = False
-    ) -> list[UpdateOutcome]:
+    def _put_in_place(self, updates: Sequence[_PendingUpdate], *, alone: bool = False) -> list[UpdateOutcome]:
         """Put updates of one scope in place, all at once; what keeps one from being updated is its status.
 
         With ``alone`` there is one update, and what keeps it from being updated is raised.
         """
         outcomes: list[UpdateOutcome] = []
         open_scope = open_store_read_only if self.dry_run else open_store
-        with wrap_os_errors(), open_scope(scope, self.access.limits) as store:
+        with wrap_os_errors(), open_scope(updates[0].scope, self.access.limits) as store:
             locked = dict(store.locked)
             for pending in updates:
                 before, staged_count = locked, store.staged_count
                 try:
-                    current = _CurrentInstall(store, pending, may_be_missing=self.access.allow_rollback)
+                    current = _CurrentInstall(store, pending, self)
                     # Of thousands of installs, most are current: a copy of the entries for each would be quadratic.
                     locked = dict(locked) if current.is_due else locked
                     update, issues = current.stage_update(locked, force=self.force, dry_run=self.dry_run)
@@ -244,30 +303,20 @@ def _failed_outcome(entry: LockEntry, error: SkillError) -> UpdateOutcome:
     return Update(entry.name, status, entry.commit, why=error.message), ()
 
 
-def _fetch_newer(
-    scope: InstallScope, entry: LockEntry, source: LastOpenSource, access: SourceAccess
-) -> _PendingUpdate | UpdateOutcome:
-    """What the source of an entry has now, or the outcome when there is nothing to be put in place.
-
-    A source that went back is not followed: the status is ``"current"``, with the issue ``rolled-back``. When a site
-    does not answer, nothing is taken: the status is ``"failed"``, with the issue ``stale-index``.
-    """
-    if entry.kind == "adopted":
-        return Update(entry.name, "current", entry.commit), ()
-    spec = spec_of_entry(entry, scope, ref=entry.ref)
-    with wrap_os_errors():
-        source_files = source.open_source(spec)
-        rollback = find_rollback(entry, source_files.commit, spec, access)
-        if rollback is not None:
-            why = "its source went back, and is not followed"
-            return Update(entry.name, "current", entry.commit, why=why), (rollback,)
-        stale = tuple(select_stale_issues(source_files.issues))
-        unreachable = describe_unreachable(entry, stale)
-        if unreachable:
-            return Update(entry.name, "failed", entry.commit, why=unreachable), stale
-        tree = tree_for_entry(entry, source_files, spec, access.limits)
-        refuse_unloadable([tree])
-    return _PendingUpdate(scope, entry, tree, stale)
+def _read_locked_files(
+    scope: InstallScope, entry: LockEntry, source: LastOpenSource, limits: Limits
+) -> tuple[NewFile, ...] | None:
+    """The files that an entry records, from the disk or from its commit; ``None`` where neither has them."""
+    folders = LinkFolders(scope)
+    if is_on_disk(entry, scope) and not compare_files(entry, folders, limits):
+        return read_current_files(entry, folders, limits)
+    if not entry.commit:
+        return None
+    spec = spec_of_entry(entry, scope, ref=entry.commit)
+    with suppress(SkillError):
+        tree = read_recorded_tree(source.open_source(spec), entry, spec, limits)
+        return tree.files if tree.digest == entry.digest else None
+    return None
 
 
 # -- putting in place --------------------------------------------------------------------------------------------------
@@ -276,10 +325,10 @@ def _fetch_newer(
 class _CurrentInstall:
     """An install as it is now, with what somebody changed by hand, and the update that waits for it."""
 
-    def __init__(self, store: Store, pending: _PendingUpdate, *, may_be_missing: bool) -> None:
+    def __init__(self, store: Store, pending: _PendingUpdate, run: UpdateRun) -> None:
         """Raises ``NotInstalledError`` when the lock file has no such install, or its files are missing.
 
-        ``may_be_missing``: the files may be missing, since no sync can bring them when their source has gone back.
+        With ``allow_rollback`` they may be missing, since no sync can bring them when their source has gone back.
         """
         name = pending.entry.name
         entry = store.locked.get(name)
@@ -287,10 +336,14 @@ class _CurrentInstall:
             raise NotInstalledError(f"skill {name} is not installed")
         self._store, self._entry, self._pending = store, entry, pending
         self._place = locate_install(entry, store.scope, name)
-        self._is_missing = not (find_copies(entry, store.scope) if entry.is_copied else exists(self._place))
-        if self._is_missing and not may_be_missing:
+        self._compares_lock = run.compares_lock
+        self._is_missing = not run.compares_lock and not (
+            find_copies(entry, store.scope) if entry.is_copied else exists(self._place)
+        )
+        if self._is_missing and not run.access.allow_rollback:
             raise missing_install_error(name, self._place)
-        differences = [] if self._is_missing else compare_files(entry, store.link_folders, store.limits, store.placed)
+        is_read = not self._is_missing and not run.compares_lock
+        differences = compare_files(entry, store.link_folders, store.limits, store.placed) if is_read else []
         self._edits = [difference for difference in differences if difference.is_edit]
         is_same = pending.tree.digest == entry.digest and pending.tree.spec.ref == entry.ref
         self._is_as_locked = not differences and not self._is_missing
@@ -338,15 +391,30 @@ class _CurrentInstall:
 
     def _make_update(self, status: UpdateStatus, tree: InstallTree) -> Update:
         limits, entry = self._store.limits, self._entry
+        old, new, why = self._read_sides(tree)
+        diff = "" if old is None else diff_files(old, new, limits)
+        before = {file.path: file for file in old or ()}
+        changed = {file.path for file in new if before.get(file.path) != file}
+        # Files that were not compared are as the lock file has them.
+        known = OldVersion(entry.skills, {*entry.files, *before}, old or ())
+        additions = list_additions(tree, changed, known, limits)
+        if not diff and not why and tree.spec.ref != entry.ref:
+            why = f"the same content, as {tree.spec.ref}"
+        return Update(entry.name, status, entry.commit, tree.commit, diff, why, Path(self._place), additions)
+
+    def _read_sides(self, tree: InstallTree) -> tuple[Sequence[NewFile] | None, Sequence[NewFile], str]:
+        """The old and the new files to compare, and why the old ones are unknown, which ``None`` stands for."""
+        limits, entry = self._store.limits, self._entry
         if self._is_missing:
-            diff = diff_files((), tree.files, limits)
-        elif not self._is_as_locked or entry.is_copied:
-            diff = diff_files(read_current_files(entry, self._store.link_folders, limits), tree.files, limits)
-        else:
-            # The disk is as it is recorded: of thousands of files, only those that change are read and compared.
-            changed = set(list_differing(entry.files, tree.hashes))
-            new = [file for file in tree.files if file.path in changed]
-            old = take_recorded_modes(read_files(self._place, sorted(changed), limits), entry.files)
-            diff = diff_files(old, new, limits)
-        why = "" if diff or tree.spec.ref == entry.ref else f"the same content, as {tree.spec.ref}"
-        return Update(entry.name, status, entry.commit, tree.commit, diff, why, Path(self._place))
+            return (), tree.files, ""
+        if self._compares_lock:
+            if tree.digest == entry.digest:
+                return tree.files, tree.files, ""
+            locked_files = self._pending.locked_files
+            return locked_files, tree.files, "" if locked_files is not None else _NOTHING_TO_COMPARE
+        if not self._is_as_locked or entry.is_copied:
+            return read_current_files(entry, self._store.link_folders, limits), tree.files, ""
+        # The disk is as it is recorded: of thousands of files, only those that change are read and compared.
+        differing = set(list_differing(entry.files, tree.hashes))
+        old = take_recorded_modes(read_files(self._place, sorted(differing), limits), entry.files)
+        return old, [file for file in tree.files if file.path in differing], ""

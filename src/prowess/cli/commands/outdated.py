@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
+
+import click
 
 from prowess.cli.command_class import new_command
 from prowess.cli.install_options import find_location, network_options, note_nothing_recorded
@@ -12,19 +14,28 @@ from prowess.cli.lock_states import suggest_sync_after_pull
 from prowess.cli.main import FAILED
 from prowess.cli.options import AskedLocation, json_option, location_options
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Table, line
+from prowess.cli.render.blocks import Block, Line, Table, line
+from prowess.cli.updates import change_to_blocks, update_to_dict, update_to_line
 
 _HEAD = ("skill", "asked for", "here", "there", "newer")
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import prowess
     from prowess.install.installer import Installer
 
 
-@new_command("outdated", ("prowess outdated", "what 'prowess update' would change, and later versions"))
+@new_command(
+    "outdated",
+    ("prowess outdated", "what 'prowess update' would change, and later versions"),
+    ("prowess outdated --verbose", "and what each new version adds, with the diff"),
+)
+@click.option("--verbose", is_flag=True, help="Fetch the new versions: say what they add, and show the diffs.")
 @location_options
 @network_options
 @json_option
-def command(*, asked: AskedLocation, installer: Installer, as_data: bool) -> int:
+def command(*, verbose: bool, asked: AskedLocation, installer: Installer, as_data: bool) -> int:
     """List the installed skills whose source has something newer, and those whose source could not be asked.
 
     Inside a project its installs are meant, and elsewhere your own.
@@ -38,10 +49,13 @@ def command(*, asked: AskedLocation, installer: Installer, as_data: bool) -> int
 
     For a range such as ^1.2, the column "there" has the latest tag in it, to which 'prowess update' leads, and the
     column "newer" the latest tag beyond it.
+
+    With --verbose, new skills, scripts, commands and allowed tools come first, then the diff from what the lock file
+    records. If the version asked for has nothing newer, they are those of the tag in the column "newer".
     """
     location = find_location(installer, asked)
     with printer.show_progress("asking the sources"):
-        entries = installer.outdated(location=location)
+        entries = installer.outdated(updates=verbose, location=location)
     went_back = any(issue.code == "rolled-back" for issue in installer.issues)
     unknown = any(entry.status == "failed" for entry in entries)
     rows = [
@@ -56,12 +70,12 @@ def command(*, asked: AskedLocation, installer: Installer, as_data: bool) -> int
     ]
     printer.print_answer(
         lambda: {
-            "outdated": [asdict(entry) for entry in entries],
+            "outdated": [_entry_to_dict(entry) for entry in entries],
             "issues": [issue_to_dict(i) for i in installer.issues],
         },
         # With warnings, something newer may exist that could not be seen.
         lambda: (
-            [Table(rows, head=_HEAD)]
+            [Table(rows, head=_HEAD), *_updates_to_blocks(entries)]
             if rows
             else [line("Nothing newer was found; see the warnings." if installer.issues else "Everything is current.")]
         ),
@@ -73,3 +87,17 @@ def command(*, asked: AskedLocation, installer: Installer, as_data: bool) -> int
     note_nothing_recorded(installer, location)
     # A source that was not asked may hide anything, so it outranks what the others said.
     return FAILED if unknown else 1 if entries or went_back else 0
+
+
+def _entry_to_dict(entry: prowess.Outdated) -> dict[str, object]:
+    row = asdict(replace(entry, update=None))
+    del row["update"]
+    return row if entry.update is None else {**row, "update": update_to_dict(entry.update)}
+
+
+def _updates_to_blocks(entries: Sequence[prowess.Outdated]) -> Iterator[Block]:
+    for entry in entries:
+        if entry.update is not None:
+            yield Line()
+            yield update_to_line(entry.update)
+            yield from change_to_blocks(entry.update, "in the lock file")

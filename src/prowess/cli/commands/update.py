@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -22,7 +21,8 @@ from prowess.cli.issues import issue_to_dict
 from prowess.cli.lock_states import suggest_first_sync, suggest_sync
 from prowess.cli.options import AskedLocation, location_options
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Block, Line, Style, diff_to_lines, line
+from prowess.cli.render.blocks import Block, Line, line
+from prowess.cli.updates import update_to_dict, update_to_line, updates_to_blocks
 from prowess.lockfile.read import read_lock
 
 if TYPE_CHECKING:
@@ -32,14 +32,6 @@ if TYPE_CHECKING:
     from prowess.changes.update import UpdatePlan
     from prowess.install.installer import Installer
     from prowess.installed.scopes import Location
-
-_STYLES: dict[str, Style] = {
-    "updated": "good",
-    "available": "good",
-    "current": "dim",
-    "edited": "warn",
-    "failed": "bad",
-}
 
 
 @new_command(
@@ -65,7 +57,7 @@ def command(
     installer: Installer,
     flags: ChangeFlags,
 ) -> int:
-    """Update installed skills, all of them or those that you name: show what changes, ask, and do it.
+    """Update installed skills, all of them or those that you name: show what they add and change, ask, and do it.
 
     Inside a project its installs are meant, and elsewhere your own. A skill that somebody changed by hand is kept
     unless --force. A source that went back is not followed unless --allow-rollback: its branch lacks the commit that is
@@ -93,14 +85,14 @@ def command(
     def to_dict(done: list[prowess.Update] | None) -> dict[str, object]:
         updates = plan.updates if done is None else [*plan.kept, *done]
         issues = [issue_to_dict(issue) for issue in change.issues()]
-        return {"updates": [_update_to_dict(update) for update in updates], "issues": issues}
+        return {"updates": [update_to_dict(update) for update in updates], "issues": issues}
 
     view: ChangeView[list[prowess.Update]] = ChangeView(
         plan=[*_to_blocks(plan, absent=absent), *([Line()] if plan.due else [])],
         needs_consent=bool(plan.due),
         progress_text="updating",
         to_dict=to_dict,
-        report=lambda done: map(_update_to_line, done),
+        report=lambda done: map(update_to_line, done),
         declined_text="Nothing was updated.",
         idle_text="",
         question=f"Update {len(plan.due)}?",
@@ -118,28 +110,8 @@ def _find_absent(location: Location) -> str:
     return suggest_sync(location=location) or (suggest_first_sync() if location != "user" else "")
 
 
-def _update_to_dict(update: prowess.Update) -> dict[str, object]:
-    return {**asdict(update), "path": str(update.path) if update.path else None}
-
-
-def _update_to_line(update: prowess.Update, *, force: bool = False) -> Block:
-    moved = f" {update.before[:12]} → {update.after[:12]}" if update.before != update.after and update.after else ""
-    edited = (
-        "changed by hand, which is overwritten: a backup is kept"
-        if force
-        else "changed by hand, and kept unless --force"
-    )
-    why = update.why or (edited if update.status == "edited" else "")
-    return line((f"{update.status} ", _STYLES[update.status]), (update.name, "name"), moved, f": {why}" if why else "")
-
-
 def _to_blocks(plan: UpdatePlan, *, absent: str) -> Iterator[Block]:
     """Return what would be updated, for people; ``absent`` says which skills are not here."""
-    for update in plan.updates:
-        yield _update_to_line(update, force=plan.force)
-        if update.diff:
-            here = "here, with the changes made by hand" if update.status == "edited" else "here"
-            yield line((f"lines with - are what is {here}; lines with + are what its source has", "dim"), indent=2)
-        yield from diff_to_lines(update.diff, indent=2, cut=True)
+    yield from updates_to_blocks(plan.updates, force=plan.force)
     if not plan.updates:
         yield line("Nothing was updated: no skill that should be here is here." if absent else "Nothing is installed.")
