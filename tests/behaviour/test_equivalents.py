@@ -281,7 +281,7 @@ def test_a_backslash_or_a_colon_is_refused_as_a_path(put: Put, tmp_path: Path) -
         return toolset.call("read_skill_file", {"skill_name": "pdf", "path": path}).content
 
     assert [read(path) for path in ("a\\b", "C:x")] == ['invalid file path "a\\b"', 'invalid file path "C:x"']
-    assert read("b.md").startswith("no file 'pdf/b.md'; there is a.md")
+    assert read("b.md").startswith("no file 'b.md'; there is a.md")
 
 
 def test_a_host_writes_any_other_block_from_the_candidates(put: Put, tmp_path: Path) -> None:

@@ -58,6 +58,16 @@ def folder_of(skill: Skill) -> Path:
 # -- listing -----------------------------------------------------------------------------------------------------------
 
 
+def test_an_error_of_reading_names_the_file_as_the_caller_did(skill: Skill) -> None:
+    for path in ("nope.md", "./references//nope.md", "references"):
+        with pytest.raises(ResourceError) as caught:
+            skill.read_resource(path)
+        assert (repr(path) in caught.value.message, caught.value.path) == (True, path)
+        with pytest.raises(ResourceError) as caught:
+            skill.read_bytes(path)
+        assert repr(path) in caught.value.message
+
+
 def test_resources_are_names_one_level_deep_without_hidden_ones_and_folders(skill: Skill) -> None:
     found = skill.resources()
     assert found.scripts == ("a.sh", "b.py")

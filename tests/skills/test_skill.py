@@ -124,6 +124,8 @@ def test_a_skill_made_by_a_program(put: Put) -> None:
     assert (skill.name, skill.description, skill.scope) == ("other", "d", SkillScope.USER)
     assert skill.read_body() == "\nText.\n"
     assert skill.files() == ("SKILL.md",)
+    with pytest.raises(SourceError, match="scope"):
+        Skill(Frontmatter("other", "d"), folder / "SKILL.md", "mine")  # type: ignore[arg-type]
 
 
 def test_a_skill_of_text_has_no_folder_and_no_path() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,6 +45,21 @@ def test_spellings_of_one_mount_are_one_mount(mount: str, put: Put, tmp_path: Pa
     assert catalog["pay"].virtual_path == "skills/billing/pay"
     assert [skill.name for skill in catalog.under("skills/billing")] == ["pay"]
     assert prowess.Session(catalog, filter="skills/billing/*").activate("pay").skill.name == "pay"
+
+
+@pytest.mark.parametrize("mount", [None, 5, ["skills"]])
+def test_a_mount_is_a_string(mount: str, put: Put, tmp_path: Path) -> None:
+    put("pdf")
+    with pytest.raises(prowess.SourceError, match="mount_as"):
+        loaded(Source.directory(tmp_path, mount_as=mount))
+
+
+def test_a_scope_may_be_named_by_its_value(put: Put, tmp_path: Path) -> None:
+    put("pdf")
+    value: Any = "user"
+    assert loaded(Source.directory(tmp_path, scope=value))["pdf"].scope is prowess.SkillScope.USER
+    with pytest.raises(prowess.SourceError, match="scope"):
+        Source.directory(tmp_path, scope=Path("user"))  # type: ignore[arg-type]
 
 
 def test_mounting_changes_nothing_that_is_read(put: Put, tmp_path: Path) -> None:

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from prowess.arguments import raise_bad_argument
 from prowess.format.document import LoadPolicy
+from prowess.model import SkillScope
 from prowess.skills.skill_files import FolderFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from prowess.model import SkillScope
     from prowess.skills.skill_files import FolderPlace, SkillFiles
+
+
+def as_scope(given: str | None) -> SkillScope | None:
+    """Return the scope that a caller gave, perhaps as a string; raise ``SourceError`` for any other value."""
+    if given is None:
+        return None
+    try:
+        return SkillScope(given)
+    except ValueError:
+        raise_bad_argument("scope", 'is "project", "user" or None', given)
 
 
 class SkillLocation(NamedTuple):

@@ -27,7 +27,7 @@ from prowess.format.frontmatter.fast_match import MAX_HEAD_BYTES, match_head
 from prowess.format.frontmatter.plain_yaml import can_skip_limit_checks, parse_plain_yaml
 from prowess.limits import resolve_bound
 from prowess.skills import faultless, instructions, resources
-from prowess.skills.location import SkillLocation
+from prowess.skills.location import SkillLocation, as_scope
 from prowess.skills.skill_files import FilesWithoutFolder, FolderPlace, InlineFiles
 from prowess.text.patterns import compile_pattern
 
@@ -93,7 +93,8 @@ class Skill:
         self._name = frontmatter.name
         self._description = frontmatter.description.strip()
         files = None if base else InlineFiles(body or "")
-        self._location = SkillLocation(base, file, scope, origin="directory" if base else "inline", files=files)
+        origin = "directory" if base else "inline"
+        self._location = SkillLocation(base, file, as_scope(scope), origin=origin, files=files)
         self._rel = ""
         self._identity = None
         self._offset = 0

@@ -222,7 +222,7 @@ class FolderFiles(SkillFiles):
             return file.read_all(limit)
 
     def _open(self, path: str) -> OpenFile:
-        return OpenFile(self._place.base, (*self._place.parts, *split_resource_path(path)))
+        return OpenFile(self._place.base, (*self._place.parts, *split_resource_path(path)), path=path)
 
     def digest(self) -> str:
         base, parts, _, location, limits = self._place

@@ -9,10 +9,12 @@ import os
 import posixpath
 from typing import TYPE_CHECKING, Any
 
+from prowess.arguments import check_text
 from prowess.discovery.scan import root_folder, scan
 from prowess.errors import SourceError
 from prowess.files.path_arguments import check_path
 from prowess.names import SKILL_FILE
+from prowess.skills.location import as_scope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +46,7 @@ class DirectorySource:
         self._folder = root_folder(self._path, str((options or {}).get("filename", SKILL_FILE)))
         self._mount_as = mount_as
         self._preload = preload
-        self._scope = scope
+        self._scope = as_scope(scope)
         self._options = dict(options or {})
 
     def __repr__(self) -> str:
@@ -77,7 +79,8 @@ class DirectorySource:
 
 
 def check_mount(mount_as: str) -> None:
-    """Raise ``SourceError`` unless ``mount_as`` is the name of a folder, without patterns and without ``..``."""
+    """Raise ``SourceError`` unless ``mount_as`` is the path of a folder, without patterns and without ``..``."""
+    check_text(mount_as, "mount_as")
     # Filters are patterns over virtual paths. A mount with a pattern or ".." in it could match what it does not hold.
     if _GLOB_CHARACTERS & set(mount_as):
         raise SourceError(f"mount_as must be a literal folder, not a pattern: {mount_as!r}")
