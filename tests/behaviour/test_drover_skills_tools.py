@@ -66,7 +66,7 @@ def test_the_tools_are_there_when_an_allowed_skill_exists(session: prowess.Sessi
     assert tools_of(prowess.Session(prowess.Catalog())).tools() == ()
 
 
-@pytest.mark.parametrize(("allowed", "said"), [(["csv", "nope"], "csv, nope"), (["csv"], "csv"), ([], "(none)")])
+@pytest.mark.parametrize(("allowed", "said"), [(["csv", "nope", "csv"], "csv, nope"), (["csv"], "csv"), ([], "(none)")])
 @pytest.mark.parametrize("name", ["pdf", "unknown"])
 @pytest.mark.parametrize("tool", ["skill_load", "skill_resource"])
 def test_a_skill_that_is_not_allowed_is_refused(
@@ -77,6 +77,8 @@ def test_a_skill_that_is_not_allowed_is_refused(
     assert result.is_error
     assert result.content == f"skill '{name}' is not available to this agent. allowed: [{said}]"
     assert result.data == {"skill": name, "reason": "not_allowed"}
+    nameless = tools_of(session, allowed).call(tool, {"name": ""})
+    assert (nameless.is_error, nameless.data) == (True, {"reason": "bad-arguments"})
 
 
 @pytest.mark.parametrize("tool", ["skill_load", "skill_resource"])

@@ -95,6 +95,39 @@ def test_arguments_may_be_parsed_by_the_host(put: Put, tmp_path: Path) -> None:
     assert (result.is_error, result.content) == (True, "load_skill: skill_name is required")
 
 
+@pytest.mark.parametrize(
+    ("dialect", "missing", "bad"),
+    [
+        ("load_skill", "load_skill: skill_name is required", "load_skill: invalid params: "),
+        ("skill__activate", 'activating skill "": skill "" not found', "parsing activate args: "),
+    ],
+)
+def test_arguments_are_compared_with_their_case(
+    dialect: prowess.DialectName, missing: str, bad: str, put: Put, tmp_path: Path
+) -> None:
+    """S0-33, S1-53: those systems ignore it. No text at all is no arguments, and null is not an object."""
+    put("pdf")
+    toolset = prowess.Toolset(prowess.Session(prowess.scan(tmp_path)), dialect)
+    (name,) = toolset.tools()[0].parameters["required"]
+    assert not toolset.call(dialect, {name: "pdf"}).is_error
+    for arguments in ({name.upper(): "pdf"}, "", "{}"):
+        result = toolset.call(dialect, arguments)
+        assert (result.is_error, result.content) == (True, missing)
+    for text in ("null", "[]", "x", json.dumps({name: 5})):
+        assert toolset.call(dialect, text).content.startswith(bad)
+
+
+def test_absolute_paths_are_relative_to_the_root_of_the_disk(put: Put, tmp_path: Path) -> None:
+    """S1-38: without a base that system compares them. Prowess then compares paths below the working folder."""
+    put("skills/pdf")
+    catalog = prowess.scan(tmp_path / "skills")
+    whole = (tmp_path / "skills/*").as_posix()
+    for base, pattern in ((tmp_path, "skills/*"), (tmp_path, whole), (tmp_path.anchor, whole.lstrip("/"))):
+        assert [skill.name for skill in prowess.Session(catalog, base_dir=base, filter=pattern).candidates()] == ["pdf"]
+    with pytest.raises(prowess.SourceError):
+        prowess.Session(catalog, base_dir=tmp_path / "nowhere")
+
+
 def test_a_host_writes_descriptions_as_they_are(put: Put, tmp_path: Path) -> None:
     """S0-36, S1-44, S3-31: a host takes them from the candidates. A listing of Prowess puts each on one line."""
     put("pdf", description='"Line.\\n- csv: Not there."')

@@ -4,6 +4,7 @@ import io
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -204,3 +205,53 @@ def test_what_stands_before_the_first_dashes_may_be_cut_off() -> None:
     with pytest.raises(prowess.NoFrontmatterError):
         parse(text)
     assert parse("---" + text.partition("---")[2]).skill.description == "Does one --- thing."
+
+
+@pytest.mark.parametrize("mode", ["strict", "lenient"])
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("license: &mine MIT", "yaml-anchor"),
+        ("license: !!str MIT", "yaml-tag"),
+        ("<<: {license: MIT}", "yaml-merge-key"),
+    ],
+)
+def test_yaml_that_stands_for_something_else_is_refused(line: str, code: str, mode: Mode) -> None:
+    """S0-10, S1-5, S3-4, S4-4: these systems resolve it. With the value itself in its place the text is read."""
+    with pytest.raises(prowess.InvalidFrontmatterError) as caught:
+        prowess.parse_skill(f"{HEAD}{line}\n---\nBody.\n", check_dir=False, mode=mode)
+    assert [issue.code for issue in caught.value.issues] == [code]
+    written = parse(f"{HEAD}license: MIT\n---\nBody.\n").skill
+    assert (written.license, written.frontmatter.license) == ("MIT", "MIT")
+
+
+def test_blanks_around_a_description_are_in_its_frontmatter() -> None:
+    """S0-10, S1-7, S4-4: these systems keep the line end of block text. A listing of Prowess has no use for it."""
+    skill = parse("---\nname: pdf\ndescription: |\n  Fills.\n  Reads.\n---\nBody.\n").skill
+    assert (skill.description, skill.frontmatter.description) == ("Fills.\nReads.", "Fills.\nReads.\n")
+
+
+@pytest.mark.parametrize("line", ["tags: [[a]]", "tags: {a: b}", "version: [1]", "model: [a]", "context: {a: b}"])
+def test_strict_mode_checks_fields_that_only_prowess_reads(line: str, put: Put, tmp_path: Path) -> None:
+    """S1-7, S3-10: these systems do not look at them. Lenient mode loads the skill without them."""
+    put("pdf", fields=f"{line}\n")
+    with pytest.raises(prowess.SkillLoadError) as caught:
+        prowess.scan(tmp_path, mode="strict")
+    assert [(issue.code, issue.field) for issue in caught.value.issues] == [("wrong-type", line.partition(":")[0])]
+    catalog = prowess.scan(tmp_path, mode="lenient")
+    assert catalog.names == ("pdf",)
+    assert catalog["pdf"].frontmatter.typed()["name"] == "pdf"
+
+
+def test_a_frontmatter_that_a_program_makes_is_checked_by_validate() -> None:
+    """S4-4: that system checks it when it is made, and knows None where Prowess has an empty string or mapping."""
+    blank = prowess.Frontmatter(name=" ", description="")
+    with pytest.raises(prowess.SkillLoadError) as caught:
+        blank.validate()
+    assert {issue.field for issue in caught.value.issues} == {"name", "description"}
+    text: Any = "Read Grep"
+    front = prowess.Frontmatter(name="pdf", description="Fills.", allowed_tools=text)
+    front.validate()
+    assert (front.allowed_tools_raw, front.license, dict(front.metadata)) == ("Read Grep", None, {})
+    frontmatter, _ = prowess.parse_frontmatter(io.BytesIO(b"---\nname: pdf\ndescription: d\nlicense:\n---\n"))
+    assert (frontmatter.license, frontmatter.license or None) == ("", None)

@@ -230,6 +230,12 @@ def test_an_inline_skill_has_no_folder() -> None:
     assert catalog.load("greet") == catalog.load("greet")
 
 
+def test_blanks_around_the_instructions_of_an_inline_skill_are_in_its_body() -> None:
+    """S1-20: that system gives them to the model too."""
+    catalog = load(prowess.Source.inline("greet", "Greets.", " Say hello.\n"))
+    assert (catalog.load("greet").instructions, catalog["greet"].read_body()) == ("Say hello.", " Say hello.\n")
+
+
 @pytest.mark.parametrize(
     ("name", "description", "instructions"),
     [
