@@ -41,8 +41,7 @@ from prowess.format.frontmatter.parse import needs_more_bytes, parse_head
 from prowess.install.manifest import MANIFEST_FILE, read_declarations
 from prowess.installed.other_tools import parse_foreign_lock
 from prowess.limits import DEFAULT_LIMITS
-from prowess.lockfile.fast_parser import parse_plain_toml
-from prowess.lockfile.read import LockEntry, parse_lock_file
+from prowess.lockfile.read import LockEntry, parse_lock_file, parse_plain_toml
 from prowess.lockfile.write import lock_text
 from prowess.settings import load_settings
 from prowess.sources.mcp.entry import parse_entry

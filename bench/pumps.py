@@ -52,7 +52,7 @@ _EXAMPLES: Mapping[str, Any] = {
     "tags": ("skills", "skill"),
 }
 """Values of the parameters and variables by which patterns are made while the program runs, by their names."""
-_OWN_TEXT = frozenset(("prowess.text.patterns", "prowess.cli.render.svg_picture"))
+_OWN_TEXT = frozenset(("prowess.text.patterns", "prowess.cli.commands.demo"))
 """Modules whose patterns see nothing but what Prowess itself has written."""
 _LONGEST = {"prowess.mcp.prompts": 200, "prowess.addresses.source_spec": MAX_ADDRESS_CHARS}
 """How long the texts can be that the patterns of a module see, where that is short: longer ones are refused or cut."""
@@ -341,7 +341,7 @@ _PARTS = (
 def list_parsers() -> dict[str, Callable[[str], object]]:
     """Return, by names, what reads the text of skills, of requests, of models and of servers."""
     from prowess.agent.eval_judgement import parse_verdicts
-    from prowess.authoring.secrets import mask_secrets
+    from prowess.authoring.findings import mask_secrets
     from prowess.conversation.path_mask import mask_paths
     from prowess.format.allowed_tools import parse_allowed_tools
     from prowess.format.commands import find_commands

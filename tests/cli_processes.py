@@ -76,7 +76,7 @@ def prepare() -> Callable[..., None]:
             "prowess.cli.change_flow",
             "prowess.cli.entry_point",
             "prowess.cli.render.rich_text",
-            "prowess.cli.render.progress_bar",
+            "prowess.cli.render.printer",
             "prowess.discovery.scan",
         ),
         *("prowess.authoring", "prowess.install", "prowess.conversation", "prowess.sources", "prowess.tools"),

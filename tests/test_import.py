@@ -43,7 +43,7 @@ def test_the_first_scan_of_common_skills_imports_what_finds_them_and_nothing_els
     assert "prowess.discovery.scan" in loaded
     unused = {"math", "pathlib", "unicodedata", "ctypes", "hashlib", "shlex"}
     later = """
-        discovery.agents discovery.search_paths files.projects lockfile conversation search select
+        discovery.agents files.projects lockfile conversation search select
         skills.catalog_issues skills.parse skills.search_library spec.markup skills.render
         spec.frontmatter.nested_head
     """

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from bench.retrieval.data import place_of
-from prowess.search.texts import SkillText
+from prowess.search.terms import SkillText
 from training.folds import FOLDS
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from prowess.addresses.skill_ref import SkillRef, is_local_path
     from prowess.addresses.source_spec import SourceSpec, parse_source
     from prowess.authoring.check import CheckReport, check
-    from prowess.authoring.eval_files import EvalCase
-    from prowess.authoring.eval_tasks import EvalCheck, EvalFile, EvalTask
+    from prowess.authoring.eval_files import EvalCase, EvalCheck, EvalFile, EvalTask
     from prowess.authoring.evals import EvalReport, EvalResult, EvalRival, evaluate, load_evals
     from prowess.authoring.findings import Finding
     from prowess.authoring.fix import Fix, apply_fix, fix
@@ -151,8 +150,7 @@ __version__ = "0.1.0"
 # start of every program that has a use for skills only later (the bench row "import prowess").
 _ROOMS = {
     "authoring.check": "CheckReport check",
-    "authoring.eval_tasks": "EvalCheck EvalFile EvalTask",
-    "authoring.eval_files": "EvalCase",
+    "authoring.eval_files": "EvalCase EvalCheck EvalFile EvalTask",
     "authoring.evals": "EvalReport EvalResult EvalRival evaluate load_evals",
     "authoring.findings": "Finding",
     "authoring.fix": "Fix apply_fix fix",

@@ -261,7 +261,7 @@ def test_options_of_the_client_are_passed_on(library: Path) -> None:
 
 
 def test_thinking_goes_back_as_it_came() -> None:
-    from prowess.adapters.messages_format import MessagesReader
+    from prowess.adapters.anthropic import MessagesReader
 
     reader = MessagesReader()
     deltas: list[dict[str, Any]] = [

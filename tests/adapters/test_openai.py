@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from prowess import FetchError, SourceError
-from prowess.adapters.chat_format import ChatReader
+from prowess.adapters.openai import ChatReader
 from prowess.adapters.responses_format import ResponsesFormat
 from tests.adapters import message_checks as checks
 from tests.adapters.skill_library import PIXEL, require_framework

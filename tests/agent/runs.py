@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
     from prowess.agent.approval import ToolAnswer, ToolRequest
-    from prowess.agent.events import AgentEvent
-    from prowess.agent.task_result import TaskResult
+    from prowess.agent.task_result import AgentEvent, TaskResult
     from prowess.agent.transcript import EarlierRun, Transcript
     from prowess.conversation.acting.trust import AskAnswer
 

@@ -21,7 +21,7 @@ from tests.fake_models import Failure, Text, ToolCall, play, provide
 from tests.sandbox_support import require_sandbox
 
 if TYPE_CHECKING:
-    from prowess.agent.eval_runs import Arm, ArmResult, EvalAgentReport, EvalForecast, EvalRun
+    from prowess.agent.eval_results import Arm, ArmResult, EvalAgentReport, EvalForecast, EvalRun
 
 
 class Desk:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import prowess
-from prowess.authoring.fixers import quote_yaml
+from prowess.authoring.fix import quote_yaml
 from prowess.format.frontmatter.yaml_events import parse_yaml
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ def prepare() -> Callable[..., None]:
         "prowess.agent.task_run",
         "prowess.agent.models",
         "prowess.agent.transcript",
-        "prowess.cli.agent_person",
+        "prowess.cli.agent_screen",
     ):
         importlib.import_module(name)
     for name in ("pydantic_ai.models.openai", "pydantic_ai.providers.openai_compatible"):

@@ -20,7 +20,7 @@ def prepare() -> Callable[..., None]:
         "prowess.cli.commands.serve",
         "prowess.mcp.serve",
         "prowess.mcp.server",
-        "prowess.mcp.http.app",
+        "prowess.mcp.http",
         "uvicorn",
     ):
         importlib.import_module(name)

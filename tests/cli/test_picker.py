@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.cli.choice_list import Choice, PickerState, cut_line, render_frame, wrap_line
-from prowess.cli.picker import pick_names
+from prowess.cli.picker import Choice, PickerState, cut_line, pick_names, render_frame, wrap_line
 from prowess.cli.render.plain_text import cell_width
 from prowess.cli.terminal import Terminal
 from tests.cli.persons import Person

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.cli.command_table import COMMANDS
-from prowess.cli.overview import render_overview
+from prowess.cli.command_table import COMMANDS, render_overview
 from tests.cli.samples import another, installed, linked
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from prowess import AGENTS, SkillScope, SourceError, discover
-from prowess.discovery.search_paths import install_bases, standard_places
+from prowess.discovery.agents import install_bases, standard_places
 from prowess.files.projects import git_root, project_folders
 
 if TYPE_CHECKING:

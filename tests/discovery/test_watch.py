@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.discovery.folder_watchers import watch_folders
+from prowess.discovery.watch import watch_folders
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from prowess.discovery.folder_watchers import WatchMethod
+    from prowess.discovery.watch import WatchMethod
 
 NOTICES: list[WatchMethod] = ["watchfiles", "stat"]
 SECONDS = 30

@@ -113,12 +113,11 @@ def run(code: str, names: dict[str, Any]) -> dict[str, object]:
 
 
 _LATE_MODULES = """
-    discovery.scan discovery.search_paths files.projects lockfile.verifier lockfile.scopes
-    conversation.session select.budget
-    skills.catalog_issues skills.duplicates skills.explanation skills.source_list
-    skills.instructions skills.resources skills.skill_files spec.allowed_tools spec.invocation skills.render spec.rules
-    spec.frontmatter.broken_head spec.frontmatter.fences spec.frontmatter.fields spec.frontmatter.json_mapping
-    spec.frontmatter.nested_head spec.frontmatter.parse spec.frontmatter.plain_yaml tools.toolset
+    discovery.scan files.projects installed.verifier installed.scopes conversation.session select.budget
+    skills.catalog_issues skills.duplicates skills.explanation skills.source_list skills.instructions skills.resources
+    skills.skill_files format.allowed_tools format.invocation skills.render format.rules format.frontmatter.broken_head
+    format.frontmatter.fences format.frontmatter.fields format.frontmatter.json_mapping format.frontmatter.nested_head
+    format.frontmatter.parse format.frontmatter.plain_yaml tools.toolset
 """
 """What the package loads when it is first used: later, nobody may be unable to read it, and it would be measured."""
 

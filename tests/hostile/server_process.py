@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def prepare() -> Callable[..., None]:
     """Import what an HTTP server needs, and return the function that serves."""
-    for name in ("prowess.mcp.serve", "prowess.mcp.server", "prowess.mcp.http.app", "uvicorn"):
+    for name in ("prowess.mcp.serve", "prowess.mcp.server", "prowess.mcp.http", "uvicorn"):
         importlib.import_module(name)
     return serve_folder
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.text.lookalikes import name_skeleton
+from prowess.text.spelling import name_skeleton
 from tests.fork_server import fork_server_for
 from tests.repositories import skill_text
 

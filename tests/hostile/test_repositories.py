@@ -15,7 +15,7 @@ import pytest
 
 import prowess
 from prowess.fetch.git.process import GitProgram, make_environment, make_git_error
-from prowess.fetch.git.user_settings import read_user_settings
+from prowess.fetch.git.temporary_repository import read_user_settings
 from prowess.files.directory import folder_size
 from tests.git_servers import demand_password, http
 from tests.repositories import Repository, skill_text

@@ -13,7 +13,7 @@ from prowess import Limits
 from prowess.install.find_skills import find_skills
 from prowess.install.lookalikes import find_lookalike_issues
 from prowess.install.tree_paths import check_paths
-from prowess.text.lookalikes import lookup_forms
+from prowess.text.spelling import lookup_forms
 from tests.repositories import skill_text
 
 

@@ -20,7 +20,7 @@ import pytest
 
 import prowess
 from prowess.fetch.git.process import GitProgram
-from prowess.fetch.git.user_settings import UserSettings, read_user_settings
+from prowess.fetch.git.temporary_repository import UserSettings, read_user_settings
 from tests.git_servers import http
 from tests.repositories import Repository
 from tests.web_sites import certificate

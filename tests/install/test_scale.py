@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 import prowess
-from prowess.authoring.secrets import find_secret_issues
+from prowess.authoring.findings import find_secret_issues
 from prowess.cli.commands import list as list_command
 from prowess.cli.commands import prompt as prompt_command
 from prowess.install.manifest_text import change_entries

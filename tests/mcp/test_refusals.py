@@ -10,7 +10,7 @@ import pytest
 
 import prowess
 from prowess.errors import HINTS
-from prowess.mcp.http.app import make_guarded_app
+from prowess.mcp.http import make_guarded_app
 from prowess.serving.access import make_access
 from prowess.serving.bind import check_token, parse_bind, parse_host_names, parse_origins, token_in
 from tests.mcp_peers import put, skill_md, talk, talking

@@ -21,7 +21,7 @@ from tests.mcp_peers import offered, put, skill_md, talking
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from prowess.discovery.folder_watchers import WatchMethod
+    from prowess.discovery.watch import WatchMethod
     from prowess.mcp.served_skills import ServedSkills
     from tests.mcp_peers import Talk
 

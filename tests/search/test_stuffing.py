@@ -10,7 +10,7 @@ import pytest
 import prowess
 from prowess.install.index_search import ListedSkill
 from prowess.limits import DEFAULT_LIMITS
-from prowess.search.listing_search import rank_listing
+from prowess.search.ranking import rank_listing
 
 if TYPE_CHECKING:
     import random

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prowess.text.lookalikes import lookup_forms, name_skeleton
+from prowess.text.spelling import lookup_forms, name_skeleton
 
 
 def share_a_form(one: str, other: str) -> bool:

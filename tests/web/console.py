@@ -8,7 +8,7 @@ import prowess
 from prowess.installed.scopes import standard_scopes
 from prowess.web.app import ALL_ACTIONS, create_app
 from prowess.web.library import Library
-from prowess.web.result_file import ResultFile
+from prowess.web.plans import ResultFile
 from tests.web.browser import TOKEN, Answer, Browser, Page
 
 if TYPE_CHECKING:

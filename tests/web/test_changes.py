@@ -24,14 +24,12 @@ from prowess.lockfile.read import parse_lock
 from prowess.lockfile.write import lock_text
 from prowess.web.app import ALL_ACTIONS, create_app
 from prowess.web.change_feed import ChangeFeed, stream_events
+from prowess.web.forms import PREPARATIONS, Fields, prepare_skill_grant
 from prowess.web.library import Library
 from prowess.web.local_library import open_library
 from prowess.web.pages.changes import make_changes_view
-from prowess.web.planning.fields import Fields
-from prowess.web.planning.kinds import PREPARATIONS
-from prowess.web.planning.trust import prepare_skill_grant
 from prowess.web.plans import PLAN_KINDS, PlanBook, UnknownPlanError
-from prowess.web.remedies import REMEDIES
+from prowess.web.rendering import REMEDIES
 from tests.web.browser import TOKEN, Browser
 from tests.web.console import Console, write_skill
 

@@ -12,9 +12,8 @@ from prowess.changes.change import idle_change
 from prowess.errors import Issue, NotTrustedError, SkillError
 from prowess.files.projects import user_state_file
 from prowess.limits import Limits
-from prowess.web.planning.fields import Fields
-from prowess.web.plans import ChangePlan, PlanBook
-from prowess.web.result_file import ResultFile
+from prowess.web.forms import Fields
+from prowess.web.plans import ChangePlan, PlanBook, ResultFile
 from tests.web.console import write_skill
 
 if TYPE_CHECKING:

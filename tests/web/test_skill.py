@@ -13,8 +13,7 @@ from prowess.installed.scopes import project_scope
 from prowess.web.app import create_app
 from prowess.web.library import Library
 from prowess.web.pages.library import make_library_view
-from prowess.web.pages.skill import make_skill_view
-from prowess.web.pages.skill_file import make_file_view
+from prowess.web.pages.skill import make_file_view, make_skill_view
 from prowess.web.skill_rows import make_skill_id
 from tests.mcp_peers import Plan, skill_md
 from tests.web.browser import TOKEN, Browser

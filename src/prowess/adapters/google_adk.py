@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import json
+from asyncio import to_thread
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from prowess.adapters.core import SkillsAdapter, aturn, get_media, require_package
-from prowess.errors import SourceError
+from prowess.errors import SkillError, SourceError, UnknownSkillError
 
 require_package("google.adk", "google-adk>=2.13")
 
 from google.adk.agents import LlmAgent
 from google.adk.events import Event, EventActions
 from google.adk.models.registry import LLMRegistry
+from google.adk.skills import SkillRegistry
+from google.adk.skills import models as native
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
 from google.genai import types
-
-from prowess.adapters.google_adk_registry import registry
+from pydantic import ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -29,7 +32,9 @@ if TYPE_CHECKING:
     from google.adk.tools.tool_context import ToolContext
 
     from prowess.adapters.core import ChildTask, Conversation
+    from prowess.skills.skill import Skill
     from prowess.tools.definitions import ToolDefinition, ToolResult
+
 
 __all__ = ["Skills", "registry"]
 
@@ -207,3 +212,64 @@ async def run_child(tool_context: ToolContext, task: ChildTask) -> str:
 def is_check(callback: object) -> bool:
     """Return whether a callback is ``Skills.check_tool``, which is about the conversation of the parent."""
     return getattr(callback, "__func__", None) is Skills.check_tool
+
+
+_MAX_HITS = 10
+
+
+def registry(skills: SkillsAdapter) -> SkillRegistry:
+    """Return the skills as a registry for ADK's own ``SkillToolset(registry=…)``, which then has its own tools.
+
+    It has the skills that a model may have here: those that passed the checks of their sources, the filter and
+    ``allowed``. ADK runs their scripts in its own way, so trust, approval and forks are ADK's as well.
+    """
+    return _Registry(skills)
+
+
+class _Registry(SkillRegistry):
+    def __init__(self, skills: SkillsAdapter) -> None:
+        self._skills = skills
+
+    async def get_skill(self, *, name: str) -> native.Skill:
+        """Return a skill with its files; raises ``UnknownSkillError`` for a name that models may not have."""
+        return await to_thread(self._load_skill, name)
+
+    def _load_skill(self, name: str) -> native.Skill:
+        offered = {skill.name: skill for skill in self._skills.list_skills()}
+        if name not in offered:
+            raise UnknownSkillError(name, offered)
+        return _make_native_skill(offered[name])
+
+    async def search_skills(self, *, query: str) -> list[native.Frontmatter]:
+        """Return the heads of the skills that fit a request, best first; a head that ADK refuses is left out."""
+        return await to_thread(self._search_skills, query)
+
+    def _search_skills(self, query: str) -> list[native.Frontmatter]:
+        offered = [skill.name for skill in self._skills.list_skills()]
+        heads = []
+        for hit in self._skills.catalog.rank_skills(query, offered, _MAX_HITS):
+            with suppress(SkillError):
+                heads.append(_make_native_head(hit.skill))
+        return heads
+
+
+def _make_native_skill(skill: Skill) -> native.Skill:
+    """Return a skill as ADK's own tools take it, with the files of its three folders; raises ``SkillError``."""
+    folders: dict[str, dict[str, Any]] = {"references": {}, "assets": {}, "scripts": {}}
+    for path in skill.files():
+        folder, _, rest = path.partition("/")
+        if rest and folder in folders:
+            folders[folder][rest] = content = skill.read_bytes(path)
+            with suppress(UnicodeDecodeError):
+                folders[folder][rest] = content.decode()
+    scripts = {path: native.Script(src=text) for path, text in folders["scripts"].items() if isinstance(text, str)}
+    resources = native.Resources(references=folders["references"], assets=folders["assets"], scripts=scripts)
+    return native.Skill(frontmatter=_make_native_head(skill), instructions=skill.read_body(), resources=resources)
+
+
+def _make_native_head(skill: Skill) -> native.Frontmatter:
+    """Return the head of a skill as ADK's own tools take it; raises ``SkillError`` where ADK has stricter rules."""
+    try:
+        return native.Frontmatter.model_validate({**skill.frontmatter.typed(), "name": skill.name})
+    except ValidationError as error:
+        raise SkillError(f"ADK does not take the skill {skill.name!r}: {error.errors()[0]['msg']}") from None

@@ -15,7 +15,6 @@ from inspect import isawaitable, iscoroutinefunction, signature
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.adapters.core import aturn, turn
-from prowess.adapters.message_text import find_query
 from prowess.adapters.message_types import (
     CallEvent,
     HostTool,
@@ -25,6 +24,7 @@ from prowess.adapters.message_types import (
     ResultEvent,
     RunResult,
     TextEvent,
+    find_query,
     to_plain,
 )
 from prowess.errors import FetchError, NotTrustedError, SkillError, SourceError

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from prowess.tools.definitions import ToolDefinition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from prowess.conversation.acting.trust_request import TrustRequest
     from prowess.tools.definitions import ToolResult
+
 
 Message = dict[str, Any]
 """A message, or an item, in the shape of the provider."""
@@ -202,3 +204,21 @@ def find_last_reply(messages: list[Message]) -> int | None:
     """Return the place of the model's last message; ``None`` when it has said nothing yet."""
     places = reversed(range(len(messages)))
     return next((place for place in places if messages[place].get("role") == "assistant"), None)
+
+
+def find_text(content: str | Iterable[Any] | None) -> str:
+    """Return the text of a message's content, its parts on lines of their own."""
+    if isinstance(content, str):
+        return content
+    parts = [part.get("text") for part in content or () if isinstance(part, Mapping)]
+    return "\n".join(part for part in parts if isinstance(part, str))
+
+
+def find_query(messages: Sequence[Any]) -> str:
+    """Return the text of the user's last message that has text; ``""`` when there is none.
+
+    Results of calls, and images of tools, may be in messages of the user too, without text.
+    """
+    said = (message for message in reversed(messages) if isinstance(message, Mapping))
+    texts = (find_text(message.get("content")) for message in said if message.get("role") == "user")
+    return next(filter(None, texts), "")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
+from contextvars import ContextVar
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -10,8 +12,10 @@ from prowess.adapters.core import SkillsAdapter, Turn, aturn, get_media, require
 
 require_package("pydantic_ai", "pydantic-ai-slim>=2.66")
 
-from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.exceptions import ApprovalRequired, ToolFailed
+from pydantic import ValidationError
+from pydantic_ai import Agent
+from pydantic_ai.capabilities import AbstractCapability, Instrumentation
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed, UserError
 from pydantic_ai.messages import (
     BinaryContent,
     InstructionPart,
@@ -22,28 +26,22 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
-from pydantic_ai.tools import RunContext, Tool, ToolDefinition
+from pydantic_ai.models import Model, ModelResolutionContext, infer_model
+from pydantic_ai.tools import DeferredToolResults, RunContext, Tool, ToolDefinition, ToolDenied
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
-
-from prowess.adapters.pydantic_ai_child import find_child, is_call_of_child, run_child
-from prowess.adapters.pydantic_ai_tools import (
-    SKILL_TOOL_MARK,
-    AnyArguments,
-    describe_tool,
-    get_arguments,
-    is_skill_tool,
-    make_tool,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from pydantic_ai.models import ModelRequestContext
     from pydantic_ai.run import AgentRunResult
+    from pydantic_ai.tool_manager import ToolManager
+    from pydantic_ai.tools import DeferredToolRequests
 
     from prowess.adapters.core import ChildTask, Conversation
     from prowess.tools.definitions import ToolDefinition as SkillTool
     from prowess.tools.definitions import ToolResult
+
 
 __all__ = ["Skills", "find_child", "get_arguments", "make_tool"]
 
@@ -78,9 +76,9 @@ class Skills(SkillsAdapter, AbstractCapability[Any]):
         async def call(ctx: RunContext[Any], **arguments: Any) -> Any:
             return await SkillToolset(await self._open(ctx)).answer_call(tool.name, arguments, ctx)
 
-        schema = describe_tool(tool).parameters_json_schema
+        schema = _describe_tool(tool).parameters_json_schema
         made = Tool[Any].from_schema(call, tool.name, tool.description, schema, takes_ctx=True)
-        made.sequential, made.metadata = not tool.parallel, SKILL_TOOL_MARK
+        made.sequential, made.metadata = not tool.parallel, _SKILL_TOOL_MARK
         made.function_schema.validator = cast("Any", AnyArguments())
         return made
 
@@ -133,7 +131,7 @@ class Skills(SkillsAdapter, AbstractCapability[Any]):
         handler: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:
         """Run a tool of the host, unless ``enforce`` is on and the active skills do not allow it."""
-        if self.toolset is not None and not is_skill_tool(tool_def) and not is_call_of_child(ctx.run_id):
+        if self.toolset is not None and not is_skill_tool(tool_def) and not _is_call_of_child(ctx.run_id):
             refusal = self.toolset.conversation.explain_refusal(call.tool_name, args)
             if refusal:
                 raise ToolFailed(refusal)
@@ -166,7 +164,7 @@ class SkillToolset(AbstractToolset[Any]):
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """Return the skill tools of this step."""
-        return {tool.name: make_tool(self, describe_tool(tool), ctx) for tool in self._turn.tools}
+        return {tool.name: make_tool(self, _describe_tool(tool), ctx) for tool in self._turn.tools}
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
@@ -250,3 +248,166 @@ def to_content(result: ToolResult) -> str | list[str | BinaryContent]:
     if media is None:
         return result.content
     return [result.content, BinaryContent(media.content, media_type=media.media_type)]
+
+
+_UNPARSED = "\0unparsed"
+"""The name of the only argument where a model's arguments are no JSON object: the text as it came."""
+_SKILL_TOOL_MARK = {"prowess": "skill-tool"}
+"""The metadata by which a skill tool is known, whatever name it has in a run."""
+
+
+def _describe_tool(tool: SkillTool) -> ToolDefinition:
+    """Return a skill tool as Pydantic AI describes one."""
+    return ToolDefinition(
+        name=tool.name,
+        description=tool.description,
+        parameters_json_schema=tool.to_json_schema()["parameters"],
+        sequential=not tool.parallel,
+        metadata=_SKILL_TOOL_MARK,
+    )
+
+
+def is_skill_tool(tool: ToolDefinition) -> bool:
+    """Return whether a tool of a run is a skill tool, whatever name it has there."""
+    return (tool.metadata or {}).items() >= _SKILL_TOOL_MARK.items()
+
+
+def make_tool(toolset: AbstractToolset[Any], definition: ToolDefinition, ctx: RunContext[Any]) -> ToolsetTool[Any]:
+    """Return a tool of a toolset that takes any arguments: whoever answers the call judges them."""
+    return ToolsetTool(toolset=toolset, tool_def=definition, max_retries=ctx.max_retries, args_validator=AnyArguments())
+
+
+def get_arguments(tool_args: dict[str, Any]) -> Any:
+    """Return the arguments of a call as the model sent them, which ``AnyArguments`` let through."""
+    return tool_args.get(_UNPARSED, tool_args)
+
+
+class AnyArguments:
+    """Lets every text and value through to the skill tool, which answers bad arguments with a result."""
+
+    def validate_json(self, input: str | bytes | bytearray, **_: Any) -> dict[str, Any]:
+        """Return the text as the only argument; the conversation parses it."""
+        return {_UNPARSED: input if isinstance(input, str) else bytes(input)}
+
+    def validate_python(self, input: Any, **_: Any) -> dict[str, Any]:
+        """Return the arguments as they are."""
+        return input if isinstance(input, dict) else {_UNPARSED: input}
+
+
+_NOBODY_TO_ASK = "This call needs a person's approval, and nobody can be asked here: nothing was done."
+_CHILD: ContextVar[tuple[str | None, ChildTask | None]] = ContextVar("prowess_child", default=(None, None))
+"""The child that makes a call of a host's tool, which the skill that it carries out bounds, and its parent's run id."""
+
+
+def find_child() -> ChildTask | None:
+    """Return the child agent that makes the present call of a host's tool; ``None`` when the agent itself makes it."""
+    return _CHILD.get()[1]
+
+
+def _is_call_of_child(run_id: str | None) -> bool:
+    """Return whether a child agent of that run makes the present call of a host's tool."""
+    return _CHILD.get()[0] == run_id
+
+
+async def run_child(ctx: RunContext[Any], task: ChildTask, skill_tools: AbstractToolset[Any]) -> str:
+    """Run a skill as a child agent of the run in ``ctx``, which has ``skill_tools``; return its last text."""
+    tools = [_ParentTools(ctx.tool_manager, task)] if ctx.tool_manager else []
+    spans = [part for part in ctx.capabilities.values() if isinstance(part, Instrumentation)]
+    async with AsyncExitStack() as stack:
+        model = await _find_model(ctx, task)
+        if isinstance(model, str):  # made for this child alone: its connections are closed at the end
+            model = await stack.enter_async_context(infer_model(model))
+        child = Agent(
+            model,
+            instructions=task.system,
+            deps_type=type(ctx.deps),
+            toolsets=[*tools, skill_tools],
+            capabilities=[_ParentApprovals(ctx), *spans],
+        )
+        result = await child.run(task.message, deps=ctx.deps, usage=ctx.usage, usage_limits=ctx.usage_limits)
+    return result.output
+
+
+async def _find_model(ctx: RunContext[Any], task: ChildTask) -> Model | str:
+    """Return the model that a skill names, if the agent or Pydantic AI knows it; the parent's model otherwise."""
+    parent, name = cast("Model", ctx.model), task.model
+    if not name:
+        return parent
+    agent, capability = ctx.agent, ctx.root_capability
+    try:
+        if agent is not None and capability is not None and capability.has_resolve_model_id:
+            known = await capability.resolve_model_id(ModelResolutionContext(agent=agent, deps=ctx.deps), model_id=name)
+            if known is not None:
+                return known
+        infer_model(name)
+    except (UserError, ValueError, ImportError) as error:  # a name of nobody's, or a provider without key or package
+        task.report_missing_model(error)
+        return parent
+    return name
+
+
+class _ParentTools(AbstractToolset[Any]):
+    """The host's tools of a parent's run, as far as a skill that runs as a child agent may use them.
+
+    A call goes through the parent's run, so that the host's own hooks and questions apply to it.
+    """
+
+    def __init__(self, manager: ToolManager[Any], task: ChildTask) -> None:
+        self._manager = manager
+        self._task = task
+
+    @property
+    def id(self) -> str:
+        """The name of this toolset."""
+        return "prowess-parent-tools"
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        """Return the tools that the child gets, whole or in part."""
+        tools = self._manager.tools or {}
+        return {
+            name: make_tool(self, replace(tool.tool_def, kind="function"), ctx)
+            for name, tool in tools.items()
+            if tool.tool_def.kind != "output" and not is_skill_tool(tool.tool_def) and self._task.may_use(name)
+        }
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        """Return what a tool of the host returns, or raise ``ToolFailed`` where the skill does not allow the call."""
+        arguments = get_arguments(tool_args)
+        refusal = self._task.explain_refusal(name, arguments)
+        if refusal:
+            raise ToolFailed(refusal)
+        call = ToolCallPart(name, arguments, tool_call_id=ctx.tool_call_id or "")
+        token = _CHILD.set((self._manager.ctx.run_id if self._manager.ctx else None, self._task))
+        try:
+            result = await self._manager.handle_call(call, wrap_validation_errors=False)
+        except (ApprovalRequired, CallDeferred):
+            raise ToolFailed(_NOBODY_TO_ASK) from None
+        except ValidationError as error:
+            raise ModelRetry(str(error)) from None
+        finally:
+            _CHILD.reset(token)
+        if isinstance(result, ToolDenied):
+            raise ToolFailed(result.message)
+        return result
+
+
+class _ParentApprovals(AbstractCapability[Any]):
+    """Asks the host of the parent's run about calls of a child, if it answers within a run; denies them otherwise."""
+
+    def __init__(self, parent: RunContext[Any]) -> None:
+        super().__init__()
+        self._parent = parent
+
+    async def handle_deferred_tool_calls(
+        self, ctx: RunContext[Any], *, requests: DeferredToolRequests
+    ) -> DeferredToolResults:
+        """Return the host's decisions; a call that nobody decides about is denied with what its tool said."""
+        host = self._parent.root_capability
+        decided = host and await host.handle_deferred_tool_calls(self._parent, requests=requests)
+        results = decided or DeferredToolResults()
+        for call in requests.approvals:
+            said = requests.metadata.get(call.tool_call_id, {}).get("result", _NOBODY_TO_ASK)
+            results.approvals.setdefault(call.tool_call_id, ToolDenied(said))
+        return results

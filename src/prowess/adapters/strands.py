@@ -11,7 +11,7 @@ from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 from prowess.adapters.core import NativeTools, SkillsAdapter, aturn, get_media, require_package
-from prowess.adapters.message_text import find_query
+from prowess.adapters.message_types import find_query
 from prowess.errors import SkillError
 
 require_package("strands", "strands-agents>=1.62")

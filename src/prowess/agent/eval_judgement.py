@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
-from prowess.agent.eval_runs import EvalVerdict
+from prowess.agent.eval_results import EvalVerdict
 from prowess.agent.task_run import TaskOptions, run_task
 from prowess.agent.work_folder import WorkFolder
 from prowess.authoring.eval_files import find_enclosing_folder, read_check_commands
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from prowess.agent.models import ModelChoice
     from prowess.agent.task_result import TaskResult
     from prowess.agent.task_run import TrustChoice
-    from prowess.authoring.eval_files import EvalCase
-    from prowess.authoring.eval_tasks import EvalCheck
+    from prowess.authoring.eval_files import EvalCase, EvalCheck
     from prowess.conversation.acting.sandbox import Kind
     from prowess.conversation.acting.snapshot import Snapshot
     from prowess.limits import Limits

@@ -17,7 +17,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
 from prowess.agent.eval_judgement import CheckRunner, CommandConsent, ask_judge
-from prowess.agent.eval_runs import (
+from prowess.agent.eval_results import (
     TASK_ARMS,
     TRIGGER_ARMS,
     CaseResult,
@@ -28,7 +28,7 @@ from prowess.agent.eval_runs import (
     add_up_runs,
 )
 from prowess.agent.task_run import INSTRUCTIONS, TaskOptions, run_task
-from prowess.authoring.eval_tasks import read_eval_file
+from prowess.authoring.eval_files import read_eval_file
 from prowess.conversation.acting.sandbox import choose_sandbox
 from prowess.conversation.acting.snapshot import take_snapshot
 from prowess.conversation.acting.trust import Trust
@@ -47,13 +47,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from prowess.agent.approval import Person, ToolAnswer, ToolRequest
-    from prowess.agent.eval_results import EvalResults
-    from prowess.agent.eval_runs import Arm, EvalVerdict, StopReason
+    from prowess.agent.eval_results import Arm, EvalResults, EvalVerdict, StopReason
     from prowess.agent.models import ModelChoice
     from prowess.agent.task_result import TaskResult
     from prowess.agent.task_run import TrustChoice
-    from prowess.authoring.eval_files import EvalCase
-    from prowess.authoring.eval_tasks import EvalFile
+    from prowess.authoring.eval_files import EvalCase, EvalFile
     from prowess.conversation.acting.sandbox import Kind
     from prowess.conversation.acting.trust import AskAnswer
     from prowess.conversation.acting.trust_request import TrustRequest

@@ -17,8 +17,7 @@ from pydantic_ai.messages import (
 )
 
 from prowess.agent.api_keys import KeyFilter, hide_keys, hide_keys_in
-from prowess.agent.events import AgentEvent
-from prowess.agent.task_result import CallRecord, TurnTokens
+from prowess.agent.task_result import AgentEvent, CallRecord, TurnTokens
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, Sequence
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import AgentStreamEvent, ModelMessage, ModelResponse
 
     from prowess.agent.approval import DecidedBy, ToolRequest
-    from prowess.agent.events import AgentEventKind, OnAgentEvent
-    from prowess.agent.task_result import TaskResult
+    from prowess.agent.task_result import AgentEventKind, OnAgentEvent, TaskResult
     from prowess.agent.transcript import Transcript
     from prowess.conversation.events import Event
 

@@ -1,14 +1,19 @@
-"""What a run of the agent did: its answer, what it used of skills, its calls and its tokens."""
+"""What a run of the agent did: its events as they happen, and at the end its answer, its calls and its tokens."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from pydantic_ai.messages import ModelMessage
 
     from prowess.errors import SkillError
+
+    OnAgentEvent = Callable[["AgentEvent"], None]
+
 
 TaskStatus = Literal["done", "limit", "failed", "interrupted"]
 
@@ -73,3 +78,24 @@ class TaskResult:
             "made": list(self.made),
             "error": {"code": self.error.code, "message": self.error.message} if self.error else None,
         }
+
+
+AgentEventKind = Literal["start", "text", "call", "result", "skill", "decision", "turn", "end"]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentEvent:
+    """One thing that happened in a run of the agent.
+
+    ``start``: the run begins. ``text``: the model said something more. ``call`` and ``result``: a tool is called, and
+    has answered. ``skill``: the engine did something with a skill, such as load it or run a script of it. ``decision``:
+    a call of one of the agent's own tools was allowed or refused. ``turn``: the model has answered one request.
+    ``end``: the run is over.
+    """
+
+    kind: AgentEventKind
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the event as JSON types."""
+        return {"event": self.kind, **self.detail}

@@ -43,8 +43,7 @@ if TYPE_CHECKING:
     from pydantic_ai.run import AgentRun
 
     from prowess.agent.approval import Person
-    from prowess.agent.events import OnAgentEvent
-    from prowess.agent.task_result import TaskStatus
+    from prowess.agent.task_result import OnAgentEvent, TaskStatus
     from prowess.agent.transcript import EarlierRun, Transcript
     from prowess.conversation.acting.sandbox import Kind
     from prowess.discovery.live import Live

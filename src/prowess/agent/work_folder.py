@@ -6,9 +6,8 @@ import os
 import stat
 from hashlib import sha256
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.agent.write_preview import preview_write
 from prowess.conversation.acting.sandbox.bwrap import places_in_bwrap
 from prowess.errors import (
     PathTraversalError,
@@ -22,11 +21,17 @@ from prowess.files.directory import open_folder_beneath
 from prowess.files.paths import is_link, path_inside
 from prowess.files.read import OpenFile
 from prowess.files.write import write_beneath
+from prowess.install.file_diffs import ChangedLines, find_changed_lines
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.text.escapes import escape_line
+from prowess.text.hidden_characters import escape_invisible
 from prowess.text.quantities import format_count
 from prowess.tools.definitions import detect_media_type
 from prowess.tools.file_ranges import take_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 _MAX_NAMES = 1_000
 _NEW_FILE_MODE = 0o644
@@ -102,7 +107,7 @@ class WorkFolder:
         relative = self._resolve_file(path)
         data = self._encode(content, relative)
         before = self._read_existing(relative)
-        return PlannedWrite(preview_write(relative, before, data, self._limits), _hash_content(before))
+        return PlannedWrite(_preview_write(relative, before, data, self._limits), _hash_content(before))
 
     def write(self, path: str, content: str, planned: PlannedWrite | None = None) -> str:
         """Create or replace a file, and the folders that are missing above it; return a sentence about it.
@@ -179,3 +184,36 @@ def _find_mode(place: str, relative: str) -> int:
     if not stat.S_ISREG(info.st_mode):
         raise ResourceError(f"{relative!r} is not a regular file", relative, "not-a-regular-file")
     return info.st_mode & _PERMISSIONS
+
+
+def _preview_write(path: str, before: bytes | None, after: bytes, limits: Limits) -> str:
+    """Return what replacing ``before``, or creating a file, would change; ``""`` when nothing would.
+
+    It is a unified diff with the size of each side. Characters that a person would not see are written out. Where too
+    many lines change to compare them, it has all new lines, and says how many they replace.
+    """
+    if before == after:
+        return ""
+    shown = escape_invisible(path)
+    old = "/dev/null" if before is None else f"a/{shown} ({_describe_size(before)})"
+    new = f"b/{shown} ({_describe_size(after)})"
+    changed = find_changed_lines(_split_lines(before or b""), _split_lines(after))
+    rows = changed.list_rows(old, new) if changed.total <= limits.max_diff_lines else _list_new_lines(changed, old, new)
+    return "\n".join(map(escape_invisible, "".join(rows).split("\n")))
+
+
+def _list_new_lines(changed: ChangedLines, old: str, new: str) -> Iterable[str]:
+    replaced = f"{format_count(len(changed.before), 'line')} from line {changed.skipped + 1:,} on"
+    yield f"--- {old}\n+++ {new}\n[too many lines to compare: {replaced} would become these {len(changed.after):,}]\n"
+    for line in changed.after:
+        yield f"+{line}"
+
+
+def _describe_size(data: bytes) -> str:
+    return f"{format_count(len(data), 'byte')}, {format_count(len(_split_lines(data)), 'line')}"
+
+
+def _split_lines(data: bytes) -> list[str]:
+    # At line feeds alone, so that a row never ends within a line of the file; bytes that are no text are kept apart.
+    lines = data.decode("utf-8", "surrogateescape").split("\n")
+    return [*(f"{line}\n" for line in lines[:-1]), *filter(None, lines[-1:])]

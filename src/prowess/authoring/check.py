@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 
 from prowess.authoring.descriptions import description_issues, keyword_issues
 from prowess.authoring.eval_files import find_eval_issues
-from prowess.authoring.findings import locate_issues, read_lines, read_skill_file
-from prowess.authoring.fix import fix, unquoted_issues
-from prowess.authoring.fixers import NOT_SERVED, RESPELLED
+from prowess.authoring.findings import locate_issues, read_lines, read_skill_file, secret_issues
+from prowess.authoring.fix import NOT_SERVED, RESPELLED, fix, unquoted_issues
 from prowess.authoring.new import is_placeholder_line
-from prowess.authoring.secrets import secret_issues
 from prowess.authoring.similar import similar_issues
 from prowess.discovery.scan import scan
 from prowess.errors import Issue, SkillError, SkillValidationError, SourceError

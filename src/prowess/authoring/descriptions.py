@@ -6,8 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from prowess.errors import Issue
-from prowess.search.terms import USUAL_HEAD_WORDS, count_words
-from prowess.search.texts import list_tags
+from prowess.search.terms import USUAL_HEAD_WORDS, count_words, list_tags
 from prowess.skills.search_library import count_label_chars, make_head_text
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from prowess.files.directory import stat_folder
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import EVALS_FOLDER
 from prowess.progress_steps import report_steps
-from prowess.search.listing_search import find_missing_words
+from prowess.search.ranking import find_missing_words
 from prowess.select.auto import AutoSelector
 from prowess.select.selectors import Candidates, LexicalSelector, SkillQuery
 from prowess.skills.search_library import make_head_text

@@ -9,22 +9,27 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.authoring.findings import read_skill_file
-from prowess.authoring.fixers import FIXERS, NAME_CODES, NOT_SERVED, RESPELLED, MendableFile
 from prowess.errors import Issue, SkillError, SkillLoadError, SkillValidationError
 from prowess.files.syscalls import rename, set_mode
 from prowess.files.write import write_atomic
+from prowess.format.frontmatter.fields import SPEC_FIELDS
 from prowess.format.frontmatter.json_types import find_unquoted_values
+from prowess.format.frontmatter.unwrap import dedent_text, has_wrapper
+from prowess.format.rules import EXTENSION_FIELDS, is_spec_name
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import SKILL_FILE
 from prowess.skills.parse import parse_skill
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from prowess.format.frontmatter.fields import Frontmatter
     from prowess.limits import Limits
     from prowess.skills.parse import ParsedSkill
+
 
 _MAX_ROUNDS = 50  # each round mends one issue; a file of somebody else's may have any number
 _LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
@@ -137,11 +142,11 @@ def _find_next_fix(text: str, file: str, limits: Limits, done: tuple[str, ...]) 
         return None
     folder = os.path.basename(os.path.dirname(file))
     for issue in _find_issues(text, file, parsed, limits):
-        fixer = FIXERS.get(issue.code)
+        fixer = _FIXERS.get(issue.code)
         # A fixer that does not end its issue would otherwise use up all rounds, and leave none for the others.
         if fixer is None or done.count(issue.code) > _MAX_ROUNDS // 2:
             continue
-        for mended in fixer(MendableFile(_LINE.findall(text), parsed, folder), issue):
+        for mended in fixer(_MendableFile(_LINE.findall(text), parsed, folder), issue):
             if mended != text and _has_same_meaning(parsed, mended, file, limits, issue):
                 return issue.code, mended
     return None
@@ -152,7 +157,7 @@ def _find_issues(text: str, file: str, parsed: ParsedSkill, limits: Limits) -> t
     respelled = tuple(issue for issue in parsed.issues if issue.code == RESPELLED)
     # In this order, because strict mode cannot read a text that needs a repair, and would report only its first error.
     repaired = tuple(
-        issue for issue in parsed.issues if issue.code in FIXERS and issue.code.startswith(("repaired-", "line-"))
+        issue for issue in parsed.issues if issue.code in _FIXERS and issue.code.startswith(("repaired-", "line-"))
     )
     if repaired:
         return (*respelled, *repaired)
@@ -190,7 +195,7 @@ def _has_same_meaning(parsed: ParsedSkill, mended: str, file: str, limits: Limit
     if again is None or again.body != parsed.body:
         return False
     before, after = parsed.skill.frontmatter, again.skill.frontmatter
-    if issue.code in NAME_CODES:
+    if issue.code in _NAME_CODES:
         after = after.renamed(before.name)
     keys = {issue.field, issue.field.lower()} if issue.code == RESPELLED else set[str]()
     return _nonblank_fields(before, keys) == _nonblank_fields(after, keys)
@@ -209,3 +214,184 @@ def _nonblank_fields(front: Frontmatter, keys: set[str]) -> dict[str, object]:
         for name, value in values.items()
         if value and name not in left_out
     }
+
+
+NOT_SERVED, RESPELLED = "not-served-over-mcp", "unknown-field"
+
+_KEY = re.compile(r"[A-Za-z_][\w.-]{0,127}[ \t]*:")
+_INDENTED_KEY = re.compile(r"([ \t]+)([A-Za-z_][\w.-]{0,127})[ \t]*:(?:[ \t]+(\S)|[ \t]*\r?$)")
+_SAFE_SCALAR = re.compile(r"[A-Za-z][\w ()/,.;+-]*")
+_FENCE = re.compile(r"---[ \t]*")
+_ODD_BREAKS = re.compile("\r(?!\n)|[\x85\u2028\u2029]")
+
+
+class _MendableFile(NamedTuple):
+    """The text of a SKILL.md that loads leniently: its lines, what they were parsed to, and the name of its folder."""
+
+    lines: list[str]
+    parsed: ParsedSkill
+    folder: str
+
+    @property
+    def line_ending(self) -> str:
+        """The line ending of this file, so that a new line ends as the others do."""
+        return "\r\n" if self.lines[0].endswith("\r\n") else "\n"
+
+    @property
+    def closing_line(self) -> int:
+        """The index of the line with the closing dashes; the number of lines when there is none."""
+        lines = enumerate(self.lines)
+        return next((index for index, line in lines if index and _is_fence(line)), len(self.lines))
+
+    def find_entry(self, key: str) -> tuple[int, int] | None:
+        """Return where the lines of a key begin and end, including those below that belong to it, or ``None``."""
+        close = self.closing_line
+        begin = next((index for index in range(1, close) if self.lines[index].startswith(f"{key}:")), None)
+        if begin is None:
+            return None
+        end = begin + 1
+        while end < close and not _KEY.match(self.lines[end]) and not self.lines[end].startswith("#"):
+            end += 1
+        return begin, end
+
+    def replace(self, begin: int, end: int, *lines: str) -> str:
+        """Return the text with the lines from ``begin`` to ``end`` replaced by ``lines``."""
+        return "".join([*self.lines[:begin], *lines, *self.lines[end:]])
+
+
+def _is_fence(line: str) -> bool:
+    return _FENCE.fullmatch(line.rstrip("\r\n")) is not None
+
+
+def _rewrite_entry(file: _MendableFile, issue: Issue) -> Iterator[str]:
+    """Yield the text with the entry of the key on one line, its value quoted when it needs to be."""
+    key = issue.field.partition(".")[0]
+    entry = file.find_entry(key)
+    value = _find_value(file.parsed, key)
+    if entry is None or value is None or any(map(_may_be_key, file.lines[entry[0] + 1 : entry[1]])):
+        return
+    # Bare first, as people write it. Where that reads as something else, such as a number, quotes are tried.
+    for written in (quote_yaml(value), _double_quote(value)):
+        yield file.replace(*entry, f"{key}: {written}{file.line_ending}")
+
+
+def _may_be_key(line: str) -> bool:
+    """Return whether a line below a value could be a field of its own, wrongly indented; only its author knows."""
+    match = _INDENTED_KEY.match(line)
+    return match is not None and ("\t" in match[1] or not match[3] or match[2] in SPEC_FIELDS | EXTENSION_FIELDS)
+
+
+def _find_value(parsed: ParsedSkill, key: str) -> str | None:
+    front = parsed.skill.frontmatter
+    value = front.extra.get(key, getattr(front, key.replace("-", "_"), None))
+    if key == "allowed-tools":
+        value = front.allowed_tools_raw
+    return value if isinstance(value, str) else None
+
+
+def quote_yaml(value: str) -> str:
+    """Return a text as YAML: bare when no character in it has a meaning, otherwise in double quotes."""
+    return value if _SAFE_SCALAR.fullmatch(value) and value == value.strip() else _double_quote(value)
+
+
+def _double_quote(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return f'"{escaped}"'
+
+
+def _set_name(file: _MendableFile, _issue: Issue) -> Iterator[str]:
+    """Yield the text with the folder's name as the name, when the specification allows it."""
+    if is_spec_name(file.folder):
+        entry = file.find_entry("name") or (1, 1)  # without a name, as the first line of the frontmatter
+        yield file.replace(*entry, f"name: {file.folder}{file.line_ending}")
+
+
+def _remove_entry(file: _MendableFile, issue: Issue) -> Iterator[str]:
+    entry = file.find_entry(issue.field)
+    if entry is not None:
+        yield file.replace(*entry)
+
+
+def _split_glued_dashes(file: _MendableFile, _issue: Issue) -> Iterator[str]:
+    """Yield the text with ``---# Title``, or dashes at the end of another line, on two lines."""
+    dashes = f"---{file.line_ending}"
+    for index, line in enumerate(file.lines):
+        if index and line.startswith("---") and not _is_fence(line):
+            yield file.replace(index, index + 1, dashes, line[3:].lstrip())
+        elif index and line.rstrip().endswith("---") and line.strip("- \t\r\n"):
+            yield file.replace(index, index + 1, f"{line.rstrip()[:-3].rstrip()}{file.line_ending}", dashes)
+
+
+def _remove_wrapping(file: _MendableFile, _issue: Issue) -> Iterator[str]:
+    """Yield the text from its first dashes on, then also without the first line of backticks."""
+    if not has_wrapper("".join(file.lines).encode()):
+        return
+    first = next((index for index, line in enumerate(file.lines) if _is_fence(line)), None)
+    if not first:
+        return
+    lines = file.lines[first:]
+    yield "".join(lines)
+    closing = next((index for index, line in enumerate(lines) if line.strip().startswith("```")), None)
+    if closing is not None:
+        yield "".join([*lines[:closing], *lines[closing + 1 :]])
+
+
+def _remove_indentation(file: _MendableFile, _issue: Issue) -> Iterator[str]:
+    """Yield the text with the frontmatter and its dashes at the margin; the body stays as it is."""
+    dashes = [index for index, line in enumerate(file.lines) if _FENCE.fullmatch(line.strip())]
+    if len(dashes) > 1:
+        first, last = dashes[:2]
+        yield file.replace(0, last + 1, "---\n", dedent_text("".join(file.lines[first + 1 : last])), "---\n")
+
+
+def _replace_odd_breaks(file: _MendableFile, _issue: Issue) -> Iterator[str]:
+    close = file.closing_line
+    yield file.replace(0, close, *(_ODD_BREAKS.sub(" ", line) for line in file.lines[:close]))
+
+
+def _quote_in_place(file: _MendableFile, _issue: Issue) -> Iterator[str]:
+    """Yield the text with quotes around every value that is no text without them; no other character changes."""
+    lines = [*file.lines]
+    values = find_unquoted_values("".join(lines).encode())
+    # From the end, so that the columns of earlier values on a line stay right.
+    for value in sorted(values, key=lambda unquoted: (unquoted.line, unquoted.column), reverse=True):
+        line = lines[value.line - 1]
+        before, after = line[: value.column], line[value.column + len(value.text) :]
+        lines[value.line - 1] = f"{before}{'' if value.text else ' '}{_double_quote(value.text)}{after}"
+    yield "".join(lines)
+
+
+def _respell_key(file: _MendableFile, issue: Issue) -> Iterator[str]:
+    """Yield the text with a key in lower case, if it is one that Prowess reads and the text does not have it yet."""
+    key = issue.field.lower()
+    entry = file.find_entry(issue.field)
+    if entry is not None and key in SPEC_FIELDS | EXTENSION_FIELDS and file.find_entry(key) is None:
+        first = file.lines[entry[0]]
+        yield file.replace(entry[0], entry[0] + 1, key + first[len(key) :])
+
+
+_FIXERS: dict[str, Callable[[_MendableFile, Issue], Iterator[str]]] = {
+    "repaired-colon": _rewrite_entry,
+    "repaired-block-text": _rewrite_entry,
+    "repaired-leading-character": _rewrite_entry,
+    "repaired-missing-blank": _rewrite_entry,
+    "repaired-brackets": _rewrite_entry,
+    "repaired-quotes": _rewrite_entry,
+    "repaired-value": _rewrite_entry,
+    "repaired-glued-dashes": _split_glued_dashes,
+    "repaired-comment": _remove_wrapping,
+    "repaired-code-fence": _remove_wrapping,
+    "repaired-indentation": _remove_indentation,
+    "repaired-name": _set_name,
+    "repaired-name-colon": _set_name,
+    "line-break": _replace_odd_breaks,
+    "missing-name": _set_name,
+    "name-mismatch": _set_name,
+    "bad-name": _set_name,
+    "blank-field": _remove_entry,
+    NOT_SERVED: _quote_in_place,
+    RESPELLED: _respell_key,
+}
+"""The fixer of each code; it yields texts to try, the best first."""
+_NAME_CODES = frozenset(("missing-name", "name-mismatch", "bad-name", "repaired-name", "repaired-name-colon"))
+"""The codes whose fixer may change the name."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from unicodedata import normalize
 
 from prowess.authoring.eval_files import TEMPLATE_MARK
-from prowess.authoring.fixers import quote_yaml
+from prowess.authoring.fix import quote_yaml
 from prowess.errors import SourceError
 from prowess.files.directory import exists
 from prowess.files.paths import is_real_folder, read_inode

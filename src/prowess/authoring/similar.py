@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import Issue
-from prowess.text.lookalikes import mistyping_forms
+from prowess.text.spelling import mistyping_forms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

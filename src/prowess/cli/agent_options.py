@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
     import prowess
-    from prowess.agent.events import AgentEvent, OnAgentEvent
-    from prowess.agent.task_result import TaskResult
+    from prowess.agent.task_result import AgentEvent, OnAgentEvent, TaskResult
     from prowess.agent.task_run import TaskOptions, TrustChoice
     from prowess.agent.transcript import EarlierRun, Transcript
     from prowess.settings import Settings
@@ -146,8 +145,7 @@ def run_agent(
     import logging
 
     from prowess.agent.task_run import run_task
-    from prowess.cli.agent_person import TerminalPerson
-    from prowess.cli.agent_screen import AgentScreen, ChildErrorHandler, print_event_data
+    from prowess.cli.agent_screen import AgentScreen, ChildErrorHandler, TerminalPerson, print_event_data
 
     with ExitStack() as stack:
         terminal = stack.enter_context(open_terminal())
@@ -235,7 +233,7 @@ def _keep_bounds(options: TaskOptions, earlier: EarlierRun) -> TaskOptions:
 
 def _remember_tools(key: str, options: TaskOptions) -> None:
     """Remember for a later ``--resume`` that the user typed the tools of a run."""
-    from prowess.agent.typed_tools import TypedTools
+    from prowess.agent.own_tools import TypedTools
 
     try:
         TypedTools().remember(key, options.folder, options.tools, options.places)
@@ -245,7 +243,7 @@ def _remember_tools(key: str, options: TaskOptions) -> None:
 
 def _were_tools_typed(key: str, options: TaskOptions) -> bool:
     """Return whether the user typed these tools for a run with this key, folder and places of skills."""
-    from prowess.agent.typed_tools import TypedTools
+    from prowess.agent.own_tools import TypedTools
 
     try:
         return TypedTools().knows(key, options.folder, options.tools, options.places)

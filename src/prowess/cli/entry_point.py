@@ -47,7 +47,7 @@ def _print_answer(words: list[str]) -> bool:
     if words == ["--version"]:
         text = f"prowess {__version__}\n"
     elif words in (["--help"], ["-h"]):
-        from prowess.cli.overview import render_overview
+        from prowess.cli.command_table import render_overview
 
         text = render_overview()
     else:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Literal
 
 from prowess.conversation.acting import sandbox
 from prowess.conversation.acting.trust import Trust
-from prowess.discovery.agents import AGENTS
+from prowess.discovery.agents import AGENTS, standard_places
 from prowess.discovery.scan import discover
-from prowess.discovery.search_paths import standard_places
 from prowess.errors import SkillError
 from prowess.files.directory import Folder, find_broken_links, stat_folder
 from prowess.files.paths import find_shut_folder, is_really_inside, path_inside

@@ -9,8 +9,7 @@ import click
 
 from prowess.addresses.address_check import DEFAULT_SCHEMES
 from prowess.addresses.skill_ref import SkillRef
-from prowess.cli.completions import is_shell_safe
-from prowess.cli.options import AskedLocation, group_options, make_agents_option
+from prowess.cli.options import AskedLocation, group_options, is_shell_safe, make_agents_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, line
 from prowess.errors import NotInstalledError

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prowess.cli.choice_list import Choice
 from prowess.cli.issues import issue_to_dict
-from prowess.cli.picker import pick_names
+from prowess.cli.picker import Choice, pick_names
 from prowess.cli.render.blocks import Block, Line, Style, Title, line, span_text
 from prowess.cli.terminal import open_terminal
 from prowess.install.offer_text import summarize_offer

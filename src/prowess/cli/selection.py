@@ -1,4 +1,4 @@
-"""The selector that the settings name, and the options of a command line that override these settings."""
+"""The session and the selector of a command, made from the settings and the options that override them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 
 import click
 
+from prowess.cli.lock_states import warn_edited_skills
 from prowess.cli.options import group_options
+from prowess.cli.skill_lookup import find_in_catalog, is_path, load_catalog
+from prowess.conversation.acting.trust import Trust
+from prowess.conversation.session import Session
 from prowess.select.auto import SELECTOR_NAMES, make_named_selector
+from prowess.skills.catalog import Catalog
 
 if TYPE_CHECKING:
     import prowess
@@ -41,3 +46,21 @@ def make_selector(settings: Settings, dialect: str = "prowess") -> prowess.Selec
     """Return the selector of a session as the settings have it; ``None`` shows everything."""
     budget, window = settings.number("budget"), settings.number("window")
     return make_named_selector(settings.text("selector"), dialect, budget=budget, window=window)
+
+
+def open_session(settings: Settings, name: str = "", *, run: bool = True) -> tuple[prowess.Session, str]:
+    """Return a session, and the name of the skill that the command line means.
+
+    Commands of trusted skills run in the session, unless ``run`` is false.
+    """
+    catalog = Catalog() if is_path(name) else load_catalog(settings)
+    if name:
+        skill = find_in_catalog(catalog, name, verify=bool(settings["verify"]))
+        if skill is not catalog.get(skill.name):  # a folder that was named
+            catalog = Catalog([skill])
+        name = skill.name
+    warn_edited_skills([catalog[name]] if name else catalog.skills)
+    selector = make_selector(settings, settings.text("dialect"))
+    # Any tool is allowed: what is shown is what a skill asks for, and showing it approves nothing.
+    session = Session(catalog, "any", selector=selector, trust=Trust() if run else None, filter=settings.text("filter"))
+    return session, name

@@ -9,8 +9,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
 
-    from prowess.discovery.folder_watchers import WatchMethod
-    from prowess.discovery.watch import Watch
+    from prowess.discovery.watch import Watch, WatchMethod
     from prowess.skills.catalog import Catalog
     from prowess.skills.skill import Skill
 

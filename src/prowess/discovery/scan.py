@@ -182,9 +182,9 @@ class StandardPlaces(NamedTuple):
     @property
     def lock_files(self) -> list[str]:
         """The paths of the lock files of the install bases among the places, whether or not they exist."""
-        from prowess.discovery import search_paths
+        from prowess.discovery.agents import lock_file_of
 
-        return [path for place in self.places if (path := search_paths.lock_file_of(place.path))]
+        return [path for place in self.places if (path := lock_file_of(place.path))]
 
 
 def resolve_standard_places(
@@ -196,15 +196,15 @@ def resolve_standard_places(
     user: bool = True,
 ) -> StandardPlaces:
     """Return the places that ``discover`` looks at."""
-    from prowess.discovery import search_paths
+    from prowess.discovery.agents import install_bases, standard_places
     from prowess.files import projects
     from prowess.installed import scopes
 
     here, home_folder, env = _resolve_environment(cwd, home)
     chosen = check_texts(agents or (), "agents")
-    places = search_paths.standard_places(here, home_folder, agents=chosen, project=project, user=user, env=env)
+    places = standard_places(here, home_folder, agents=chosen, project=project, user=user, env=env)
     root = projects.git_root(here, home_folder) if project else None
-    allowed = (*([root] if root else ()), *search_paths.install_bases(home_folder, env))
+    allowed = (*([root] if root else ()), *install_bases(home_folder, env))
     around = projects.project_folders(here, home_folder)[-1:] if project else ()
     # The lock files are where the skills are looked for, so the folders are resolved by one rule.
     return StandardPlaces(
@@ -252,11 +252,11 @@ def _find_in_places(standard: StandardPlaces, rules: ScanRules) -> ScanResult:
 
 def _may_have_installs(found: ScanResult) -> bool:
     """Return whether any of the skills can be in an install base; most programs need not load what reads lock files."""
-    from prowess.discovery import search_paths
+    from prowess.discovery.agents import BASE_NAME, lock_file_of
 
-    is_base_scanned = any(place.found and search_paths.lock_file_of(place.path) for place in found.places)
+    is_base_scanned = any(place.found and lock_file_of(place.path) for place in found.places)
     linked = (skill.real_folder for skill in found.skills if skill.is_linked)
-    return is_base_scanned or any(search_paths.BASE_NAME in folder for folder in linked)
+    return is_base_scanned or any(BASE_NAME in folder for folder in linked)
 
 
 class ScanResult(NamedTuple):

@@ -15,7 +15,6 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.discovery.link_policy import LinkPolicy
 from prowess.errors import Issue, ResourceError, SkillLoadError, SourceError
 from prowess.files.directory import Folder, open_folder_beneath, real_path, stat_folder
 from prowess.files.paths import PathResolver, is_inside
@@ -30,7 +29,7 @@ from prowess.skills.location import SkillLocation
 from prowess.skills.skill import Skill, make_skill_from_document, make_skill_from_match
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from prowess.discovery.scan_options import ScanRules
     from prowess.errors import Severity
@@ -474,3 +473,39 @@ def _describe_error(error: OSError) -> tuple[str, str, str]:
     if error.errno in {errno.EINVAL, errno.ENXIO, errno.EISDIR, errno.ENODEV}:
         return "not-a-regular-file", "", "the file is not a regular file"
     return "unreadable", "", f"the file cannot be read: {error.strerror}"
+
+
+class LinkPolicy:
+    """The folders to which the links of one scan may lead.
+
+    ``allowed`` are the folders beside the scanned ``roots``. ``None`` stands for those of the installers and the git
+    repository around each link. With ``follow_all`` every link may be followed.
+    """
+
+    def __init__(
+        self, roots: Iterable[str], allowed: tuple[str, ...] | None, resolver: PathResolver, *, follow_all: bool
+    ) -> None:
+        self._roots = tuple(roots)
+        self._allowed = allowed
+        self._resolver = resolver
+        self._follow_all = follow_all
+        self._bases: tuple[str, ...] | None = None
+
+    def find_base(self, target: str, folder: str) -> str | None:
+        """Return the folder that permits a link in ``folder`` to lead to ``target``; ``None`` when none does."""
+        if self._follow_all:
+            return os.path.dirname(target)
+        return next((base for base in self._list_bases(folder) if is_inside(target, base)), None)
+
+    def _list_bases(self, folder: str) -> tuple[str, ...]:
+        from prowess.discovery.agents import install_bases
+        from prowess.files import projects
+
+        home = os.path.expanduser("~")
+        if self._bases is None:  # resolved when the first link is met: most scans meet none
+            allowed = self._allowed if self._allowed is not None else install_bases(home, os.environ)
+            self._bases = tuple(os.path.realpath(base) for base in (*self._roots, *allowed))
+        if self._allowed is not None:
+            return self._bases
+        root = projects.git_root(self._resolver.resolve(folder).end, home)
+        return (*self._bases, root) if root else self._bases

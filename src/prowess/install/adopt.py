@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.addresses.skill_ref import check_part, link_name
 from prowess.addresses.source_spec import SourceSpec, as_repository, with_parts
-from prowess.discovery.search_paths import CLAUDE_SKILLS, SHARED_SKILLS
+from prowess.discovery.agents import CLAUDE_SKILLS, SHARED_SKILLS
 from prowess.errors import BadReferenceError, Issue, NotInstalledError, UnsafeTreeError
 from prowess.files.directory import Folder, exists, stat_folder
 from prowess.files.paths import is_link_to, is_real_folder, relative_path

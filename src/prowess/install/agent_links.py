@@ -11,8 +11,7 @@ import hashlib
 import os
 from typing import TYPE_CHECKING
 
-from prowess.discovery.agents import AGENTS, get_agent
-from prowess.discovery.search_paths import SHARED_SKILLS
+from prowess.discovery.agents import AGENTS, SHARED_SKILLS, get_agent
 from prowess.errors import InstallError, SourceError
 from prowess.files import syscalls
 from prowess.files.directory import Folder, stat_folder

@@ -20,7 +20,7 @@ from prowess.install.typed_source import parse_typed_source
 from prowess.limits import MAX_DESCRIPTION_LENGTH
 from prowess.names import SKILL_FILE
 from prowess.progress_steps import report_steps
-from prowess.search.texts import tags_of
+from prowess.search.terms import tags_of
 from prowess.text.redaction import hide_secrets
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from prowess.install.fetch_source import SourceAccess
     from prowess.install.source_tree import SourceTree
     from prowess.limits import Limits
-    from prowess.search.texts import Searchable
+    from prowess.search.terms import Searchable
 
 _CACHE_KEY = "prowess-skills-1:{address}#{commit}:{subpath}"
 """The cache key for the skills of a commit; the number changes when other fields of a skill are cached."""
@@ -82,7 +82,7 @@ def search_indexes(query: str, indexes: Sequence[str], access: SourceAccess, lim
     An index that cannot be asked is in ``unanswered``. Raises ``SourceError`` (``too-many-indexes``) for more than
     ``Limits.max_indexes``.
     """
-    from prowess.search.listing_search import rank_listing
+    from prowess.search.ranking import rank_listing
 
     addresses = list(dict.fromkeys(indexes))
     if len(addresses) > access.limits.max_indexes:

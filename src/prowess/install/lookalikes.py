@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from prowess.errors import Issue
-from prowess.text.lookalikes import lookup_forms
+from prowess.text.spelling import lookup_forms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

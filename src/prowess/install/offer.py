@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from prowess.addresses.skill_ref import link_name
 from prowess.authoring.descriptions import description_issues
-from prowess.authoring.secrets import find_secret_issues
+from prowess.authoring.findings import find_secret_issues
 from prowess.errors import Issue
 from prowess.install.abilities import read_skill_head
 from prowess.install.plugins import choose_plugins, limit_to_listed

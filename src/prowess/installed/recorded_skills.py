@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.errors import InstallError, Issue
 from prowess.files.paths import PathResolver, path_inside
 from prowess.installed.journal_format import read_staged_lock
-from prowess.lockfile.fast_parser import parse_plain_toml
-from prowess.lockfile.read import LOCK_FILE, parse_lock, read_text
+from prowess.lockfile.read import LOCK_FILE, parse_lock, parse_plain_toml, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

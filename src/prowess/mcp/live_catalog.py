@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Coroutine, Iterable
 
-    from prowess.discovery.folder_watchers import WatchMethod
+    from prowess.discovery.watch import WatchMethod
     from prowess.limits import Limits
     from prowess.mcp.snapshot import ServerSnapshot
     from prowess.skills.catalog import Catalog

@@ -58,7 +58,7 @@ def serve(
 
             serve_stdio(make_server, roots, options, left_out)
         else:
-            from prowess.mcp.http.app import run_http
+            from prowess.mcp.http import run_http
 
             server = make_server()
             run_http(server, http, token, hosts, origins, partial(_report_start, server, ready, left_out))

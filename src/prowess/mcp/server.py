@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
 import mcp_types as types
@@ -19,10 +19,8 @@ from prowess.errors import SkillError
 from prowess.limits import DEFAULT_LIMITS
 from prowess.mcp.answers import LargeFile
 from prowess.mcp.listing_text import write_new_skills, write_search_guide
-from prowess.mcp.lists import EXTENSION_METHODS, EXTENSION_SETTINGS
+from prowess.mcp.lists import EXTENSION_METHODS, EXTENSION_SETTINGS, LIST_METHODS
 from prowess.mcp.live_catalog import make_live_catalog
-from prowess.mcp.methods import METHODS, TOOL_CALL
-from prowess.mcp.new_skills import NewSkills
 from prowess.mcp.notifications import ChangeNotifier
 from prowess.mcp.options import DEFAULT_BUDGET, DEFAULT_MAX_CHARS, LISTING_PLACES, PARTS, make_options
 from prowess.mcp.served_skills import LeftOut
@@ -34,17 +32,19 @@ if TYPE_CHECKING:
 
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
-    from prowess.discovery.folder_watchers import WatchMethod
+    from prowess.discovery.watch import WatchMethod
     from prowess.limits import Limits
     from prowess.mcp.answers import Answer
+    from prowess.mcp.lists import ListMethod
     from prowess.mcp.live_catalog import SnapshotChanges
-    from prowess.mcp.methods import Method
     from prowess.mcp.served_skills import ServedSkills
     from prowess.mcp.snapshot import ServerSnapshot
     from prowess.skills.catalog import Catalog
+    from prowess.skills.skill import Skill
 
     Context = ServerRequestContext[Any, Any]
     Handler = Callable[[Context, Any], Awaitable[HandlerResult]]
+
 
 _INTERNAL_CODES = frozenset(("unreadable", "unreadable-directory", "changed-during-read"))
 """The codes of failures of this machine; every other code is about what the client asked for."""
@@ -115,7 +115,7 @@ class Server:
         self._notifier = ChangeNotifier(self._live_catalog, self._options)
         self.listening = ListenHandler(self._notifier.bus, max_subscriptions=self.limits.max_http_streams)
         self._large_reads = anyio.Semaphore(self.limits.max_large_reads)
-        self._new_skills: NewSkills | None = None
+        self._new_skills: _NewSkills | None = None
         self.lowlevel = self._build_lowlevel()
 
     def tell_left_out(self, tell: Callable[[LeftOut], None]) -> None:
@@ -139,7 +139,7 @@ class Server:
         Nothing is told when the options ask for no listing.
         """
         if any(map(self._options.lists_in, LISTING_PLACES)):
-            self._new_skills = NewSkills()
+            self._new_skills = _NewSkills()
 
     def begin_with(self, early: ServerSnapshot) -> None:
         """Answer from a snapshot that was made before the server, until the skills are loaded again."""
@@ -181,7 +181,7 @@ class Server:
                 raise MCPError(types.METHOD_NOT_FOUND, "Method not found", name)
             try:
                 result = await self._answer_or_reload(method, params)
-                return await self._append_new_skills(result, params.arguments) if name == TOOL_CALL else result
+                return await self._append_new_skills(result, params.arguments) if name == _TOOL_CALL else result
             except SkillError as error:
                 code = types.INTERNAL_ERROR if error.code in _INTERNAL_CODES else types.INVALID_PARAMS
                 raise MCPError(code, error.message) from None
@@ -284,3 +284,95 @@ class Server:
         if self._new_skills is not None:
             self._new_skills.record_change(changes.listed_before)
         self._notifier.announce(changes)
+
+
+class _NewSkills:
+    """Remembers which skills the model of the server's one client knows: from the listing, an answer, or a load."""
+
+    def __init__(self) -> None:
+        self._known_to_model: set[str] = set()
+        self._has_changed = False
+
+    def record_change(self, before: Iterable[Skill]) -> None:
+        """Remember that the listing has changed; ``before`` are the skills that it had."""
+        if not self._has_changed:  # the model saw only the first listing: skills of later ones are told in answers
+            self._known_to_model.update(skill.name for skill in before)
+            self._has_changed = True
+
+    def take_new(self, listed: Iterable[Skill], called: object) -> list[Skill]:
+        """Return the listed skills that the model does not know, each skill once.
+
+        ``called`` is the name in the arguments of the call, a skill that the model knows from now on.
+        """
+        if isinstance(called, str):
+            self._known_to_model.add(called)
+        if not self._has_changed:
+            return []
+        new = [skill for skill in listed if skill.name not in self._known_to_model]
+        self._known_to_model.update(skill.name for skill in new)
+        return new
+
+
+_TOOL_CALL = "tools/call"
+
+
+class _GetSkillParams(types.RequestParams):
+    """The parameters of ``skills/get``: the address of the skill's SKILL.md."""
+
+    uri: str
+
+
+class _ReadDirectoryParams(types.PaginatedRequestParams):
+    """The parameters of ``resources/directory/read``: the address of a folder in a skill."""
+
+    uri: str
+
+
+class Method(NamedTuple):
+    """A method: the parts of a server that offer it, the class of its parameters, and the function that answers it."""
+
+    parts: tuple[str, ...]
+    params: type[Any]
+    answer: Callable[[ServerSnapshot, Any], Answer | LargeFile]
+
+
+def _complete_argument(snapshot: ServerSnapshot, params: Any) -> Answer:
+    given: Mapping[str, str] = (params.context.arguments if params.context else None) or {}
+    ref = params.ref.model_dump(by_alias=True, mode="json")
+    return snapshot.prompts.complete_argument(ref, params.argument.name, params.argument.value, given)
+
+
+def _from_list_method(method: ListMethod) -> Method:
+    return Method(
+        (method.part,), types.PaginatedRequestParams, lambda snapshot, p: method.list_page(snapshot, p.cursor)
+    )
+
+
+_EXTENSION_PART, _TOOLS_PART, _PROMPTS_PART = ("extension",), ("tools",), ("prompts",)
+
+METHODS: dict[str, Method] = {
+    **{name: _from_list_method(method) for name, method in LIST_METHODS.items()},
+    "skills/get": Method(_EXTENSION_PART, _GetSkillParams, lambda snapshot, p: snapshot.handlers.get_skill(p.uri)),
+    "resources/directory/read": Method(
+        _EXTENSION_PART,
+        _ReadDirectoryParams,
+        lambda snapshot, p: snapshot.handlers.read_directory(p.uri, p.cursor),
+    ),
+    "resources/read": Method(
+        _EXTENSION_PART,
+        types.ReadResourceRequestParams,
+        lambda snapshot, p: snapshot.handlers.read_resource(p.uri),
+    ),
+    _TOOL_CALL: Method(
+        _TOOLS_PART,
+        types.CallToolRequestParams,
+        lambda snapshot, p: snapshot.tools.call_tool(p.name, p.arguments or {}),
+    ),
+    "prompts/get": Method(
+        _PROMPTS_PART,
+        types.GetPromptRequestParams,
+        lambda snapshot, p: snapshot.prompts.get_prompt(p.name, p.arguments or {}),
+    ),
+    "completion/complete": Method((*_EXTENSION_PART, *_PROMPTS_PART), types.CompleteRequestParams, _complete_argument),
+}
+"""Every method that is answered from a snapshot, by its name."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from prowess.search.index_database import IndexDatabase
     from prowess.search.library import LibrarySkill, SearchLibrary
-    from prowess.search.texts import SkillText
+    from prowess.search.terms import SkillText
 
 _ROWS_PER_WRITE = 500
 """Rows that are written in one transaction: other processes that write wait for its end, and a crash loses no more."""

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from prowess.limits import Limits
-    from prowess.search.texts import SkillText
+    from prowess.search.terms import SkillText
 
 
 class LibrarySkill(NamedTuple):

@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 from prowess.errors import SourceError
 from prowess.search import index_update, library
-from prowess.search.index_database import IndexDatabase
+from prowess.search.index_database import DATABASE_ERRORS, IndexDatabase, is_damage_error
 from prowess.search.index_file import IndexFile
-from prowess.search.sqlite_connection import DATABASE_ERRORS, is_damage_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from prowess.search.index_database import IndexRow
+    from prowess.search.index_database import IndexRow, Transaction
     from prowess.search.library import LibrarySkill, SearchLibrary
     from prowess.search.ranking import RowPlace, TermCounts
-    from prowess.search.sqlite_connection import Transaction
     from prowess.search.vectors import VectorTable
 
     T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""The order of skills for a request: by their words, and by words and meaning together.
+"""The order of skills for a request, by their words and their meaning, and a search over a listing in memory.
 
 The numbers here were chosen by measurement, with `make bench-retrieval`.
 """
@@ -9,17 +9,21 @@ import sys
 from math import log
 from typing import TYPE_CHECKING
 
-from prowess.search.index_database import EVERY_ROW, quote_terms
+from prowess.search.index_database import EVERY_ROW, IndexDatabase, quote_terms
+from prowess.search.terms import SkillText, split_request, tags_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from prowess.search.index_database import IndexDatabase, WordQuery, WordTable
+    from prowess.limits import Limits
+    from prowess.search.index_database import WordQuery, WordTable
+    from prowess.search.terms import Searchable
 
     TermCounts = dict[tuple[WordTable, str], int]
-    """How many texts of a table have a term."""
+    "How many texts of a table have a term."
     RowPlace = tuple[int, int]
-    """The index that has a row, by its number, and the id of the row in it."""
+    "The index that has a row, by its number, and the id of the row in it."
+
 
 _PARTS: tuple[tuple[WordTable, str, float], ...] = (
     ("heads", "4.0, 2.0, 0.0", 1.0),
@@ -155,3 +159,30 @@ def lower_copies(scores: Sequence[float], likeness: Sequence[float]) -> list[flo
     losses = [max(0.0, cosine - LIKE_COSINE) / (1 - LIKE_COSINE) * COPY_LOSS for cosine in likeness]
     losses += [COPY_LOSS] * (len(scores) - len(losses))
     return [score * (1 - loss) for score, loss in zip(scores, losses, strict=True)]
+
+
+def find_missing_words(text: SkillText, request: str) -> tuple[str, ...]:
+    """Return the words of a request that a text of a skill does not have, in their order, without stop words."""
+    database = IndexDatabase()
+    try:
+        with database.write():
+            row = database.put_row(b"", text)
+        return tuple(word for word in split_request(request) if not database.find_term_rows(word, [row]))
+    finally:
+        database.close()
+
+
+def rank_listing(skills: Sequence[Searchable], request: str, limits: Limits) -> list[tuple[int, float]]:
+    """Return the places in the list of all skills that fit the request, the best first, each with its score."""
+    database = IndexDatabase()
+    try:
+        places: dict[int, int] = {}
+        with database.write():
+            for place, skill in enumerate(skills):
+                text = SkillText(skill.name, skill.description, " ".join(tags_of(skill, limits)))
+                places[database.put_row(b"%d" % place, text.cut(limits))] = place
+        scores = WordRanking([database], split_request(request), limits.max_request_terms, {}).rank(len(skills))
+    finally:
+        database.close()
+    ranked = [(places[row], score) for (_, row), score in scores.items()]
+    return sorted(ranked, key=lambda hit: (-hit[1], skills[hit[0]].name))

@@ -22,7 +22,7 @@ from prowess.arguments import (
 )
 from prowess.errors import SourceError
 from prowess.host_errors import log_host_error
-from prowess.search.texts import tags_of
+from prowess.search.terms import tags_of
 from prowess.skills.catalog import Catalog
 from prowess.thread_work import run_awaitable, run_in_thread
 

@@ -1,4 +1,4 @@
-"""Who may send requests to the HTTP server: by the server's names, by the origin of a page, and by the token.
+"""Who may send requests to an HTTP server, by its names, the origin of a page and the token, and how it refuses.
 
 The ``Host`` must be one of the server's own names, so that no page can reach the server under a name of its own (DNS
 rebinding). An ``Origin``, which only browsers send, must be the server's own or a named one. A token, where the server
@@ -8,10 +8,9 @@ has one, must be right.
 from __future__ import annotations
 
 import hmac
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
-
-from prowess.serving.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, MutableMapping
@@ -21,6 +20,31 @@ if TYPE_CHECKING:
     Receive = Callable[[], Awaitable[Message]]
     Send = Callable[[Message], Awaitable[None]]
     App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+_PLAIN_TEXT_HEADERS = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store")]
+
+
+class Refusal(NamedTuple):
+    """A request that is refused: the status, the message and further headers of the response."""
+
+    status: int
+    message: str
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+def make_guess_refusal(wait: float) -> Refusal:
+    """Return the refusal of a client that sent too many wrong tokens, and may send the next one in ``wait`` seconds."""
+    return Refusal(429, "too many wrong tokens", ((b"retry-after", b"%d" % math.ceil(wait)),))
+
+
+async def send_refusal(refusal: Refusal, send: Send) -> None:
+    """Answer a request with the reason why it is refused."""
+    # The connection ends with a refusal, since the rest of a refused body may still be on its way.
+    headers = [*_PLAIN_TEXT_HEADERS, *refusal.headers, (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": f"{refusal.message}\n".encode()})
+
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 _HTTP_PORT = 80

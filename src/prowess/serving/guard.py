@@ -5,9 +5,15 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from prowess.serving.access import WRONG_TOKEN, read_client_address, read_headers
+from prowess.serving.access import (
+    WRONG_TOKEN,
+    Refusal,
+    make_guess_refusal,
+    read_client_address,
+    read_headers,
+    send_refusal,
+)
 from prowess.serving.rate_limits import ClientRateLimiter, WrongTokens
-from prowess.serving.refusal import Refusal, make_guess_refusal, send_refusal
 from prowess.serving.request_body import TOO_LARGE, BodyForwarder
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Self
 
-from prowess.serving.refusal import Refusal, send_refusal
+from prowess.serving.access import Refusal, send_refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ from prowess.errors import ResourceError, ResourceNotFoundError, SkillLoadError
 from prowess.files import identity
 from prowess.files.read import OpenFile, identity_of
 from prowess.limits import DEFAULT_LIMITS
-from prowess.search import library, texts
+from prowess.search import library, terms
 from prowess.skills.skill import Skill
 from prowess.skills.skill_files import SkillFiles
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
     from prowess.model import Place, Value
     from prowess.search.library import LibrarySkill
-    from prowess.search.texts import SkillText
+    from prowess.search.terms import SkillText
 
 _LABEL_FIELDS = ("triggers", "keywords", "when_to_use", "when-to-use")
 _LABEL_MARKS = (b"tags", b"triggers", b"keywords", b"when")
@@ -196,11 +196,11 @@ def make_head_text(skill: Skill) -> SkillText:
 
 def count_label_chars(front: Frontmatter, limits: Limits) -> int:
     """How many characters the tags and triggers of a skill have, of tags as many as count."""
-    return len(" ".join([*texts.tags_of(front, limits), *_list_triggers(front)]))
+    return len(" ".join([*terms.tags_of(front, limits), *_list_triggers(front)]))
 
 
 def _make_text(head: Skill | Frontmatter, limits: Limits, body: str, state: str) -> SkillText:
-    return texts.SkillText(head.name, head.description.strip(), _make_labels(head, limits), body, state).cut(limits)
+    return terms.SkillText(head.name, head.description.strip(), _make_labels(head, limits), body, state).cut(limits)
 
 
 def _make_labels(head: Skill | Frontmatter, limits: Limits) -> str:
@@ -211,7 +211,7 @@ def _make_labels(head: Skill | Frontmatter, limits: Limits) -> str:
         if raw is not None and not any(mark in raw for mark in _LABEL_MARKS):
             return ""
         head = head.peek()
-    return " ".join([*texts.tags_of(head, limits), *_list_triggers(head)])
+    return " ".join([*terms.tags_of(head, limits), *_list_triggers(head)])
 
 
 def _list_triggers(front: Frontmatter) -> list[str]:

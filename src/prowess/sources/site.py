@@ -1,4 +1,4 @@
-"""The source of skills that a site publishes below ``/.well-known/``.
+"""The source of skills that a site publishes below ``/.well-known/``, and the files of each, fetched when needed.
 
 The newer kind of index is looked for first, then the older one. At first only the index is read. A skill is fetched
 when its instructions or files are needed. What cannot be fetched is an issue of the catalogue, so a site that cannot be
@@ -7,36 +7,39 @@ reached hides no skill of another source.
 
 from __future__ import annotations
 
+import hashlib
 from functools import partial
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
-from prowess.errors import FetchError, Issue, SkillError, SourceError
+from prowess.errors import FetchError, Issue, ResourceNotFoundError, SkillError, SourceError
+from prowess.fetch.archive.unpack import unpack
 from prowess.fetch.cache import Cache
 from prowess.fetch.cached_fetcher import CachedFetcher, DownloadRequest
 from prowess.fetch.client import UNREACHABLE_CODES, Fetcher
 from prowess.fetch.url_policy import UrlPolicy, check_headers, display_url, parse_origin
+from prowess.files.write import NewFile
 from prowess.format.document import LoadPolicy
 from prowess.limits import DEFAULT_LIMITS
 from prowess.model import Place
 from prowess.names import SKILL_FILE
 from prowess.skills.catalog import Catalog
 from prowess.skills.location import SkillLocation
+from prowess.skills.remote_files import RemoteFiles
 from prowess.skills.skill import make_remote_skill
-from prowess.sources.site_files import open_skill_files
 from prowess.sources.site_index import INDEX_PATHS, list_states, read_index
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Literal
 
     from prowess.fetch.cached_fetcher import Download
     from prowess.limits import Limits
     from prowess.literals import OnDuplicate
     from prowess.skills.skill import Skill
-    from prowess.sources.site_files import SiteFiles
     from prowess.sources.site_index import SiteEntry, SiteIndex
+
 
 _HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
 
@@ -160,7 +163,7 @@ class UrlSource:
 
     def _make_skill(self, entry: SiteEntry, downloads: CachedFetcher, notes: list[Issue]) -> Skill:
         """Return the skill with the fields of the index, or with those of its file where a copy of it is here."""
-        contents = open_skill_files(entry, downloads)
+        contents = _open_skill_files(entry, downloads)
         text = _prefetch_files(contents, notes) if self._prefetch else None
         virtual = f"{parse_origin(self._base).host}{urlsplit(self._base).path}/{entry.front.name}"
         policy = LoadPolicy(limits=self._limits)
@@ -175,7 +178,7 @@ class UrlSource:
             return skill  # a bad copy hides no skill: whoever loads it gets the error
 
 
-def _prefetch_files(contents: SiteFiles, notes: list[Issue]) -> bytes | None:
+def _prefetch_files(contents: _SiteFiles, notes: list[Issue]) -> bytes | None:
     """Fetch every file of a skill; return its SKILL.md, or ``None`` and add an issue when a file cannot be fetched."""
     try:
         texts = [file.content for file in contents.read_all() if file.path == SKILL_FILE]
@@ -184,3 +187,143 @@ def _prefetch_files(contents: SiteFiles, notes: list[Issue]) -> bytes | None:
         notes.append(Issue(error.code, "", message, contents.location, 0, "warning"))
         return None
     return texts[0] if texts else None
+
+
+class _SiteFiles(RemoteFiles):
+    """The files of a skill that a site announces."""
+
+    def __init__(self, entry: SiteEntry, downloads: CachedFetcher) -> None:
+        self._entry = entry
+        self._fetcher = downloads
+
+    @property
+    def location(self) -> str:
+        return self._entry.location
+
+    @property
+    def limits(self) -> Limits:
+        return self._fetcher.limits
+
+    def is_in_cache(self) -> bool:
+        """True when its SKILL.md can be read without asking the server."""
+        raise NotImplementedError
+
+
+def _open_skill_files(entry: SiteEntry, downloads: CachedFetcher) -> _SiteFiles:
+    """Return the object that fetches the files of an announced skill."""
+    if entry.files:
+        return _ListedFiles(entry, downloads)
+    return _PinnedArchive(entry, downloads) if entry.is_archive else _PinnedFile(entry, downloads)
+
+
+class _PinnedFile(_SiteFiles):
+    """The files of a skill that is one SKILL.md with a digest in the index."""
+
+    @property
+    def state(self) -> str:
+        return f"sha256:{self._entry.digest}"
+
+    def known_files(self) -> tuple[str, ...] | None:
+        return (SKILL_FILE,)
+
+    def files(self) -> tuple[str, ...]:
+        return (SKILL_FILE,)
+
+    def read(self, path: str) -> bytes:
+        if path != SKILL_FILE:
+            raise ResourceNotFoundError(f"no file {path!r}", path)
+        return self._fetch_bytes()
+
+    def read_all(self) -> tuple[NewFile, ...]:
+        return (NewFile(SKILL_FILE, self._fetch_bytes()),)
+
+    def is_in_cache(self) -> bool:
+        """True when its SKILL.md can be read without asking the server."""
+        return self._fetcher.has_bytes(self._entry.digest)
+
+    def _fetch_bytes(self) -> bytes:
+        return self._fetcher.get_by_digest(self._entry.url, self._entry.digest, self._entry.size)
+
+
+class _PinnedArchive(_PinnedFile):
+    """The files of a skill that is an archive with a digest in the index; it is unpacked in memory at each read."""
+
+    def __init__(self, entry: SiteEntry, downloads: CachedFetcher) -> None:
+        super().__init__(entry, downloads)
+        self._names: tuple[str, ...] | None = None
+
+    def known_files(self) -> tuple[str, ...] | None:
+        return self._names
+
+    def is_in_cache(self) -> bool:
+        """Always false: to know, one would have to unpack the archive, and a listing is not worth that."""
+        return False
+
+    def files(self) -> tuple[str, ...]:
+        if self._names is None:
+            self.read_all()
+        return self._names or ()
+
+    def read(self, path: str) -> bytes:
+        # Unpacked at each read: the cache has the packed bytes, and unpacked they could be many in memory.
+        for file in self.read_all():
+            if file.path == path:
+                return file.content
+        raise ResourceNotFoundError(f"no file {path!r}", path)
+
+    def read_all(self) -> tuple[NewFile, ...]:
+        files = unpack(self._fetch_bytes(), name=self.location, limits=self._fetcher.limits)
+        self._names = tuple(file.path for file in files)
+        return files
+
+
+class _ListedFiles(_SiteFiles):
+    """The files of a skill that the index lists by name, each at its own URL."""
+
+    def __init__(self, entry: SiteEntry, downloads: CachedFetcher) -> None:
+        super().__init__(entry, downloads)
+        self._notes: dict[str, tuple[str, str]] = {}
+
+    @property
+    def state(self) -> str:
+        # Nothing but this is known before the files are fetched.
+        said = "\0".join((self._entry.front.name, self._entry.front.description, *self._entry.files))
+        return hashlib.sha256(said.encode()).hexdigest()
+
+    def known_files(self) -> tuple[str, ...] | None:
+        return self._entry.files
+
+    def files(self) -> tuple[str, ...]:
+        return self._entry.files
+
+    def read(self, path: str) -> bytes:
+        if path not in self._entry.files:
+            raise ResourceNotFoundError(f"no file {path!r}", path)
+        limits, url = self._fetcher.limits, self._file_url(path)
+        copy = self._fetcher.get(
+            DownloadRequest(url, limits.max_download_bytes, "max_download_bytes", limits.default_cache_seconds)
+        )
+        if copy is None:
+            raise FetchError(f"{display_url(url)} is listed in the index and is not there", code="http-status")
+        self._notes.pop(path, None)  # the server may be back
+        if copy.stale_reason:
+            self._notes[path] = ("stale-file", f"is a copy of before: {copy.stale_reason}")
+        if copy.rollback_reason:
+            self._notes[path] = ("rolled-back", f"is the newest copy that was seen: {copy.rollback_reason}")
+        return copy.body
+
+    def _file_url(self, path: str) -> str:
+        return f"{self._entry.url}{quote(path, safe='/')}"
+
+    def read_all(self) -> Iterator[NewFile]:
+        return (NewFile(path, self.read(path)) for path in self._entry.files)
+
+    def issues(self) -> tuple[Issue, ...]:
+        return tuple(
+            Issue(code, path, message, self._file_url(path), 0, "warning")
+            for path, (code, message) in sorted(self._notes.items())
+        )
+
+    def is_in_cache(self) -> bool:
+        """True when its SKILL.md can be read without asking the server."""
+        return self._fetcher.is_fresh(self._file_url(SKILL_FILE))

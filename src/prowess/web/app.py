@@ -1,14 +1,17 @@
-"""The console as an ASGI application: which address shows which page, and which form makes which change.
+"""The console as an ASGI application: which address shows which page, which form makes which change, how it runs.
 
 To add a page: a module in ``pages/`` with a function that returns its view, a template of its name, and a route below.
 """
 
 from __future__ import annotations
 
+import secrets
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -18,28 +21,34 @@ from starlette.staticfiles import StaticFiles
 
 from prowess.errors import ResourceNotFoundError, SkillError, UnknownSkillError
 from prowess.serving.access import make_access
-from prowess.serving.bind import check_token, parse_host_names
+from prowess.serving.bind import check_token, parse_bind, parse_host_names
+from prowess.serving.listen import bind_socket, make_config, server_address
 from prowess.web.change_feed import ChangeFeed, stream_events
-from prowess.web.guard import FORM_TOKEN_FIELD, ConsoleGuard
+from prowess.web.forms import Fields
+from prowess.web.guard import FORM_TOKEN_FIELD, TOKEN_PARAMETER, ConsoleGuard
 from prowess.web.links import ServedLinks
+from prowess.web.pages.agents import make_agents_view
+from prowess.web.pages.changes import make_changes_view, make_plan_view
 from prowess.web.pages.error import ErrorView
 from prowess.web.pages.library import make_library_view
-from prowess.web.pages.skill_file import make_file_view, read_image
-from prowess.web.planning.fields import Fields
+from prowess.web.pages.sees import make_sees_view
+from prowess.web.pages.skill import make_file_view, make_skill_view, read_image
 from prowess.web.plans import PLAN_KINDS, PlanBook, UnknownPlanError
 from prowess.web.rendering import STATIC_FOLDER, render_page
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from starlette.requests import Request
 
     from prowess.serving.access import App
     from prowess.web.library import Library
-    from prowess.web.result_file import ResultFile
+    from prowess.web.plans import ResultFile
 
     MakeView = Callable[[Library, Mapping[str, str]], object]
     Handler = Callable[[Request], Awaitable[Response]]
+
 
 ALL_ACTIONS = frozenset(("outdated", "install", "update", "sync", "verify", "link", "trust", "lock"))
 """The changes that pages may offer. A page gets those that its console allows, and shows a form for no other."""
@@ -153,9 +162,8 @@ def _find_view(page: str) -> Callable[..., object]:
 
     def make_view(library: Library, parameters: Mapping[str, str], **more: object) -> object:
         # What all pages need together takes several times as long to load as the first page alone.
-        from prowess.web.pages.views import VIEWS
 
-        return VIEWS[page](library, parameters, **more)
+        return _VIEWS[page](library, parameters, **more)
 
     return make_view
 
@@ -243,3 +251,62 @@ async def _read_fields(request: Request) -> Fields:
             fields.setdefault(name, []).extend(values)
     fields.pop(FORM_TOKEN_FIELD, None)
     return Fields(fields)
+
+
+_VIEWS: Mapping[str, Callable[..., object]] = {
+    "agents": make_agents_view,
+    "changes": make_changes_view,
+    "plan": make_plan_view,
+    "sees": make_sees_view,
+    "skill": make_skill_view,
+}
+
+
+DEFAULT_BIND = "127.0.0.1:0"
+"""Loopback, on a port that is free."""
+
+
+def run_console(
+    library: Library,
+    *,
+    read_only: bool = False,
+    bind: str = DEFAULT_BIND,
+    token: str | None = None,
+    hosts: Sequence[str] = (),
+    results: ResultFile | None = None,
+    ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serve the console until the process is told to end; ``ready`` is called with the first address, and its token.
+
+    With ``read_only`` it refuses every change. ``results`` keeps the results of changes. On loopback
+    a token is made where none is given. Raises ``SourceError`` for any other address without a ``token``, for a
+    token that is too short, and where nothing can listen.
+    """
+    host, port = parse_bind(bind)
+    check_token(host, token)
+    chosen = token if token is not None else secrets.token_urlsafe(32)
+    actions, feed = frozenset() if read_only else ALL_ACTIONS, ChangeFeed(library)
+    app = create_app(library, token=chosen, actions=actions, host=host, hosts=hosts, feed=feed, results=results)
+    with bind_socket(host, port) as listener, suppress(KeyboardInterrupt):
+        address = f"{server_address(host, listener)}/?{TOKEN_PARAMETER}={chosen}"
+        config = make_config(app, library.limits)
+        _ConsoleServer(config, lambda: ready(address) if ready else None, feed).run([listener])
+
+
+class _ConsoleServer(uvicorn.Server):
+    """uvicorn's server, which reports when it is ready, and ends the streams of events when it ends."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], feed: ChangeFeed) -> None:
+        super().__init__(config)
+        self._ready = ready
+        self._feed = feed
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and report that the server is ready."""
+        await super().startup(sockets)
+        self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams of events, for which uvicorn would wait, and then the server."""
+        self._feed.close()
+        await super().shutdown(sockets)

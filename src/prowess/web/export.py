@@ -17,8 +17,7 @@ from prowess.web.pages.agents import make_agents_view
 from prowess.web.pages.error import ErrorView
 from prowess.web.pages.library import FILTERS, make_library_view
 from prowess.web.pages.sees import make_sees_view
-from prowess.web.pages.skill import make_skill_view
-from prowess.web.pages.skill_file import make_file_view, read_image
+from prowess.web.pages.skill import make_file_view, make_skill_view, read_image
 from prowess.web.rendering import STATIC_FOLDER, render_page
 
 if TYPE_CHECKING:

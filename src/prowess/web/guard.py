@@ -12,9 +12,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
-from prowess.serving.access import read_client_address, read_headers
+from prowess.serving.access import Refusal, make_guess_refusal, read_client_address, read_headers, send_refusal
 from prowess.serving.rate_limits import WrongTokens
-from prowess.serving.refusal import Refusal, make_guess_refusal, send_refusal
 from prowess.serving.request_body import BodyForwarder
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from prowess.discovery.scan import discover, scan
 from prowess.files.projects import user_state_file
 from prowess.installed.scopes import project_scope, standard_scopes
 from prowess.web.library import Library
-from prowess.web.result_file import ResultFile
+from prowess.web.plans import ResultFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -14,11 +14,11 @@ from prowess.files.paths import shorten_path
 from prowess.text.escapes import escape_text
 from prowess.text.hidden_characters import escape_invisible
 from prowess.text.quantities import format_count, format_size
-from prowess.web.remedies import REMOVE_TITLE, REPLACE_TITLE, ROLLBACK_TITLE, find_remedy
 
 if TYPE_CHECKING:
     from prowess.web.links import ServedLinks
     from prowess.web.pages.skill import SkillView
+
 
 _FOLDER = os.path.dirname(__file__)
 STATIC_FOLDER = os.path.join(_FOLDER, "static")
@@ -30,6 +30,38 @@ def _show_value(value: object) -> object:
     A character that turns the direction of the text around would otherwise show a file name as another one.
     """
     return escape_text(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+_REPLACE_TITLE = "Replace what is there"
+_ROLLBACK_TITLE = "Follow sources that went back to an older state"
+_REMOVE_TITLE = "Remove what nothing asks for any more"
+REMEDIES: dict[str, str] = {
+    "address-refused": "say 'prowess install --allow-private' if that machine is meant",
+    "already-installed": f"ask for an update of it, or tick “{_REPLACE_TITLE}” when you install it",
+    "declared-no-more": f"declare it again in prowess.toml, or tick “{_REMOVE_TITLE}” in a sync",
+    "local-edits": "keep your changes elsewhere, or plan to overwrite them in an update, which keeps a backup",
+    "name-taken": f"remove the other one, or tick “{_REPLACE_TITLE}” when you install this one",
+    "not-in-lock": f"take it over on the page of agents, or tick “{_REMOVE_TITLE}” in a sync, which keeps a backup",
+    "plain-http": "use https, or say 'prowess install --allow-http' if the network is trusted",
+    "rolled-back": f"ask whoever publishes it; if going back is meant, tick “{_ROLLBACK_TITLE}” in an update",
+}
+
+
+class _HintedProblem(Protocol):
+    """An error, an issue, a finding or the page of an error: it has a code, and the hint of the library."""
+
+    @property
+    def code(self) -> str:
+        """The code of the problem."""
+
+    @property
+    def hint(self) -> str:
+        """What the library says to do about it."""
+
+
+def _find_remedy(problem: _HintedProblem) -> str:
+    """Return what to do about a problem, in the words of the console; ``""`` if nothing is known."""
+    return REMEDIES.get(problem.code) or problem.hint
 
 
 def _make_environment() -> Environment:
@@ -48,14 +80,14 @@ def _make_environment() -> Environment:
         number=_show_number,
         with_counts=_with_counts,
         clock=_show_time,
-        remedy=find_remedy,
+        remedy=_find_remedy,
         field=_make_field,
     )
     environment.globals.update(
         render_body=_render_body,
-        replace_title=REPLACE_TITLE,
-        rollback_title=ROLLBACK_TITLE,
-        remove_title=REMOVE_TITLE,
+        replace_title=_REPLACE_TITLE,
+        rollback_title=_ROLLBACK_TITLE,
+        remove_title=_REMOVE_TITLE,
     )
     return environment
 

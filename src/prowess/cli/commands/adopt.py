@@ -9,9 +9,9 @@ import click
 from prowess.changes.adopt import prepare_adoption
 from prowess.cli.change_flow import ChangeFlags, ChangeView, carry_out, change_options
 from prowess.cli.command_class import new_command
-from prowess.cli.completions import complete_skill
 from prowess.cli.install_options import install_to_dict, install_to_line
 from prowess.cli.issues import issue_to_dict
+from prowess.cli.options import complete_skill
 from prowess.cli.render import printer
 from prowess.install.installer import Installer
 from prowess.limits import DEFAULT_LIMITS

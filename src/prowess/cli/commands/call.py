@@ -12,7 +12,7 @@ from prowess.cli.options import CatalogFlags, catalog_options, json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Table
 from prowess.cli.script_folder import folder_option, note_empty_folder
-from prowess.cli.session import open_session
+from prowess.cli.selection import open_session
 from prowess.cli.skill_lookup import load_cli_settings
 from prowess.conversation.acting.scripts import Scripts
 from prowess.limits import DEFAULT_LIMITS

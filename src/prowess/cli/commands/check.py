@@ -10,13 +10,11 @@ import click
 from prowess.authoring.check import CheckReport, check, find_skill_files, remove_duplicate_files
 from prowess.authoring.fix import Fix, apply_fix, fix
 from prowess.cli.command_class import new_command
-from prowess.cli.completions import complete_code, complete_skill_or_path
 from prowess.cli.lock_states import LazyLockStates
-from prowess.cli.options import T, check_codes, json_option
-from prowess.cli.own_skills import find_own_paths
+from prowess.cli.options import T, check_codes, complete_code, complete_skill_or_path, json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Style, diff_to_lines, line
-from prowess.cli.skill_lookup import find_path, load_cli_settings
+from prowess.cli.skill_lookup import find_own_paths, find_path, load_cli_settings
 from prowess.errors import SkillError, SourceError
 from prowess.files.paths import shorten_path
 from prowess.installed.scopes import standard_scopes

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,7 +14,14 @@ from prowess.cli.demo.steps import DemoStep, run_steps, step_to_blocks
 from prowess.cli.options import json_option
 from prowess.cli.render import printer
 from prowess.cli.render.plain_text import render_text
+from prowess.cli.render.rich_text import make_console, print_on_terminal
 from prowess.files.temp import temporary_folder
+from prowess.files.write import write_atomic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from prowess.cli.render.blocks import Block
 
 
 @new_command(
@@ -42,7 +52,19 @@ def command(*, record: str | None, as_data: bool) -> None:
             as_data=True,
         )
     if record is not None:
-        from prowess.cli.render.svg_picture import write_svg
-
-        write_svg((block for number, step in enumerate(steps, 1) for block in step_to_blocks(step, number)), record)
+        _write_svg((block for number, step in enumerate(steps, 1) for block in step_to_blocks(step, number)), record)
         printer.note(f"recorded in {record}", quiet=as_data)
+
+
+_WIDTH = 80
+_FONT_FACES = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
+"""The fonts that rich names. A viewer would fetch them from another site, so they are taken out."""
+
+
+def _write_svg(blocks: Iterable[Block], path: str) -> None:
+    """Write a picture of what a terminal would show. Equal blocks give equal files."""
+    screen = make_console(io.StringIO(), record=True, width=_WIDTH, force_terminal=True, color_system="truecolor")
+    print_on_terminal(blocks, screen)
+    # A fixed id: rich would make up one from the content, and every change would touch every line.
+    svg = _FONT_FACES.sub("", screen.export_svg(title="prowess demo", unique_id="prowess"))
+    write_atomic(path, svg.encode("utf-8"), mode=0o644)

@@ -10,13 +10,11 @@ import click
 from prowess.authoring.evals import EvalReport, EvalResult, evaluate, load_evals
 from prowess.cli.agent_evaluation import EvaluationFlags, evaluate_with_model, evaluation_options
 from prowess.cli.command_class import new_command
-from prowess.cli.completions import complete_skill_or_path
-from prowess.cli.options import CatalogFlags, json_option, make_catalog_options
-from prowess.cli.own_skills import find_own_paths
+from prowess.cli.options import CatalogFlags, complete_skill_or_path, json_option, make_catalog_options
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Span, Table, Title, line
 from prowess.cli.search_modes import MODE_WORDS, prepare_catalog
-from prowess.cli.skill_lookup import find_path, load_catalog, load_cli_settings
+from prowess.cli.skill_lookup import find_own_paths, find_path, load_catalog, load_cli_settings
 from prowess.discovery.scan import scan
 from prowess.errors import SourceError
 from prowess.files.paths import shorten_path

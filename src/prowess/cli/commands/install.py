@@ -21,11 +21,10 @@ from prowess.cli.change_flow import (
     plan_to_blocks,
 )
 from prowess.cli.command_class import new_command
-from prowess.cli.completions import complete_path
 from prowess.cli.install_options import agents_option, install_to_dict, install_to_line, network_options
 from prowess.cli.issues import issue_to_dict
 from prowess.cli.offers import offer_to_blocks, offer_to_dict, pick_skills
-from prowess.cli.options import group_options
+from prowess.cli.options import complete_path, group_options
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Line
 from prowess.cli.shown_paths import with_dot_prefix

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from prowess.cli.command_class import new_command
-from prowess.cli.completions import list_agent_ids
 from prowess.cli.issues import issue_to_dict
 from prowess.cli.lock_states import (
     CHANGED,
@@ -18,7 +17,14 @@ from prowess.cli.lock_states import (
     warn_lock_problems,
     warn_other_state,
 )
-from prowess.cli.options import AskedLocation, CatalogFlags, catalog_options, json_option, location_options
+from prowess.cli.options import (
+    AskedLocation,
+    CatalogFlags,
+    catalog_options,
+    json_option,
+    list_agent_ids,
+    location_options,
+)
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Span, Table, Title, line
 from prowess.cli.skill_lookup import load_catalog, load_cli_settings, suggest_sync_for

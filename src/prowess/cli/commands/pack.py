@@ -6,8 +6,7 @@ import click
 
 from prowess.authoring.pack import ARCHIVE_FORMATS, ArchiveFormat, pack, write_packed
 from prowess.cli.command_class import new_command
-from prowess.cli.completions import complete_skill_or_path
-from prowess.cli.options import json_option
+from prowess.cli.options import complete_skill_or_path, json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import line
 from prowess.cli.skill_lookup import find_path, load_cli_settings

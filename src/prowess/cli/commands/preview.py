@@ -9,7 +9,7 @@ from prowess.cli.issues import SKILL_FIELDS, issue_to_dict
 from prowess.cli.options import CatalogFlags, catalog_options, json_option, skill_argument
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Verbatim
-from prowess.cli.session import open_session
+from prowess.cli.selection import open_session
 from prowess.cli.skill_lookup import load_cli_settings
 from prowess.conversation.rendering import preview
 from prowess.text.tokens import estimate_tokens

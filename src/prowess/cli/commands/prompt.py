@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from prowess.cli.command_class import new_command
-from prowess.cli.completions import complete_skill_or_path
 from prowess.cli.lock_states import LazyLockStates, warn_edited_skills
-from prowess.cli.options import CatalogFlags, catalog_options, json_option
+from prowess.cli.options import CatalogFlags, catalog_options, complete_skill_or_path, json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Table, line
 from prowess.cli.selection import SelectionFlags, selection_options

@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from prowess.cli.command_class import new_command
-from prowess.cli.completions import complete_file, complete_skill
-from prowess.cli.options import CatalogFlags, catalog_options, json_option
+from prowess.cli.options import CatalogFlags, catalog_options, complete_file, complete_skill, json_option
 from prowess.cli.render import printer
 from prowess.cli.skill_lookup import find_skill_and_warn, load_cli_settings
 from prowess.limits import DEFAULT_LIMITS

@@ -11,9 +11,8 @@ import click
 from prowess.changes.trust import SHORT_DIGEST, prepare_grant
 from prowess.cli.change_flow import ChangeFlags, ChangeView, carry_out, yes_option
 from prowess.cli.command_class import CliCommand, CliGroup
-from prowess.cli.completions import complete_skill
 from prowess.cli.lock_states import warn_edited_skills
-from prowess.cli.options import CatalogFlags, catalog_options, json_option
+from prowess.cli.options import CatalogFlags, catalog_options, complete_skill, json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Cell, Line, Span, Table, line
 from prowess.cli.skill_lookup import find_in_catalog, is_path, load_catalog, load_cli_settings

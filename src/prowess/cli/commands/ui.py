@@ -81,7 +81,7 @@ def command(
 
     # One of the two, each with what it needs: an export loads no server, and the first page waits for no export.
     if export is None:
-        from prowess.web.serve import DEFAULT_BIND, run_console
+        from prowess.web.app import DEFAULT_BIND, run_console
     else:
         from prowess.web.export import export_site
     settings = load_cli_settings(agents=agents, project=False if no_project else None)

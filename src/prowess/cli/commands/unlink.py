@@ -7,9 +7,8 @@ import click
 from prowess.cli.change_flow import ChangeFlags, change_options
 from prowess.cli.change_links import change_links
 from prowess.cli.command_class import new_command
-from prowess.cli.completions import complete_agent
 from prowess.cli.install_options import installed_arguments
-from prowess.cli.options import AskedLocation, location_options
+from prowess.cli.options import AskedLocation, complete_agent, location_options
 
 
 @new_command(

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import prowess
-from prowess.cli.demo.agent_step import show_agent
-from prowess.cli.demo.library import make_library
-from prowess.cli.demo.scripted_model import DemoCall, DemoModel, answer_as_subagent
-from prowess.cli.demo.site import DemoSite
+from prowess.cli.demo.agent_step import DemoCall, DemoModel, answer_as_subagent, show_agent
+from prowess.cli.demo.library import DemoSite, make_library
 from prowess.cli.render.blocks import Block, Line, Table, line
 from prowess.errors import SourceError
 from prowess.files.syscalls import delete_file

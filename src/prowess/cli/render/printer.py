@@ -14,9 +14,12 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import click
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
 
 from prowess.cli.remedies import find_error_remedy, find_remedy
+from prowess.cli.render.rich_text import make_console
 from prowess.errors import Issue, SkillError, SkillLoadError
+from prowess.progress_steps import progress
 from prowess.text.escapes import dump_json, escape_line, escape_text
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from typing import IO
 
     from prowess.cli.render.blocks import Block, Span
+
 
 _REPORTED_KEY = "prowess.said"
 """The key under which click's context holds the issues that were printed already."""
@@ -226,9 +230,8 @@ def show_progress(what: str) -> Iterator[None]:
     if not is_terminal(sys.stderr):
         yield
         return
-    from prowess.cli.render.progress_bar import show_bar
 
-    with show_bar(what, sys.stderr):
+    with _show_bar(what, sys.stderr):
         yield
 
 
@@ -251,3 +254,36 @@ def _write(stream: IO[str], text: str) -> None:
         stream.write(text)
     except UnicodeEncodeError:
         stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+_MAX_TEXT_WIDTH, _BAR_WIDTH, _OTHER_WIDTH = 48, 16, 32
+_COUNT_FORMAT = "{task.completed:.0f}/{task.total:.0f}"
+
+
+@contextmanager
+def _show_bar(what: str, stream: IO[str]) -> Iterator[None]:
+    """Show a bar with ``what`` and the steps that the work in the block reports; without steps it only moves."""
+    words = TextColumn("{task.description}", markup=False)
+    columns = (SpinnerColumn(), words, BarColumn(_BAR_WIDTH), TaskProgressColumn(_COUNT_FORMAT, markup=False))
+    screen = make_console(stream)
+    width = min(_MAX_TEXT_WIDTH, max(screen.width - _OTHER_WIDTH, _BAR_WIDTH))
+    # rich would take over the output stream as well, but the answer must reach it unchanged.
+    bar = Progress(*columns, console=screen, transient=True, redirect_stdout=False)
+    task = bar.add_task(_describe_step(what, "", width), total=None)
+
+    def update_bar(step: str, done: int, total: int) -> None:
+        bar.update(task, description=_describe_step(what, step, width), completed=done, total=total or None)
+
+    with bar, progress(update_bar):
+        yield
+
+
+def _describe_step(what: str, step: str, width: int) -> str:
+    """Return the text of the bar, at most ``width`` characters."""
+    # If both are too long, the step has half of the room: it is the part that changes.
+    step = _truncate(f": {escape_line(step)}", width // 2) if step else ""
+    return _truncate(escape_line(what), width - len(step)) + step
+
+
+def _truncate(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import time
-from typing import TYPE_CHECKING, Literal, Self
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Generic, Literal, Self, TypeVar
 from urllib.parse import urlsplit
 
 from prowess.errors import FetchError, Issue, NotTrustedError, SourceError
@@ -25,15 +26,14 @@ from prowess.sources.mcp.connection import McpConnection, McpServer, load_sdk
 from prowess.sources.mcp.entry import McpEntry, parse_entry, parse_uri
 from prowess.sources.mcp.files import McpSkillFiles, VerifiedFileCache
 from prowess.sources.mcp.listing import McpListing
-from prowess.sources.mcp.names import McpNames
-from prowess.sources.prefetch import Prefetch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from prowess.limits import Limits
     from prowess.skills.skill import Skill
     from prowess.sources.mcp.approvals import Approvals
+
 
 _LABEL = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+){0,15}")
 _MAX_LABEL_LENGTH = 32
@@ -68,8 +68,8 @@ class McpSource:
         server = McpServer(label, tuple(command), url, check_headers(headers), dict(env or {}), cwd)
         self._connection = McpConnection(server, self._limits)
         self._kept = VerifiedFileCache(self._limits.max_mcp_kept_bytes)
-        self._names = McpNames(label)
-        self._prefetch: Prefetch[McpListing] | None = None
+        self._names = _McpNames(label)
+        self._prefetch: _Prefetch[McpListing] | None = None
 
     def __repr__(self) -> str:
         """Show the label, and not the command or headers, which may hold secrets."""
@@ -94,7 +94,7 @@ class McpSource:
         """Begin to connect and to list the skills, without waiting, so that several servers answer at once."""
         until = self._listing_deadline()
         self._connection.start_connecting()
-        self._prefetch = Prefetch(lambda: self._read_listing(until))
+        self._prefetch = _Prefetch(lambda: self._read_listing(until))
 
     # -- what there is -----------------------------------------------------------------------------------------------
 
@@ -184,3 +184,78 @@ def _check_arguments(label: str, command: Sequence[str], url: str, *, allow_http
         raise SourceError("the url of an MCP server begins with https:// and holds no password", code="bad-address")
     if parts.scheme == "http" and parts.hostname not in _LOOPBACK_HOSTS and not allow_http:
         raise SourceError(f"{parts.hostname} is asked without encryption", code="plain-http")
+
+
+T = TypeVar("T")
+
+
+class _Prefetch(Generic[T]):
+    """Calls a function in a thread of its own. ``result`` returns what it returned, or raises what it raised."""
+
+    def __init__(self, function: Callable[[], T]) -> None:
+        self._results: list[T] = []
+        self._errors: list[BaseException] = []
+        # A daemon: a server that never answers must not keep the program from ending.
+        self._thread = Thread(target=self._run, args=(function,), daemon=True)
+        self._thread.start()
+
+    def _run(self, function: Callable[[], T]) -> None:
+        try:
+            self._results.append(function())
+        except BaseException as error:  # noqa: BLE001 - result() raises it in the thread that waits
+            self._errors.append(error)
+
+    def result(self) -> T:
+        """Wait for the function, and return what it returned, or raise what it raised."""
+        self._thread.join()
+        for error in self._errors:
+            raise error
+        return self._results[0]
+
+
+class _McpNames:
+    """Gives each address the name ``label:name``; where two addresses have one name, ``-2``, ``-3`` tell them apart.
+
+    It remembers the addresses of the last listing, and those that the caller asked for one by one. Otherwise a server
+    could hand the name of one skill to another by listing them in another order.
+    """
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._known: dict[str, str] = {}
+        self._requested: set[str] = set()
+        self._taken: set[str] = set()
+        self._numbers: dict[str, int] = {}
+        self._lock = Lock()
+
+    def base_name(self, entry: McpEntry) -> str:
+        """Return the name that a skill has when no other skill has it."""
+        return f"{self._label}:{entry.name}"
+
+    def name_all(self, entries: Sequence[McpEntry]) -> dict[str, str]:
+        """Return the name of each skill of a new listing, by address."""
+        with self._lock:
+            remaining = self._requested.union(entry.uri for entry in entries)
+            self._known = {uri: name for uri, name in self._known.items() if uri in remaining}
+            self._taken = set(self._known.values())
+            self._numbers.clear()  # names were given back, so numbers may be free again
+            return {entry.uri: self._name_entry(entry) for entry in entries}
+
+    def name_one(self, entry: McpEntry) -> str:
+        """Return the name of a skill that the caller asked for by its address."""
+        with self._lock:
+            self._requested.add(entry.uri)
+            return self._name_entry(entry)
+
+    def _name_entry(self, entry: McpEntry) -> str:
+        known = self._known.get(entry.uri)
+        if known is not None:
+            return known
+        base = name = self.base_name(entry)
+        number = self._numbers.get(base, 2)  # where the last search ended: thousands of equal names stay fast
+        while name in self._taken:
+            name, number = f"{base}-{number}", number + 1
+        self._numbers[base] = number
+        self._taken.add(name)
+        self._known[entry.uri] = name
+        return name

@@ -1,4 +1,4 @@
-"""The page "Changes": what changed while the console runs, the changes that people can make, and their plans."""
+"""The page "Changes", with the changes that the user can make and their plans, and the page of one plan."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.discovery.agents import AGENTS
 from prowess.errors import SkillError
 from prowess.files.paths import shorten_path
+from prowess.web.plans import PLAN_KINDS
 from prowess.web.skill_rows import make_skill_id
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from prowess.web.library import Library
     from prowess.web.library_state import LibraryState
     from prowess.web.plans import ChangePlan, PlanBook
+
 
 _MAX_NAMES = 20
 """Names of one change that the page shows."""
@@ -129,3 +131,29 @@ def _make_lines(entry: FeedEntry, state: LibraryState) -> list[FeedLine]:
         for what, names in kinds
         if names
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class _PlanView:
+    """What the page shows: the plan, the action that its forms need, and the form that asks for it again."""
+
+    plan: ChangePlan
+    action: str
+    again: Sequence[tuple[str, str]]
+    """The fields of a form that makes the same plan anew."""
+
+    @property
+    def details(self) -> object:
+        """What the kind of the plan shows beside its steps; ``None`` before it is prepared."""
+        return self.plan.change.details if self.plan.change is not None else None
+
+    @property
+    def steps(self) -> Sequence[str]:
+        """What would be done, a sentence each."""
+        return self.plan.change.steps if self.plan.change is not None else ()
+
+
+def make_plan_view(library: Library, parameters: Mapping[str, str], *, plans: PlanBook) -> _PlanView:  # noqa: ARG001 - as every page
+    """Return what the page shows for the plan with the id in the address; raise ``UnknownPlanError`` for none."""
+    plan = plans.get(parameters["id"])
+    return _PlanView(plan, PLAN_KINDS[plan.kind].action, [("kind", plan.kind), *plan.fields.items()])
