@@ -102,6 +102,14 @@ def test_context_and_model_are_fields_and_toolsets_are_kept() -> None:
     assert skill.extra == {"context": "fork", "model": "small", "toolsets": ["web"]}
 
 
+def test_allowed_tools_in_one_text_are_split_at_blanks_too() -> None:
+    """S2-13: that system splits it at commas only. Both keep a list as it is."""
+    skill = lenient("name: pdf\ndescription: d\nallowed-tools: Read Grep, Bash(git add:*)\n").skill
+    assert skill.allowed_tools == ("Read", "Grep", "Bash(git add:*)")
+    assert skill.allowed_tools_raw is not None
+    assert [tool.strip() for tool in skill.allowed_tools_raw.split(",")] == ["Read Grep", "Bash(git add:*)"]
+
+
 def test_a_long_description_and_an_odd_name_load_with_warnings() -> None:
     """S2-13: limits and the rule for names do not keep a skill out of a lenient catalogue."""
     parsed = lenient(f"name: My Skill\ndescription: {'d' * 3000}\n")

@@ -170,6 +170,16 @@ def test_a_local_folder_is_copied_for_the_project_or_the_user_or_into_a_given_fo
     assert installer.resolve("@local/notes") == tmp_path / "project" / "local" / "notes"
 
 
+def test_a_local_folder_is_copied_under_a_name_that_a_reference_can_have(
+    installer: prowess.Installer, put: Put, tmp_path: Path
+) -> None:
+    """S1-61: that system keeps the blank, and finds the install again as ``@local/my notes``."""
+    source = put("src/my notes", name="my-notes").parent
+    assert installer.install_local(source) == tmp_path / "user" / "local" / "my-notes"
+    assert installer.resolve("@local/my-notes") == tmp_path / "user" / "local" / "my-notes"
+    assert installer.install_local_into(source, tmp_path / "mine") == tmp_path / "mine" / "my-notes"
+
+
 def test_a_local_source_that_is_not_a_folder_with_a_skill_is_an_error(
     installer: prowess.Installer, put: Put, tmp_path: Path
 ) -> None:
