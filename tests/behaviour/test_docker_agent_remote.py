@@ -62,6 +62,16 @@ def test_an_entry_without_name_or_description_is_left_out_with_an_issue(site: Si
     assert codes(catalog) == ["bad-entry"] * 3
 
 
+def test_an_entry_without_a_file_of_instructions_is_left_out_with_an_issue(site: Site, load: Load) -> None:
+    """S2-16: that system lists it, and each call for it fails."""
+    entry = site.old_entry("pdf", {"SKILL.md": PDF})
+    unlisted = {"name": "csv", "description": "Reads tables."}
+    site.old_index(unlisted, unlisted | {"files": None}, unlisted | {"files": ["references/a.md"]}, entry)
+    catalog = load()
+    assert catalog.names == ("pdf",)
+    assert sorted(codes(catalog)) == ["bad-entry", "bad-entry", "missing-skill-md"]
+
+
 @pytest.mark.parametrize(
     ("body", "status", "code"), [(b"{", 200, "bad-index"), (b"", 500, "server-busy"), (b"", 404, "no-index")]
 )
