@@ -109,7 +109,7 @@ format: $(READY) ## format the code and apply the safe fixes
 manual: $(READY) ## write the pages of the command line, the tables of agents, settings and symbols, and the demo's picture
 	$(BIN)/python -m scripts.manual > docs/reference/cli.md
 	$(BIN)/python -m scripts.manual json < docs/reference/cli.schema.json > docs/reference/cli-json.md
-	for name in agents settings; do \
+	for name in agents settings api/index; do \
 	  page=$$(cat docs/reference/$$name.md; echo .); \
 	  printf '%s' "$${page%.}" | $(BIN)/python -m scripts.manual $$name > docs/reference/$$name.md || exit 1; \
 	done

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -163,6 +164,23 @@ def _format_choices(choices: tuple[str, ...]) -> str:
     return f": {', '.join(f'`{choice}`' for choice in choices if choice)}" if choices else ""
 
 
+# -- the overview of the Python API -----------------------------------------------------------------------------------
+
+_API = Path(__file__).resolve().parents[1] / "docs" / "reference" / "api"
+_API_ROW = re.compile(r"^(\| \[[^\]]+\]\((\w+\.md)\) \|).*$", re.MULTILINE)
+_DESCRIBED_NAME = re.compile(r"^::: prowess\.([\w.]+)$", re.MULTILINE)
+
+
+def with_api_names(page: str) -> str:
+    """Return the overview with its rows made anew: each page, and links to the names that it describes."""
+
+    def render_row(row: re.Match[str]) -> str:
+        names = _DESCRIBED_NAME.findall((_API / row[2]).read_text(encoding="utf-8"))
+        return f"{row[1]} {', '.join(f'[`{name}`]({row[2]}#prowess.{name})' for name in names)} |"
+
+    return _API_ROW.sub(render_row, page)
+
+
 # -- the shapes of --json ----------------------------------------------------------------------------------------------
 
 _JSON_INTRODUCTION = """\
@@ -220,5 +238,6 @@ if __name__ == "__main__":
         "json": lambda text: render_json_manual(json.loads(text)),
         "agents": with_agent_tables,
         "settings": with_setting_table,
+        "api/index": with_api_names,
     }
     printer.print_own_text(makers[sys.argv[1]](sys.stdin.read()) if sys.argv[1:] else render_manual())

@@ -19,6 +19,7 @@ from prowess.format.frontmatter.fields import SPEC_FIELDS
 from prowess.format.rules import EXTENSION_FIELDS, INERT_FIELDS
 from prowess.hints import HINTS
 from scripts import module_table
+from scripts.manual import with_api_names
 from tests.page_snippets import (
     BLOCK,
     FRAMEWORKS,
@@ -118,9 +119,10 @@ def test_the_table_of_modules_says_what_the_docstrings_say() -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """The fragments by which the headings of a page are reached, as GitHub makes them."""
+    """The fragments by which the headings of a page are reached, as GitHub makes them, and its names on the site."""
     titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+    names = {f"prowess.{name}" for name in described_in(page)}
+    return names | {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 @pytest.mark.parametrize("page", [*PAGES, *(ROOT / name for name in OTHER_PAGES)], ids=path_of)
@@ -177,9 +179,11 @@ def test_every_name_of_the_core_of_adapters_is_described_once_in_the_reference()
 
 
 def test_the_overview_of_the_reference_names_what_each_page_describes() -> None:
+    """``make manual`` writes its rows."""
     overview = (API / "index.md").read_text(encoding="utf-8")
-    for page in API.glob("[!i]*.md"):
-        assert f"({page.name}) | {', '.join(f'`{name}`' for name in described_in(page))} |" in overview
+    assert with_api_names(overview) == overview
+    linked = re.findall(r"^\| \[[^\]]+\]\((\w+\.md)\)", overview, re.MULTILINE)
+    assert sorted(linked) == sorted(page.name for page in API.glob("*.md") if page.name != "index.md")
 
 
 def test_the_codes_of_errors_are_sorted_within_their_groups_and_stand_once() -> None:

@@ -1,0 +1,30 @@
+"""Serve a folder of skills over MCP, and use them from another program.
+
+Both ends are Prowess here; either may be any other program that speaks the skills extension of MCP. It needs the extra
+``mcp``. Run it: ``python examples/serve_over_mcp.py``.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import prowess
+
+SKILLS = Path(__file__).resolve().parent / "skills"
+
+
+def main() -> None:
+    """Start a server, list its skills beside one of our own, and load one as a model would."""
+    command = [sys.executable, "-m", "prowess", "serve", str(SKILLS)]
+    with prowess.Source.mcp("office", command=command) as server:
+        own = prowess.Source.inline("greet", "Greets people. Use when somebody arrives.", "Say hello.")
+        catalog = prowess.Catalog.from_sources([own, server])
+        print(f"{len(catalog)} skills: {', '.join(catalog.names[:3])} …")
+        toolset = prowess.Toolset(prowess.Session(catalog))
+        answer = toolset.call("load_skill", {"name": "office:csv-report"})
+        print("\n".join(answer.content.splitlines()[:4]))
+
+
+if __name__ == "__main__":
+    main()
