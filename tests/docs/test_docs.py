@@ -160,7 +160,8 @@ def navigated(entries: list[dict[str, Any]]) -> list[str]:
 def test_the_site_asks_no_other_host_for_fonts_or_scripts() -> None:
     site = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]
     assert site["theme"]["font"] is False
-    assert not {"extra", "extra_javascript", "extra_css"} & site.keys()
+    assert not {"extra", "extra_javascript"} & site.keys()
+    assert [name for name in site["extra_css"] if not (ROOT / site["docs_dir"] / name).is_file()] == []
 
 
 def described_in(page: Path) -> list[str]:
