@@ -74,7 +74,8 @@ USED: dict[str, set[str]] = {
     "list (agents)": _INSTALLING,
     "list (installed)": _INSTALLING,
     "update": {*_INSTALLING, "ctypes", "difflib"},
-    "lock": {*_INSTALLING, "subprocess", "tomllib"},
+    "lock": _INSTALLING,
+    "lock (merge)": {*_INSTALLING, "subprocess", "tomllib"},
     "diff": {*_INSTALLING, "difflib"},
     "find": {"fetch", "install", "sqlite3"},
     "new": {"authoring"},
@@ -124,7 +125,7 @@ SHORT = {"explain", "trust revoke", "call (no tool)", "serve"}
 """Commands that need rich only where the path of the test's folder is so long that a line must be wrapped."""
 BARS = {
     *("install", "sync", "update", "outdated", "verify", "link", "adopt", "check", "eval", "pack", "unpack", "doctor"),
-    *("remove", "unlink", "trust grant", "cache", "list (installed)"),
+    *("remove", "unlink", "trust grant", "cache", "lock", "list (installed)"),
     *("ui", "diff", "find", "install (list)", "search", "search (prepare)", "prompt", "explain (query)"),
     "eval (agent)",
 }

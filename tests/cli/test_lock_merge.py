@@ -434,7 +434,9 @@ def test_three_files_without_an_ancestor_are_merged(team: Team, command: Command
 
 
 @pytest.mark.parametrize(
-    "words", [(), ("--merge", "--ours", "x"), ("--merge", "--base", "x"), ("--merge", "--take", "both")], ids=str
+    "words",
+    [("--take", "mine"), ("--merge", "--ours", "x"), ("--merge", "--base", "x"), ("--merge", "--take", "both")],
+    ids=str,
 )
 def test_a_command_line_that_lacks_something_is_refused(command: Command, words: tuple[str, ...]) -> None:
     assert command("lock", *words).status == 2

@@ -40,7 +40,7 @@ COMMANDS = (
     CommandEntry("outdated", "outdated", "list installed skills whose source has something newer", "Get"),
     CommandEntry("diff", "diff", "show what you and its source changed in an installed skill", "Get"),
     CommandEntry("verify", "verify", "compare every installed file with the lock files", "Get"),
-    CommandEntry("lock", "lock", "merge the two sides of a lock file that is in conflict", "Get"),
+    CommandEntry("lock", "lock", "bring prowess.lock up to date and install nothing, or merge it", "Get"),
     CommandEntry("link", "link", "link installed skills where further agents look", "Get"),
     CommandEntry("unlink", "unlink", "remove links of installed skills", "Get"),
     CommandEntry("adopt", "adopt", "record skills that are here already as installed", "Get"),

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _STYLES: dict[str, Style] = {
     "updated": "good",
+    "added": "good",
+    "removed": "warn",
     "available": "good",
     "current": "dim",
     "edited": "warn",

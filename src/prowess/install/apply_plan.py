@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from prowess.install.manifest import ProjectManifest
     from prowess.install.manifest_edits import ManifestEdit
     from prowess.install.plan import Plan
+    from prowess.install.store import Store
     from prowess.installed.scopes import InstallScope
     from prowess.lockfile.read import LockEntries
 
@@ -62,25 +63,31 @@ def apply_plan(context: InstallContext, plan: Plan) -> tuple[InstalledSkill, ...
 
 
 def install_trees(
-    context: InstallContext, scope: InstallScope, trees: Sequence[InstallTree], options: InstallOptions
+    context: InstallContext,
+    scope: InstallScope,
+    trees: Sequence[InstallTree],
+    options: InstallOptions,
+    *,
+    store: Store | None = None,
 ) -> tuple[tuple[InstalledSkill, ...], tuple[Issue, ...]]:
     """Install trees of one source in a scope, all or none; returns what is installed, and what is worth a warning.
 
-    Raises ``InstallError`` when no skill of a tree can be loaded, and what ``stage_install`` raises.
+    They are staged in the store of the scope unless another one is given. Raises ``InstallError`` when no skill of a
+    tree can be loaded, and what ``stage_install`` raises.
     """
     issues = [issue for tree in trees for issue in tree.issues]
     refuse_unloadable(trees)
     spec = trees[0].spec
     # Everything is fetched by now, so other commands do not have to wait for the network.
-    with open_store(scope, context.limits) as store:
+    with open_store(scope, context.limits) if store is None else nullcontext(store) as opened:
         names = [name for tree in trees for name in (*tree.skills, tree.name)]
         known = _names_from_other_sources(context, source_for_lock(spec, scope), {*names})
         issues += find_lookalike_issues(names, spec.org, known)
-        locked = dict(store.locked)
+        locked = dict(opened.locked)
         for tree in report_steps(trees, lambda tree: tree.name):
-            issues += stage_install(store, locked, tree, options)
-        store.commit(locked)
-        issues += store.issues
+            issues += stage_install(opened, locked, tree, options)
+        opened.commit(locked)
+        issues += opened.issues
     return tuple(to_installed_skill(scope, tree.name, locked) for tree in trees), tuple(issues)
 
 

@@ -30,6 +30,7 @@ from prowess.install.fetch_source import SourceAccess
 from prowess.install.index_search import IndexSearch, search_indexes
 from prowess.install.install_options import InstallOptions
 from prowess.install.install_tree import refuse_unloadable, trees_for
+from prowess.install.lock import lock_scope
 from prowess.install.manifest import load_manifest
 from prowess.install.outdated import Outdated, find_newer_versions
 from prowess.install.plan import Plan, make_plan
@@ -409,6 +410,23 @@ class Installer:
             save=save,
             location=location,
         )
+
+    def lock(
+        self,
+        *,
+        update: bool | str | SkillRef | Sequence[str | SkillRef] = False,
+        project: bool = True,
+        dry_run: bool = False,
+    ) -> tuple[Update, ...]:
+        """Bring the lock file up to date with the manifest, and install nothing; what became of each changed entry.
+
+        What is on this disk does not count and is not changed: the next ``sync`` installs what is locked now. An entry
+        that the manifest does not declare any more is removed. With ``update``, some installs or all of them are also
+        locked at what their sources have now. A source that cannot be asked has the status ``"failed"``. A declaration
+        that cannot be resolved does not stop the rest; it is raised at the end.
+        """
+        scope = self._context.scope_for(project=project)
+        return lock_scope(self._context, scope, update=update, dry_run=dry_run)
 
     def asking_once(self) -> AbstractContextManager[None]:
         """A block in which updates ask each repository once, so that all of them see one state of it."""

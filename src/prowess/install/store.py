@@ -330,6 +330,38 @@ class Store:
             syscalls.delete_folder(self._folder)
 
 
+class LockOnlyStore(Store):
+    """The lock file of a scope in memory: installs are recorded in it, and no file is read or changed for them.
+
+    Whoever made it writes ``locked`` in the end.
+    """
+
+    def __init__(self, scope: InstallScope, limits: Limits) -> None:
+        # A folder that never exists: what is on this disk must not decide what everybody gets.
+        nowhere = os.path.join(scope.base, STORE_FOLDER, new_token())
+        super().__init__(scope._replace(base=os.path.join(nowhere, "base"), root=nowhere), limits)
+
+    def stage_tree(
+        self, name: str, files: Sequence[NewFile], disposal: Disposal = DELETED, *, inside: str = ""
+    ) -> None:
+        """Do nothing: no tree has a place."""
+
+    def stage_removal(self, name: str, disposal: Disposal = DELETED, *, inside: str = "") -> None:
+        """Do nothing: no tree has a place."""
+
+    def stage_link(self, link: AgentLink) -> None:
+        """Record which links are copies."""
+        if link.copy:
+            self.copies.add(self.link_folders.to_lock_path(link.path))
+
+    def stage_unlink(self, path: str, disposal: Disposal = DELETED) -> None:
+        """Do nothing: no link has a place."""
+
+    def commit(self, locked: LockEntries) -> None:
+        """Take the entries for what the lock file has from now on."""
+        self.locked, self._taken_names = locked, None
+
+
 def _with_new_inode(move: Move, number: int) -> Move:
     return replace(move, new=number)
 

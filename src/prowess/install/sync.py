@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from prowess.errors import Issue, SkillError
 from prowess.install.agent_links import LinkFolders
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from prowess.install.fetch_source import SourceAccess
     from prowess.install.install_tree import InstallTree
     from prowess.install.manifest import Declaration
+    from prowess.install.store import Store
     from prowess.installed.scopes import InstalledSkill, InstallScope
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntries, LockEntry
@@ -72,9 +74,9 @@ def sync_scope(
         refuse_manifest_diff(diff, recorded, scope)
     # One state of each repository for the whole sync: declarations and entries often share repositories.
     access = context.access.for_entries((scope, entry) for entry in recorded.values())
-    agents, chosen = _choose_agents(context, scope, diff.missing, recorded)
+    agents, chosen = choose_agents(context, scope, diff.missing, recorded)
     context.issues += chosen
-    run = _SyncRun(context, scope, access, declared or (), agents, removes, [], [])
+    run = DeclarationRun(context, scope, access, declared or (), agents, removes)
     installed = run.install_declarations(diff.missing)
     restoration = Restoration(scope, access, locked=locked)
     with wrap_os_errors():
@@ -100,7 +102,7 @@ def sync_scope(
     installed += (to_installed_skill(scope, name, after) for name in restoration.names)
     errors = [*run.errors, *restoration.errors]
     if errors:
-        raise _summarize_errors(errors, installed)
+        raise summarize_errors(errors, installed)
     return tuple(installed)
 
 
@@ -135,7 +137,7 @@ def _record_equal_installs(scope: InstallScope, locked: LockEntries, unequal: se
         store.placed.save(placed)
 
 
-def _choose_agents(
+def choose_agents(
     context: InstallContext, scope: InstallScope, missing: Iterable[Declaration], recorded: LockEntries
 ) -> tuple[tuple[str, ...], tuple[Issue, ...]]:
     """The agents that new installs are linked for when the manifest names none, and an issue that names them.
@@ -156,15 +158,16 @@ def _choose_agents(
     return agents, (Issue("agents-chosen", "agents", message, scope.lock_folder, 0, "info"),)
 
 
-def _summarize_errors(errors: Sequence[SkillError], installed: Sequence[InstalledSkill]) -> SkillError:
+def summarize_errors(errors: Sequence[SkillError], installed: Sequence[InstalledSkill]) -> SkillError:
     """The first error, whose message also says how many more there are, and what was installed in spite of them."""
     more = f"; {len(errors) - 1} more could not be synced" if len(errors) > 1 else ""
     names = ", ".join(skill.full_name for skill in installed)
     return errors[0].about("", f"{more}{f'; installed all the same: {names}' if names else ''}")
 
 
-class _SyncRun(NamedTuple):
-    """One sync of a scope, with the errors and warnings of the declarations that it installs."""
+@dataclass
+class DeclarationRun:
+    """The declarations of one scope that a command installs, with their errors and warnings."""
 
     context: InstallContext
     scope: InstallScope
@@ -172,9 +175,11 @@ class _SyncRun(NamedTuple):
     declared: Sequence[Declaration]
     agents: tuple[str, ...]
     """The agents that a new install is linked for when the manifest names none for it."""
-    removes: bool
-    errors: list[SkillError]
-    issues: list[Issue]
+    removes: bool = False
+    store: Store | None = None
+    """Where everything is staged; ``None`` for the store of the scope."""
+    errors: list[SkillError] = field(default_factory=list)
+    issues: list[Issue] = field(default_factory=list)
 
     def install_declarations(self, declarations: Sequence[Declaration]) -> list[InstalledSkill]:
         """Install declarations one after the other; one that fails adds to ``errors`` and does not stop the others."""
@@ -190,7 +195,7 @@ class _SyncRun(NamedTuple):
         """Install one declaration, in place of the installs that make room for it."""
         spec, limits = declaration.spec, self.context.limits
         # Read anew: the declaration before this one may have changed the lock file.
-        before = self.context.read_lock(self.scope)
+        before = self.context.read_lock(self.scope) if self.store is None else self.store.locked
         claimed = find_claimed(self.declared, before)
         with wrap_os_errors(), self.access.open_source(spec) as source_files:
             trees = trees_for(source_files, spec, limits)
@@ -206,7 +211,7 @@ class _SyncRun(NamedTuple):
                 copy=declaration.mode == COPY_MODE,
                 extra_agents={tree.name: self._agents_besides(declaration, before.get(tree.name)) for tree in trees},
             )
-            installed, issues = install_trees(self.context, self.scope, trees, options)
+            installed, issues = install_trees(self.context, self.scope, trees, options, store=self.store)
         self.issues.extend(issues)
         return installed
 
@@ -284,7 +289,7 @@ def list_changes(context: InstallContext, scope: InstallScope, *, locked: bool, 
         if diff:
             refuse_manifest_diff(diff, recorded, scope)
         return tuple(list_restores(scope, context.limits, recorded))
-    context.issues += _choose_agents(context, scope, diff.missing, recorded)[1]
+    context.issues += choose_agents(context, scope, diff.missing, recorded)[1]
     unrestorable = find_unrestorable(scope, context.limits, recorded)
     surplus = tuple(_find_surplus(diff.undeclared, recorded, scope, context.limits))
     leftovers = find_leftovers(scope, recorded, context.limits)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntries, LockEntry
 
-UpdateStatus = Literal["updated", "current", "edited", "failed", "available"]
+UpdateStatus = Literal["updated", "current", "edited", "failed", "available", "added", "removed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +191,8 @@ class UpdateRun(NamedTuple):
     dry_run: bool = False
     compares_lock: bool = False
     """Whether new versions are compared with what the lock file records, whatever is on the disk."""
+    store: Store | None = None
+    """Where everything is staged; ``None`` for the stores of the scopes."""
 
     def update_one(self, wanted: WantedUpdate) -> UpdateOutcome:
         """Update one install; raises ``SkillError`` when something keeps it from being updated."""
@@ -272,7 +274,8 @@ class UpdateRun(NamedTuple):
         """
         outcomes: list[UpdateOutcome] = []
         open_scope = open_store_read_only if self.dry_run else open_store
-        with wrap_os_errors(), open_scope(updates[0].scope, self.access.limits) as store:
+        opened = open_scope(updates[0].scope, self.access.limits) if self.store is None else nullcontext(self.store)
+        with wrap_os_errors(), opened as store:
             locked = dict(store.locked)
             for pending in updates:
                 before, staged_count = locked, store.staged_count

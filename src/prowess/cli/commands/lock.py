@@ -1,4 +1,4 @@
-"""``prowess lock``: merges the two sides of a lock file that git left in conflict."""
+"""``prowess lock``: brings a lock file up to date without installing, or merges the two sides of one in conflict."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ import click
 
 from prowess.changes.merge import OWNERS, MergeDetails, find_link_issues, prepare_merge
 from prowess.cli.command_class import new_command
+from prowess.cli.install_options import complete_install, find_installs, network_options
+from prowess.cli.issues import issue_to_dict
 from prowess.cli.options import json_option
 from prowess.cli.remedies import find_remedy
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Table, line
 from prowess.cli.terminal import ask_choice, open_terminal
+from prowess.cli.updates import change_to_blocks, update_to_dict, update_to_line
 from prowess.errors import InstallError
 from prowess.files.paths import shorten_path
 from prowess.files.write import write_atomic
@@ -43,10 +46,15 @@ _NAMES = ("HEAD", "the commits to merge")
 
 @new_command(
     "lock",
+    ("prowess lock", "record what prowess.toml declares; 'prowess sync' installs it"),
+    ("prowess lock --update --json", "for bots: lock what the sources have now, and say what that adds"),
     ("prowess lock --merge", "after 'git merge', 'git rebase' or 'git stash pop' stopped at prowess.lock"),
     ("prowess lock --merge --take theirs", "the other side's where both changed one skill"),
     ("prowess lock --merge --base %O --ours %A --theirs %B", "as git's merge driver: see docs/how-to/team.md"),
 )
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_install)
+@click.option("--update", is_flag=True, help="Also lock what the sources have now, of all installs or of those named.")
+@click.option("--dry-run", is_flag=True, help="Show what would be locked, and change nothing.")
 @click.option("--merge", is_flag=True, help="Merge the lock file that git left in conflict.")
 @click.option("--take", type=click.Choice(OWNERS), help="Whose version to take if both sides changed a skill.")
 @click.option("--user", is_flag=True, help="The lock file of your own skills, not the project's.")
@@ -55,9 +63,14 @@ _NAMES = ("HEAD", "the commits to merge")
 @click.option("--theirs", type=_FILE_TYPE, metavar="FILE", help="The other version.")
 @click.option("--ours-name", default="", metavar="NAME", help="The branch or commit of --ours, as messages name it.")
 @click.option("--theirs-name", default="", metavar="NAME", help="The branch or commit of --theirs.")
+@network_options
 @json_option
 def command(
+    names: tuple[str, ...],
     *,
+    update: bool,
+    dry_run: bool,
+    installer: Installer,
     merge: bool,
     take: str | None,
     user: bool,
@@ -68,22 +81,58 @@ def command(
     theirs_name: str,
     as_data: bool,
 ) -> int:
-    """Merge a lock file that git left in conflict, skill by skill.
+    """Bring prowess.lock up to date with prowess.toml, and install nothing; with --merge, merge one in conflict.
 
-    A change that only one side made is taken. If both sides changed a skill differently, you are asked on the terminal
-    which version to take. Without a terminal those skills are named, and the file stays as it is. In a rebase, "mine"
-    is what you committed, which git calls "theirs"; the branch or the commit of each side is named where git says it.
-    With --base, --ours and --theirs it merges three files, as a git merge driver does; these two are sides as git calls
-    them. Exit status 1: both sides changed a skill, and nobody chose.
+    What is installed here does not count and stays as it is: 'prowess sync' installs what is locked. Skills that
+    prowess.toml does not declare any more are removed from the lock file. Exit status 1: with --update, a source could
+    not be asked or went back; with --dry-run, something would change.
+
+    --merge merges a lock file that git left in conflict, skill by skill. A change that only one side made is taken. If
+    both sides changed a skill differently, you are asked on the terminal which version to take. Without a terminal
+    those skills are named, and the file stays as it is. In a rebase, "mine" is what you committed, which git calls
+    "theirs"; the branch or the commit of each side is named where git says it. With --base, --ours and --theirs it
+    merges three files, as a git merge driver does; these two are sides as git calls them. Exit status 1: both sides
+    changed a skill, and nobody chose.
     """
     if not merge:
-        raise click.UsageError("say what to do with the lock file: --merge")
+        if any((take, user, base, ours, theirs)):
+            raise click.UsageError("--take, --user, --base, --ours and --theirs go with --merge")
+        if names and not update:
+            raise click.UsageError("names go with --update")
+        return _lock_project(installer, names, update=update, dry_run=dry_run, as_data=as_data)
+    if names or update or dry_run:
+        raise click.UsageError("--merge goes without names, --update and --dry-run")
     if any(file is not None for file in (base, ours, theirs)):
         if ours is None or theirs is None or user:
             raise click.UsageError("--ours and --theirs go together, with --base, and without --user")
-        names = (_read_name(ours_name) or _NAMES[0], _read_name(theirs_name) or _NAMES[1])
-        return _merge_files(base, ours, theirs, names=names, take=take, as_data=as_data)
+        sides = (_read_name(ours_name) or _NAMES[0], _read_name(theirs_name) or _NAMES[1])
+        return _merge_files(base, ours, theirs, names=sides, take=take, as_data=as_data)
     return _merge_project(user=user, take=take, as_data=as_data)
+
+
+# -- what is declared, and what sources have ---------------------------------------------------------------------------
+
+
+def _lock_project(installer: Installer, names: Sequence[str], *, update: bool, dry_run: bool, as_data: bool) -> int:
+    refs = [ref for found in find_installs(installer, names, "project") for ref in found.refs] if names else update
+    with printer.show_progress("asking the sources"):
+        updates = installer.lock(update=refs, dry_run=dry_run)
+    changed = [one for one in updates if one.status in {"added", "removed", "updated"}]
+    title = f"{LOCK_FILE} would change:" if dry_run else f"{LOCK_FILE} was changed; 'prowess sync' installs it:"
+    printer.print_answer(
+        lambda: {
+            "changed": bool(changed),
+            "updates": [update_to_dict(one) for one in updates],
+            "issues": [issue_to_dict(issue) for issue in installer.issues],
+        },
+        lambda: [
+            line(title if changed else f"{LOCK_FILE} records what is declared."),
+            *(block for one in updates for block in (update_to_line(one), *change_to_blocks(one, "in the lock file"))),
+        ],
+        as_data=as_data,
+    )
+    printer.print_issues(installer.issues)
+    return 1 if (dry_run and changed) or len(changed) < len(updates) else 0
 
 
 # -- the lock file of a project ----------------------------------------------------------------------------------------
