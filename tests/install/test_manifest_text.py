@@ -114,7 +114,8 @@ def test_what_is_written_otherwise_is_refused_and_not_guessed(text: str) -> None
 
 
 SOURCES = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=8)
-ENTRIES = SOURCES | st.fixed_dictionaries({"source": SOURCES}, optional={"skills": st.lists(SOURCES, max_size=2, unique=True)})
+NAMES = st.lists(SOURCES, max_size=2, unique=True)
+ENTRIES = SOURCES | st.fixed_dictionaries({"source": SOURCES}, optional={"skills": NAMES})
 GLUE = st.sampled_from(["", " ", "\n", "\n  ", ' # a ] comment, "\n', "\t", "\r\n  # b\r\n"])
 
 
