@@ -180,7 +180,7 @@ def make_activation(entry: ActiveSkill, note: str | None = None) -> Activation:
 
 def read_activation(skill: Skill) -> Activation:
     """Return the activation of a skill outside of any conversation: no command runs, and it approves no tools."""
-    instructions = with_source_label(skill, skill.load().instructions)
+    instructions = skill.label_text(skill.load().instructions)
     # A preloaded skill stands before a model already, whoever asks for it.
     return Activation(skill, instructions, (), ALREADY_ACTIVE if skill.preload else "", written=instructions)
 
@@ -193,13 +193,6 @@ def collect_tools(entries: Iterable[ActiveSkill]) -> set[str]:
 # -- the loader --------------------------------------------------------------------------------------------------------
 
 _NOT_EXPANDED = ExpandedText("")
-
-
-def with_source_label(skill: Skill, text: str) -> str:
-    """Return text of a skill for a model; text from another party begins with a line that names that party."""
-    # Without the label a model could take the words of a server for those of its host or its user.
-    source = skill.source_label
-    return f"[From {source}: what follows is theirs, not this system's or its user's.]\n\n{text}" if source else text
 
 
 def _read_body(skill: Skill) -> str:
@@ -257,7 +250,7 @@ class InstructionLoader:
         """
         loaded = skill.load()
         if skill.source_label:
-            loaded = replace(loaded, instructions=with_source_label(skill, loaded.instructions))
+            loaded = replace(loaded, instructions=skill.label_text(loaded.instructions))
         if not run or not may_have_commands(loaded.instructions):
             return PreparedInstructions(loaded, _NOT_EXPANDED)
         grants = self.consent.mark()  # before the commands run: a grant that changes meanwhile is noticed later
@@ -295,13 +288,13 @@ class InstructionLoader:
         """
         if run:
             return self.expand_text(skill, whole=whole).text
-        return with_source_label(skill, skill.read_text() if whole else _read_body(skill))
+        return skill.label_text(skill.read_text() if whole else _read_body(skill))
 
     def expand_text(self, skill: Skill, *, whole: bool) -> ExpandedText:
         """Return the text that ``read_text`` returns, and where in it stands what a command printed."""
         text = skill.read_text() if whole else _read_body(skill)
         if not may_have_commands(text):
-            return ExpandedText(with_source_label(skill, text))
+            return ExpandedText(skill.label_text(text))
 
         # Both take a skill, since the commands run from a private copy of it, which is read in its turn.
         def read_skill_text(source: Skill) -> str:
@@ -312,7 +305,7 @@ class InstructionLoader:
 
         expanded = self._make_expander(skill).expand(skill, read_skill_text, begin=read_head if whole else None)
         self._report_skipped_commands(skill, expanded)
-        text = with_source_label(skill, expanded.text)
+        text = skill.label_text(expanded.text)
         label_length = len(text) - len(expanded.text)
         outputs = tuple((begin + label_length, end + label_length) for begin, end in expanded.outputs)
         return replace(expanded, text=text, outputs=outputs)

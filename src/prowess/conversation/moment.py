@@ -251,8 +251,8 @@ class Moment:
         return Candidates(kept[0], self.catalog, kept[1])
 
     def _find_eligible(self, skills: Iterable[Skill]) -> tuple[Skill, ...]:
-        # Fast path: most conversations have no filter, which is seen once and not for each of 10,000 skills.
-        shown = [skill for skill in skills if self.is_for_models(skill)]
+        # As ``is_for_models`` says, without a call for each of 10,000 skills; and most conversations have no filter.
+        shown = [skill for skill in skills if skill.model_invocable and skill.name not in self.explicit_only]
         return tuple([skill for skill in shown if self.passes(skill)] if any(self.filters) else shown)
 
     @cached_property

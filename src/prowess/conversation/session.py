@@ -27,12 +27,11 @@ from prowess.conversation.activation import (
     decide_step,
     make_activation,
     remember_skill,
-    with_source_label,
 )
 from prowess.conversation.catalog_diff import compare_catalogs, may_differ, update_entries
 from prowess.conversation.consent import Consent
 from prowess.conversation.events import EventEmitter, measure_call
-from prowess.conversation.listing import choose, choose_reachable, open_turn
+from prowess.conversation.listing import choose
 from prowess.conversation.moment import AMBIENT_FILTERS, Moment
 from prowess.conversation.rendering import parse_call, render_call
 from prowess.conversation.session_arguments import (
@@ -64,9 +63,9 @@ from prowess.files.path_arguments import as_existing_folder
 from prowess.format.commands import may_have_commands
 from prowess.host_errors import log_host_error
 from prowess.limits import DEFAULT_LIMITS, Limits
-from prowess.select.auto import AutoSelector, measure_lines
+from prowess.select.auto import AutoSelector, ListingTurn, measure_lines
 from prowess.select.selectors import ask_selector
-from prowess.skills.render import make_entry, render_lines
+from prowess.skills.render import make_entries, render_lines
 from prowess.text.hidden_characters import find_hidden_points
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ if TYPE_CHECKING:
     from prowess.conversation.tool_rules import ToolAnswer
     from prowess.errors import Issue
     from prowess.model import Explanation
-    from prowess.select.auto import ListingChoice, ListingTurn, Measure
+    from prowess.select.auto import ListingChoice, Measure
     from prowess.select.selectors import Selector
     from prowess.skills.catalog import Catalog
     from prowess.skills.skill import Skill
@@ -373,7 +372,7 @@ class Session:
         check_text(query, "query")
         while True:
             now = self.moment()
-            turn = open_turn(now)
+            turn = ListingTurn(shown=now.shown, required=now.required)
             picked = ask_selector(now.selector, query, now.eligible(under), turn)
             if self._end_turn(turn):
                 return picked
@@ -392,20 +391,19 @@ class Session:
     ) -> ListingChoice:
         """Return which of the allowed skills are listed for ``query``, and remember it; see ``ListingTurn``."""
         while True:
-            turn = open_turn(moment, measure, place=place, budget=budget, whole=whole)
+            known = (moment.shown, moment.required)
+            turn = ListingTurn(measure, *known, place=place, budget=budget, whole=whole)
             choice = choose(moment, query, selector, turn, allowed)
             if self._end_turn(turn):
                 return choice
             moment = replace(moment, shown=self._now.shown)
 
-    def choose_reachable(
-        self, moment: Moment, query: str, selector: Selector | None, budget: int | None
-    ) -> ListingChoice | None:
-        """Return what any request could bring into a listing, so that tools need not change with each of them."""
-        turn = open_turn(moment, budget=budget)
-        choice = choose_reachable(moment, query, selector, turn)
+    def find_reachable(self, moment: Moment, selector: Selector | None) -> tuple[Skill, ...]:
+        """Return the skills that some request could bring into a listing: those that the filters of a chain leave."""
+        turn = ListingTurn()
+        left = ask_selector(selector, "", moment.eligible(), turn)
         self._end_turn(turn)
-        return choice
+        return left
 
     def _end_turn(self, turn: ListingTurn) -> bool:
         """Remember what a turn has shown; return ``False`` when another request of the conversation was faster."""
@@ -429,7 +427,11 @@ class Session:
         """Return the candidates as lines of text for a prompt."""
         skills = self.candidates(query, under)
         self.events.emit("listed", "", names=tuple(skill.name for skill in skills), query=query)
-        return f"Available skills:\n{render_lines(map(make_entry, skills))}" if skills else "No skills available."
+        return (
+            f"Available skills:\n{render_lines(make_entries(skills, has_location=False))}"
+            if skills
+            else "No skills available."
+        )
 
     # -- activation --------------------------------------------------------------------------------------------------
 
@@ -619,9 +621,7 @@ class Session:
         """Return the text of a file of a skill that the filter lets through."""
         try:
             skill = self.skill(name)
-            text = with_source_label(
-                skill, skill.read_resource(path, self._usual_bytes if max_bytes is None else max_bytes)
-            )
+            text = skill.label_text(skill.read_resource(path, self._usual_bytes if max_bytes is None else max_bytes))
         except SkillError as error:
             self.events.emit("refused", name, code=error.code, path=path)
             raise

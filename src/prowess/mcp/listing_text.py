@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.select.budget import fit_listing
-from prowess.skills.render import make_entry, render_lines
+from prowess.skills.render import make_entries, render_lines
 from prowess.text.markup import CONTENT_TAG, neutralize_tags
 from prowess.text.quantities import format_count
 from prowess.text.tokens import estimate_tokens
@@ -79,7 +79,7 @@ class _ListingWriter:
     def __init__(self, skills: Sequence[Skill], options: ServeOptions) -> None:
         self._skills = skills
         self._options = options
-        self._whole = [make_entry(skill) for skill in skills]
+        self._whole = make_entries(skills)
 
     def fit_listing(self, begin: str) -> tuple[str, bool]:
         """Return the text behind ``begin``, so that both are within the budget, and whether anything was cut."""

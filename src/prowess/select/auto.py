@@ -22,7 +22,7 @@ from prowess.select.selectors import (
     is_asynchronous,
     rank_names,
 )
-from prowess.skills.render import make_entry, render_lines
+from prowess.skills.render import make_entries, render_lines
 from prowess.text.patterns import compile_pattern
 from prowess.text.tokens import estimate_tokens
 from prowess.thread_work import run_in_thread
@@ -200,7 +200,7 @@ def find_named_skills(query: str, candidates: Candidates) -> tuple[str, ...]:
 
 def measure_lines(skills: Sequence[Skill]) -> int:
     """Return the tokens of a listing of skills as lines of text, by our estimate."""
-    return estimate_tokens(render_lines(map(make_entry, skills)))
+    return estimate_tokens(render_lines(make_entries(skills, has_location=False)))
 
 
 class ListingChoice(NamedTuple):
@@ -240,11 +240,11 @@ class ListingTurn:
     def __init__(
         self,
         measure: Measure = measure_lines,
+        shown: Mapping[tuple[str, int], ShownList] | None = None,
+        required: Mapping[str, ShownReason] | None = None,
         *,
         place: str = "",
         budget: int | None = None,
-        shown: Mapping[tuple[str, int], ShownList] | None = None,
-        required: Mapping[str, ShownReason] | None = None,
         whole: tuple[int, bool] | None = None,
     ) -> None:
         self.measure = measure

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from prowess.arguments import check_count, raise_bad_argument
 from prowess.files.path_arguments import show_path_argument
-from prowess.skills.render import ListingEntry, make_entry, render_entries, render_xml
+from prowess.skills.render import ListingEntry, make_entries, render_entries, render_xml
 from prowess.text.quantities import format_count
 from prowess.text.tokens import COUNTER_NAME, estimate_tokens
 
@@ -96,7 +96,7 @@ def listing_costs(skills: Iterable[Listable], style: ListingStyle = "xml") -> di
     """Return about how many tokens each skill adds to a listing, by name."""
     # Beside another one: the lines around the entries are counted once.
     alone = estimate_tokens(render_entries([_SAMPLE_ENTRY], style))
-    entries = (make_entry(skill) for skill in skills)
+    entries = make_entries(skills)
     return {entry[0]: estimate_tokens(render_entries([_SAMPLE_ENTRY, entry], style)) - alone for entry in entries}
 
 
@@ -104,7 +104,7 @@ def fit_listing(
     skills: Iterable[Listable], budget: int | None, render: Render, count: Count = estimate_tokens
 ) -> tuple[str, BudgetReport]:
     """Return the rendered listing and its report; ``count`` returns the number of tokens of a string."""
-    entries = [make_entry(skill) for skill in skills]
+    entries = make_entries(skills)
     shown = entries if budget is None else fit_entries(entries, lambda some: count(render(some)), budget)
     text = render(shown)
     return text, make_report(entries, shown, text, budget, count)

@@ -37,14 +37,18 @@ _MARKDOWN = re.compile(r"[\\`*\[\]<>]")
 _ESCAPED = r"\\\g<0>"
 
 
-def make_entry(skill: Listable, *, has_location: bool = True) -> ListingEntry:
-    """Return the entry of a skill, with its description cut at 1,024 characters."""
-    name, description, location = skill.name, skill.description, skill.location if has_location else ""
-    if "\n" in description:  # the commonest thing to clean; ``to_one_line`` would make a blank of it too
-        description = description.replace("\n", " ")
-    if len(description) <= _LONGEST and are_surely_clean(f" {name} {description} {location} "):
-        return name, description, location
-    return _clean_entry(name, description, location)
+def make_entries(skills: Iterable[Listable], *, has_location: bool = True) -> list[ListingEntry]:
+    """Return the entries of skills, each description cut at 1,024 characters; without locations where none is shown."""
+    # A line break is the commonest thing to clean; ``to_one_line`` would make a space of it too.
+    fields = [
+        (each.name, each.description.replace("\n", " "), each.location if has_location else "") for each in skills
+    ]
+    return [
+        entry
+        if len(entry[1]) <= _LONGEST and are_surely_clean(f" {' '.join(filter(None, entry))} ")
+        else _clean_entry(*entry)
+        for entry in fields
+    ]
 
 
 def _clean_entry(name: str, description: str, location: str) -> ListingEntry:
@@ -84,7 +88,7 @@ def render_xml(skills: Iterable[Listable]) -> str:
 
 def render_skill_xml(skill: Listable) -> str:
     """Return the ``<skill>`` element of one skill; its first line is not indented, so that the caller can indent it."""
-    return render_xml_entry(make_entry(skill))
+    return render_xml_entry(make_entries([skill])[0])
 
 
 def render_xml_entry(entry: ListingEntry) -> str:

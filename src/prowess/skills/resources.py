@@ -132,10 +132,8 @@ def list_plain_paths(base: str, parts: tuple[str, ...], own: str, limits: Limits
     if names is None:
         return None
     files, folders = names
-    paths = [
-        f"{group}/{name}" for group in _LISTING_ORDER if group in files for name in files[group] if _is_visible(name)
-    ]
-    paths += [name for name in files[""] if _is_visible(name) and name != own and name not in _SKILL_FILE_NAMES]
+    paths = [f"{group}/{name}" for group in _LISTING_ORDER if group in files for name in _drop_hidden(files[group])]
+    paths += [name for name in _drop_hidden(files[""]) if name != own and name not in _SKILL_FILE_NAMES]
     return PlainPaths(tuple(paths), any(map(_is_visible, folders)))
 
 
@@ -198,7 +196,7 @@ def _list_visible(
 
 
 def _drop_hidden(names: list[str]) -> list[str]:
-    return [name for name in names if _is_visible(name)]
+    return [name for name in names if name[0] != "." and not is_git_name(name)]
 
 
 def _is_visible(name: str) -> bool:

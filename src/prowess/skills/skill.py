@@ -244,8 +244,8 @@ class Skill:
     @property
     def model_invocable(self) -> bool:
         """Whether models see it in listings."""
-        # Fast path, as in ``user_invocable``: the key is disable-model-invocation.
-        if self._front is None and b"nvoca" not in self._raw:
+        # Fast path, as in ``user_invocable``: every spelling of disable-model-invocation holds this.
+        if self._front is None and b"nvocation" not in self._raw:
             return True
         return invocation.is_model_invocable(self.frontmatter)
 
@@ -346,6 +346,14 @@ class Skill:
         """Who says what is in it, where a model must be told; ``""``: it is the user's own."""
         files = self._location.files
         return files.source_label if files is not None else ""
+
+    def label_text(self, text: str) -> str:
+        """Return text of the skill for a model; text from another party begins with a line that names that party."""
+        # Without the label a model could take the words of a server for those of its host or its user.
+        source = self.source_label
+        return (
+            f"[From {source}: what follows is theirs, not this system's or its user's.]\n\n{text}" if source else text
+        )
 
     @property
     def server(self) -> object:

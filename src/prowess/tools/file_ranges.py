@@ -6,7 +6,6 @@ import base64
 import io
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.conversation.activation import with_source_label
 from prowess.errors import BinaryResourceError, ResourceTooLargeError
 from prowess.text.hidden_characters import to_one_line
 from prowess.text.markup import neutralize_tags
@@ -42,7 +41,7 @@ def read_file_range(
         return _read_binary(skill, path, max_bytes)
     taken = take_lines(whole, path, offset, limit, default_bytes if max_bytes is None else max_bytes)
     data = {"skill": name, "path": path, "offset": offset, "lines": taken.line_count, "total_lines": taken.total}
-    return FileAnswer(ToolResult(with_source_label(skill, taken.shown), data=data), len(taken.shown))
+    return FileAnswer(ToolResult(skill.label_text(taken.shown), data=data), len(taken.shown))
 
 
 class LineRange(NamedTuple):
@@ -85,5 +84,5 @@ def _read_binary(skill: Skill, path: str, max_bytes: int | None) -> FileAnswer:
     data = {"skill": skill.name, "path": path, "type": "binary", "size": len(content)}
     visible = {"media_type": media_type} if media_type else {}
     encoded = base64.b64encode(content).decode("ascii")
-    result = ToolResult(with_source_label(skill, message), data={**data, **visible, "base64": encoded})
+    result = ToolResult(skill.label_text(message), data={**data, **visible, "base64": encoded})
     return FileAnswer(result, len(content))

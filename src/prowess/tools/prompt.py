@@ -7,13 +7,14 @@ from dataclasses import replace
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from prowess.arguments import check_text
 from prowess.conversation.activation import make_activation
 from prowess.conversation.moment import CatalogCache
 from prowess.conversation.path_mask import find_host_folders, mask_paths
 from prowess.errors import SkillError, UnknownSkillError
 from prowess.select.auto import NO_ROOM, WHOLE, ListingChoice, find_auto_selector
 from prowess.select.budget import BudgetReport, fit_entries, make_report, part_sizes
-from prowess.skills.render import make_entry, render_lines
+from prowess.skills.render import make_entries, render_lines
 from prowess.tools.definitions import copy_definition
 
 if TYPE_CHECKING:
@@ -177,10 +178,17 @@ class View:
         Otherwise the tools stay as they are, as far as the selector lets them.
         """
         options = self.options
-        if options.dialect.has_index_tool and options.index_in_description:
-            return self.choose(query)
         selector = self.moment.selector_where(by_default=options.dialect.selects_by_default)
-        return self.session.choose_reachable(self.moment, query, selector, options.budget) or self.choose(query)
+        auto = find_auto_selector(selector)
+        if auto is None or (options.dialect.has_index_tool and options.index_in_description):
+            return self.choose(query)
+        check_text(query, "query")
+        choice = ListingChoice(budget=auto.budget if options.budget is None else options.budget)
+        if selector is auto:
+            return choice
+        reachable = self.session.find_reachable(self.moment, selector)
+        is_all = len(reachable) == len(self.moment.eligible())
+        return choice if is_all else choice._replace(names=tuple(skill.name for skill in reachable))
 
     def _measure(self, budget: int | None, skills: Sequence[Skill]) -> int:
         """Return the tokens that count against the budget when these skills are listed."""
@@ -302,7 +310,7 @@ class View:
     ) -> str:
         """Return a listing within the budget; ``report`` says what was cut."""
         listed = self.skills if skills is None else skills
-        entries = [make_entry(skill, has_location=has_location) for skill in listed]
+        entries = make_entries(listed, has_location=has_location)
         count, shown = self.options.tokens, entries
         if self._left is not None:
             is_too_large = self._is_too_large and skills is None
