@@ -112,9 +112,10 @@ def render_preload_element(activation: Activation) -> str:
     return render_load_result(replace(activation, note=""))[0]
 
 
-def render_file_element(path: str) -> str:
-    """Return one line of the list of files that follows the instructions."""
-    return f"  <file>{escape_attribute(to_one_line(path))}</file>\n"
+def render_file_elements(paths: Sequence[str]) -> str:
+    """Return the lines of the list of files that follows the instructions."""
+    names = [to_one_line(path) for path in paths]
+    return "".join([f"  <file>{name}</file>\n" for name in map(escape_attribute, names)])
 
 
 def _render_files(skill: Skill) -> str:
@@ -125,7 +126,7 @@ def _render_files(skill: Skill) -> str:
     if not paths:
         return ""
     more = len(paths) - MAX_LISTED_FILES
-    rows = "".join([render_file_element(path) for path in paths[:MAX_LISTED_FILES]])
+    rows = render_file_elements(paths[:MAX_LISTED_FILES])
     rest = f"  <!-- {more} more -->\n" if more > 0 else ""
     return f"\n<skill_files>\n{rows}{rest}</skill_files>"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import (
@@ -131,10 +132,14 @@ def list_plain_paths(base: str, parts: tuple[str, ...], own: str, limits: Limits
     names = list_plain_names(base, parts, _GROUP_NAMES, min(limits.max_entries_per_skill, limits.max_files_per_skill))
     if names is None:
         return None
-    files, folders = names
-    paths = [f"{group}/{name}" for group in _LISTING_ORDER if group in files for name in _drop_hidden(files[group])]
-    paths += [name for name in _drop_hidden(files[""]) if name != own and name not in _SKILL_FILE_NAMES]
-    return PlainPaths(tuple(paths), any(map(_is_visible, folders)))
+    files = {group: [name for name in found if name[0] != "."] for group, found in names[0].items()}
+    folders = [name for name in names[1] if name[0] != "."]
+    # The other names that file systems take for .git are odd enough for the slow path.
+    if any(map(is_git_name, chain(folders, *files.values()))):
+        return None
+    paths = [f"{group}/{name}" for group in _LISTING_ORDER for name in files.get(group, ())]
+    paths += [name for name in files[""] if name != own and name not in _SKILL_FILE_NAMES]
+    return PlainPaths(tuple(paths), bool(folders))
 
 
 def find_readable(paths: Iterable[str], own: str) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from prowess.conversation.rendering import render_file_element
+from prowess.conversation.rendering import render_file_elements
 from prowess.skills.render import render_xml_entry
 from prowess.text.hidden_characters import to_one_line
 from prowess.text.markup import CONTENT_TAG, wrap_in_element
@@ -66,7 +66,7 @@ def _render_content(skill: Skill, instructions: str) -> str:
     paths = resources.paths[: len(resources.paths) - len(resources.other)]
     if not paths:
         return wrap_in_element(CONTENT_TAG, skill.name, f"{instructions}\n\n{folder}")
-    files = "".join(map(render_file_element, paths))
+    files = render_file_elements(paths)
     rule = "Relative paths in this skill are relative to the skill directory."
     listed = f"{rule}\n<skill_resources>\n{files}</skill_resources>"
     return wrap_in_element(CONTENT_TAG, skill.name, f"{instructions}\n\n{folder}{listed}")
