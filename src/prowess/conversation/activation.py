@@ -65,7 +65,7 @@ class ActiveSkill(NamedTuple):
     """What a session remembers of an active skill."""
 
     loaded: LoadedSkill
-    tools: tuple[str, ...]
+    tools: tuple[str, ...] = ()
     outputs: tuple[Span, ...] = ()
     issues: tuple[Issue, ...] = ()
     preloaded: bool = False
@@ -84,6 +84,11 @@ class ActiveSkill(NamedTuple):
     def is_ready(self) -> bool:
         """Whether another activation that runs commands gives what was loaded."""
         return not self.stale and not self.commands_unrun
+
+    def with_ceiling(self, ceiling: ToolCeiling) -> ActiveSkill:
+        """Return the active skill with the tools that a ceiling leaves it."""
+        # Where no skill approves tools, no head is parsed for them.
+        return self._replace(tools=ceiling.grant(self.loaded.skill.allowed_tools) if ceiling.grants else ())
 
 
 class ActivationRequest(NamedTuple):
@@ -192,8 +197,6 @@ def collect_tools(entries: Iterable[ActiveSkill]) -> set[str]:
 
 # -- the loader --------------------------------------------------------------------------------------------------------
 
-_NOT_EXPANDED = ExpandedText("")
-
 
 def _read_body(skill: Skill) -> str:
     """Return the body of a skill, the whole file where it has no frontmatter and needs none."""
@@ -203,32 +206,6 @@ def _read_body(skill: Skill) -> str:
         if skill.needs_frontmatter:
             raise
         return skill.read_text()
-
-
-class PreparedInstructions(NamedTuple):
-    """A skill with its instructions, what its commands printed, and why they ran or did not."""
-
-    loaded: LoadedSkill
-    expanded: ExpandedText
-    command_decision: CommandDecision | None = None
-    written: str | None = None
-    """The instructions before their commands ran; ``None`` where none ran."""
-
-
-def remember_skill(
-    prepared: PreparedInstructions,
-    ceiling: ToolCeiling,
-    *,
-    preloaded: bool = False,
-    stale: bool = False,
-    gone: bool = False,
-    unrun: bool = False,
-) -> ActiveSkill:
-    """Return what a session remembers of a skill that was read, with the tools that the ceiling leaves it."""
-    loaded, expanded, decision, written = prepared
-    tools = ceiling.grant(loaded.skill.allowed_tools) if ceiling.grants else ()  # otherwise no head is parsed for them
-    outputs, issues = expanded.outputs, expanded.issues
-    return ActiveSkill(loaded, tools, outputs, issues, preloaded, stale, gone, unrun, decision, written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +220,7 @@ class InstructionLoader:
     variables: tuple[str, ...] = ()
     """The variables of the host's environment that commands see besides the allow-list, by name."""
 
-    def prepare(self, skill: Skill, arguments: str = "", *, run: bool = True) -> PreparedInstructions:
+    def prepare(self, skill: Skill, arguments: str = "", *, run: bool = True) -> ActiveSkill:
         """Return a skill with its instructions, their commands run if it is trusted; ``run=False``: none runs.
 
         Raises ``SkillError`` where the skill cannot be read, or a person is to be asked first.
@@ -252,7 +229,7 @@ class InstructionLoader:
         if skill.source_label:
             loaded = replace(loaded, instructions=skill.label_text(loaded.instructions))
         if not run or not may_have_commands(loaded.instructions):
-            return PreparedInstructions(loaded, _NOT_EXPANDED)
+            return ActiveSkill(loaded)
         grants = self.consent.mark()  # before the commands run: a grant that changes meanwhile is noticed later
         expanded = self._make_expander(skill).expand(
             skill,
@@ -264,7 +241,13 @@ class InstructionLoader:
         has_trust = self.consent.trust is not None
         decision = CommandDecision(expanded.permission, expanded.digest, grants) if has_trust else None
         written = None if expanded.text == loaded.instructions else loaded.instructions
-        return PreparedInstructions(replace(loaded, instructions=expanded.text), expanded, decision, written)
+        return ActiveSkill(
+            replace(loaded, instructions=expanded.text),
+            outputs=expanded.outputs,
+            issues=expanded.issues,
+            command_decision=decision,
+            written=written,
+        )
 
     def recheck_decision(self, skill: Skill, decision: CommandDecision) -> CommandDecision | None:
         """Return the decision about the commands of a skill if it still holds; ``None``: it is to be made again.

@@ -288,10 +288,7 @@ class Moment:
 
     def with_ceiling(self, ceiling: ToolCeiling) -> Moment:
         """Return the moment in which each active skill has the tools that another ceiling leaves."""
-        active = {
-            name: entry._replace(tools=ceiling.grant(entry.loaded.skill.allowed_tools))
-            for name, entry in self.active.items()
-        }
+        active = {name: entry.with_ceiling(ceiling) for name, entry in self.active.items()}
         return replace(self, ceiling=ceiling, active=active)
 
     def with_explicit_only(self, names: Iterable[str]) -> Moment:

@@ -11,10 +11,20 @@ import os
 from copy import copy
 from dataclasses import replace
 from functools import partial, wraps
+from inspect import iscoroutinefunction
 from threading import RLock
 from typing import TYPE_CHECKING, Concatenate, Literal, ParamSpec, TypeVar
 
-from prowess.arguments import check_text, check_texts, check_variables
+from prowess.arguments import (
+    check_callable,
+    check_instance,
+    check_method,
+    check_number,
+    check_text,
+    check_texts,
+    check_variables,
+    raise_bad_argument,
+)
 from prowess.conversation.activation import (
     ALREADY_ACTIVE,
     CHANGE_UNKNOWN,
@@ -26,7 +36,6 @@ from prowess.conversation.activation import (
     collect_tools,
     decide_step,
     make_activation,
-    remember_skill,
 )
 from prowess.conversation.catalog_diff import compare_catalogs, may_differ, update_entries
 from prowess.conversation.consent import Consent
@@ -34,12 +43,6 @@ from prowess.conversation.events import EventEmitter, measure_call
 from prowess.conversation.listing import choose
 from prowess.conversation.moment import AMBIENT_FILTERS, Moment
 from prowess.conversation.rendering import parse_call, render_call
-from prowess.conversation.session_arguments import (
-    check_catalog,
-    check_selector,
-    check_session_arguments,
-    parse_ceiling,
-)
 from prowess.conversation.session_json import (
     SavedListing,
     SavedSession,
@@ -50,7 +53,7 @@ from prowess.conversation.session_json import (
     session_as_json,
     session_from_json,
 )
-from prowess.conversation.tool_rules import REFUSED, grant_tools, intersect_ceilings, judge_call
+from prowess.conversation.tool_rules import REFUSED, ToolCeiling, grant_tools, intersect_ceilings, judge_call
 from prowess.discovery.live import Live
 from prowess.errors import (
     FetchError,
@@ -58,13 +61,15 @@ from prowess.errors import (
     SkillError,
     SkillFilteredError,
     SkillNotActiveError,
+    SourceError,
 )
-from prowess.files.path_arguments import as_existing_folder
+from prowess.files.path_arguments import as_existing_folder, show_path_argument
 from prowess.format.commands import may_have_commands
 from prowess.host_errors import log_host_error
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.select.auto import AutoSelector, ListingTurn, measure_lines
 from prowess.select.selectors import ask_selector
+from prowess.skills.catalog import Catalog
 from prowess.skills.render import make_entries, render_lines
 from prowess.text.hidden_characters import find_hidden_points
 
@@ -81,7 +86,6 @@ if TYPE_CHECKING:
     from prowess.model import Explanation
     from prowess.select.auto import ListingChoice, Measure
     from prowess.select.selectors import Selector
-    from prowess.skills.catalog import Catalog
     from prowess.skills.skill import Skill
 
 
@@ -152,7 +156,22 @@ class Session:
         command_env: Iterable[str] = (),
         explicit_only: Iterable[str] = (),
     ) -> None:
-        check_session_arguments(catalog, max_active, selector, filter, trust, id=id, limits=limits, on_event=on_event)
+        check_catalog(catalog)
+        check_number(max_active, "max_active")
+        check_text(filter, "filter")
+        if id is not None:
+            check_text(id, "id")
+        check_instance(limits, "limits", Limits, optional=True, remedy="pass prowess.Limits(…)")
+        check_callable(on_event, "on_event")
+        if iscoroutinefunction(on_event):
+            raise SourceError("on_event is a plain function, not a coroutine function: nobody would await it")
+        _check_selector(selector)
+        if trust is not None:
+            from prowess.conversation.acting.trust import Trust
+
+            # Somebody who passes the name of a policy means a Trust with that policy.
+            policy = f"policy={trust!r}" if str(trust) in {"defer", "granted", "never"} else ""
+            check_instance(trust, "trust", Trust, optional=True, remedy=f"pass prowess.Trust({policy})")
         hidden = check_texts(explicit_only, "explicit_only")
         folder = os.getcwd() if base_dir is None else as_existing_folder(base_dir, "base_dir")
         restored = self._restored
@@ -167,7 +186,7 @@ class Session:
             self.limits,
             folder,
             filter,
-            ceiling=parse_ceiling(tools),
+            ceiling=ToolCeiling.of(tools),
             max_active=max_active,
             selector=_DEFAULT_SELECTOR if isinstance(selector, str) else selector,
             is_default_selector=isinstance(selector, str),
@@ -199,7 +218,7 @@ class Session:
         except SkillError as error:
             self.events.emit("refused", skill.name, code=error.code)
             return None
-        return remember_skill(prepared, self._now.ceiling, preloaded=True, unrun=unrun)
+        return prepared.with_ceiling(self._now.ceiling)._replace(preloaded=True, commands_unrun=unrun)
 
     def _apply_save(self, saved: SavedSession) -> None:
         """Take the bounds of a save and what was shown, and end preloaded skills that were no longer active in it."""
@@ -358,7 +377,7 @@ class Session:
 
         The next request counts as the first one of the conversation.
         """
-        check_selector(selector)
+        _check_selector(selector)
         is_default = isinstance(selector, str)
         chosen = _DEFAULT_SELECTOR if isinstance(selector, str) else selector
         with self._lock:
@@ -525,13 +544,11 @@ class Session:
             if active is not None and step == "keep":
                 return make_activation(active)
             has_new_catalog = now.catalog is not moment.catalog
-            entry = remember_skill(
-                prepared,
-                now.ceiling,
+            entry = prepared.with_ceiling(now.ceiling)._replace(
                 preloaded=active is not None and active.preloaded,
                 stale=has_new_catalog and listed is not None and may_differ(prepared.loaded.skill, listed),
                 gone=listed is None,
-                unrun=not request.run and may_have_commands(prepared.loaded.instructions),
+                commands_unrun=not request.run and may_have_commands(prepared.loaded.instructions),
             )
             self._now = now.with_active(name, entry)
         # Only where somebody listens: looking for hidden text costs as much as reading the file.
@@ -596,10 +613,7 @@ class Session:
             raise
         if activation.outputs and activation.note == ALREADY_ACTIVE:
             # What the commands printed when it was activated was for other arguments, and at another time.
-            loaded, expanded, *_ = self.instructions.prepare(activation.skill, arguments)
-            activation = replace(
-                activation, instructions=loaded.instructions, outputs=expanded.outputs, issues=expanded.issues
-            )
+            activation = make_activation(self.instructions.prepare(activation.skill, arguments))
         return render_call(activation, arguments, moment.base_dir)
 
     # -- reading -----------------------------------------------------------------------------------------------------
@@ -719,7 +733,7 @@ class Session:
         """
         save = session_from_json(saved)
         hidden = None if explicit_only is None else check_texts(explicit_only, "explicit_only")
-        bounds = merge_bounds(save, parse_ceiling(tools), max_active, filter, hidden, widen=widen)
+        bounds = merge_bounds(save, ToolCeiling.of(tools), max_active, filter, hidden, widen=widen)
         session = cls.__new__(cls)
         # Before __init__, since what a person refused must be known when skills are preloaded there.
         vars(session).update(_restored=save._replace(bounds=bounds))
@@ -727,3 +741,19 @@ class Session:
         start(trust, limits=limits, on_event=on_event, id=id, command_env=command_env, explicit_only=hidden or ())
         issues = (older_save_issue(),) if save.is_older and not widen else ()
         return session, (*issues, *reactivate_skills(save.active, partial(session.activate, run=False)))
+
+
+def check_catalog(catalog: Catalog | Live) -> None:
+    """Raise ``SourceError`` unless the value is a catalogue or a live one."""
+    given: object = catalog
+    if isinstance(given, Catalog | Live):
+        return
+    instead = f"prowess.scan({show_path_argument(given)})"
+    if isinstance(getattr(given, "catalog", None), Catalog):  # somebody passed a session or a toolset
+        instead = f"{type(given).__name__.lower()}.catalog"
+    raise_bad_argument("catalog", "is a prowess.Catalog", given, f"pass {instead}")
+
+
+def _check_selector(selector: Selector | Literal["auto"] | None) -> None:
+    if selector is not None and not (isinstance(selector, str) and selector == "auto"):
+        check_method(selector, "selector", "select", 'pass a prowess.Selector, "auto", or None to show everything')

@@ -6,6 +6,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from prowess.arguments import check_texts, raise_bad_argument
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Literal
@@ -89,10 +91,21 @@ class ToolCeiling(NamedTuple):
 
     @classmethod
     def of(cls, tools: Iterable[str] | Literal["any"] | None) -> ToolCeiling:
-        """Return the ceiling for what a host passed as ``tools``: names, ``"any"``, or ``None``."""
+        """Return the ceiling for what a host passed as ``tools``: names, ``"any"``, or ``None``.
+
+        Raises ``SourceError`` for a tool that could never allow what its author meant.
+        """
         if tools is None or tools == ANY_TOOL:
             return cls(None, tools == ANY_TOOL)
-        return cls(without_wildcards(tools), grants=True)
+        written = check_texts(tools, "tools")
+        if ANY_TOOL in written:
+            expected = f"is {ANY_TOOL!r} or a list of tools"
+            raise_bad_argument("tools", expected, list(written), f"pass tools={ANY_TOOL!r}")
+        for index, tool in enumerate(written):
+            if not is_tool_pattern(tool):
+                expected = "is a tool or a tool with a pattern in parentheses"
+                raise_bad_argument(f"tools[{index}]", expected, tool, "pass 'Bash(git:*)' or 'Bash'")
+        return cls(without_wildcards(written), grants=True)
 
     def grant(self, wanted: Iterable[str]) -> tuple[str, ...]:
         """Return the tools that are approved of those that a skill wants, sorted."""

@@ -36,53 +36,32 @@ class ToolsetOptions:
     tokens: Callable[[str], int] = estimate_tokens
     hide_paths: bool = False
 
-
-def make_options(
-    moment: Moment,
-    dialect: str,
-    allowed: Iterable[str] | None,
-    fork: ForkRunner | Literal["host"] | None,
-    scripts: Scripts | bool | None,
-    *,
-    missing: str,
-    tokens: Callable[[str], int] | None,
-    budget: int | None,
-    max_bytes: int | None,
-    **flags: bool,
-) -> ToolsetOptions:
-    """Return the options of a toolset over the session of ``moment``.
-
-    Raises ``SourceError`` for a value of the wrong kind and ``UnknownSkillError`` for an allowed name that no skill
-    has, unless ``missing`` is ``"ignore"``. Warns of ``fork`` and ``scripts`` when the dialect has no tool for them.
-    """
-    check_text(dialect, "dialect")
-    spoken = next((each for each in DIALECTS.values() if each.name == dialect), None)
-    if spoken is None:
-        raise SourceError(f"unknown dialect {dialect!r}; one of {', '.join(DIALECTS)}")
-    check_count(budget, "budget", optional=True)
-    check_count(max_bytes, "max_bytes", optional=True)
-    for name, value in flags.items():
-        check_flag(value, name)
-    if not (fork is None or fork == "host" or callable(fork)):
-        raise SourceError(f"fork is a callable, 'host' or None, not {fork!r}")
-    script_runner = _check_scripts(scripts)
-    if fork is not None and not spoken.has_fork_tool:
-        _warn_unused_option("fork", "runs skills as sub-agents", spoken)
-    if script_runner is not None and not spoken.has_script_tool:
-        _warn_unused_option("scripts", "runs scripts", spoken)
-    return ToolsetOptions(
-        spoken,
-        _check_allowed_names(moment, allowed, missing),
-        budget,
-        max_bytes,
-        fork=fork if spoken.has_fork_tool else None,
-        scripts=script_runner if spoken.has_script_tool else None,
-        tokens=_check_token_counter(tokens),
-        **flags,
-    )
+    def __post_init__(self) -> None:
+        """Check what needs no catalogue; drop ``fork`` and ``scripts``, with a warning, where no tool would use them."""
+        check_count(self.budget, "budget", optional=True)
+        check_count(self.max_bytes, "max_bytes", optional=True)
+        for name in ("hint_resources", "index_in_description", "hide_paths"):
+            check_flag(getattr(self, name), name)
+        for name, acts, what in (("fork", "fork", "runs skills as sub-agents"), ("scripts", "script", "runs scripts")):
+            able = [each.name for each in DIALECTS.values() if any(tool.acts == acts for tool in each.tools)]
+            if getattr(self, name) is not None and self.dialect.name not in able:
+                spoken = f"the dialect {self.dialect.name!r} has no tool that {what} (these have: {', '.join(able)})"
+                # The line that calls Toolset(…): above are the two __init__ and this one.
+                warnings.warn(f"{name}= has no effect: {spoken}", UserWarning, stacklevel=4)
+                object.__setattr__(self, name, None)
 
 
-def _check_allowed_names(moment: Moment, allowed: Iterable[str] | None, missing: str) -> tuple[str, ...] | None:
+def find_dialect(name: str) -> Dialect:
+    """Return the dialect of that name; raise ``SourceError`` where there is none."""
+    check_text(name, "dialect")
+    found = next((each for each in DIALECTS.values() if each.name == name), None)
+    if found is None:
+        raise SourceError(f"unknown dialect {name!r}; one of {', '.join(DIALECTS)}")
+    return found
+
+
+def check_allowed(moment: Moment, allowed: Iterable[str] | None, missing: str) -> tuple[str, ...] | None:
+    """Return the names as the catalogue has them; raise ``UnknownSkillError`` for one that no skill has."""
     if missing not in {"ignore", "error"}:
         raise SourceError(f"missing must be 'ignore' or 'error', not {missing!r}")
     if allowed is None:
@@ -94,7 +73,15 @@ def _check_allowed_names(moment: Moment, allowed: Iterable[str] | None, missing:
     return tuple(map(moment.resolve_name, names))
 
 
-def _check_token_counter(tokens: Callable[[str], int] | None) -> Callable[[str], int]:
+def check_fork(fork: ForkRunner | Literal["host"] | None) -> ForkRunner | Literal["host"] | None:
+    """Return the runner of sub-agents; raise ``SourceError`` for a value that is none."""
+    if not (fork is None or fork == "host" or callable(fork)):
+        raise SourceError(f"fork is a callable, 'host' or None, not {fork!r}")
+    return fork
+
+
+def check_counter(tokens: Callable[[str], int] | None) -> Callable[[str], int]:
+    """Return the function that counts tokens, in a form that has a hash."""
     if tokens is None:
         return estimate_tokens
     if not callable(tokens):
@@ -107,7 +94,8 @@ def _check_token_counter(tokens: Callable[[str], int] | None) -> Callable[[str],
     return tokens
 
 
-def _check_scripts(scripts: Scripts | bool | None) -> Scripts | None:
+def check_scripts(scripts: Scripts | bool | None) -> Scripts | None:
+    """Return how scripts run; ``None``: they do not."""
     if scripts is None or scripts is False:
         return None
     from prowess.conversation.acting.scripts import Scripts  # most toolsets run no scripts
@@ -117,10 +105,3 @@ def _check_scripts(scripts: Scripts | bool | None) -> Scripts | None:
     if scripts is True:
         return Scripts()
     raise SourceError(f"scripts is prowess.Scripts(…), True or None, not {scripts!r}")
-
-
-def _warn_unused_option(keyword: str, what: str, dialect: Dialect) -> None:
-    """Warn of a keyword that changes nothing, because the dialect has no tool for it."""
-    able = ", ".join(d.name for d in DIALECTS.values() if (d.has_fork_tool if keyword == "fork" else d.has_script_tool))
-    message = f"{keyword}= has no effect: the dialect {dialect.name!r} has no tool that {what} (these have: {able})"
-    warnings.warn(message, UserWarning, stacklevel=4)  # the line that calls Toolset(…)

@@ -19,7 +19,7 @@ from prowess.text.markup import CONTENT_TAG, USER_CALL_TAG, neutralize_tags
 from prowess.tools.acting import SubAgents, prepare_fork
 from prowess.tools.arguments import BadArgumentsError, parse_arguments
 from prowess.tools.definitions import ToolResult, sanitize_error
-from prowess.tools.options import make_options
+from prowess.tools.options import ToolsetOptions, check_allowed, check_counter, check_fork, check_scripts, find_dialect
 from prowess.tools.prompt import ListingReasons, View
 
 if TYPE_CHECKING:
@@ -80,19 +80,17 @@ class Toolset:
     ) -> None:
         check_instance(session, "session", Session, remedy="pass Session(catalog)")
         self._session = session
-        self._options = make_options(
-            session.moment(),
-            dialect,
-            allowed,
-            fork,
-            scripts,
-            missing=missing,
-            tokens=tokens,
-            budget=budget,
-            max_bytes=max_bytes,
-            hint_resources=hint_resources,
-            index_in_description=index_in_description,
-            hide_paths=hide_paths,
+        self._options = ToolsetOptions(
+            find_dialect(dialect),
+            check_allowed(session.moment(), allowed, missing),
+            budget,
+            max_bytes,
+            hint_resources,
+            index_in_description,
+            check_fork(fork),
+            check_scripts(scripts),
+            check_counter(tokens),
+            hide_paths,
         )
         self._dialect = self._options.dialect
         self._tools_by_name = {tool.name: tool for tool in self._dialect.tools}

@@ -65,7 +65,7 @@ class TrustRequest:
         # from the files when it runs.
         if not _is_saved_request(data):
             raise NotTrustedError("this is no request that TrustRequest.to_dict wrote", code="bad-request")
-        from prowess.conversation.session_arguments import check_catalog
+        from prowess.conversation.session import check_catalog
 
         check_catalog(catalog)
         name = data["skill"]
