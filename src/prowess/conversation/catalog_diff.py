@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakKeyDictionary, ref
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+from weakref import ref
+
+from prowess.conversation.moment import CatalogCache
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,18 +26,9 @@ class Refreshed:
     vanished: tuple[str, ...] = ()
 
 
-class _CatalogDifference(NamedTuple):
-    """What differs between two catalogues, by name."""
-
-    added: tuple[str, ...]
-    removed: tuple[str, ...]
-    changed: frozenset[str]
-
-
 # Every session of a server sees the same reload, so the last difference to each new catalogue is kept: it is computed
-# once, not by each of 10,000 sessions. Weak, since neither catalogue may live on because of this.
-_cache_lock = Lock()
-_difference_cache: WeakKeyDictionary[Catalog, tuple[ref[Catalog], _CatalogDifference]] = WeakKeyDictionary()
+# once, not by each of 10,000 sessions.
+_DIFFERENCES: CatalogCache[Refreshed] = CatalogCache()
 
 
 def compare_catalogs(old: Catalog, new: Catalog, active: Mapping[str, ActiveSkill]) -> Refreshed:
@@ -49,20 +41,17 @@ def compare_catalogs(old: Catalog, new: Catalog, active: Mapping[str, ActiveSkil
         if name in new and not entry.gone and may_differ(entry.loaded.skill, new[name])
     }
     vanished = sorted(name for name in active if name not in new)
-    return Refreshed(between.added, between.removed, tuple(sorted(between.changed | edited)), tuple(vanished))
+    return replace(between, changed=tuple(sorted(edited.union(between.changed))), vanished=tuple(vanished))
 
 
-def _find_difference(old: Catalog, new: Catalog) -> _CatalogDifference:
-    with _cache_lock:
-        cached = _difference_cache.get(new)
-        if cached is not None and cached[0]() is old:
-            return cached[1]
-    before, after = set(old.names), set(new.names)
-    changed = frozenset(name for name in before & after if may_differ(old[name], new[name]))
-    # Two threads may compute it at once: that is rare and gives equal results, and a long comparison blocks nobody.
-    between = _CatalogDifference(tuple(sorted(after - before)), tuple(sorted(before - after)), changed)
-    with _cache_lock:
-        _difference_cache[new] = (ref(old), between)
+def _find_difference(old: Catalog, new: Catalog) -> Refreshed:
+    # Weak, since the old catalogue may not live on because of this.
+    between = _DIFFERENCES.find(new, key := ref(old))
+    if between is None:
+        before, after = set(old.names), set(new.names)
+        changed = tuple(name for name in before & after if may_differ(old[name], new[name]))
+        between = Refreshed(tuple(sorted(after - before)), tuple(sorted(before - after)), changed)
+        _DIFFERENCES.store(new, key, between, limit=1)
     return between
 
 

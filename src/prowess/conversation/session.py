@@ -44,7 +44,6 @@ from prowess.conversation.listing import choose
 from prowess.conversation.moment import AMBIENT_FILTERS, Moment
 from prowess.conversation.rendering import parse_call, render_call
 from prowess.conversation.session_json import (
-    SavedListing,
     SavedSession,
     SessionBounds,
     merge_bounds,
@@ -67,7 +66,7 @@ from prowess.files.path_arguments import as_existing_folder, show_path_argument
 from prowess.format.commands import may_have_commands
 from prowess.host_errors import log_host_error
 from prowess.limits import DEFAULT_LIMITS, Limits
-from prowess.select.auto import AutoSelector, ListingTurn, measure_lines
+from prowess.select.auto import AutoSelector, ListingTurn
 from prowess.select.selectors import ask_selector
 from prowess.skills.catalog import Catalog
 from prowess.skills.render import make_entries, render_lines
@@ -84,7 +83,7 @@ if TYPE_CHECKING:
     from prowess.conversation.tool_rules import ToolAnswer
     from prowess.errors import Issue
     from prowess.model import Explanation
-    from prowess.select.auto import ListingChoice, Measure
+    from prowess.select.auto import ListingChoice
     from prowess.select.selectors import Selector
     from prowess.skills.skill import Skill
 
@@ -223,8 +222,7 @@ class Session:
     def _apply_save(self, saved: SavedSession) -> None:
         """Take the bounds of a save and what was shown, and end preloaded skills that were no longer active in it."""
         kept = {name: entry for name, entry in self._now.active.items() if name in saved.active}
-        shown = {(listing.place, listing.budget): listing.to_shown() for listing in saved.shown}
-        now = replace(self._now, active=kept, shown=shown, fixed_filters=saved.bounds.filters)
+        now = replace(self._now, active=kept, shown=saved.shown, fixed_filters=saved.bounds.filters)
         # The names are not checked: a skill that was saved may be gone since.
         self._now = now.with_explicit_only(saved.bounds.explicit_only).with_ceiling(saved.bounds.ceiling)
 
@@ -401,17 +399,12 @@ class Session:
         moment: Moment,
         query: str,
         selector: Selector | None,
+        place: ListingTurn,
         allowed: Iterable[str] | None = None,
-        *,
-        measure: Measure = measure_lines,
-        place: str = "",
-        budget: int | None = None,
-        whole: tuple[int, bool] | None = None,
     ) -> ListingChoice:
-        """Return which of the allowed skills are listed for ``query``, and remember it; see ``ListingTurn``."""
+        """Return which of the allowed skills are listed in a place, and remember it; the turn has not begun."""
         while True:
-            known = (moment.shown, moment.required)
-            turn = ListingTurn(measure, *known, place=place, budget=budget, whole=whole)
+            turn = replace(place, shown=moment.shown, required=moment.required, failures=[])
             choice = choose(moment, query, selector, turn, allowed)
             if self._end_turn(turn):
                 return choice
@@ -700,8 +693,7 @@ class Session:
         active = {name: entry.loaded.skill for name, entry in now.active.items()}
         hidden = tuple(sorted(now.explicit_only))
         bounds = SessionBounds(now.ceiling, now.max_active, now.filter, now.fixed_filters, hidden)
-        shown = [SavedListing.of(*key, shown) for key, shown in now.shown.items()]
-        return session_as_json(bounds, active, self.consent.refused_ids, shown)
+        return session_as_json(bounds, active, self.consent.refused_ids, now.shown)
 
     @classmethod
     def restore(

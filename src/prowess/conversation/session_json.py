@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import suppress
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from prowess.arguments import check_text
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from prowess.conversation.activation import Activation
     from prowess.skills.skill import Skill
 
+    ShownLists = Mapping[tuple[str, int], ShownList]
 
 _SAVE_VERSION = 2
 _VERSION_WITHOUT_CEILING = 1
@@ -36,28 +38,6 @@ class SessionBounds(NamedTuple):
     """The skills that are not shown to models, by name."""
 
 
-class SavedListing(NamedTuple):
-    """What one listing of a conversation has shown: its place, its budget of tokens, and the names in their order."""
-
-    place: str
-    budget: int
-    names: tuple[str, ...]
-    reasons: tuple[tuple[str, int], ...]
-    """For each of the names, why it was shown, and its rank among the skills that fitted the request, or 0."""
-
-    @classmethod
-    def of(cls, place: str, budget: int, shown: ShownList) -> SavedListing:
-        """Return what is saved of a list. The requests are not: they are what a person wrote."""
-        reasons = (shown.reasons[name] for name in shown.names)
-        return cls(place, budget, shown.names, tuple((reason.text, reason.rank) for reason in reasons))
-
-    def to_shown(self) -> ShownList:
-        """Return the list again, without the requests, so that no reason names the words that fitted."""
-        # Each name once: somebody may have edited the save.
-        reasons = {name: ShownReason(*reason) for name, reason in zip(self.names, self.reasons, strict=True)}
-        return ShownList(tuple(reasons), reasons)
-
-
 class SavedSession(NamedTuple):
     """What ``Session.save`` wrote."""
 
@@ -68,15 +48,15 @@ class SavedSession(NamedTuple):
     """The ids of the requests that a person refused."""
     is_older: bool = False
     """Whether the save is of the version without a ceiling."""
-    shown: tuple[SavedListing, ...] = ()
+    shown: ShownLists = MappingProxyType({})
     """What the model has been shown: it is shown again, in the same order."""
 
 
 def session_as_json(
     bounds: SessionBounds,
     active: Mapping[str, Skill],
-    refused: Iterable[str] = (),
-    shown: Iterable[SavedListing] = (),
+    refused: Iterable[str],
+    shown: ShownLists,
 ) -> str:
     """Return a save: the bounds, the active skills with their digests, what a person refused, what was shown."""
     skills = {name: digest_skill(skill) for name, skill in sorted(active.items())}
@@ -88,8 +68,14 @@ def session_as_json(
         "max_active": bounds.max_active,
         "explicit_only": bounds.explicit_only,
     }
-    rest = {"active": skills, "refused": list(refused), "shown": [listing._asdict() for listing in shown]}
+    rest = {"active": skills, "refused": list(refused), "shown": [_listing_json(*place) for place in shown.items()]}
     return json.dumps({"version": _SAVE_VERSION, **bounds_json, **rest})
+
+
+def _listing_json(key: tuple[str, int], shown: ShownList) -> dict[str, object]:
+    """Return what is saved of a list: the requests are not, since they are what a person wrote."""
+    reasons = [(shown.reasons[name].text, shown.reasons[name].rank) for name in shown.names]
+    return {"place": key[0], "budget": key[1], "names": shown.names, "reasons": reasons}
 
 
 def merge_bounds(
@@ -177,23 +163,21 @@ def _parse_bounds(data: Mapping[str, Any]) -> SessionBounds | None:
     return SessionBounds(ToolCeiling(allowed, grants), max_active, data["filter"], tuple(filters), tuple(explicit_only))
 
 
-def _parse_shown(data: object) -> tuple[SavedListing, ...] | None:
-    """Return what a conversation has been shown; ``None`` where that is malformed."""
-    if not isinstance(data, list):
-        return None
-    listings = [_parse_listing(entry) for entry in data]
-    return None if None in listings else tuple(filter(None, listings))
-
-
-def _parse_listing(data: object) -> SavedListing | None:
-    if not isinstance(data, dict):
-        return None
-    place, budget, names, reasons = (data.get(key) for key in SavedListing._fields)
-    if not isinstance(place, str) or not _is_number(budget) or not _is_text_list(names):
-        return None
-    if not isinstance(reasons, list) or len(reasons) != len(names) or not all(map(_is_reason, reasons)):
-        return None
-    return SavedListing(place, budget, tuple(names), tuple((text, rank) for text, rank in reasons))
+def _parse_shown(data: object) -> ShownLists | None:
+    """Return what a conversation has been shown, without the requests; ``None`` where that is malformed."""
+    lists: dict[tuple[str, int], ShownList] = {}
+    for entry in data if isinstance(data, list) else [None]:
+        match entry:
+            case {"place": str(place), "budget": budget, "names": list(names), "reasons": list(reasons)}:
+                is_whole = _is_number(budget) and _is_text_list(names) and len(reasons) == len(names)
+                if not is_whole or not all(map(_is_reason, reasons)):
+                    return None
+                # Each name once: somebody may have edited the save.
+                kept = {name: ShownReason(*reason) for name, reason in zip(names, reasons, strict=True)}
+                lists[place, budget] = ShownList(tuple(kept), kept)
+            case _:
+                return None
+    return lists
 
 
 def _is_reason(value: object) -> bool:

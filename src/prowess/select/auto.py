@@ -7,6 +7,7 @@ as the beginning does not change. So a request adds skills at the end of the lis
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -219,56 +220,38 @@ class ListingChoice(NamedTuple):
     """The skills that were among the best for the request and found no room."""
 
 
-class ShownChange(NamedTuple):
-    """What a request changes in what a conversation has been shown: one list, by its place and budget."""
-
-    key: tuple[str, int]
-    old: ShownList | None
-    new: ShownList
-
-
+@dataclass(slots=True)
 class ListingTurn:
-    """One request of a conversation, or a look at it without one.
+    """One request of a conversation, or a look at it without one."""
 
-    ``measure`` returns the tokens of a listing of some skills. ``place`` is the name of the listing: listings of two
-    places are chosen apart from each other. ``budget``: the tokens of the place; ``None``: those of the selector.
-    ``shown``: what the conversation has been shown. ``required``: the skills that are shown whatever the request is, by
-    name, each with the reason. ``whole``: how many skills there are, and whether a listing of them all fits, where that
-    is known.
-    """
-
-    def __init__(
-        self,
-        measure: Measure = measure_lines,
-        shown: Mapping[tuple[str, int], ShownList] | None = None,
-        required: Mapping[str, ShownReason] | None = None,
-        *,
-        place: str = "",
-        budget: int | None = None,
-        whole: tuple[int, bool] | None = None,
-    ) -> None:
-        self.measure = measure
-        self.place = place
-        self.budget = budget
-        self.required = required or {}
-        self.choice: ListingChoice | None = None
-        """What was decided."""
-        self.change: ShownChange | None = None
-        """What the conversation is to remember."""
-        self.failures: list[Exception] = []
-        """What selectors of the host raised."""
-        self._shown = shown or {}
-        self._whole = whole
+    measure: Measure = measure_lines
+    """Returns the tokens of a listing of some skills."""
+    shown: Mapping[tuple[str, int], ShownList] = field(default_factory=dict)
+    """What the conversation has been shown, by place and budget."""
+    required: Mapping[str, ShownReason] = field(default_factory=dict)
+    """The skills that are shown whatever the request is, by name, each with the reason."""
+    place: str = ""
+    """The name of the listing: listings of two places are chosen apart from each other."""
+    budget: int | None = None
+    """The tokens of the place; ``None``: those of the selector."""
+    whole: tuple[int, bool] | None = None
+    """How many skills there are, and whether a listing of them all fits, where that is known."""
+    choice: ListingChoice | None = None
+    """What was decided."""
+    change: tuple[tuple[str, int], ShownList | None, ShownList] | None = None
+    """What the conversation is to remember: a list by its place and budget, as it was and as it is now."""
+    failures: list[Exception] = field(default_factory=list)
+    """What selectors of the host raised."""
 
     def fits(self, candidates: Candidates, budget: int) -> bool:
         """Return whether a listing of all candidates fits, with nothing shortened."""
-        if self._whole is not None and self._whole[0] == len(candidates):
-            return self._whole[1]
+        if self.whole is not None and self.whole[0] == len(candidates):
+            return self.whole[1]
         return all(self.measure(candidates[:size]) <= budget for size in part_sizes(len(candidates), budget))
 
     def has_shown(self) -> bool:
         """Return whether the conversation has been shown skills in this place."""
-        return find_latest_shown(self._shown, self.place) is not None
+        return find_latest_shown(self.shown, self.place) is not None
 
     def show_all(self, candidates: Candidates, budget: int, *, is_request: bool) -> tuple[Skill, ...]:
         """Return all candidates, those first that were shown before; the conversation begins with a request."""
@@ -314,12 +297,12 @@ class ListingTurn:
 
     def _read_lists(self, budget: int) -> tuple[ShownList | None, ShownList]:
         """Return the list of this place and budget, and the one to go on from: the latest of the place without one."""
-        own = self._shown.get((self.place, budget))
-        return own, own or find_latest_shown(self._shown, self.place) or ShownList()
+        own = self.shown.get((self.place, budget))
+        return own, own or find_latest_shown(self.shown, self.place) or ShownList()
 
     def _remember(self, budget: int, old: ShownList | None, new: ShownList) -> None:
         if new is not old:
-            self.change = ShownChange((self.place, budget), old, new)
+            self.change = ((self.place, budget), old, new)
 
 
 def find_latest_shown(shown: Mapping[tuple[str, int], ShownList], place: str) -> ShownList | None:

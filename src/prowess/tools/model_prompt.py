@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from prowess.conversation.session import Session
-from prowess.select.auto import make_named_selector
+from prowess.select.auto import ListingTurn, make_named_selector
 from prowess.select.budget import fit_listing, listing_costs
 from prowess.skills.catalog import Catalog
 from prowess.skills.parse import parse_skill
@@ -64,7 +64,7 @@ class ModelPrompt:
         self.tools: list[JsonSchemaTool] = []
         if style:
             self.text, report = fit_listing(session.candidates(query), budget, self._render_entries)
-            choice = session.choose(moment, query, moment.selector)
+            choice = session.choose(moment, query, moment.selector, ListingTurn())
             reasons = ListingReasons(moment, choice, report, None)
             report = replace(report, reasons=reasons)
         else:

@@ -37,7 +37,7 @@ class ToolsetOptions:
     hide_paths: bool = False
 
     def __post_init__(self) -> None:
-        """Check what needs no catalogue; drop ``fork`` and ``scripts``, with a warning, where no tool would use them."""
+        """Check what needs no catalogue; drop ``fork`` and ``scripts``, with a warning, where no tool uses them."""
         check_count(self.budget, "budget", optional=True)
         check_count(self.max_bytes, "max_bytes", optional=True)
         for name in ("hint_resources", "index_in_description", "hide_paths"):

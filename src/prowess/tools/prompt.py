@@ -12,7 +12,7 @@ from prowess.conversation.activation import make_activation
 from prowess.conversation.moment import CatalogCache
 from prowess.conversation.path_mask import find_host_folders, mask_paths
 from prowess.errors import SkillError, UnknownSkillError
-from prowess.select.auto import NO_ROOM, WHOLE, ListingChoice, find_auto_selector
+from prowess.select.auto import NO_ROOM, WHOLE, ListingChoice, ListingTurn, find_auto_selector
 from prowess.select.budget import BudgetReport, fit_entries, make_report, part_sizes
 from prowess.skills.render import make_entries, render_lines
 from prowess.tools.definitions import copy_definition
@@ -161,16 +161,9 @@ class View:
         budget = options.budget if auto is None or options.budget is not None else auto.budget
         if auto is not None and budget is not None:
             whole = (len(self.findable), self._find_whole(ListingChoice(budget=budget)) is not None)
-        return self.session.choose(
-            self.moment,
-            query,
-            selector,
-            options.allowed,
-            measure=partial(self._measure, budget),
-            place=options.dialect.name,
-            budget=options.budget,
-            whole=whole,
-        )
+        measure = partial(self._measure, budget)
+        place = ListingTurn(measure, place=options.dialect.name, budget=options.budget, whole=whole)
+        return self.session.choose(self.moment, query, selector, place, options.allowed)
 
     def choose_for_tools(self, query: str) -> ListingChoice:
         """Return what the tools are about: what the query brings into the listing only if a tool's description has it.
