@@ -629,7 +629,7 @@ def test_enforce_alone_approves_nothing(library: Path) -> None:
     conversation = SkillsAdapter(library, enforce=True).conversations.begin()
     conversation.call("load_skill", {"name": "careful"})
     assert conversation.explain_refusal("look_up") == ""
-    assert (conversation.session.allows("look_up"), conversation.session.moment().ceiling.grants) == (
+    assert (conversation.session.allows("look_up"), conversation.session.grants_tools) == (
         "not-mentioned",
         False,
     )

@@ -81,7 +81,7 @@ def test_no_skill_approves_a_tool_for_a_host_that_said_nothing_about_tools() -> 
     assert (session.active_skills, session.active_tools, session.activate("only").added_tools) == (("only",), (), ())
     answers = [session.allows(*call) for call in (("Bash", "rm -rf ~"), ("Bash", None), ("Read", None), ("Edit", None))]
     assert answers == ["not-mentioned"] * 4, "the host does what it does without skills"
-    assert (session.moment().ceiling.tools, session.moment().ceiling.grants) == (None, False)
+    assert (session.moment().ceiling.tools, session.grants_tools) == (None, False)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_listed_tools_are_within_the_ceiling_approved_or_not(ceiling: Ceiling, l
 def test_no_ceiling_is_asked_for_by_name() -> None:
     session = session_of("Bash", "Read", ceiling="any")
     assert (session.active_tools, session.allows("Bash", "rm -rf ~")) == (("Bash", "Read"), "allowed")
-    assert (session.moment().ceiling.tools, session.moment().ceiling.grants) == (None, True)
+    assert (session.moment().ceiling.tools, session.grants_tools) == (None, True)
 
 
 @pytest.mark.parametrize("wrong", ["all", "*", "Any", "Bash", ""])

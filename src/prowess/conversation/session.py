@@ -307,6 +307,11 @@ class Session:
         self.consent.refuse(request)
 
     @property
+    def grants_tools(self) -> bool:
+        """True when the host said which tools skills may approve; otherwise no skill approves any."""
+        return self._now.ceiling.grants
+
+    @property
     def active_skills(self) -> tuple[str, ...]:
         """The names of the active skills that the filter lets through, sorted."""
         return tuple(self.moment().visible_active)
