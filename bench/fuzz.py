@@ -30,7 +30,6 @@ import prowess
 from bench import measure
 from prowess.fetch.archive.unpack import unpack, unpack_tree
 from prowess.files.tree import FileHash, digest_tree
-from prowess.format.document import LoadPolicy, read_document
 from prowess.format.frontmatter.json_types import (
     find_differing_fields,
     find_type_issues,
@@ -38,6 +37,7 @@ from prowess.format.frontmatter.json_types import (
     parse_typed_frontmatter,
 )
 from prowess.format.frontmatter.parse import needs_more_bytes, parse_head
+from prowess.format.head import LoadPolicy, read_head
 from prowess.install.manifest import MANIFEST_FILE, read_declarations
 from prowess.installed.other_tools import parse_foreign_lock
 from prowess.limits import DEFAULT_LIMITS
@@ -212,7 +212,7 @@ def check_head(data: bytes) -> None:
     """Strict, lenient and repaired; a beginning that needs no more means what the whole means."""
     for lenient, repair in ((False, False), (True, False), (True, True)):
         _expect_error(partial(parse_head, data, lenient=lenient, repair=repair))
-    _expect_error(lambda: read_document(data, whole=True, policy=LoadPolicy("lenient", repair=True), folder="pdf"))
+    _expect_error(lambda: read_head(data, quick=False, policy=LoadPolicy("lenient", repair=True), folder="pdf"))
     shorter = data[: len(data) // 2]
     for repair in (False, True):
         if needs_more_bytes(shorter, repair=repair):

@@ -43,9 +43,9 @@ def test_the_first_scan_of_common_skills_imports_what_finds_them_and_nothing_els
     assert "prowess.discovery.scan" in loaded
     unused = {"math", "pathlib", "unicodedata", "ctypes", "hashlib", "shlex"}
     later = """
-        discovery.agents files.projects lockfile conversation search select
-        skills.catalog_issues skills.parse skills.search_library spec.markup skills.render
-        spec.frontmatter.nested_head
+        discovery.agents files.projects installed lockfile conversation search select
+        skills.catalog_issues skills.parse skills.search_library text.markup skills.render
+        format.frontmatter.quick.nested_heads
     """
     assert loaded & {*HEAVY, *unused, *(f"prowess.{name}" for name in later.split())} == set()
 
@@ -96,7 +96,7 @@ def test_scanning_plain_skills_needs_neither_yaml_nor_ctypes(tmp_path: Path) -> 
     (tmp_path / "folded" / "SKILL.md").write_text(text, encoding="utf-8")
     code = (
         "import prowess\ncatalog = prowess.scan(sys.argv[1])\nassert len(catalog) == 4, catalog.issues\n"
-        "assert catalog.issues == () and all(skill.tags is not None for skill in catalog)\n"
+        "assert catalog.issues == () and all(skill.user_invocable for skill in catalog)\n"
         "prowess.render_catalog(catalog)"
     )
     loaded = loaded_by(code, str(tmp_path))

@@ -113,11 +113,12 @@ def run(code: str, names: dict[str, Any]) -> dict[str, object]:
 
 
 _LATE_MODULES = """
-    discovery.scan files.projects installed.verifier installed.scopes conversation.session select.budget
-    skills.catalog_issues skills.duplicates skills.explanation skills.source_list skills.instructions skills.resources
-    skills.skill_files format.allowed_tools format.invocation skills.render format.rules format.frontmatter.broken_head
-    format.frontmatter.fences format.frontmatter.fields format.frontmatter.json_mapping format.frontmatter.nested_head
-    format.frontmatter.parse format.frontmatter.plain_yaml tools.toolset
+    discovery.scan files.projects installed.verifier installed.scopes
+    conversation.session select.budget
+    skills.catalog_issues skills.duplicates skills.explanation skills.source_list
+    skills.instructions skills.resources skills.skill_files format.allowed_tools format.invocation skills.render
+    format.rules format.frontmatter.fences format.frontmatter.fields format.frontmatter.quick.nested_heads
+    format.frontmatter.parse format.frontmatter.yaml_events tools.toolset
 """
 """What the package loads when it is first used: later, nobody may be unable to read it, and it would be measured."""
 

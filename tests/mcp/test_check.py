@@ -10,7 +10,7 @@ import pytest
 import prowess
 from prowess.discovery.scan import find_skills
 from prowess.discovery.scan_options import ScanRules
-from prowess.format.document import LoadPolicy
+from prowess.format.head import LoadPolicy
 from prowess.mcp.manifests import ManifestCache
 from prowess.mcp.served_skills import build_from_scan
 from prowess.mcp.skill_loader import SkillLoader

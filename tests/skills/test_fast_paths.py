@@ -9,8 +9,7 @@ import pytest
 
 import prowess
 from prowess.format.allowed_tools import _split_tools, parse_allowed_tools
-from prowess.format.frontmatter import broken_head
-from prowess.format.frontmatter.fast_match import MAX_HEAD_BYTES, match_head
+from prowess.format.frontmatter.quick.common_heads import MAX_HEAD_BYTES, match_head
 from prowess.format.rules import field_issues
 from prowess.skills import catalog_issues
 from prowess.skills.location import SkillLocation
@@ -301,51 +300,7 @@ def test_the_fields_that_a_look_for_issues_parses_are_not_kept(tmp_path: Path) -
     assert catalog["kit"].unparsed_head is not None
 
 
-_BROKEN = ("> Does it.", "|-  Does it. ", "Does: it", "Does it:", "Does: it for an invoice, in the context: fork")
-
-
-@pytest.mark.parametrize(
-    "rows", ["", "license: MIT\nallowed-tools: Read, Bash(git:*)\n", "context: fork\ntags: [a, b]\n"]
-)
-def test_a_skill_is_the_same_whether_or_not_its_repair_waits(
-    tmp_path: Path, rows: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for place, written in enumerate(_BROKEN):
-        for folder in (f"kit-{place}", f"other-{place}"):
-            file = tmp_path / folder / "SKILL.md"
-            file.parent.mkdir()
-            file.write_text(f"---\nname: kit-{place}\ndescription: {written}\n{rows}---\nBody.\n")
-    later = [_describe(skill) for skill in _find_all(tmp_path)]
-    assert all(skill.unparsed_head is None for skill in _find_all(tmp_path))
-    monkeypatch.setattr(broken_head, "match_broken_head", lambda _head: None)
-    assert later == [_describe(skill) for skill in _find_all(tmp_path)]
-    assert len(later) == 2 * len(_BROKEN)
-
-
-def _find_all(folder: Path) -> list[prowess.Skill]:
-    return [skill for path in sorted(folder.iterdir()) for skill in prowess.scan(path)]
-
-
-def _describe(skill: prowess.Skill) -> list[object]:
-    """Everything that a skill says, the properties with fast paths first."""
-    heads = [skill.is_fork, skill.allowed_tools, skill.takes_arguments, skill.user_invocable, skill.model_invocable]
-    own = [skill.name, skill.description, skill.location, skill.body_offset, skill.is_body_seen, skill.folder_name]
-    issues = [skill.repairs, skill.repair_issues, skill.issues]
-    front = skill.frontmatter
-    return [
-        *heads,
-        *own,
-        *issues,
-        front,
-        front.lines,
-        front.raw,
-        front.typed(),
-        skill.read_body(),
-        skill.load().skill.issues,
-    ]
-
-
-def test_a_skill_whose_repair_waits_is_refused_where_nothing_may_be_repaired(tmp_path: Path) -> None:
+def test_a_repaired_skill_is_refused_where_nothing_may_be_repaired(tmp_path: Path) -> None:
     (tmp_path / "kit").mkdir()
     (tmp_path / "kit" / "SKILL.md").write_text("---\nname: kit\ndescription: Does: it\n---\nBody.\n")
     assert prowess.scan(tmp_path).names == ("kit",)
@@ -356,7 +311,7 @@ def test_a_skill_whose_repair_waits_is_refused_where_nothing_may_be_repaired(tmp
         prowess.scan(tmp_path, mode="strict")
 
 
-def test_a_skill_whose_repair_waits_keeps_its_issues_when_its_file_changes(tmp_path: Path) -> None:
+def test_a_repaired_skill_keeps_its_issues_when_its_file_changes(tmp_path: Path) -> None:
     file = tmp_path / "kit" / "SKILL.md"
     file.parent.mkdir()
     file.write_text("---\nname: kit\ndescription: Does: it\n---\nBody.\n")

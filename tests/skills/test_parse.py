@@ -18,7 +18,7 @@ from prowess import (
     read_metadata,
     validate,
 )
-from prowess.format.document import LoadPolicy, read_document
+from prowess.format.head import LoadPolicy, read_head
 from prowess.skills.parse import text_issues
 
 if TYPE_CHECKING:
@@ -167,12 +167,12 @@ def test_a_large_body_is_bounded(put: Put) -> None:
 def test_the_findings_of_a_head_that_was_parsed_are_those_of_its_text(real_heads: list[bytes]) -> None:
     for data in real_heads:
         try:
-            document = read_document(data, whole=True, policy=LoadPolicy(check_dir=False), folder="kit")
+            document = read_head(data, quick=False, whole=True, policy=LoadPolicy(check_dir=False), folder="kit")
         except SkillLoadError:
             continue
         for folder in ("kit", document.front.name):
             path = str(Path(f"/{folder}/SKILL.md").absolute())  # with a drive on Windows
-            assert text_issues(data, path, head=document.head) == text_issues(data, path)
+            assert text_issues(data, path, head=document.parsed) == text_issues(data, path)
 
 
 def test_a_good_skill_has_no_findings(put: Put) -> None:

@@ -20,8 +20,8 @@ from prowess.conversation.tool_rules import (
     parse_tool_pattern,
 )
 from prowess.errors import InvalidFrontmatterError, SandboxError, SkillError
-from prowess.format.document import LoadPolicy, read_document
 from prowess.format.frontmatter.fences import find_fences
+from prowess.format.head import LoadPolicy, read_head
 from prowess.limits import DEFAULT_LIMITS
 from prowess.text.hidden_characters import to_one_line
 from prowess.text.markup import CONTENT_TAG, neutralize_tags
@@ -161,7 +161,7 @@ def find_body_start(content: str) -> int:
 
 def _find_body_offset(data: bytes) -> int:
     try:
-        document = read_document(data, whole=True, policy=LoadPolicy(check_dir=False), folder="skill")
+        document = read_head(data, quick=False, policy=LoadPolicy(check_dir=False), folder="skill")
     except SkillError:
         # A host may make a fork of text that is no valid skill: the fences of a frontmatter still count.
         try:

@@ -11,7 +11,7 @@ from prowess.discovery.walk import Walk
 from prowess.errors import Issue, SourceError
 from prowess.files import paths
 from prowess.files.path_arguments import check_path
-from prowess.format.document import LoadPolicy, check_mode
+from prowess.format.head import LoadPolicy, check_mode
 from prowess.limits import DEFAULT_LIMITS
 from prowess.model import Place, SkillScope
 from prowess.names import SKILL_FILE

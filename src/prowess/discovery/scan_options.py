@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from prowess.format.document import LoadPolicy
+from prowess.format.head import LoadPolicy
 from prowess.names import SKILL_FILE
 
 if TYPE_CHECKING:

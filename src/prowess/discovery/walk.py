@@ -19,10 +19,8 @@ from prowess.errors import Issue, ResourceError, SkillLoadError, SourceError
 from prowess.files.directory import Folder, open_folder_beneath, real_path, stat_folder
 from prowess.files.paths import PathResolver, is_inside
 from prowess.files.read import OpenFile, identity_of
-from prowess.format.document import read_document
 from prowess.format.frontmatter import parse
-from prowess.format.frontmatter.fast_match import match_head
-from prowess.format.frontmatter.plain_yaml import can_skip_limit_checks
+from prowess.format.head import allows_quick, read_head
 from prowess.model import Place
 from prowess.names import GIT_FIRST_CHARS, is_git_name
 from prowess.skills.location import SkillLocation
@@ -81,10 +79,8 @@ class Walk:
         self._max_depth = (
             limits.max_scan_depth if rules.max_depth is None else min(rules.max_depth, limits.max_scan_depth)
         )
-        # The fast path looks only at what discovery needs. When invalid files are skipped, every rule counts.
-        self._uses_fast_match = (
-            rules.policy.mode == "lenient" and rules.invalid == "load" and can_skip_limit_checks(limits)
-        )
+        # A quick reader looks only at what discovery needs. When invalid files are skipped, every rule counts.
+        self._is_quick = rules.invalid == "load" and allows_quick(rules.policy)
         self._deadline = time.monotonic() + limits.max_scan_seconds
         self._folders_left = 0
         self._stopped = False
@@ -240,17 +236,17 @@ class Walk:
     ) -> None:
         """Add the skills among the child folders, and go down into those that are none.
 
-        This is the inner loop of a scan (the bench row "scan"), hence the local names. A head that ``match_head``
-        knows makes a skill at once; the slow twin, ``_add_skill``, parses every other head.
+        This is the inner loop of a scan (the bench row "scan"), hence the local names. A head that a quick
+        reader knows makes a skill at once; ``_add_skill`` parses every other head.
         """
         policy = self.rules.policy
         filename, nested = self.rules.filename, self.rules.nested
         location = SkillLocation(
             base, filename, self._scope, policy, links=self._links_to_here, is_searched_below=nested
         )
-        fast = self._uses_fast_match
+        fast = self._is_quick
         prefix = rel + os.sep if rel else ""
-        add, match, make = self.skills.append, match_head, make_skill_from_match
+        add, make = self.skills.append, make_skill_from_match
         for heads in folder.read_heads(names, filename, policy.limits.head_step):
             if time.monotonic() > self._deadline:
                 self._stop(folder.path)
@@ -262,7 +258,7 @@ class Walk:
                     self._stop(folder.path)
                     return
                 left -= 1
-                head_match = match(head) if fast and head is not None else None
+                head_match = read_head(head, policy=policy, quick="only") if fast and head is not None else None
                 if head_match is not None and info is not None:
                     # ``identity_of`` written out: a call for each folder is 2 % of the bench row "scan 10,000".
                     identity = (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
@@ -329,21 +325,19 @@ class Walk:
         self.issues.append(issue)
 
     def _parse_skill(self, head: bytes, identity: Identity, skill_path: _SkillPath) -> Skill:
-        # Fast path of the bench row "scan, real heads": a repair that is sure to succeed waits until it is needed.
-        if self._uses_fast_match and self.rules.policy.repair:
-            from prowess.format.frontmatter import broken_head
-
-            match = broken_head.match_broken_head(head)
-            if match is not None:
-                return make_skill_from_match(self._locate(skill_path), skill_path.rel, match, identity)
+        if self._is_quick and skill_path.shown is not None:  # a quick reader has seen every head but those behind links
+            found = read_head(head, policy=self.rules.policy, quick="only")
+            if found is not None:
+                return make_skill_from_match(self._locate(skill_path), skill_path.rel, found, identity)
         policy = self.rules.head_policy
         size = identity[2]
         whole = not head or 0 < size <= len(head)  # Files in /proc and the like say that their size is 0.
         # The first read takes one step of bytes; a longer head is read on below its folder, without following links.
         if not whole and parse.needs_more_bytes(head, repair=policy.repairs):
             head, whole, identity = self._read_full_head(skill_path)
-        document = read_document(
+        document = read_head(
             head,
+            quick=False,
             whole=whole,
             policy=policy,
             folder=skill_path.name,
@@ -434,27 +428,12 @@ class Walk:
         try:
             with open_folder_beneath(base, tuple(rel.split(os.sep)) if rel else ()) as child:
                 head_read = child.read_head(self.rules.filename, self.rules.policy.limits.head_step)
-                is_skill = self._add_fast_match(head_read, base, rel, link)
-                if not is_skill:
-                    skill_path = _SkillPath(base, rel, os.path.basename(link), self.rules.filename, link)
-                    is_skill = self._add_skill(head_read, skill_path)
+                skill_path = _SkillPath(base, rel, os.path.basename(link), self.rules.filename, link)
+                is_skill = self._add_skill(head_read, skill_path)
                 if not is_skill or self.rules.nested:
                     self._visit_entries(child, base, rel, depth, in_skill=is_skill)
         except OSError as error:
             self._add_issue("unreadable-directory", link, f"cannot be read: {error.strerror}")
-
-    def _add_fast_match(self, head_read: HeadRead, base: str, rel: str, link: str) -> bool:
-        """Add the skill of a file behind a link if its head is one of the commonest; return whether it is."""
-        _, head, info, _ = head_read
-        head_match = match_head(head) if self._uses_fast_match and head is not None else None
-        if head_match is None or info is None:
-            return False
-        policy, scope, way = self.rules.policy, self._scope, self._links_to_here
-        location = SkillLocation(
-            base, self.rules.filename, scope, policy, link_folder=link, links=way, is_searched_below=self.rules.nested
-        )
-        self.skills.append(make_skill_from_match(location, rel, head_match, identity_of(info)))
-        return True
 
     def unique_skills(self) -> list[Skill]:
         """Return the skills, each file once: a link to a skill that was found already adds nothing."""

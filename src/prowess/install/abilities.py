@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.errors import SkillLoadError
 from prowess.format.commands import find_commands
-from prowess.format.document import LoadPolicy, read_document
+from prowess.format.head import LoadPolicy, read_head
 from prowess.format.rules import INERT_FIELDS
 from prowess.names import SKILL_FILE, group_by_folder
 from prowess.skills.inventory import list_scripts
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from prowess.files.write import NewFile
-    from prowess.format.document import Document
+    from prowess.format.head import Head
     from prowess.install.install_tree import InstallTree
     from prowess.limits import Limits
 
@@ -58,7 +58,7 @@ class SkillHead(NamedTuple):
     """Keys of its frontmatter that ask for power over the host, such as ``hooks``."""
 
 
-def read_skill_head(document: Document, text: bytes) -> SkillHead:
+def read_skill_head(document: Head, text: bytes) -> SkillHead:
     """Return what a SKILL.md asks for."""
     front = document.front
     body = text[document.body_offset :].decode("utf-8", "replace").strip()
@@ -126,7 +126,9 @@ def _parse_head(text: bytes | None, skill: str, limits: Limits) -> SkillHead:
     size = limits.max_frontmatter_bytes
     policy = LoadPolicy(limits=limits, check_dir=False)
     try:
-        document = read_document(text[:size], whole=len(text) <= size, policy=policy, folder=skill, path=SKILL_FILE)
+        document = read_head(
+            text[:size], quick=False, whole=len(text) <= size, policy=policy, folder=skill, path=SKILL_FILE
+        )
     except SkillLoadError:
         return SkillHead()
     return read_skill_head(document, text)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.discovery.agents import AGENTS
 from prowess.errors import InstallError, Issue, SkillLoadError
-from prowess.format.document import LoadPolicy, read_document
+from prowess.format.head import LoadPolicy, read_head
 from prowess.format.invocation import is_true
 from prowess.install.plugins import list_manifests, name_plugins, read_plugins
 from prowess.installed.other_tools import NPM_LOCK_FILE, parse_foreign_lock
@@ -30,7 +30,7 @@ from prowess.names import SKILL_FILE, folders_above
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from prowess.format.document import Document
+    from prowess.format.head import Head
     from prowess.install.plugins import Plugin
     from prowess.limits import Limits
 
@@ -50,7 +50,7 @@ class TreeSkill(NamedTuple):
 
     name: str
     folder: str
-    document: Document
+    document: Head
     text: bytes
     """The whole SKILL.md."""
     is_default: bool = True
@@ -186,8 +186,9 @@ def _read_skill(folder: str, read: ReadFile, name: str, limits: Limits, issues: 
     max_bytes = limits.max_frontmatter_bytes
     fallback = posixpath.basename(folder) or name
     try:
-        document = read_document(
+        document = read_head(
             data[:max_bytes],
+            quick=False,
             whole=len(data) <= max_bytes,
             policy=LoadPolicy(limits=limits, check_dir=False),
             folder=fallback,

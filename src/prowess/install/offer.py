@@ -202,7 +202,7 @@ def _find_issues(skill: TreeSkill, listed: Skill, survey: SourceSurvey, spec: So
     # The rules compare the name of a skill with that of its folder; a skill at the top has no folder.
     folder = skill.folder.rpartition("/")[2] or skill.name
     issues = (
-        *text_issues(skill.text, f"/{folder}/{SKILL_FILE}", limits=survey.limits, head=skill.document.head),
+        *text_issues(skill.text, f"/{folder}/{SKILL_FILE}", limits=survey.limits, head=skill.document.parsed),
         *find_secret_issues(skill.text.decode("utf-8", "replace"), ""),
         *description_issues(listed),
     )

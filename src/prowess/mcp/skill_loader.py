@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from prowess.discovery.scan import find_skills, find_standard_skills, resolve_standard_places
 from prowess.discovery.scan_options import ScanRules
 from prowess.discovery.watch import linked_folders
-from prowess.format.document import LoadPolicy
+from prowess.format.head import LoadPolicy
 from prowess.mcp.served_skills import build_from_scan
 from prowess.model import Place
 

@@ -15,7 +15,7 @@ from prowess.errors import (
 from prowess.format.frontmatter.parse import find_body_offset
 
 if TYPE_CHECKING:
-    from prowess.format.document import LoadPolicy
+    from prowess.format.head import LoadPolicy
 
 
 def strip_body(body: str) -> str:

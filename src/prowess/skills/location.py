@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.arguments import raise_bad_argument
-from prowess.format.document import LoadPolicy
+from prowess.format.head import LoadPolicy
 from prowess.model import SkillScope
 from prowess.skills.skill_files import FolderFiles
 

@@ -20,8 +20,8 @@ from prowess.errors import (
 )
 from prowess.files.identity import list_identities
 from prowess.files.read import as_resource_error
-from prowess.format.document import STRICT_POLICY, read_document
 from prowess.format.frontmatter.json_types import find_type_issues, parse_typed_frontmatter
+from prowess.format.head import STRICT_POLICY, read_head
 from prowess.format.rules import field_issues, is_spec_name
 from prowess.limits import MAX_DESCRIPTION_LENGTH
 from prowess.names import SKILL_FILE, split_relative_path
@@ -124,7 +124,7 @@ def parse_strict_fields(data: bytes, skill: Skill, limits: Limits) -> dict[str, 
     """The fields of a frontmatter with their types; raises ``SkillError`` for what the specification does not allow."""
     limit = limits.max_frontmatter_bytes
     whole = len(data) <= limit
-    read_document(data[:limit], whole=whole, policy=STRICT_POLICY, folder=skill.folder_name)
+    read_head(data[:limit], quick=False, whole=whole, policy=STRICT_POLICY, folder=skill.folder_name)
     fields = parse_typed_frontmatter(data[:limit], whole=whole, limits=limits)
     if problems := find_type_issues(fields):
         raise SkillLoadError(problems)

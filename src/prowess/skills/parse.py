@@ -10,8 +10,8 @@ from prowess.errors import Issue, ResourceError, SkillLoadError, SkillValidation
 from prowess.files.directory import count_hard_links, stat_folder
 from prowess.files.read import OpenFile
 from prowess.files.tree import list_tree
-from prowess.format.document import LoadPolicy, check_mode, find_strict_issues, is_repair, read_document
 from prowess.format.frontmatter.parse import needs_more_bytes
+from prowess.format.head import LoadPolicy, check_mode, find_strict_issues, is_repair, read_head
 from prowess.format.rules import field_issues
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import SKILL_FILE
@@ -71,7 +71,7 @@ def _parse_bytes(data: bytes, file_path: str, policy: LoadPolicy, *, whole: bool
     limits = policy.limits
     head = data[: limits.max_frontmatter_bytes]
     folder = os.path.basename(os.path.dirname(file_path)) if file_path else None
-    document = read_document(head, whole=whole, policy=policy, folder=folder, path=file_path)
+    document = read_head(head, quick=False, whole=whole, policy=policy, folder=folder, path=file_path)
     body = _decode_body(data[document.body_offset :], document.body_offset, file_path, limits)
     base, file = os.path.split(file_path)
     inline = SkillLocation(policy=policy, origin="inline", files=InlineFiles(body))
@@ -161,7 +161,7 @@ def read_metadata(
     except ResourceError as error:
         raise make_unreadable_error(error, file_path) from None
     folder = os.path.basename(os.path.dirname(file_path))
-    document = read_document(head, whole=whole, policy=policy, folder=folder, path=file_path)
+    document = read_head(head, quick=False, whole=whole, policy=policy, folder=folder, path=file_path)
     base, name = os.path.split(file_path)
     return make_skill_from_document(SkillLocation(base, name, policy=policy), "", document, identity, head)
 

@@ -17,16 +17,15 @@ from prowess.errors import (
     ResourceError,
     ResourceNotFoundError,
     SkillError,
-    SkillValidationError,
     SourceError,
 )
 from prowess.format import allowed_tools, invocation, rules
-from prowess.format.document import Document, is_repair, read_document
-from prowess.format.frontmatter import fields, parse
-from prowess.format.frontmatter.fast_match import MAX_HEAD_BYTES, match_head
-from prowess.format.frontmatter.plain_yaml import can_skip_limit_checks, parse_plain_yaml
+from prowess.format.frontmatter import fields
+from prowess.format.frontmatter.quick.faultless_heads import is_faultless
+from prowess.format.frontmatter.yaml_events import parse_yaml
+from prowess.format.head import Head, is_repair, read_head
 from prowess.limits import resolve_bound
-from prowess.skills import faultless, instructions, resources
+from prowess.skills import instructions, resources
 from prowess.skills.location import SkillLocation, as_scope
 from prowess.skills.skill_files import FilesWithoutFolder, FolderPlace, InlineFiles
 from prowess.text.patterns import compile_pattern
@@ -36,9 +35,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from prowess.files.read import Identity
-    from prowess.format.document import LoadPolicy
-    from prowess.format.frontmatter.fast_match import HeadMatch
     from prowess.format.frontmatter.fields import Frontmatter
+    from prowess.format.frontmatter.quick.common_heads import QuickHead
+    from prowess.format.head import LoadPolicy
     from prowess.limits import Bound, Limits
     from prowess.literals import OnBadBytes
     from prowess.model import FileList, Resources, SkillScope, Value
@@ -154,12 +153,7 @@ class Skill:
     @property
     def unparsed_head(self) -> bytes | None:
         """The bytes of its head where nothing is wrong with it and nothing has parsed it yet; else ``None``."""
-        return self._raw if self._front is None and not self._has_fences else None
-
-    @property
-    def _has_fences(self) -> bool:
-        """Whether the kept bytes have the dashes around them: those of a head do that cannot be read as plain YAML."""
-        return self._raw.startswith(b"---\n")
+        return self._raw if self._front is None else None
 
     @property
     def license(self) -> str | None:
@@ -441,14 +435,12 @@ class Skill:
 
     def is_faultless(self, folder: str) -> bool:
         """Return True when no rule finds anything in its head, with this folder's name; False is no answer."""
-        return self._front is None and self._name == folder and faultless.is_faultless(self._raw, self._description)
+        return self._front is None and self._name == folder and is_faultless(self._raw, self._description)
 
     def _find_issues(self) -> tuple[Issue, ...]:
         """The issues of a head that a fast matcher has read."""
         # The fields are not kept: a catalogue asks thousands of skills for their issues, and for nothing else.
         folder, path = self.folder_name, self.location
-        if self._has_fences:
-            return read_document(self._raw, whole=True, policy=self.policy, folder=folder, path=path).issues
         if self.is_faultless(folder):
             return ()
         expected = folder if self.policy.check_dir else None
@@ -457,16 +449,12 @@ class Skill:
     @property
     def repair_issues(self) -> tuple[Issue, ...]:
         """What had to be repaired before its head could be read, line breaks included."""
-        return tuple(i for i in self._head_issues() if is_repair(i) or i.code == "line-break")
+        return tuple(i for i in self._issues or () if is_repair(i) or i.code == "line-break")
 
     @property
     def repairs(self) -> tuple[Issue, ...]:
         """What had to be repaired for it to load; empty for a head that nothing was wrong with."""
-        return tuple(issue for issue in self._head_issues() if is_repair(issue))
-
-    def _head_issues(self) -> tuple[Issue, ...]:
-        """The issues, or none where nothing can have been repaired, so that nothing is looked for in vain."""
-        return self.issues if self._issues is not None or self._has_fences else ()
+        return tuple(issue for issue in self._issues or () if is_repair(issue))
 
     # -- copies that differ ------------------------------------------------------------------------------------------
 
@@ -522,17 +510,15 @@ class Skill:
         # tests/skills/test_fast_paths.py has a head that changed within one tick of the clock.
         if identity is self._identity and self._begins(data):
             return self
-        match = match_head(data[:MAX_HEAD_BYTES]) if can_skip_limit_checks(self.limits) else None
-        if match is not None and match[2] == self._raw:  # the head is as it was, and only the rest of the file changed
-            same = identity == self._identity and match[3] == self._offset
-            return self if same else self._copy(_offset=match[3], _identity=identity)
+        match = read_head(data, policy=self.policy, quick="only")
+        if match is not None and match.raw == self._raw:  # the head is as it was; only the rest of the file changed
+            same = identity == self._identity and match.body_offset == self._offset
+            return self if same else self._copy(_offset=match.body_offset, _identity=identity)
         document = self.parse_file(data)
         if document.body_offset == 0:  # without frontmatter the fields stay as they were given
             return self
         slots = _head_slots(document.front)
-        # The old bytes of a head that was repaired are not kept, so its issues are looked for before they go.
-        issues = self.issues if self._has_fences else self._issues
-        return self._copy(_offset=document.body_offset, _identity=identity, _issues=issues, **slots)
+        return self._copy(_offset=document.body_offset, _identity=identity, **slots)
 
     def _begins(self, data: bytes) -> bool:
         """Whether a file begins with the bytes of the head that was read before, fences included."""
@@ -580,7 +566,7 @@ class Skill:
             return files.body.encode() if errors == "bytes" else files.body
         data, identity = files.read_skill_file(self._identity, limit)
         if identity is None:  # a source has fetched the file
-            offset = self._read_document(data).body_offset
+            offset = self._read_head(data).body_offset
             files.note_body(data[offset:].decode("utf-8", "replace"))
         elif identity is self._identity:
             offset = self._offset
@@ -653,27 +639,29 @@ class Skill:
             raise instructions.too_large_body_error(self.location, self.limits.max_body_bytes)
         return instructions.strip_body(self._decode_body(data[offset:], offset))
 
-    def parse_file(self, data: bytes) -> Document:
+    def parse_file(self, data: bytes) -> Head:
         """The document of a whole file. Without frontmatter it is all body, where the fields came from elsewhere.
 
         They did where a program made the skill, or where the index of a site announced it. Raises ``SkillLoadError``,
         also for an empty file and for an HTML page, with which many sites answer in place of a missing file.
         """
         try:
-            return self._read_document(data)
+            return self._read_head(data)
         except NoFrontmatterError:
             if self.needs_frontmatter or not data.strip() or _HTML_PAGE.match(data):
                 raise
             message = "the file has no frontmatter; the fields are those that were announced"
             issue = Issue("no-frontmatter", "", message, self.location, 1, "warning")
-            return Document(self.frontmatter, 0, (issue,))
+            return Head(self.frontmatter, 0, (issue,))
 
-    def _read_document(self, data: bytes) -> Document:
+    def _read_head(self, data: bytes) -> Head:
         limit = self.limits.max_frontmatter_bytes
         # Without a check of the folder's name: that was decided when the skill was found.
         policy = self.policy._replace(check_dir=False)
         folder = self.folder_name or self._name
-        return read_document(data[:limit], whole=len(data) <= limit, policy=policy, folder=folder, path=self.location)
+        return read_head(
+            data[:limit], quick=False, whole=len(data) <= limit, policy=policy, folder=folder, path=self.location
+        )
 
     def resources(self) -> Resources:
         """Its scripts, references, assets and other files, one level deep, by name."""
@@ -766,23 +754,15 @@ def _head_slots(front: Frontmatter) -> dict[str, object]:
 
 
 def _parse_front(raw: bytes) -> Frontmatter:
-    """The fields of a head that a fast matcher has read.
-
-    Without its dashes the reader of plain YAML can parse it. With them it has to be repaired.
-    """
-    if raw.startswith(b"---\n"):
-        return parse.parse_head(raw, lenient=True, repair=True).front
-    parsed = parse_plain_yaml(raw.decode())
-    if parsed is None:  # pragma: no cover - a test compares what the matcher and the reader accept
-        raise SkillValidationError("the head was understood at first and is not now")
-    values, lines = parsed
+    """Return the fields of a head that a quick reader has read: it is YAML without fault."""
+    values, lines = parse_yaml(raw.decode())
     return fields.build_frontmatter(values, {key: line + 2 for key, line in lines.items()}, raw)
 
 
 # -- constructors for discovery, parsing and sources -------------------------------------------------------------------
 
 
-def make_skill_from_match(location: SkillLocation, rel: str, match: HeadMatch, identity: Identity) -> Skill:
+def make_skill_from_match(location: SkillLocation, rel: str, match: QuickHead, identity: Identity) -> Skill:
     """The skill behind a head of the commonest shape, which the fast matcher has read."""
     # The inner loop of discovery (bench row "scan"): no constructor, and no field is parsed.
     skill = Skill.__new__(Skill)
@@ -795,7 +775,7 @@ def make_skill_from_match(location: SkillLocation, rel: str, match: HeadMatch, i
 
 
 def make_skill_from_document(
-    location: SkillLocation, rel: str, document: Document, identity: Identity | None, head: bytes = b""
+    location: SkillLocation, rel: str, document: Head, identity: Identity | None, head: bytes = b""
 ) -> Skill:
     """The skill behind a head that was parsed in full; ``head``: its bytes, to see later whether it has changed."""
     skill = Skill(document.front)

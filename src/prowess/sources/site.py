@@ -19,7 +19,7 @@ from prowess.fetch.cached_fetcher import CachedFetcher, DownloadRequest
 from prowess.fetch.client import UNREACHABLE_CODES, Fetcher
 from prowess.fetch.url_policy import UrlPolicy, check_headers, display_url, parse_origin
 from prowess.files.write import NewFile
-from prowess.format.document import LoadPolicy
+from prowess.format.head import LoadPolicy
 from prowess.limits import DEFAULT_LIMITS
 from prowess.model import Place
 from prowess.names import SKILL_FILE

@@ -20,7 +20,7 @@ from prowess.format.frontmatter.unwrap import (
     split_glued_dashes,
     unwrap_frontmatter,
 )
-from prowess.format.frontmatter.yaml_events import YamlError, YamlRefusedError, parse_fast_yaml, parse_yaml
+from prowess.format.frontmatter.yaml_events import YamlError, YamlRefusedError, parse_yaml
 from prowess.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
@@ -85,13 +85,13 @@ def parse_head(
         text, issue = _replace_line_breaks(text, fences.line, lenient=lenient)
         issues = (*issues, issue)
     try:
-        values, lines = parse_fast_yaml(text, limits, explain=not repair)
+        values, lines = parse_yaml(text, limits)
     except YamlRefusedError as error:
         raise _invalid_error(error, fences.line) from None
     except YamlError as error:
         if not repair:
             raise _invalid_error(error, fences.line) from None
-        return _repair_head(head, fences, text, issues, limits)
+        return _repair_head(head, fences, text, issues, limits=limits, fault=error)
     if repair and values.get("description") == "":
         issues = (*issues, *_restore_description(text, values, fences.line))
     return ParsedHead(_build_fields(head, fences, values, lines), fences.body, issues)
@@ -197,11 +197,10 @@ def _invalid_error(error: YamlError, line: int) -> InvalidFrontmatterError:
     return InvalidFrontmatterError([Issue(error.code, "", error.message, line=line + error.line)])
 
 
-def _repair_head(head: bytes, fences: Fences, text: str, issues: tuple[Issue, ...], limits: Limits) -> ParsedHead:
-    """Return the head whose YAML failed, with its values repaired.
-
-    Raises ``InvalidFrontmatterError``: with YAML's own error where nothing can be repaired.
-    """
+def _repair_head(
+    head: bytes, fences: Fences, text: str, issues: tuple[Issue, ...], *, limits: Limits, fault: YamlError
+) -> ParsedHead:
+    """Return the head whose YAML failed with ``fault``, with its values repaired; raises that where nothing can be."""
     from prowess.format.frontmatter.repair import repair_yaml
 
     # Before the values: dashes that are glued to a heading leave the whole body in the frontmatter.
@@ -214,19 +213,10 @@ def _repair_head(head: bytes, fences: Fences, text: str, issues: tuple[Issue, ..
         values, lines, repairs = repair_yaml(text, limits)
     except YamlRefusedError as error:
         raise _invalid_error(error, fences.line) from None
-    except YamlError as error:
-        raise _invalid_error(_find_yaml_error(text, limits) or error, fences.line) from None
+    except YamlError:
+        raise _invalid_error(fault, fences.line) from None
     warnings = (Issue(r.code, r.key, r.message, line=fences.line + r.line, severity="warning") for r in repairs)
     return ParsedHead(_build_fields(head, fences, values, lines), fences.body, (*issues, *warnings))
-
-
-def _find_yaml_error(text: str, limits: Limits) -> YamlError | None:
-    """Return the error with which parsing the whole text ends, which names the real fault."""
-    try:
-        parse_yaml(text, limits)
-    except YamlError as error:
-        return error
-    return None
 
 
 # -- a stream ----------------------------------------------------------------------------------------------------------

@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.format.frontmatter.plain_yaml import can_skip_limit_checks
-from prowess.format.frontmatter.yaml_events import YamlError, YamlRefusedError, parse_fast_yaml
+from prowess.format.frontmatter.yaml_events import YamlError, YamlRefusedError, parse_yaml
 
 if TYPE_CHECKING:
     from prowess.limits import Limits
@@ -144,10 +143,10 @@ def _parse_entry(entry: _YamlEntry, limits: Limits) -> Value | None:
     """Return the value of an entry that is YAML, or ``None``. Raises ``YamlRefusedError`` with the line of the file."""
     # Fast path: most entries are a line of words, which no parser has to read.
     has_words = _WORDS.fullmatch(entry.first) is not None and entry.source[0].startswith(f"{entry.key}: ")
-    if has_words and not any(entry.source[1:]) and can_skip_limit_checks(limits):
+    if has_words and not any(entry.source[1:]) and len(entry.first) <= limits.max_scalar_chars:
         return entry.first.rstrip(" ")
     try:
-        values, _ = parse_fast_yaml("\n".join(entry.source) + "\n", limits, explain=False)
+        values, _ = parse_yaml("\n".join(entry.source) + "\n", limits)
     except YamlRefusedError as error:
         raise YamlRefusedError(error.code, error.message, entry.line + error.line) from None
     except YamlError:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prowess.format.frontmatter.plain_yaml import BrokenLineError, can_skip_limit_checks, read_plain_yaml
 from prowess.limits import DEFAULT_LIMITS
 from prowess.text.patterns import compile_pattern
 
@@ -49,24 +48,6 @@ def parse_yaml(text: str, limits: Limits = DEFAULT_LIMITS) -> tuple[dict[str, Va
     ``YamlRefusedError`` for one that the rules refuse.
     """
     return _ValueBuilder(list(_check_events(_parse_events(text), limits))).build_document()
-
-
-def parse_fast_yaml(
-    text: str, limits: Limits = DEFAULT_LIMITS, *, explain: bool = True
-) -> tuple[dict[str, Value], dict[str, int]]:
-    """Return what ``parse_yaml`` returns, from the plain reader where it knows the text.
-
-    Raises what ``parse_yaml`` raises. Without ``explain`` a ``YamlError`` may lack its message and line.
-    """
-    # Fast path of the bench rows that scan: nearly every head is plain, and PyYAML costs many times as much, above all
-    # for a text that it cannot read. tests/format/frontmatter/test_fast_paths.py compares the two.
-    try:
-        plain = read_plain_yaml(text) if can_skip_limit_checks(limits) else None
-    except BrokenLineError:
-        if not explain:
-            raise YamlError("yaml-syntax", "", 0) from None
-        plain = None
-    return plain if plain is not None else parse_yaml(text, limits)
 
 
 def parse_yaml_value(text: str, limits: Limits = DEFAULT_LIMITS) -> Value:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from prowess.errors import FetchError, Issue, NotTrustedError, SourceError
 from prowess.fetch.url_policy import check_headers
-from prowess.format.document import LoadPolicy
+from prowess.format.head import LoadPolicy
 from prowess.limits import DEFAULT_LIMITS
 from prowess.model import Place
 from prowess.names import SKILL_FILE

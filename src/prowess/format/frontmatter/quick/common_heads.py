@@ -1,20 +1,18 @@
-"""The fast path of discovery: the name and description of nearly every head, without parsing its YAML.
+"""The name and description of nearly every head, without parsing its YAML.
 
-Two compiled patterns look at the raw bytes. The first knows the commonest shapes, and the second, in ``nested_head``,
+Two compiled patterns look at the raw bytes. The first knows the commonest shapes, and the second, in ``nested_heads``,
 those that go deeper. A match proves that lenient mode accepts the frontmatter, that name and description are usable as
 they stand, and that a body follows; discovery may then keep the bytes and read the other fields when they are asked
 for. A head about which there is the smallest doubt is no match, and is parsed.
 
-A scan takes about three times as long without it (the bench row "scan"). The slow twin is ``parse_head``;
-tests/format/frontmatter/test_fast_paths.py compares the two on real, disturbed and generated heads.
+It buys the rows "scan" of the bench: a scan takes three to five times as long without it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.format import rules
-from prowess.format.frontmatter.plain_yaml import MAX_PLAIN_CHARS
 from prowess.limits import MAX_NAME_LENGTH
 from prowess.names import DEVICE_NAMES
 from prowess.text.patterns import compile_pattern
@@ -24,6 +22,8 @@ if TYPE_CHECKING:
 
 
 MAX_HEAD_BYTES = 4096
+MAX_CHARS = 4096
+"""A head as short as this stays within every bound of the default limits on events and lengths."""
 _BAR, _APOSTROPHE = b"|'"
 _MARKS = b"\"'[{>|\n"  # what a value begins with that is no unquoted text
 _DEVICES = frozenset(name.encode() for name in DEVICE_NAMES)
@@ -79,11 +79,18 @@ heads_before_compiling = iter(range(100))
 Compiling the second pattern takes as long as parsing so many heads. Only a large library gains by it.
 """
 
-HeadMatch = tuple[str, str, bytes, int]
-"""The name, the description, the bytes between the dashes, and the offset at which the body begins."""
+
+class QuickHead(NamedTuple):
+    """What a quick reader knows of a head without fault; its fields are parsed when they are asked for."""
+
+    name: str
+    description: str
+    raw: bytes
+    """The bytes between the dashes."""
+    body_offset: int
 
 
-def match_head(head: bytes) -> HeadMatch | None:
+def match_head(head: bytes) -> QuickHead | None:
     """Return what a head says when it is plain and has nothing to mend; ``None`` when only a closer look can tell."""
     match = _COMMON_HEAD.match(head)
     if match is None:
@@ -99,26 +106,26 @@ def match_head(head: bytes) -> HeadMatch | None:
         if len({b"name", b"desc", *starts}) < len(starts) + 2 and not has_distinct_keys(head, end):
             return None
     raw, name = head[4:end], match[1]
-    if name in _DEVICES or end > MAX_PLAIN_CHARS or not (raw.isascii() or is_plain_utf8(raw)):
+    if name in _DEVICES or end > MAX_CHARS or not (raw.isascii() or is_plain_utf8(raw)):
         return None
     # The text between the row's key and its break, without quotes. Cut out here, it costs less than a group.
     start = match.end(1) + 14  # behind "\ndescription: "
     value = head[start + 1 : begin - 2] if head[start] in b"\"'" else head[start : begin - 1]
     description = value.decode().strip()
-    return (name.decode(), description, raw, end + 4) if description else None
+    return QuickHead(name.decode(), description, raw, end + 4) if description else None
 
 
-def _match_nested(head: bytes) -> HeadMatch | None:
+def _match_nested(head: bytes) -> QuickHead | None:
     """Return what a head says that the first pattern does not know."""
     if not head.startswith(b"---\n") or next(heads_before_compiling, None) is not None:
         return None
-    from prowess.format.frontmatter import nested_head
+    from prowess.format.frontmatter.quick import nested_heads
 
-    end = nested_head.find_nested_end(head)
+    end = nested_heads.find_nested_end(head)
     return _match_in_any_order(head, end) if end is not None else None
 
 
-def _match_in_any_order(head: bytes, end: int) -> HeadMatch | None:
+def _match_in_any_order(head: bytes, end: int) -> QuickHead | None:
     """Return what a head says whose name and description are anywhere, and of any shape.
 
     A pattern has matched the head, and no key is written twice. ``end`` is the offset of the closing dashes.
@@ -126,14 +133,14 @@ def _match_in_any_order(head: bytes, end: int) -> HeadMatch | None:
     name_row = head.find(b"\nname: ", 3, end)
     description_row = head.find(b"\ndescription: ", 3, end)
     raw = head[4:end]
-    if name_row < 0 or description_row < 0 or end > MAX_PLAIN_CHARS or not (raw.isascii() or is_plain_utf8(raw)):
+    if name_row < 0 or description_row < 0 or end > MAX_CHARS or not (raw.isascii() or is_plain_utf8(raw)):
         return None
     name = _read_name(head, name_row + 7)
     if name is None:
         return None
     text = _read_text(head, description_row + 14)
     description = text.decode().strip() if text is not None else ""
-    return (name.decode(), description, raw, end + 4) if description else None
+    return QuickHead(name.decode(), description, raw, end + 4) if description else None
 
 
 def _read_name(head: bytes, start: int) -> bytes | None:

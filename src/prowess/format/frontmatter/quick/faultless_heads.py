@@ -1,7 +1,7 @@
-"""The pattern of heads in which no rule finds anything, so that ``catalog.issues`` need not parse them.
+"""The pattern of heads in which no rule finds anything.
 
-It buys the row "catalog.issues" of the bench, of which parsing was more than half. The slow path is ``field_issues``;
-tests/skills/test_fast_paths.py compares the two.
+It buys the row "catalog.issues" of the bench, of which parsing was more than half. The slow path is
+``rules.field_issues``; tests/skills/test_fast_paths.py compares the two.
 """
 
 from __future__ import annotations

@@ -7,19 +7,19 @@ from dataclasses import replace
 import pytest
 
 from prowess.errors import InvalidFrontmatterError, SkillLoadError
-from prowess.format.document import STRICT_POLICY, Document, LoadPolicy, read_document
+from prowess.format.head import STRICT_POLICY, Head, LoadPolicy, read_head
 from prowess.limits import DEFAULT_LIMITS, Limits
 
 LENIENT = LoadPolicy()
 UNREPAIRED = LoadPolicy(repair=False)
 
 
-def read(rows: str, policy: LoadPolicy = LENIENT, folder: str | None = "folder") -> Document:
+def read(rows: str, policy: LoadPolicy = LENIENT, folder: str | None = "folder") -> Head:
     head = f"---\n{rows}---\nbody\n".encode()
-    return read_document(head, whole=True, policy=policy, folder=folder, path="p/SKILL.md")
+    return read_head(head, quick=False, policy=policy, folder=folder, path="p/SKILL.md")
 
 
-def codes(document: Document) -> list[str]:
+def codes(document: Head) -> list[str]:
     return [issue.code for issue in document.issues]
 
 
@@ -176,10 +176,10 @@ def test_a_name_that_is_bad_without_its_colon_too_is_reported_as_bad() -> None:
 # -- a description from the body ---------------------------------------------------------------------------------------
 
 
-def described(body: str | bytes, rows: str = "name: folder\n", limits: Limits = DEFAULT_LIMITS) -> Document:
+def described(body: str | bytes, rows: str = "name: folder\n", limits: Limits = DEFAULT_LIMITS) -> Head:
     data = body if isinstance(body, bytes) else body.encode()
     head = f"---\n{rows}---\n".encode() + data
-    return read_document(head, whole=True, policy=LoadPolicy(limits=limits), folder="folder", path="p/SKILL.md")
+    return read_head(head, quick=False, policy=LoadPolicy(limits=limits), folder="folder", path="p/SKILL.md")
 
 
 @pytest.mark.parametrize("rows", ["name: folder\n", "name: folder\ndescription:\n", "name: folder\ndescription: ' '\n"])

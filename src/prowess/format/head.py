@@ -1,13 +1,14 @@
-"""From the head of a SKILL.md to a skill: its fields are checked under a mode, and its name is chosen."""
+"""The one entrance to the head of a SKILL.md: its fields are read, checked under a mode, and its name is chosen."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, overload
 
 from prowess.errors import Issue, SkillLoadError, SourceError, as_load_error
 from prowess.format import rules
 from prowess.format.frontmatter import parse
+from prowess.format.frontmatter.quick.common_heads import MAX_CHARS, MAX_HEAD_BYTES, QuickHead, match_head
 from prowess.limits import DEFAULT_LIMITS, MAX_NAME_LENGTH, Limits
 from prowess.names import make_slug
 
@@ -38,16 +39,19 @@ class LoadPolicy(NamedTuple):
         return self.repair and self.mode == "lenient"
 
 
+_MAX_QUICK_DEPTH = 8  # no quick reader accepts deeper values
+
+LENIENT_POLICY = LoadPolicy()
 STRICT_POLICY = LoadPolicy("strict", repair=False)
 
 
-class Document(NamedTuple):
-    """The head of a skill: its fields under the name that the skill goes by, the body's offset, and every finding."""
+class Head(NamedTuple):
+    """A head that was parsed: its fields under the name that the skill goes by, and every finding."""
 
     front: Frontmatter
     body_offset: int
     issues: tuple[Issue, ...]
-    head: ParsedHead | None = None
+    parsed: ParsedHead | None = None
     """The fields as they are written; ``None`` for instructions that are not in a file."""
 
 
@@ -56,13 +60,69 @@ def is_repair(issue: Issue) -> bool:
     return issue.code.startswith("repaired-") or issue.code == "description-from-body"
 
 
-def read_document(
-    head: bytes, *, whole: bool, policy: LoadPolicy, folder: str | None = None, path: str = ""
-) -> Document:
-    """Return the document that ``head``, the first bytes of a file, describes; ``whole``: the file has no more.
+def allows_quick(policy: LoadPolicy) -> bool:
+    """Return whether a quick reader may read heads: it overlooks nothing that this mode and these limits refuse."""
+    limits = policy.limits
+    return policy.mode == "lenient" and (
+        limits is DEFAULT_LIMITS
+        or (
+            limits.max_frontmatter_bytes >= 4 * MAX_CHARS
+            and limits.max_yaml_depth >= _MAX_QUICK_DEPTH
+            and limits.max_yaml_events >= MAX_CHARS - 96
+            and limits.max_scalar_chars >= MAX_CHARS
+        )
+    )
 
-    ``folder`` is the name of the skill's folder. Raises ``SkillLoadError`` with every violation that the mode refuses.
+
+@overload
+def read_head(
+    head: bytes,
+    *,
+    whole: bool = True,
+    policy: LoadPolicy = ...,
+    folder: str | None = None,
+    path: str = "",
+    quick: Literal[True] = True,
+) -> Head | QuickHead: ...
+
+
+@overload
+def read_head(
+    head: bytes,
+    *,
+    whole: bool = True,
+    policy: LoadPolicy = ...,
+    folder: str | None = None,
+    path: str = "",
+    quick: Literal[False],
+) -> Head: ...
+
+
+@overload
+def read_head(head: bytes, *, policy: LoadPolicy = ..., quick: Literal["only"]) -> QuickHead | None: ...
+
+
+def read_head(
+    head: bytes,
+    *,
+    whole: bool = True,
+    policy: LoadPolicy = LENIENT_POLICY,
+    folder: str | None = None,
+    path: str = "",
+    quick: bool | Literal["only"] = True,
+) -> Head | QuickHead | None:
+    """Return the head of a SKILL.md, which ``head`` begins with; ``whole``: the file has no more bytes.
+
+    ``folder`` is the name of the skill's folder. With ``quick`` a head of a usual shape is matched and not parsed: its
+    name and its description are known, and nothing else is looked at. ``"only"`` returns ``None`` for any other head.
+    ``quick=False`` parses every head; whatever a quick reader returns is equal to that.
+
+    Raises ``SkillLoadError`` with every violation that the mode refuses.
     """
+    if quick:
+        found = match_head(head[:MAX_HEAD_BYTES]) if allows_quick(policy) else None
+        if found is not None or quick == "only":
+            return found
     is_lenient = policy.mode == "lenient"
     try:
         parsed = parse.parse_head(head, whole=whole, lenient=is_lenient, repair=policy.repairs, limits=policy.limits)
@@ -81,7 +141,7 @@ def read_document(
         front, issues = _take_first_paragraph(front, issues, body, whole=is_all, path=path)
     if any(issue.severity == "error" for issue in issues):
         raise as_load_error((issue for issue in issues if issue.severity == "error"), path)
-    return Document(front, parsed.body_offset, tuple(issues), parsed)
+    return Head(front, parsed.body_offset, tuple(issues), parsed)
 
 
 def _with_path(issue: Issue, path: str) -> Issue:
