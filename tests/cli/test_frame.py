@@ -37,7 +37,7 @@ with open(os.environ["LOADED"], "w") as file:
     json.dump(names, file)
 """
 HEAVY = {
-    *("rich", "sqlite3", "httpx2", "asyncio", "zipfile", "tarfile", "tomllib", "pydantic", "yaml"),
+    *("rich", "sqlite3", "httpx2", "asyncio", "zipfile", "tarfile", "tomllib", "pydantic"),
     *("subprocess", "ctypes", "difflib", "logging", "ssl", "importlib.metadata", "numpy", "onnxruntime"),
 }
 ROOMS = {
@@ -79,7 +79,7 @@ USED: dict[str, set[str]] = {
     "diff": {*_INSTALLING, "difflib"},
     "find": {"fetch", "install", "sqlite3"},
     "new": {"authoring"},
-    "check": {"authoring", "ctypes", "select", "yaml"},
+    "check": {"authoring", "ctypes", "select"},
     "unpack": {"authoring", "fetch"},
     "pack": {"authoring", "ctypes", "zipfile"},
     "eval": {"authoring", "ctypes", "select", "sqlite3"},
@@ -104,7 +104,6 @@ USED: dict[str, set[str]] = {
             "sqlite3",
             "tools",
             "web",
-            "yaml",
         ),
     },
     "doctor": {"ctypes", "fetch", "health", "install", "conversation", "subprocess"},
@@ -114,15 +113,13 @@ USED: dict[str, set[str]] = {
     "call (no tool)": _TALKING,
     "run-script": {"ctypes", "conversation", "subprocess"},
     **dict.fromkeys(("run", "try"), _AGENT),
-    "serve": {"ctypes", "mcp", "yaml"},  # the sample is --check, which starts no server
+    "serve": {"ctypes", "mcp"},  # the sample is --check, which starts no server
     "demo": {*_AGENT, "fetch", "sources", "sqlite3"},
     "completion": {"subprocess"},
 }
 """Exactly what the sample of each command loads of those, in a pipe."""
-PLAIN = {"--version", "--help", "", "read", "call", "completion", "run-script", "list"}
+PLAIN = {"--version", "--help", "", "read", "call", "completion", "run-script"}
 """Commands that do not need rich even on a terminal: they print one text everywhere, or nothing to be wrapped."""
-SHORT = {"explain", "trust revoke", "call (no tool)", "serve"}
-"""Commands that need rich only where the path of the test's folder is so long that a line must be wrapped."""
 BARS = {
     *("install", "sync", "update", "outdated", "verify", "link", "adopt", "check", "eval", "pack", "unpack", "doctor"),
     *("remove", "unlink", "trust grant", "cache", "lock", "list (installed)"),
@@ -242,7 +239,7 @@ def test_in_a_pipe_no_command_imports_what_it_does_not_use(name: str) -> None:
 def test_on_a_terminal_it_imports_rich_besides_if_it_needs_it(name: str, terminal: Terminal) -> None:
     loaded = loaded_on(terminal, *line_of(name))
     assert heavy_in(loaded) <= USED[name] | {"rich"}
-    assert name in SHORT or ("rich" in loaded) == (name not in PLAIN)
+    assert ("rich" in loaded) == (name not in PLAIN)
     assert ("rich.progress" in loaded) == (name in BARS)
     assert own_modules(loaded) == modules_of(name)
 

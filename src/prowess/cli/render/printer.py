@@ -1,8 +1,7 @@
 """The one place that prints: answers on the output stream, everything else on the error stream.
 
-On a terminal it prints with colours, through rich where text has to be wrapped, elsewhere as plain text, with
-``--json`` as data. In all of them, control characters in the text of a skill are escaped (``escapes``), so that they
-cannot command the terminal.
+On a terminal it prints with colours, through rich; elsewhere as plain text, with ``--json`` as data. In all of them,
+control characters in the text of a skill are escaped (``escapes``), so that they cannot command the terminal.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def print_blocks(blocks: Iterable[Block], stream: IO[str] | None = None, *, erro
     """Print blocks for people on ``stream``, or on the output stream, or on the error stream if ``error``."""
     stream = stream or (sys.stderr if error else sys.stdout)
     blocks = list(blocks)
-    if not blocks:  # nothing to print: neither renderer has to be loaded
+    if not blocks:  # nothing to print: no renderer has to be loaded
         return
     if is_terminal(stream):
         _print_on_terminal(blocks, stream)
@@ -60,14 +59,6 @@ def print_blocks(blocks: Iterable[Block], stream: IO[str] | None = None, *, erro
 
 
 def _print_on_terminal(blocks: list[Block], stream: IO[str]) -> None:
-    from prowess.cli.render import simple_terminal
-
-    if simple_terminal.is_ordinary_terminal(stream, os.environ):
-        text = simple_terminal.render_simple(blocks, simple_terminal.find_width(os.environ))
-        if text is not None:
-            _write(stream, text)
-            return
-    # rich takes about three times as long to load as the module of 'prowess list'.
     from prowess.cli.render.rich_text import make_console, print_on_terminal
 
     if isinstance(stream, io.TextIOWrapper):

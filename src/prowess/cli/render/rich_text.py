@@ -10,15 +10,16 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from prowess.cli.render.blocks import Block, Line, Span, Table, Title, Verbatim, cell_spans
-from prowess.cli.render.simple_terminal import COLUMN_GAP, MAX_COLUMN_WIDTH, MIN_LAST_WIDTH
 from prowess.text.escapes import escape_line, escape_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import IO
 
-
-RICH_STYLES = {
+_COLUMN_GAP, _MIN_LAST_WIDTH = 2, 10
+_MAX_COLUMN_WIDTH = 40
+"""The largest width of a column other than the last; longer text is wrapped, or cut."""
+_RICH_STYLES = {
     "plain": "",
     "title": "bold",
     "name": "bold cyan",
@@ -64,16 +65,16 @@ def _spans_to_text(spans: Iterable[Span]) -> Text:
     text = Text()
     for span in spans:
         words, style = (span, "plain") if isinstance(span, str) else span
-        text.append(escape_line(words), RICH_STYLES[style])
+        text.append(escape_line(words), _RICH_STYLES[style])
     return text
 
 
 def _verbatim_to_text(block: Verbatim) -> Text:
-    text = Text(style=RICH_STYLES[block.style])
+    text = Text(style=_RICH_STYLES[block.style])
     done = 0
     for begin, end in block.marks:
         text.append(escape_text(block.text[done:begin]))
-        text.append(escape_text(block.text[begin:end]), RICH_STYLES["mark"])
+        text.append(escape_text(block.text[begin:end]), _RICH_STYLES["mark"])
         done = end
     text.append(escape_text(block.text[done:]).removesuffix("\n"))
     return text
@@ -83,7 +84,7 @@ def _table_to_grid(table: Table, width: int) -> Padding:
     """Return a table as a grid of rich."""
     # Only the last column gives way on a narrow screen: the names in the first are what people look for.
     grid = Grid(
-        box=None, show_header=bool(table.head), padding=(0, COLUMN_GAP, 0, 0), pad_edge=False, header_style="dim"
+        box=None, show_header=bool(table.head), padding=(0, _COLUMN_GAP, 0, 0), pad_edge=False, header_style="dim"
     )
     # The head counts for the widths of the columns, but is no row of the grid.
     cells = [
@@ -91,8 +92,8 @@ def _table_to_grid(table: Table, width: int) -> Padding:
         for row in ([*table.rows, table.head] if table.head else table.rows)
     ]
     columns = [*zip(*cells, strict=True)]
-    widths = [min(MAX_COLUMN_WIDTH, max(cell.cell_len for cell in column)) for column in columns]
-    room = width - table.indent - sum(widths[:-1]) - COLUMN_GAP * len(widths)
+    widths = [min(_MAX_COLUMN_WIDTH, max(cell.cell_len for cell in column)) for column in columns]
+    room = width - table.indent - sum(widths[:-1]) - _COLUMN_GAP * len(widths)
     for index in range(len(columns)):
         is_last = index == len(columns) - 1
         grid.add_column(
@@ -100,7 +101,7 @@ def _table_to_grid(table: Table, width: int) -> Padding:
             no_wrap=table.cut,
             overflow="ellipsis" if table.cut else "fold",
             justify="right" if index in table.right else "left",
-            **({"max_width": max(room, MIN_LAST_WIDTH)} if is_last else {"width": widths[index]}),
+            **({"max_width": max(room, _MIN_LAST_WIDTH)} if is_last else {"width": widths[index]}),
         )
     for row in cells[: len(table.rows)]:
         grid.add_row(*row)
