@@ -10,7 +10,9 @@ import pytest
 import prowess
 from prowess.install.index_search import ListedSkill
 from prowess.limits import DEFAULT_LIMITS
+from prowess.search import request_words
 from prowess.search.ranking import rank_listing
+from prowess.search.terms import USUAL_HEAD_WORDS, USUAL_TEXT_WORDS
 
 if TYPE_CHECKING:
     import random
@@ -62,6 +64,28 @@ def stuff(words: list[str]) -> dict[str, tuple[str, tuple[str, ...], str, dict[s
 
 
 WAYS = ("tags", "long tags", "description", "keywords", "everything")
+
+
+def test_a_skill_of_the_commonest_words_is_among_the_first_five_for_few_requests(rng: random.Random) -> None:
+    weights = {word: weight for weight, starts in request_words.WEIGHTS.items() for word in starts.split()}
+    common, rare = list(weights), make_words()
+
+    def draw(usual: int, count: int) -> list[str]:
+        return [*rng.choices(common, list(weights.values()), k=usual), *rng.sample(rare, count - usual)]
+
+    made = []
+    for number in range(SKILLS):  # each is about something: it has few of the usual words, and repeats its words
+        topic = draw(100, 250)
+        description, body = " ".join(rng.sample(topic, 20)), " ".join(rng.choices(topic, k=600))
+        made.append(prowess.Skill(prowess.Frontmatter(name=f"skill-{number}", description=description), body=body))
+    requests = [" ".join(draw(5, 8)) for _ in range(REQUESTS)]
+    front = prowess.Frontmatter(name=STUFFED, description=" ".join(common[:99]))
+    assert len({*common[:99], STUFFED}) <= USUAL_HEAD_WORDS
+    assert len(front.description) <= DEFAULT_LIMITS.max_indexed_description_chars
+    body = " ".join(common[99 : USUAL_TEXT_WORDS - 1])
+    catalog = prowess.Catalog([*made, prowess.Skill(front, body=body)])
+    found = [[hit.name for hit in catalog.search(request, 5)] for request in requests]
+    assert sum(STUFFED in names for names in found) <= MOST_FOUND
 
 
 @pytest.mark.parametrize("way", WAYS)

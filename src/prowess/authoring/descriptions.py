@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from prowess.errors import Issue
-from prowess.search.terms import USUAL_HEAD_WORDS, count_words, list_tags
+from prowess.search.terms import USUAL_HEAD_REACH, USUAL_HEAD_WORDS, find_words, list_tags, measure_reach
 from prowess.skills.search_library import count_label_chars, make_head_text
 
 if TYPE_CHECKING:
@@ -47,16 +47,19 @@ def keyword_issues(skill: Skill, limits: Limits) -> Iterator[Issue]:
     front = skill.peek()
     tags, most_tags = len(list_tags(front)), limits.max_indexed_tags
     chars, most_chars = count_label_chars(front, limits), limits.max_indexed_description_chars
-    words = count_words(make_head_text(skill).make_index_head())
+    words = find_words(make_head_text(skill).make_index_head())
     messages: list[tuple[str, str]] = []
     if tags > most_tags:
         messages.append(("tags", f"has {tags:,} tags; a search looks at the first {most_tags}"))
     if chars > most_chars:
         what = "the tags, triggers and keywords together have"
         messages.append(("tags", f"{what} {chars:,} characters; a search looks at the first {most_chars:,}"))
-    if words > USUAL_HEAD_WORDS:
-        what = f"has {words:,} different words, with its tags and keywords"
+    if len(words) > USUAL_HEAD_WORDS:
+        what = f"has {len(words):,} different words, with its tags and keywords"
         messages.append(("description", f"{what}; beyond {USUAL_HEAD_WORDS} each of them counts for less in a search"))
+    elif measure_reach(words) > USUAL_HEAD_REACH:
+        what = "has, with its tags and keywords, many words that requests of every kind have"
+        messages.append(("description", f"{what}; each of them counts for less in a search"))
     for field, message in messages:
         line = front.lines.get(field, front.lines.get("metadata", 1))
         yield Issue("too-many-keywords", field, message, skill.location, line, "warning")

@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from prowess.search.terms import (
     INDEX_TEXT_VERSION,
+    USUAL_HEAD_REACH,
     USUAL_HEAD_WORDS,
+    USUAL_TEXT_REACH,
     USUAL_TEXT_WORDS,
-    count_words,
+    find_words,
     make_index_text,
+    measure_reach,
 )
 
 if TYPE_CHECKING:
@@ -39,6 +42,7 @@ and FTS5 has no setting for that. With so many words in each row, the length of 
 but one are a term that nothing asks for: a query for ``EVERY_ROW`` then reads one place of a row, and not 80."""
 _PADS_PER_WORD = 40
 """Padding for each word beyond the usual number. With 20 a list of words still did better than a skill."""
+_PADS_PER_REACH = 4
 WORD_TABLES: tuple[WordTable, ...] = ("heads", "texts")
 """The full-text tables: names and descriptions, and the same with the beginnings of instructions. With a table of its
 own, a word in a description counts by the length of descriptions, and not by that of the whole skill."""
@@ -230,12 +234,12 @@ class IndexDatabase:
             row_id = self._db.execute(sql, values).lastrowid
         name = make_index_text(text.searched_name)
         described, body = text.make_index_head(), make_index_text(text.body)
-        words = count_words(described)
-        excess = max(0, words - USUAL_HEAD_WORDS)
-        head = (row_id, name, described, _HEAD_PADDING + _PAD * (_PADS_PER_WORD * excess))
+        words = find_words(f"{name} {described}")
+        pads = _count_pads(words, USUAL_HEAD_WORDS, USUAL_HEAD_REACH)
+        head = (row_id, name, described, _HEAD_PADDING + _PAD * pads)
         self._db.execute("INSERT INTO heads(rowid, name, description, padding) VALUES (?, ?, ?, ?)", head)
-        excess += max(0, words + count_words(body) - USUAL_TEXT_WORDS)
-        whole = (row_id, name, described, body, EVERY_ROW + _PAD * (_PADS_PER_WORD * excess))
+        pads += _count_pads(words | find_words(body), USUAL_TEXT_WORDS, USUAL_TEXT_REACH)
+        whole = (row_id, name, described, body, EVERY_ROW + _PAD * pads)
         self._db.execute("INSERT INTO texts(rowid, name, description, body, padding) VALUES (?, ?, ?, ?, ?)", whole)
         self._add_generation()
         return int(row_id or 0)
@@ -346,6 +350,12 @@ class IndexDatabase:
         """Remove the vectors of texts that no row has, once there are more of these than of others."""
         if self._get_number("SELECT count(*) FROM vectors") > 2 * self.count_rows() + 1_000:
             self._db.execute("DELETE FROM vectors WHERE text_hash NOT IN (SELECT text_hash FROM skills)")
+
+
+def _count_pads(words: set[str], usual: int, usual_reach: int) -> int:
+    """Return how much padding makes the words of a text count for less, beyond the usual number and reach of words."""
+    beyond, reach_beyond = len(words) - usual, measure_reach(words) - usual_reach
+    return _PADS_PER_WORD * max(0, beyond) + _PADS_PER_REACH * max(0, reach_beyond)
 
 
 def quote_terms(terms: Iterable[str]) -> str:

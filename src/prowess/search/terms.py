@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from prowess.limits import MAX_NAME_LENGTH
+from prowess.search import request_words
 from prowess.text.patterns import compile_pattern
 
 if TYPE_CHECKING:
@@ -35,11 +36,13 @@ if TYPE_CHECKING:
         def metadata(self) -> Mapping[str, str]: ...
 
 
-INDEX_TEXT_VERSION = 2
+INDEX_TEXT_VERSION = 3
 """Changes when the texts of a skill are written into the index in another way, so that every index is built again."""
 USUAL_HEAD_WORDS, USUAL_TEXT_WORDS = 100, 600
 """How many different words the head of a skill, and the whole skill, may have before all of them count for less. Of 100
 real skills about one has more. Otherwise a skill that lists the words of everybody's requests would be found by all."""
+USUAL_HEAD_REACH, USUAL_TEXT_REACH = 330, 1_450
+"""The same for ``measure_reach``: few words are enough if they are those of everybody's requests."""
 _PAIR = 2
 
 # Words that requests and descriptions of every kind have: they cost time, and say nothing about what is wanted.
@@ -106,10 +109,20 @@ def _write_pairs(run: re.Match[str]) -> str:
     return f" {' '.join(characters[at : at + 2] for at in range(len(characters) - 1)) or characters} "
 
 
-def count_words(text: str) -> int:
-    """Return how many different words a text of an index has. Pairs of characters are no words."""
-    words = set(_word().findall(text.lower()))
-    return sum(word.isascii() or len(word) > _PAIR for word in words)
+def find_words(text: str) -> set[str]:
+    """Return the words of a text of an index, in lower case. Pairs of characters are no words."""
+    return {word for word in _word().findall(text.lower()) if word.isascii() or len(word) > _PAIR}
+
+
+def measure_reach(words: set[str]) -> int:
+    """Return how much words count in requests of every kind: the sum of the weights of ``request_words``."""
+    weights = _request_weights()
+    return sum(weights.get(start, 0) for start in {word[: request_words.LETTERS] for word in words - STOP_WORDS})
+
+
+@cache
+def _request_weights() -> dict[str, int]:
+    return {start: weight for weight, starts in request_words.WEIGHTS.items() for start in starts.split()}
 
 
 @cache
