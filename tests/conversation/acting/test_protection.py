@@ -301,6 +301,16 @@ ATTACKS: dict[str, tuple[Callable[[Path], object], str, str]] = {
         "echo evil >> tools/mine",
         "tools/mine",
     ),
+    "a configuration that is included with a comment": (
+        with_own_configuration("[include] path = {work}/tools/mine # ours\n"),
+        "echo evil >> tools/mine",
+        "tools/mine",
+    ),
+    "a configuration that is included in two lines": (
+        with_own_configuration('[include]\n\tPath = {work}/too\\\nls/"mine" ; ours\n'),
+        "echo evil >> tools/mine",
+        "tools/mine",
+    ),
     "a program that it names": (
         with_own_configuration('[includeIf "gitdir:~/"]\n\tpath = {work}/tools/mine\n'),
         "echo evil >> tools/watch.sh",

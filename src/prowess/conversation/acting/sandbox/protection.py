@@ -54,12 +54,14 @@ _GIT_EMPTY_FOLDERS = ("hooks", "info")  # git itself makes both in a new reposit
 _GIT_UNWELCOME = ("commondir", "config.worktree")
 """Files that lead git to another configuration. No command of git makes one in a repository that exists already."""
 # The keys of git's configuration whose values are files that git reads as configuration, or runs.
-_CONFIG_LINE = re.compile(
+_CONFIG_KEY = re.compile(
     r"^[ \t]*(?:\[[^\]\n]*\][ \t]*)?(hookspath|templatedir|path|fsmonitor|sshcommand|pager|editor|askpass"
-    r"|program|cmd|helper|clean|smudge|process|textconv|driver|command)[ \t]*=(.*)$",
+    r"|program|cmd|helper|clean|smudge|process|textconv|driver|command|alternaterefscommand|difffilter|gitproxy"
+    r"|packobjectshook)[ \t]*=",
     re.IGNORECASE | re.MULTILINE,
 )
 _MAX_CONFIG_BYTES = 1 << 20
+_MAX_VALUE = 8_192  # a path has fewer characters
 
 
 def _find_agent_names() -> Iterator[str]:
@@ -381,8 +383,8 @@ class _Search:
         What git reads and runs by itself, hooks and included files, is protected also where it does not exist yet.
         """
         for path in files:  # grows by each file that is included, once
-            for name, written in _CONFIG_LINE.findall(self._read_configuration(path)):
-                key, value = name.lower(), os.path.expanduser(written.strip().strip('"'))
+            for key, written in _read_settings(self._read_configuration(path)):
+                value = os.path.expanduser(written)
                 if not value:
                     continue
                 if key == "hookspath" and not starts and not os.path.isabs(value):
@@ -468,6 +470,23 @@ class _Search:
         self._check_number(len(entries) + len(between) + len(closed))
         unwelcome = (path for path in self._unwelcome if entries.isdisjoint(_parents(path)))
         return Protected(*(tuple(sorted(paths)) for paths in (entries, between, closed, unwelcome)))
+
+
+def _read_settings(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the keys of ``_CONFIG_KEY`` in a configuration, in lower case, each with its value as git reads it."""
+    for match in _CONFIG_KEY.finditer(text):
+        value, is_quoted = "", False
+        characters = iter(text[match.end() : match.end() + _MAX_VALUE].replace("\r\n", "\n"))
+        for character in characters:
+            if character == "\\":  # before a line break, it goes on in the next line
+                value += next(characters, "").strip("\n")
+            elif character == '"':
+                is_quoted = not is_quoted
+            elif character == "\n" or (character in "#;" and not is_quoted):
+                break
+            else:
+                value += character
+        yield match[1].lower(), value.strip()
 
 
 def _join(folder: str, name: str) -> str:
