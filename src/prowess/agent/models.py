@@ -14,7 +14,7 @@ from prowess.agent.scripted_model import load_scripted_model
 from prowess.errors import ModelError, ResourceError
 from prowess.files.tree import hash_file
 from prowess.limits import DEFAULT_LIMITS
-from prowess.text.redaction import hide_secrets, scrub_text
+from prowess.text.redaction import hide_secrets
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -79,10 +79,10 @@ def _make_compatible_model(name: str, base_url: str) -> Model:
     except ValueError:  # such as a bracket that is not closed
         address = urlsplit("")
     if address.scheme not in {"http", "https"} or not address.hostname:
-        raise ModelError(f"{scrub_text(base_url)!r} is no address of a server", code="bad-model")
+        raise ModelError(f"{hide_secrets(base_url)!r} is no address of a server", code="bad-model")
     if "@" in address.netloc or address.query or address.fragment:  # a server may repeat them, and transcripts are kept
         message = (
-            f"{scrub_text(base_url)!r} holds a user, a query or a fragment: put the key into {KEY_VARIABLE} instead"
+            f"{hide_secrets(base_url)!r} holds a user, a query or a fragment: put the key into {KEY_VARIABLE} instead"
         )
         raise ModelError(message, code="bad-model")
     # Their import takes a second, and a script needs none of it.
