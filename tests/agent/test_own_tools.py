@@ -329,6 +329,18 @@ def test_new_repository_and_agents_folder_are_named_at_the_end(scene: Scene) -> 
     assert scene.told("end")[0]["made"] == list(result.made)
 
 
+def test_what_a_command_adds_to_a_repository_is_named_at_the_end(scene: Scene) -> None:
+    require_sandbox()
+    for name in ("objects", "refs", "hooks"):
+        (scene.work / ".git" / name).mkdir(parents=True)
+    (scene.work / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    plant = "mkdir .git/rebase-merge && echo 'exec evil' > .git/rebase-merge/git-rebase-todo"
+    result = scene.run(script(call("Bash", command=plant), "Done."), person=Answering())
+    # With landlock nothing new can be made beside a protected entry.
+    made = () if scene.told("start")[0]["sandbox"] == "landlock" else (".git/rebase-merge",)
+    assert result.made == made
+
+
 # -- paths that lead out -----------------------------------------------------------------------------------------------
 
 

@@ -312,7 +312,9 @@ class _TaskRun:
         except SandboxError:
             return ()
         before = {name_repository(path) for path in self._protected.entries}
-        return tuple(sorted({name_repository(path) for path in now.entries} - before))
+        made = set(now.entries) - set(self._protected.entries)
+        # A new repository as a whole; of one that was there already, what is new in it.
+        return tuple(sorted({path if name_repository(path) in before else name_repository(path) for path in made}))
 
     def _finish(
         self,
