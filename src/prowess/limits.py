@@ -199,6 +199,9 @@ class Limits:
     max_agent_tokens: int = 2_000_000
     """Tokens, sent and received, that one run of the agent may use, those of its child agents included."""
 
+    max_model_answer_chars: int = 4 * MIB
+    """One answer of a model to the agent. No model writes as much; a server that never ends would fill the memory."""
+
     max_remembered_runs: int = 1_000
     """Runs of the agent of which Prowess remembers that the user typed ``--tools``. A forgotten run asks again."""
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from prowess.conversation.acting.trust import AskAnswer
     from tests.fake_models import Provider
+    from tests.model_moves import Reply
 
 
 def loopback(provider: Provider) -> Model:
@@ -364,6 +365,19 @@ def test_cut_stream_is_an_error_and_no_half_answer(scene: Scene, events: int) ->
     assert (result.status, result.text) == ("failed", "")
     assert result.error is not None
     assert result.error.code == "model-failed"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [Text("one two " * 1_000), ToolCall("Read", {"path": "x" * 5_000}), Calls((ToolCall("Read", {}),) * 50)],
+    ids=["text", "arguments", "calls"],
+)
+def test_answer_that_does_not_end_ends_the_run(scene: Scene, answer: Reply) -> None:
+    with provide(play(answer, Text("Done."))) as provider:
+        result = scene.run(loopback(provider), limits=prowess.Limits(max_model_answer_chars=4_000))
+    assert (result.status, len(provider.requests)) == ("failed", 1)
+    assert result.error is not None
+    assert result.error.message == "an answer of the model has more than 4,000 characters"
 
 
 def test_script_without_a_turn_that_fits_says_so(scene: Scene) -> None:

@@ -18,6 +18,7 @@ from pydantic_ai.messages import (
 
 from prowess.agent.api_keys import KeyFilter, hide_keys, hide_keys_in
 from prowess.agent.task_result import AgentEvent, CallRecord, TurnTokens
+from prowess.errors import ModelError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, Sequence
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from prowess.agent.task_result import AgentEventKind, OnAgentEvent, TaskResult
     from prowess.agent.transcript import Transcript
     from prowess.conversation.events import Event
+    from prowess.limits import Limits
+
+_PART_CHARS = 100  # a call with no arguments takes memory too
 
 
 @dataclass
@@ -54,8 +58,9 @@ class RunReport:
     a key of the environment that a server repeats, also if its parts come in several pieces of text.
     """
 
-    def __init__(self, on_event: OnAgentEvent | None, transcript: Transcript | None) -> None:
+    def __init__(self, on_event: OnAgentEvent | None, transcript: Transcript | None, limits: Limits) -> None:
         self.record = RunRecord()
+        self._limits = limits
         self._on_event = on_event
         self._transcript = transcript
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -94,8 +99,15 @@ class RunReport:
     # -- what the model does -----------------------------------------------------------------------------------------
 
     async def tell_stream(self, events: AsyncIterable[AgentStreamEvent]) -> None:
-        """Tell the text, the calls and the results of one step of the framework, as they come."""
+        """Tell the text, the calls and the results of one step of the framework, as they come.
+
+        Raises ``ModelError`` for an answer of the model that does not end.
+        """
+        received, most = 0, self._limits.max_model_answer_chars
         async for event in events:
+            received += _measure_piece(event)
+            if received > most:
+                raise ModelError(f"an answer of the model has more than {most:,} characters")
             if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
                 self._tell_text(self._key_filter.add(event.part.content))
             elif isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
@@ -176,6 +188,17 @@ class RunReport:
         # The framework's id of the call is not known here: the number of calls so far tells them apart.
         call_id = f"{skill}/{len(self.record.calls)}"
         self._tell_call(call_id, CallRecord(tool, _parse_arguments(arguments), skill=skill))
+
+
+def _measure_piece(event: AgentStreamEvent) -> int:
+    """Return how many characters of a model's answer an event has; the beginning of a part counts as some."""
+    if isinstance(event, PartStartEvent):
+        texts = (getattr(event.part, name, None) for name in ("content", "args"))
+    elif isinstance(event, PartDeltaEvent):
+        texts = (getattr(event.delta, name, None) for name in ("content_delta", "args_delta"))
+    else:
+        return 0
+    return _PART_CHARS * isinstance(event, PartStartEvent) + sum(len(text) for text in texts if isinstance(text, str))
 
 
 def _parse_arguments(written: str | dict[str, Any] | None) -> Any:

@@ -113,7 +113,7 @@ async def run_task(
     scripts and child agents are ended and the transcript is completed, before the cancellation is passed on. Raises
     ``SourceError`` for an option that makes no sense.
     """
-    run = _TaskRun(catalog, model, options, earlier, RunReport(on_event, transcript))
+    run = _TaskRun(catalog, model, options, earlier, RunReport(on_event, transcript, options.limits))
     async with model:  # its connections are closed at the end
         return await run.run(task)
 
