@@ -10,6 +10,7 @@ import atexit
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -743,6 +744,22 @@ def test_no_file_gets_the_rights_of_the_user_for_others(jail: Kind, work: Path, 
     assert not (work / "d").exists()
     assert "security.capability" not in os.listxattr(work / "a")
     assert (ran.status, ran.stdout) == (0, "")
+
+
+@pytest.mark.parametrize("network", [False, True])
+def test_a_command_reaches_no_program_that_listens_in_the_folder(jail: Kind, work: Path, network: bool) -> None:
+    """Docker in the home folder, tmux, or a server of the project: what they are told runs outside of the sandbox."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        place = os.open(work, os.O_PATH)  # the path of a socket has 107 characters at most
+        listener.bind(f"/proc/self/fd/{place}/listener")
+        os.close(place)
+        listener.listen()
+        listener.settimeout(0)
+        reach = "import socket; socket.socket(socket.AF_UNIX).connect('listener')"
+        result = run(jail, work, f'/usr/bin/python3 -c "{reach}"', network=network)
+        assert "PermissionError" in result.stderr
+        with pytest.raises(BlockingIOError):
+            listener.accept()
 
 
 def test_the_names_of_keys_are_hidden(jail: Kind, work: Path) -> None:

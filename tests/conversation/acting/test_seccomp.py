@@ -7,7 +7,7 @@ import json
 import re
 import struct
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from hypothesis import given
@@ -105,9 +105,12 @@ def test_calls_of_another_architecture_are_refused_altogether(machine: str, kind
         assert answers == ({ALLOW} if name == machine else {REFUSE | errno.EPERM})
 
 
-def answers_to(call: str, *given_arguments: int, kind: Confining = "bwrap", network: bool = False) -> set[int]:
+def answers_to(
+    call: str, *given_arguments: int, kind: Confining = "bwrap", network: bool = False, folder: bool = False
+) -> set[int]:
     """What the program says to a call on every machine that has it."""
-    rules, padded = filter_rules(kind, network=network), (*given_arguments, *(0,) * (6 - len(given_arguments)))
+    rules = filter_rules(kind, network=network, folder=folder)
+    padded = (*given_arguments, *(0,) * (6 - len(given_arguments)))
     numbers = [(machine, SYSCALL_NUMBERS[call][MACHINES.index(machine)]) for machine in MACHINES]
     return {
         interpret(assemble_filter(rules, machine), ARCHITECTURES[machine], number, padded)
@@ -131,6 +134,16 @@ def test_what_programs_need_stays_allowed_and_what_leads_out_is_refused() -> Non
     assert answers_to("socket", alg) == answers_to("socket", vsock) == answers_to("socket", vsock | 1 << 32) == EPERM
     assert answers_to("ioctl", 0, 0x5412) == answers_to("ioctl", 0, 0x5412 | 1 << 40) == EPERM
     assert answers_to("ioctl", 0, 0x5401) == {ALLOW}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("network", [False, True])
+def test_in_a_folder_of_the_host_no_socket_with_a_name_can_be_reached(kind: Confining, network: bool) -> None:
+    unix, inet, stream, datagram = 1, 2, 1, 2
+    inside: dict[str, Any] = {"kind": kind, "network": network, "folder": True}
+    assert answers_to("socket", unix, stream, **inside) == answers_to("socketpair", unix, datagram, **inside) == EPERM
+    assert answers_to("socketpair", unix, stream, **inside) == {ALLOW}
+    assert answers_to("socket", inet, stream, **inside) == ({ALLOW} if network or kind == "bwrap" else EPERM)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -205,7 +205,9 @@ class Scripts:
         protected = self.find_protected(grants) if kind.name != "none" else sandbox.Protected()
         with self._open_run_folders() as (parent, *folders):
             work, temporary, shared_memory = folders
-            jail = sandbox.Jail(skill_folder, work, temporary, shared_memory, needs, self.network, protected)
+            jail = sandbox.Jail(
+                skill_folder, work, temporary, shared_memory, needs, self.network, protected, self.folder is not None
+            )
             places = sandbox.places(kind.name, jail)
             finished = run_under_supervisor(
                 sandbox.confine_command(kind.name, make_argv(places), jail),

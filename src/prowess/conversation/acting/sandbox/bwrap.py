@@ -53,7 +53,7 @@ def probe_bwrap() -> Sandbox:
         return Sandbox("bwrap", usable=False, why="bubblewrap is for Linux only")
     failures: list[str] = []
     for program, origin in find_programs():
-        filtering, inherited = _filter_arguments(network=False)
+        filtering, inherited = _filter_arguments(network=False, folder=False)
         words = [
             program,
             *_isolation_arguments(program, network=False),
@@ -98,11 +98,11 @@ def _no_nesting_arguments(program: str) -> tuple[str, ...]:
     return words if explain_failure(confined) is None else ()
 
 
-def _filter_arguments(*, network: bool) -> tuple[list[str], dict[int, bytes]]:
+def _filter_arguments(*, network: bool, folder: bool) -> tuple[list[str], dict[int, bytes]]:
     """Return the words that set the filter of system calls, and the content of the open file that they name."""
     if not can_filter():
         return [], {}
-    return ["--seccomp", str(_FILTER_FD)], {_FILTER_FD: build_sandbox_filter("bwrap", network=network)}
+    return ["--seccomp", str(_FILTER_FD)], {_FILTER_FD: build_sandbox_filter("bwrap", network=network, folder=folder)}
 
 
 def _isolation_arguments(program: str, *, network: bool) -> list[str]:
@@ -157,7 +157,7 @@ def bwrap_command(argv: Sequence[str], jail: Jail) -> Confined:
     folders = ["--ro-bind", jail.skill, _SKILL, *work, "--bind", jail.temporary, _TEMPORARY]
     folders += ["--bind", jail.shared_memory, _SHARED_MEMORY]
     user = ["--ro-bind-data", str(_PASSWD_FD), "/etc/passwd"]
-    filtering, inherited = _filter_arguments(network=jail.network)
+    filtering, inherited = _filter_arguments(network=jail.network, folder=jail.is_folder_of_host)
     isolation = _isolation_arguments(program, network=jail.network)
     # Bubblewrap mounts in the order of its words: the root is made read-only when everything is mounted.
     mounts = [*_system_arguments(), *settings, *user, *folders, *needs, *_REMOUNT_READ_ONLY]

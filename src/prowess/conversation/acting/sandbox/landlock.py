@@ -85,7 +85,7 @@ def landlock_command(argv: Sequence[str], jail: Jail, *, version: int | None = N
         from prowess.conversation.acting.confinement import landlock_version
 
         version = landlock_version()
-    program = build_sandbox_filter("landlock", network=jail.network)
+    program = build_sandbox_filter("landlock", network=jail.network, folder=jail.is_folder_of_host)
     is_shared = bool(jail.protected.entries or jail.protected.closed)
     readable = (*layout.SYSTEM_FOLDERS, *layout.settings_files(network=jail.network), jail.skill, *jail.needs)
     restrictions: dict[str, Any] = {

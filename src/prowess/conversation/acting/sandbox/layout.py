@@ -60,6 +60,8 @@ class Jail(NamedTuple):
     """The files and folders that its interpreter must be able to read."""
     network: bool = False
     protected: Protected = Protected()
+    is_folder_of_host: bool = False
+    """Whether ``work`` is a folder of the host, and not one that was made for this program."""
 
 
 class Places(NamedTuple):

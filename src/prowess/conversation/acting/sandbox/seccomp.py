@@ -117,10 +117,15 @@ _LANDLOCK_RULES = (
 )
 
 
-def filter_rules(kind: Literal["bwrap", "landlock"], *, network: bool) -> tuple[SeccompRule, ...]:
-    """Return the rules of the filter of a kind of sandbox."""
+def filter_rules(kind: Literal["bwrap", "landlock"], *, network: bool, folder: bool = False) -> tuple[SeccompRule, ...]:
+    """Return the rules of the filter of a kind of sandbox.
+
+    ``network``: the program has the network of the host. ``folder``: it works in a folder of the host.
+    """
     if kind == "bwrap":
-        return (*_COMMON_RULES, *((*_STREAM_PAIRS_ONLY, _INTERNET_SOCKETS_ONLY) if network else _BWRAP_RULES))
+        # In a folder of the host there may be sockets of programs that run outside, such as those of Docker and tmux.
+        is_host_reached = network or folder
+        return (*_COMMON_RULES, *((*_STREAM_PAIRS_ONLY, _INTERNET_SOCKETS_ONLY) if is_host_reached else _BWRAP_RULES))
     return (*_COMMON_RULES, *_LANDLOCK_RULES, _INTERNET_SOCKETS_ONLY if network else _refuse_calls("socket"))
 
 
@@ -175,6 +180,6 @@ def _encode_instruction(code: int, operand: int, if_true: int = 0, if_false: int
     return struct.pack("=HBBI", code, if_true, if_false, operand)
 
 
-def build_sandbox_filter(kind: Literal["bwrap", "landlock"], *, network: bool) -> bytes:
+def build_sandbox_filter(kind: Literal["bwrap", "landlock"], *, network: bool, folder: bool) -> bytes:
     """Return the seccomp program of a kind of sandbox for this machine; ``can_filter`` must be true."""
-    return assemble_filter(filter_rules(kind, network=network), platform.machine())
+    return assemble_filter(filter_rules(kind, network=network, folder=folder), platform.machine())
