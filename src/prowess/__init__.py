@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from prowess.conversation.fork import PreparedFork, fork_system_message, fork_user_message, subprocess_fork
     from prowess.conversation.moment import current_skill_filter, skill_filter
     from prowess.conversation.rendering import Preview, preview
+    from prowess.conversation.scope import Scope, ScopeContext
     from prowess.conversation.session import Session
     from prowess.discovery.agents import AGENTS, Agent
     from prowess.discovery.live import Live, live
@@ -197,6 +198,7 @@ _ROOMS = {
     "conversation.fork": "PreparedFork fork_system_message fork_user_message subprocess_fork",
     "conversation.moment": "current_skill_filter skill_filter",
     "conversation.rendering": "Preview preview",
+    "conversation.scope": "Scope ScopeContext",
     "conversation.session": "Session",
     "search.encoder": "Encoder",
     "select.auto": "AutoSelector",
@@ -367,6 +369,8 @@ __all__ = [
     "ResourceTooLargeError",
     "Resources",
     "SandboxError",
+    "Scope",
+    "ScopeContext",
     "ScriptResult",
     "Scripts",
     "SearchHit",

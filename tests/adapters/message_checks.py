@@ -21,7 +21,7 @@ from prowess import AutoSelector, FetchError, NotTrustedError, Scripts, SourceEr
 from prowess.adapters.message_types import CallEvent, HostTool, PartialRun, ResultEvent, RunResult, TextEvent
 from prowess.otel import trace_events
 from tests.adapters.approval_orders import RUN_COUNT, UNBOXED, check_orders
-from tests.adapters.skill_library import add_fresh_skill, wait_until
+from tests.adapters.skill_library import RIGHTS, add_fresh_skill, allow_by_user, check_listings, wait_until
 from tests.fake_models import (
     CACHED_TOKENS,
     INPUT_TOKENS,
@@ -186,6 +186,19 @@ def check_two_users(api: Api, library: Path) -> None:
     api.talk_async(script, main)
     assert skills.session("ann").active_skills == ("greet",)
     assert skills.session("bob").active_skills == ("careful",)
+
+
+def check_scopes(api: Api, library: Path) -> None:
+    skills = api.skills(library, scope=allow_by_user(RIGHTS, lambda request: request["user"]))
+    with api.talk(load("picture"), Text("One."), load("picture"), Text("Two.")) as (provider, client):
+        for user in RIGHTS:
+            api.run(skills, client, "hello", conversation=user, context={"user": user})
+        with pytest.raises(TypeError):  # whoever forgets the context is nobody
+            api.run(skills, client, "hello", conversation="ann")
+    first, refused, other, loaded = provider.requests
+    check_listings(first.system, other.system)
+    assert "unknown skill 'picture'" in refused.results[0]
+    assert "Look at assets/pixel.png." in loaded.results[0]
 
 
 def check_checkpoint(api: Api, library: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 import prowess
 from tests.adapters.approval_orders import UNBOXED, Door, check_orders
-from tests.adapters.skill_library import LISTED, PIXEL, RUN_COUNT, add_fresh_skill
+from tests.adapters.skill_library import LISTED, PIXEL, RIGHTS, RUN_COUNT, add_fresh_skill, check_listings
 from tests.page_snippets import ROOT
 
 if TYPE_CHECKING:
@@ -349,3 +349,37 @@ def check_server_of_page(framework: ServerFramework, server: Any) -> None:
     """Check the server that the snippets of the framework's page make."""
     (loaded,) = framework.call_all(server, ("load_skill", {"name": "csv-report"}))
     assert "csv-report" in get_text(loaded)
+
+
+# -- scopes ------------------------------------------------------------------------------------------------------------
+
+
+def check_scopes(framework: ServerFramework, library: Path, mode: str) -> None:
+    user = ["ann"]
+
+    def scope(context: prowess.ScopeContext) -> prowess.Scope:
+        assert context.framework is not None
+        return prowess.Scope(allowed=RIGHTS[context.key])
+
+    server = framework.mount(library, find_key=lambda _: user[0], scope=scope)
+
+    async def work(client: Any) -> tuple[str, str, str, set[str]]:
+        tools = {tool.name: tool.description for tool in await framework.list_tools(client)}
+        picture = get_text(await framework.call(client, "load_skill", {"name": "picture"}))
+        return client.instructions, tools["load_skill"], picture, set(tools)
+
+    seen = {}
+    for name in RIGHTS:
+        user[0] = name
+        seen[name] = framework.talk(server, work, mode)
+    for place in range(2):
+        check_listings(seen["ann"][place], seen["bob"][place])
+    assert "unknown skill 'picture'" in seen["ann"][2]
+    assert "Look at assets/pixel.png." in seen["bob"][2]
+    assert "run_skill_script" not in seen["ann"][3]
+
+
+def check_two_skills(framework: ServerFramework, library: Path) -> None:
+    server = framework.mount(library)
+    with pytest.raises(prowess.SourceError, match="an agent has one Skills"):
+        framework.skills(library).mount(server)

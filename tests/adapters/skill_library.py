@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from prowess import Scope
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-    from prowess import Live
+    from prowess import Live, ScopeContext
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -79,3 +82,18 @@ async def wait_until(began: asyncio.Event, run: asyncio.Future[Any]) -> None:
     step = asyncio.ensure_future(began.wait())
     await asyncio.wait([step, run], return_when=asyncio.FIRST_COMPLETED)
     assert step.done(), "the run ended before that step"
+
+
+def allow_by_user(rights: dict[str, list[str]], find_user: Callable[[Any], str]) -> Callable[[ScopeContext], Scope]:
+    """Return a scope that has the skills of the user that ``find_user`` finds in a framework's own context."""
+    return lambda context: Scope(allowed=rights[find_user(context.framework)])
+
+
+RIGHTS = {"ann": ["greet", "careful"], "bob": ["picture"]}
+"""What two users may have."""
+
+
+def check_listings(ann: str, bob: str) -> None:
+    """Check that what two users were listed is what each of them may have."""
+    shown = [{name for name in _SKILLS if f"<name>{name}</name>" in text} for text in (ann, bob)]
+    assert shown == [set(RIGHTS["ann"]), set(RIGHTS["bob"])]

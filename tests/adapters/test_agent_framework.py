@@ -39,7 +39,16 @@ from prowess.adapters import agent_framework
 from prowess.adapters.agent_framework import Skills
 from prowess.otel import trace_events
 from tests.adapters.approval_orders import UNBOXED, check_orders
-from tests.adapters.skill_library import LISTED, PIXEL, RUN_COUNT, add_fresh_skill, wait_until
+from tests.adapters.skill_library import (
+    LISTED,
+    PIXEL,
+    RIGHTS,
+    RUN_COUNT,
+    add_fresh_skill,
+    allow_by_user,
+    check_listings,
+    wait_until,
+)
 from tests.page_snippets import run_framework_page
 
 if TYPE_CHECKING:
@@ -704,3 +713,25 @@ def test_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     names = run_framework_page("agent_framework", tmp_path, monkeypatch, {"client": ScriptedClient(*[answer] * 20)})
     assert "exit status 0" in results(names["response"])[0]
+
+
+def test_each_user_has_the_skills_of_their_scope(library: Path) -> None:
+    skills = Skills(library, scope=allow_by_user(RIGHTS, lambda session: session.state["user"]))
+    client = ScriptedClient(load("picture"), "one", load("picture"), "two")
+    agent = make_agent(skills, client)
+
+    async def run(user: str) -> str:
+        session = agent.create_session()
+        session.state["user"] = user
+        return results(await agent.run("hello", session=session))[0]
+
+    ann, bob = asyncio.run(run("ann")), asyncio.run(run("bob"))
+    check_listings(client.requests[0].system, client.requests[2].system)
+    assert "unknown skill 'picture'" in ann
+    assert "Look at assets/pixel.png." in bob
+
+
+def test_two_skills_of_one_agent_are_refused(library: Path) -> None:
+    agent = Agent(ScriptedClient("never"), "You help.", context_providers=[Skills(library), Skills(library)])
+    with pytest.raises(prowess.SourceError, match="an agent has one Skills"):
+        asyncio.run(agent.run("hello"))

@@ -63,6 +63,10 @@ def test_two_users_at_once_share_nothing(library: Path) -> None:
     checks.check_two_users(API, library)
 
 
+def test_each_user_has_the_skills_of_their_scope(library: Path) -> None:
+    checks.check_scopes(API, library)
+
+
 def test_session_comes_back_with_the_checkpoint(library: Path) -> None:
     checks.check_checkpoint(API, library)
 

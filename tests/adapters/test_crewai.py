@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import prowess
-from tests.adapters.skill_library import RUN_COUNT, write_library
+from tests.adapters.skill_library import RIGHTS, RUN_COUNT, check_listings, write_library
 from tests.page_snippets import ROOT, run_framework_page
 
 if TYPE_CHECKING:
@@ -185,3 +185,14 @@ def test_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "reader").mkdir()
     names = run_framework_page("crewai", tmp_path / "reader", monkeypatch, {"model": model})
     assert names["skills"].session("ann").active_skills == ("csv-report",)
+
+
+def test_each_user_has_the_skills_of_their_scope(library: Path) -> None:
+    skills = Skills(library, scope=lambda context: prowess.Scope(allowed=RIGHTS[context.key]))
+    check_listings(skills.prompt(key="ann"), skills.prompt(key="bob"))
+    said = {}
+    for user in RIGHTS:
+        (tool,) = [tool for tool in skills.tools(user) if tool.name == "load_skill"]
+        said[user] = str(tool.run(name="picture"))
+    assert "unknown skill 'picture'" in said["ann"]
+    assert "Look at assets/pixel.png." in said["bob"]

@@ -138,3 +138,12 @@ def test_example_runs(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = run_framework_page("fastmcp", tmp_path, monkeypatch)
     checks.check_server_of_page(FASTMCP, names["server"])
+
+
+@MODES
+def test_each_user_has_the_skills_of_their_scope(library: Path, mode: str) -> None:
+    checks.check_scopes(FASTMCP, library, mode)
+
+
+def test_two_skills_of_one_server_are_refused(library: Path) -> None:
+    checks.check_two_skills(FASTMCP, library)

@@ -34,7 +34,16 @@ from prowess.adapters.core import Conversation
 from prowess.adapters.google_adk import Skills
 from prowess.otel import trace_events
 from tests.adapters.approval_orders import UNBOXED, check_orders
-from tests.adapters.skill_library import LISTED, PIXEL, RUN_COUNT, add_fresh_skill, wait_until
+from tests.adapters.skill_library import (
+    LISTED,
+    PIXEL,
+    RIGHTS,
+    RUN_COUNT,
+    add_fresh_skill,
+    allow_by_user,
+    check_listings,
+    wait_until,
+)
 from tests.page_snippets import run_framework_page
 
 if TYPE_CHECKING:
@@ -735,3 +744,23 @@ def test_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     names = run_framework_page("google_adk", tmp_path, monkeypatch, {"model": ScriptedModel.play(*[answer] * 20)})
     assert "exit status 0" in names["events"][0].get_function_responses()[0].response["result"]
+
+
+def test_each_user_has_the_skills_of_their_scope(library: Path) -> None:
+    skills = Skills(library, scope=allow_by_user(RIGHTS, lambda context: context.user_id))
+    model = ScriptedModel.play(load("picture"), "one", load("picture"), "two")
+    runner = make_runner(make_agent(skills, model))
+
+    async def run() -> list[Any]:
+        return [answers(await talk(runner, "hello", user))[0] for user in ("ann", "bob")]
+
+    ann, bob = asyncio.run(run())
+    check_listings(system_of(model.requests[0]), system_of(model.requests[2]))
+    assert "unknown skill 'picture'" in ann["error"]
+    assert "Look at assets/pixel.png." in bob["result"]
+
+
+def test_two_skills_of_one_agent_are_refused(library: Path) -> None:
+    agent = make_agent(Skills(library), ScriptedModel.play("never"), tools=[Skills(library)])
+    with pytest.raises(prowess.SourceError, match="an agent has one Skills"):
+        asyncio.run(talk(make_runner(agent), "hello"))

@@ -32,7 +32,7 @@ import prowess
 from prowess import otel
 from prowess.adapters.langchain import STATE_FIELD, Skills, SkillsState
 from tests.adapters.approval_orders import RUN_COUNT, UNBOXED, check_orders
-from tests.adapters.skill_library import PIXEL, add_fresh_skill
+from tests.adapters.skill_library import PIXEL, RIGHTS, add_fresh_skill, allow_by_user, check_listings
 from tests.page_snippets import run_framework_page
 
 if TYPE_CHECKING:
@@ -953,3 +953,20 @@ def test_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = run_framework_page("langchain", tmp_path, monkeypatch, {"model": model})
     assert not model.answers
     assert names["skills"].session("ann").active_skills == ("csv-report",)
+
+
+def test_each_user_has_the_skills_of_their_scope(library: Path) -> None:
+    skills = Skills(library, scope=allow_by_user(RIGHTS, lambda runtime: runtime.context["user"]))
+    model = script(load("picture"), "one", load("picture"), "two")
+    agent = create_agent(model, middleware=[skills], context_schema=dict)
+    ann = agent.invoke(say(), thread("ann"), context={"user": "ann"})
+    bob = asyncio.run(agent.ainvoke(say(), thread("bob"), context={"user": "bob"}))
+    check_listings(model.systems[0], model.systems[2])
+    assert "unknown skill 'picture'" in results(ann)[0].text
+    assert "Look at assets/pixel.png." in results(bob)[0].text
+    assert "run_skill_script" not in model.offered[0]
+
+
+def test_two_skills_of_one_agent_are_refused(library: Path) -> None:
+    with pytest.raises(AssertionError, match="duplicate middleware"):
+        create_agent(script(), middleware=[Skills(library), Skills(library)])

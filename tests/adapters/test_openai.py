@@ -73,6 +73,10 @@ def test_two_users_at_once_share_nothing(api: checks.Api, library: Path) -> None
     checks.check_two_users(api, library)
 
 
+def test_each_user_has_the_skills_of_their_scope(api: checks.Api, library: Path) -> None:
+    checks.check_scopes(api, library)
+
+
 def test_session_comes_back_with_the_checkpoint(api: checks.Api, library: Path) -> None:
     checks.check_checkpoint(api, library)
 

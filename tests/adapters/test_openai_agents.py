@@ -20,7 +20,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 import prowess
 from prowess import otel
 from tests.adapters.approval_orders import RUN_COUNT, UNBOXED, check_orders
-from tests.adapters.skill_library import PIXEL
+from tests.adapters.skill_library import PIXEL, RIGHTS, allow_by_user, check_listings
 from tests.page_snippets import run_framework_page
 from tests.sandbox_support import require_sandbox
 
@@ -1039,3 +1039,14 @@ def test_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model.assert_complete()
     offered = asyncio.run(names["bounded"].get_all_tools(RunContextWrapper(None)))
     assert "load_skill" in [tool.name for tool in offered]
+
+
+def test_each_user_has_the_skills_of_their_scope(library: Path) -> None:
+    skills = Skills(library, scope=allow_by_user(RIGHTS, lambda ctx: ctx.context["user"]))
+    systems = []
+    for user, said in (("ann", "unknown skill 'picture'"), ("bob", "Look at assets/pixel.png.")):
+        model = script(call("load_skill", name="picture"), say())
+        agent = skills.attach(make_agent(model), conversation=lambda context: context["user"])
+        assert said in outputs(run(agent, context={"user": user}))[0]
+        systems.append(str(model.calls[0].system_instructions))
+    check_listings(*systems)

@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from prowess import AutoSelector, NotTrustedError, Scripts, SourceError, Trust, live
 from prowess.otel import trace_events
 from tests.adapters.approval_orders import RUN_COUNT, UNBOXED, Door, check_orders
-from tests.adapters.skill_library import PIXEL, add_fresh_skill
+from tests.adapters.skill_library import PIXEL, RIGHTS, add_fresh_skill, allow_by_user, check_listings
 from tests.page_snippets import run_framework_page
 
 framework = pytest.importorskip(
@@ -775,3 +775,20 @@ def test_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = names["asking"].run("notes", model=model.model, output_type=[str, DeferredToolRequests])
     asked = asyncio.run(run).output  # the page has ended the loop that run_sync would take
     assert [call.args_as_dict() for call in asked.approvals] == [{"command": "rm -r ."}]
+
+
+def test_each_user_has_the_skills_of_their_scope(library: Path) -> None:
+    skills = Skills(library, scope=allow_by_user(RIGHTS, lambda ctx: ctx.deps))
+    model = ScriptedModel("one", load("picture"), "two", load("picture"), "three")
+    agent = Agent(model.model, deps_type=str, capabilities=[skills])
+    agent.run_sync("hello", deps="ann")
+    agent.run_sync("hello", deps="ann", conversation_id="ann")
+    agent.run_sync("hello", deps="bob", conversation_id="bob")
+    check_listings(model.system(0), model.system(3))
+    assert "unknown skill 'picture'" in model.result(2)
+    assert "Look at assets/pixel.png." in model.result(4)
+
+
+def test_two_skills_of_one_agent_are_refused(library: Path) -> None:
+    with pytest.raises(SourceError, match="an agent has one Skills"):
+        Agent(ScriptedModel("never").model, capabilities=[Skills(library), Skills(library)])

@@ -12,7 +12,15 @@ import pytest
 
 import prowess
 from tests.adapters.approval_orders import UNBOXED, check_orders
-from tests.adapters.skill_library import LISTED, PIXEL, RUN_COUNT, add_fresh_skill
+from tests.adapters.skill_library import (
+    LISTED,
+    PIXEL,
+    RIGHTS,
+    RUN_COUNT,
+    add_fresh_skill,
+    allow_by_user,
+    check_listings,
+)
 from tests.page_snippets import ROOT, run_framework_page
 
 if TYPE_CHECKING:
@@ -334,3 +342,20 @@ def test_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = ScriptedModel([load("csv-report"), "The report.", load("word-count"), "…"])
     names = run_framework_page("strands", tmp_path, monkeypatch, {"model": model})
     assert names["skills"].open_conversation(names["agent"]).session.active_skills == ("csv-report",)
+
+
+def test_each_user_has_the_skills_of_their_scope(library: Path) -> None:
+    skills = Skills(library, scope=allow_by_user(RIGHTS, lambda agent: agent.state.get("user")))
+    requests = []
+    for user, said in (("ann", "unknown skill 'picture'"), ("bob", "Look at assets/pixel.png.")):
+        agent, model = make_agent(skills, load("picture"), "done", state={"user": user})
+        agent("hello")
+        assert said in find_results(agent.messages)[0]["content"][0]["text"]
+        assert "run_skill_script" not in model.requests[0].tools
+        requests.append(model.requests[0])
+    check_listings(requests[0].system, requests[1].system)
+
+
+def test_two_skills_of_one_agent_are_refused(library: Path) -> None:
+    with pytest.raises(ValueError, match="plugin already registered"):
+        strands.Agent(model=ScriptedModel([]), plugins=[Skills(library), Skills(library)])

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from prowess.adapters.core import SkillsAdapter, aturn, get_media, require_package
+from prowess.adapters.core import SkillsAdapter, aturn, get_media, refuse_second_skills, require_package
 from prowess.conversation.fork import PARENT_ONLY_TOOLS
 from prowess.errors import SkillError
 
@@ -88,12 +88,13 @@ class Skills(SkillsAdapter, ContextProvider):
         if session is None:
             return await self.conversations.aopen(None)
         saved = (session.state.get(self.source_id) or {}).get("conversation", "")
-        return await self.conversations.aopen(session.session_id, saved, is_new=is_run and not saved)
+        return await self.conversations.aopen(session.session_id, saved, is_new=is_run and not saved, context=session)
 
     async def before_run(
         self, *, agent: Agent, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
         """Add the listing, the tools, and the middleware that asks people and judges calls of the host's tools."""
+        refuse_second_skills(getattr(agent, "context_providers", ()))
         conversation = await self.open(session, is_run=True)
         refuse_calls(conversation, context.input_messages)
         prompt, definitions = await aturn(conversation, find_query(context.input_messages))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from prowess.conversation.fork import ForkRunner, PreparedFork
+    from prowess.conversation.scope import Scope
     from prowess.conversation.session import Session
     from prowess.tools.definitions import Media, ToolDefinition, ToolResult
     from prowess.tools.toolset import Toolset
@@ -167,6 +168,8 @@ class Conversation:
     """The requests that were shown to people, as ``TrustRequest.to_dict`` writes them, by the id of the call."""
     last_save: str = ""
     """What ``save`` returned last, or what the conversation was restored from."""
+    scope: Scope | None = None
+    """What the host lets the conversation have; ``None`` before anything was said."""
     used: UsedQuestions = field(default_factory=UsedQuestions, repr=False)
     """The questions whose yes was used, of all states of this conversation."""
     step: str = ""

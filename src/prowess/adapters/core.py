@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
+from inspect import isawaitable
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 from weakref import WeakValueDictionary
@@ -21,18 +23,22 @@ from prowess.adapters.conversation import (
     parse_save,
     turn,
 )
-from prowess.arguments import check_flag, check_text, check_texts, raise_bad_argument
+from prowess.arguments import check_callable, check_flag, check_text, raise_bad_argument
 from prowess.conversation.acting.trust import Trust
+from prowess.conversation.scope import Scope, ScopeContext
 from prowess.conversation.session import Session
 from prowess.conversation.work_pools import get_pools
 from prowess.discovery.live import Live
 from prowess.discovery.scan import discover, scan
 from prowess.errors import MissingPackageError, SourceError
 from prowess.limits import DEFAULT_LIMITS, Limits
+from prowess.select.steps import run_awaitable
 from prowess.skills.catalog import Catalog
 from prowess.tools.toolset import Toolset
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from prowess.adapters.conversation import Arguments
     from prowess.conversation.acting.scripts import Scripts
     from prowess.conversation.acting.trust import TrustPolicy
@@ -43,6 +49,7 @@ if TYPE_CHECKING:
     from prowess.skills.skill_source import SkillSource
     from prowess.tools.definitions import ToolDefinition
 
+    FindScope = Callable[[ScopeContext], Scope | Awaitable[Scope]]
     SkillsFrom = str | os.PathLike[str] | Catalog | Live | SkillSource | Iterable[SkillSource | str | os.PathLike[str]]
 
 __all__ = [
@@ -56,11 +63,17 @@ __all__ = [
     "find_command",
     "get_media",
     "load_skills",
+    "refuse_second_skills",
     "require_package",
     "turn",
 ]
 
 T = TypeVar("T")
+
+_ONE_SKILLS = (
+    "an agent has one Skills, since the tools of two have the same names: give one of them all sources, as in "
+    "Skills([first, second]); a scope decides what each user has of them"
+)
 
 
 def require_package(module: str, requirement: str) -> None:
@@ -96,6 +109,12 @@ def _as_source(source: SkillSource | str | os.PathLike[str]) -> SkillSource:
     return Source.directory(source) if isinstance(source, (str, os.PathLike)) else source
 
 
+def refuse_second_skills(parts: Iterable[object]) -> None:
+    """Raise ``SourceError`` where two of the parts of an agent are ``Skills``: their tools would replace each other."""
+    if sum(isinstance(part, SkillsAdapter) for part in parts) > 1:
+        raise SourceError(_ONE_SKILLS, code="bad-argument")
+
+
 class NativeTools(list[T], Generic[T]):
     """A list of a framework's tools that can be called: some frameworks read an attribute ``tools``, people call it."""
 
@@ -119,6 +138,10 @@ class Conversations:
 
     At most ``Limits.max_conversations`` are held. Beyond that the one unused for longest is kept as saved text, and
     made from it when it goes on; approvals are not part of a save, so its person is asked again.
+
+    What each conversation has is its ``Scope``: what ``find_scope`` returns for it, and ``scope`` for what that leaves
+    open. It is found again whenever a conversation is opened, so that a user who lost a right has lost it in the next
+    request.
     """
 
     def __init__(
@@ -127,51 +150,120 @@ class Conversations:
         session: dict[str, Any],
         toolset: dict[str, Any],
         *,
+        scope: Scope,
+        find_scope: FindScope | None,
         enforce: bool,
         limits: Limits,
     ) -> None:
         self.catalog = catalog
+        self.has_scopes = find_scope is not None
         self._session = session
         self._toolset = toolset
+        self._scope = scope
+        self._find_scope = find_scope
+        self._trusts: dict[str, Trust] = {}
         self._enforce = enforce
         self.limits = limits
         self._held: OrderedDict[str, Conversation] = OrderedDict()
         self._alive: WeakValueDictionary[str, Conversation] = WeakValueDictionary()
         self._saved: OrderedDict[str, str] = OrderedDict()
         self._lock = Lock()
+        # Mistakes in the arguments are reported here, and not when the first user comes.
+        start = Session(catalog, **session, trust=self._make_trust(scope.trust))
+        start.catalog.check_names(start.set_scope(replace(scope, trust=None)), "allowed")
+        self._make_toolset(start, scope)
 
     def __len__(self) -> int:
         """Return how many conversations are held with their sessions."""
         return len(self._held)
 
-    def open(self, key: str | None, saved: str = "", step: str = "", *, is_new: bool = False) -> Conversation:
+    # -- scopes ------------------------------------------------------------------------------------------------------
+
+    def find_scope(self, key: str, context: object = None) -> Scope:
+        """Return what a conversation has; raises ``SourceError`` where the host's function returns anything else."""
+        if self._find_scope is None:
+            return self._scope
+        made: object = self._find_scope(ScopeContext(key, context))
+        found = run_awaitable(made) if isawaitable(made) else made
+        if not isinstance(found, Scope):
+            raise_bad_argument("what scope returns", "is a prowess.Scope", found, "return prowess.Scope(…)")
+        usual, allowed = self._scope, found.allowed
+        if allowed is not None and usual.allowed is not None:
+            allowed = tuple(name for name in allowed if name in usual.allowed)
+        return Scope(
+            usual.allowed if allowed is None else allowed,
+            found.filter,
+            usual.trust if found.trust is None else found.trust,
+            usual.scripts if found.scripts is None else found.scripts,
+        )
+
+    def _make_trust(self, trust: Trust | TrustPolicy | None) -> Trust | None:
+        """Return the trust of a scope: a policy by name is about the grants of the host's own trust."""
+        if not isinstance(trust, str):
+            return trust
+        if trust not in self._trusts:  # one object for all, since prompts are made anew for another one
+            usual = self._scope.trust
+            self._trusts[trust] = Trust(usual.path if isinstance(usual, Trust) else None, policy=trust)
+        return self._trusts[trust]
+
+    def _apply_scope(self, conversation: Conversation, scope: Scope) -> Conversation:
+        """Return a conversation with what its scope lets it have now."""
+        if conversation.scope != scope:
+            missing = conversation.session.set_scope(replace(scope, trust=self._make_trust(scope.trust)))
+            for name in missing:
+                conversation.session.events.emit("missing", name, argument="allowed")
+            conversation.toolset = self._make_toolset(conversation.session, scope)
+            conversation.scope = scope
+        return conversation
+
+    def renew(self, conversation: Conversation, context: object = None) -> None:
+        """Give a conversation that is in use what its scope lets it have now."""
+        if self.has_scopes:
+            self._apply_scope(conversation, self.find_scope(conversation.key, context))
+
+    @property
+    def may_defer(self) -> bool:
+        """Whether some conversation may ask a person after a call."""
+        trust = self._scope.trust
+        return self.has_scopes or (isinstance(trust, Trust) and trust.policy == "defer")
+
+    def _make_toolset(self, session: Session, scope: Scope) -> Toolset:
+        return Toolset(session, **self._toolset, scripts=scope.scripts)
+
+    # -- conversations -----------------------------------------------------------------------------------------------
+
+    def open(
+        self, key: str | None, saved: str = "", step: str = "", *, is_new: bool = False, context: object = None
+    ) -> Conversation:
         """Return the conversation of that key, which begins when it is not known; ``None``: one that is not kept here.
 
         ``saved``: what the framework's checkpoint holds of it. It wins when it is another state than the last save, as
         after a restart or when the framework went back to an earlier checkpoint. ``step``: the framework's id of the
         step that is under way, where several calls of one step begin with the same checkpoint; what the conversation
         did in this step is not undone. ``is_new``: the framework's own record has nothing of this conversation, as when
-        it was deleted and its key is used again; unless it began in this step, it begins anew. Raises ``SourceError``
-        for an empty key, and for text that is no save.
+        it was deleted and its key is used again; unless it began in this step, it begins anew. ``context``: what the
+        framework passes to its tools, for the scope. Raises ``SourceError`` for an empty key, and for text that is no
+        save.
         """
         if key is None:
-            return self.restore("", saved) if saved else self.begin()
+            return self.restore("", saved, context) if saved else self.begin(context=context)
         check_text(key, "key")
         if not key:  # the key of an unknown user, perhaps: all of them would share one session
             raise SourceError("the key of a conversation is empty: pass a key, or None for a conversation of its own")
+        scope = self.find_scope(key, context)
         with self._lock:
             held = self._find(key, saved, step)
             if is_new and (held is None or not step or held.step != step):
                 self._drop(key)
                 held = None
             if held is not None:
-                return self._keep(held, step)
+                return self._apply_scope(self._keep(held, step), scope)
             text = saved or self._saved.get(key, "")
         # Outside of the lock: a session may read files, and run commands of preloaded skills.
-        made = self.restore(key, text) if text else self.begin(key)
+        made = self._restore(key, text, scope) if text else self._begin(key, scope)
         with self._lock:
             # Another thread may have been faster: there is one session for a key and a state.
-            return self._keep(self._find(key, saved, step) or made, step)
+            return self._apply_scope(self._keep(self._find(key, saved, step) or made, step), scope)
 
     def _find(self, key: str, saved: str, step: str) -> Conversation | None:
         """Return the conversation of a key, if it is in the state that ``saved`` and ``step`` name."""
@@ -190,55 +282,68 @@ class Conversations:
         self._save_oldest()
         return conversation
 
-    async def aopen(self, key: str | None, saved: str = "", step: str = "", *, is_new: bool = False) -> Conversation:
-        """Return what ``open`` returns, from asynchronous code: a conversation that begins is made in a thread.
+    async def aopen(
+        self, key: str | None, saved: str = "", step: str = "", *, is_new: bool = False, context: object = None
+    ) -> Conversation:
+        """Return what ``open`` returns, from asynchronous code: it is found and made in a thread.
 
-        Raises ``SkillError`` (code ``busy``) when more calls wait than ``Limits`` allows.
+        A scope that is found by a coroutine is awaited on the caller's loop. Raises ``SkillError`` (code ``busy``) when
+        more calls wait than ``Limits`` allows.
         """
-        return await get_pools(self.limits).reads.run(partial(self.open, key, saved, step, is_new=is_new))
+        open_it = partial(self.open, key, saved, step, is_new=is_new, context=context)
+        return await get_pools(self.limits).reads.run(open_it)
 
-    def begin(self, key: str = "") -> Conversation:
+    def begin(self, key: str = "", context: object = None) -> Conversation:
         """Return a new conversation that is not kept here."""
-        session = Session(self.catalog, **self._session, id=key or None)
-        return Conversation(key, self._make_toolset(session), self._enforce)
+        return self._begin(key, self.find_scope(key, context))
 
-    def restore(self, key: str, saved: str) -> Conversation:
+    def _begin(self, key: str, scope: Scope) -> Conversation:
+        session = Session(self.catalog, **self._session, trust=self._make_trust(scope.trust), id=key or None)
+        return self._apply_scope(Conversation(key, self._make_toolset(session, scope), self._enforce), scope)
+
+    def restore(self, key: str, saved: str, context: object = None) -> Conversation:
         """Return a conversation as it was saved, within the bounds of this agent; it is not kept here."""
+        return self._restore(key, saved, self.find_scope(key, context))
+
+    def _restore(self, key: str, saved: str, scope: Scope) -> Conversation:
         text, asked = parse_save(saved)
         # This agent's bounds are its own arguments, which the save must not widen: restore takes the narrower of both.
-        session, _ = Session.restore(self.catalog, text, **self._session, id=key or None)
-        made = Conversation(key, self._make_toolset(session), self._enforce, asked, saved)
+        trust = self._make_trust(scope.trust)
+        session, _ = Session.restore(self.catalog, text, **self._session, trust=trust, id=key or None)
+        made = Conversation(key, self._make_toolset(session, scope), self._enforce, asked, saved)
         former = self._alive.get(key) if key else None
         if former is not None:  # it goes back to an earlier state: what it did since then was done all the same
             made.used = former.used
-        return made
+        return self._apply_scope(made, scope)
 
-    def check_names(self) -> None:
-        """Check the names of the skills that the model may have, once: a skill that disappears later is an event.
+    def list_definitions(self) -> tuple[ToolDefinition, ...]:
+        """Return each skill tool that any conversation can be offered, now or later, for a framework's fixed lists.
 
-        Raises ``UnknownSkillError`` for a name that no skill has.
+        Where each user has skills of their own, no parameter names any skill, and the tool for scripts is among them.
         """
-        self._toolset |= {"allowed": self.begin().toolset.allowed, "missing": "ignore"}
+        scope = replace(self._scope, trust=None)
+        session = Session(self.catalog, **{**self._session, "on_event": None})
+        session.set_scope(scope)
+        if not self.has_scopes:
+            return self._make_toolset(session, scope).possible_tools()
+        return tuple(map(drop_names, self._make_toolset(session, replace(scope, scripts=True)).possible_tools()))
 
-    def _make_toolset(self, session: Session) -> Toolset:
-        """Return the toolset of a conversation that begins or goes on; say which skills it should have and has not."""
-        toolset = Toolset(session, **self._toolset)
-        for name in toolset.missing:
-            session.events.emit("missing", name, argument="allowed")
-        return toolset
-
-    def find_request(self, name: str, arguments: Arguments = None) -> TrustRequest | None:
+    def find_request(
+        self, name: str, arguments: Arguments = None, key: str = "", context: object = None
+    ) -> TrustRequest | None:
         """Return what a person is asked before a call of a skill tool runs anything; ``None`` when nothing would run.
 
         Nothing runs, not even what is granted, and no conversation changes. It is for frameworks whose own question
         shows only the tool and its arguments.
         """
-        trust = self._session["trust"]
+        scope = self.find_scope(key, context)
+        trust = self._make_trust(scope.trust)
         if trust is None:
             return None
         silent = {"trust": _AskingTrust(trust.path, policy="defer"), "on_event": None}
         session = Session(self.catalog, **{**self._session, **silent})
-        return Toolset(session, **self._toolset).call(name, arguments).pending
+        session.set_scope(replace(scope, trust=None))
+        return self._make_toolset(session, scope).call(name, arguments).pending
 
     def forget(self, key: str) -> None:
         """Drop a conversation; the next use of its key begins a new one."""
@@ -249,17 +354,21 @@ class Conversations:
         for kept in (self._held, self._alive, self._saved):
             kept.pop(key, None)
 
-    def list_skills(self) -> tuple[Skill, ...]:
-        """Return each skill that a model may have in a new conversation, by name."""
-        eligible, allowed = self.begin().session.moment().eligible(), self._toolset["allowed"]
-        return tuple(eligible if allowed is None else eligible.keep_names(allowed))
-
     def _save_oldest(self) -> None:
         while len(self._held) > self.limits.max_conversations:
             key, oldest = self._held.popitem(last=False)
             self._saved[key] = oldest.save()
         while len(self._saved) > self.limits.max_saved_conversations:
             self._saved.popitem(last=False)
+
+
+def drop_names(tool: ToolDefinition) -> ToolDefinition:
+    """Return a tool whose parameters do not name the skills, where a framework has one list for all users or times."""
+    properties = {
+        key: {keyword: value for keyword, value in schema.items() if keyword != "enum"}
+        for key, schema in tool.parameters["properties"].items()
+    }
+    return replace(tool, parameters={**tool.parameters, "properties": properties})
 
 
 class SkillsAdapter:
@@ -272,15 +381,19 @@ class SkillsAdapter:
     skills that the model may have. ``filter``, ``selector``, ``limits``, ``on_event``: as for ``Session``. ``budget``:
     tokens for the prompt. ``enforce``: the host's own tools are refused where the active skills' ``allowed-tools`` do
     not name them; it approves nothing.
-    ``fork``: whether skills with ``context: fork`` run as child agents.
+    ``fork``: whether skills with ``context: fork`` run as child agents. ``scope``: a function, plain or asynchronous,
+    that gets a ``ScopeContext`` (the key of a conversation, and what the framework passes to its tools) and returns the
+    ``Scope`` of that conversation. What it leaves open is as the arguments here say, and no scope has a skill that
+    ``allowed`` and ``filter`` here leave out. ``hide_paths``: no absolute path of this machine reaches the model; the
+    default is ``True`` in MCP servers alone, since a model that has a shell needs the paths.
     """
 
     can_run_children = True
     """False for an adapter whose framework gives it no way to run a child agent; ``fork`` then has no effect."""
     can_enforce = True
     """False for an adapter that does not see the calls of the host's own tools; ``enforce`` is then refused."""
-    hide_paths = False
-    """True for an adapter whose models may be on other machines: no absolute path of this one reaches them."""
+    hides_paths = False
+    """True for an adapter whose models may be on other machines: they learn no absolute path of this one by default."""
 
     def __init__(
         self,
@@ -295,35 +408,37 @@ class SkillsAdapter:
         selector: Selector | Literal["auto"] | None = "auto",
         enforce: bool = False,
         fork: bool = True,
+        scope: FindScope | None = None,
+        hide_paths: bool | None = None,
         on_event: OnEvent | None = None,
         limits: Limits | None = None,
     ) -> None:
+        check_callable(scope, "scope")
+        hidden = self.hides_paths if hide_paths is None else hide_paths
+        check_flag(hidden, "hide_paths")
         check_flag(enforce, "enforce")
         check_flag(fork, "fork")
         if enforce and not self.can_enforce:
             raise SourceError(
                 "enforce is not possible here: this adapter does not see the calls of the host's own tools"
             )
-        if isinstance(trust, str):
-            trust = Trust(policy=trust)
-        elif trust is None and scripts:
+        if trust is None and scripts:
             trust = Trust(policy="defer")
         if tools is not None and not isinstance(tools, str):
             tools = tuple(tools)
-        session: dict[str, Any] = {"tools": tools, "selector": selector, "filter": filter, "trust": trust}
-        session |= {"limits": limits, "on_event": on_event}
-        toolset: dict[str, Any] = {
-            "allowed": allowed if allowed is None else check_texts(allowed, "allowed"),
-            "budget": budget,
-            "scripts": scripts,
-            "hide_paths": self.hide_paths,
-        }
-        toolset |= {"fork": "host" if fork and self.can_run_children else None}
         self.conversations = Conversations(
-            load_skills(source), session, toolset, enforce=enforce, limits=limits or DEFAULT_LIMITS
+            load_skills(source),
+            {"tools": tools, "selector": selector, "filter": filter, "limits": limits, "on_event": on_event},
+            {
+                "budget": budget,
+                "hide_paths": hidden,
+                "fork": "host" if fork and self.can_run_children else None,
+            },
+            scope=Scope(allowed, trust=Trust(policy=trust) if isinstance(trust, str) else trust, scripts=scripts),
+            find_scope=scope,
+            enforce=enforce,
+            limits=limits or DEFAULT_LIMITS,
         )
-        # Mistakes in the arguments are told here, and not when the first user comes.
-        self.conversations.check_names()
         self._init_framework()
 
     def _init_framework(self) -> None:
@@ -335,18 +450,21 @@ class SkillsAdapter:
         catalog = self.conversations.catalog
         return catalog.catalog if isinstance(catalog, Live) else catalog
 
-    def session(self, key: str) -> Session:
-        """Return the session of the conversation with that key, which begins when it is not known."""
-        return self.conversations.open(key).session
+    def session(self, key: str, context: object = None) -> Session:
+        """Return the session of the conversation with that key, which begins when it is not known.
 
-    def prompt(self, query: str = "") -> str:
-        """Return the block for a system prompt, as a new conversation gets it for ``query``."""
-        return self.conversations.begin().toolset.prompt(query)
+        ``context``: what the framework passes to its tools, where the ``scope`` of this agent needs it.
+        """
+        return self.conversations.open(key, context=context).session
+
+    def prompt(self, query: str = "", *, key: str = "", context: object = None) -> str:
+        """Return the block for a system prompt, as a new conversation of ``key`` gets it for ``query``."""
+        return self.conversations.begin(key, context).toolset.prompt(query)
 
     def list_definitions(self) -> tuple[ToolDefinition, ...]:
         """Return each skill tool that a conversation of this agent can be offered, now or later."""
-        return self.conversations.begin().toolset.possible_tools()
+        return self.conversations.list_definitions()
 
-    def list_skills(self) -> tuple[Skill, ...]:
+    def list_skills(self, *, key: str = "", context: object = None) -> tuple[Skill, ...]:
         """Return each skill that a model may have in a new conversation, by name, for a framework's own skill tools."""
-        return self.conversations.list_skills()
+        return tuple(self.conversations.begin(key, context).session.moment().eligible())

@@ -36,16 +36,19 @@ class Skills(SkillsAdapter):
     can_run_children = False
     can_enforce = False
 
-    def prompt(self, query: str = "") -> str:
+    def prompt(self, query: str = "", *, key: str = "", context: object = None) -> str:
         """Return the block for a backstory, as a new conversation gets it for ``query``.
 
         A description with ``{topic}`` has ``{ topic }`` here: CrewAI takes the former for one of the inputs of a crew.
         """
-        return _PLACEHOLDER.sub(r"{ \1 }", super().prompt(query))
+        return _PLACEHOLDER.sub(r"{ \1 }", super().prompt(query, key=key, context=context))
 
-    def tools(self, key: str = "") -> list[BaseTool]:
-        """Return the skill tools of one conversation: a new one, or with ``key`` the one of that key."""
-        conversation = self.conversations.open(key or None)
+    def tools(self, key: str = "", *, context: object = None) -> list[BaseTool]:
+        """Return the skill tools of one conversation: a new one, or with ``key`` the one of that key.
+
+        ``context``: what a ``scope`` is to know of the user; CrewAI passes nothing to its tools.
+        """
+        conversation = self.conversations.open(key or None, context=context)
         return [make_tool(conversation, definition) for definition in conversation.toolset.possible_tools()]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from prowess.adapters.core import require_package
+from prowess.adapters.core import refuse_second_skills, require_package
 
 require_package("fastmcp", "fastmcp>=4.1")
 
@@ -40,9 +40,11 @@ class Skills(MountedSkills):
         server authenticated, or ``None``, which makes the call a conversation of its own. What happens to a tool of the
         same name is the server's own rule (``on_duplicate``).
         """
+        refuse_second_skills([self, *(each.skills for each in server.middleware if isinstance(each, SkillsMiddleware))])
+        find_key = find_key or (lambda context: self.find_session_key(context.session))
         for tool in self.tools(find_key):
             server.add_tool(tool)
-        server.add_middleware(SkillsMiddleware(self))
+        server.add_middleware(SkillsMiddleware(self, find_key))
         return server
 
     def tools(self, find_key: FindKey | None = None) -> list[SkillTool]:
@@ -61,7 +63,8 @@ class SkillTool(Tool):
         """Return the result of a call, or the question that a person has to answer first."""
         context = get_context()
         key = self._find_key(context)
-        client = MCPClient(context.session, key, context.input_responses, context.request_state, context.request_id)
+        state, request_id = context.request_state, context.request_id
+        client = MCPClient(context.session, key, context.input_responses, state, request_id, context=context)
         result = await self._skills.answer_call(self.name, arguments, client=client)
         if isinstance(result, CallToolResult):
             return ToolResult.from_mcp_result(result)
@@ -84,28 +87,38 @@ def make_tool(skills: Skills, definition: ToolDefinition, find_key: FindKey) -> 
 class SkillsMiddleware(Middleware):
     """Tells clients of the skills as they are now: in the instructions, and in the description of load_skill."""
 
-    def __init__(self, skills: Skills) -> None:
-        self._skills = skills
+    def __init__(self, skills: Skills, find_key: FindKey) -> None:
+        self.skills = skills
+        self._find_key = find_key
 
     async def on_initialize(self, context: Any, call_next: Any) -> Any:
         """Add the listing to the instructions, in the handshake of protocols before 2026-07-28."""
-        return self._with_instructions(await call_next(context))
+        return self._with_instructions(await call_next(context), context)
 
     async def on_discover(self, context: Any, call_next: Any) -> Any:
         """Add the listing to the instructions, in the protocol since 2026-07-28."""
-        return self._with_instructions(await call_next(context))
+        return self._with_instructions(await call_next(context), context)
 
     async def on_list_tools(self, context: Any, call_next: Any) -> Sequence[Tool]:
         """Bring the description of load_skill up to date."""
-        now = {definition.name: definition.description for definition in self._skills.list_mounted_tools()}
+        client = context.fastmcp_context
+        now = self.skills.list_client_tools(self.skills.find_scope_key(self._find_key, client), client)
         return [
-            tool.model_copy(update={"description": now[tool.name]}) if isinstance(tool, SkillTool) else tool
+            tool.model_copy(update={"description": now[tool.name].description}) if isinstance(tool, SkillTool) else tool
             for tool in await call_next(context)
+            if not isinstance(tool, SkillTool) or tool.name in now
         ]
 
-    def _with_instructions(self, result: Any) -> Any:
+    def _with_instructions(self, result: Any, context: Any) -> Any:
+        client = context.fastmcp_context
         if isinstance(result, dict):
-            return {**result, "instructions": self._skills.add_instructions(result.get("instructions"))}
+            said = self.skills.add_instructions(
+                result.get("instructions"), self.skills.find_scope_key(self._find_key, client), client
+            )
+            return {**result, "instructions": said}
         if result is None:
             return None
-        return result.model_copy(update={"instructions": self._skills.add_instructions(result.instructions)})
+        said = self.skills.add_instructions(
+            result.instructions, self.skills.find_scope_key(self._find_key, client), client
+        )
+        return result.model_copy(update={"instructions": said})

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from prowess.adapters.core import SkillsAdapter, aturn, get_media, require_package
+from prowess.adapters.core import SkillsAdapter, aturn, get_media, refuse_second_skills, require_package
 from prowess.errors import SkillError, SourceError, UnknownSkillError
 
 require_package("google.adk", "google-adk>=2.13")
@@ -62,6 +62,7 @@ class Skills(SkillsAdapter, BaseToolset):
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
         """Add the listing to the system text, and declare the tools; both are of one state of the conversation."""
+        refuse_second_skills(tool_context._invocation_context.agent.tools)  # noqa: SLF001 - the only way to an agent
         conversation = await self.open(tool_context)
         self._require_callback(conversation, tool_context)
         before = conversation.session.save()
@@ -83,7 +84,9 @@ class Skills(SkillsAdapter, BaseToolset):
         # Whoever begins a session may give it any state; what is no save is refused where saves are read.
         text = saved.get("conversation", "") if isinstance(saved, dict) else str(saved)
         # A session without our state has just begun, although a deleted one may have had its id.
-        return await self.conversations.aopen(make_key(context), text, context.invocation_id, is_new=not text)
+        return await self.conversations.aopen(
+            make_key(context), text, context.invocation_id, is_new=not text, context=context
+        )
 
     async def check_tool(
         self, tool: BaseTool, args: dict[str, Any], tool_context: ToolContext

@@ -168,10 +168,10 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
 
     def _open(self, place: ModelRequest[Any] | ToolRuntime | None) -> Conversation:
         """Return the conversation that a request or a call belongs to, which is a new one where nothing names it."""
-        return self.conversations.open(*_find_conversation(place))
+        return self.conversations.open(*_find_conversation(place), context=_find_context(place))
 
     async def _aopen(self, place: ModelRequest[Any] | ToolRuntime | None) -> Conversation:
-        return await self.conversations.aopen(*_find_conversation(place))
+        return await self.conversations.aopen(*_find_conversation(place), context=_find_context(place))
 
     def _save(self, conversation: Conversation, state: Any) -> dict[str, _Saved]:
         """Return the update of the agent's state that holds the conversation."""
@@ -291,6 +291,11 @@ def _find_conversation(place: ModelRequest[Any] | ToolRuntime | None) -> tuple[s
     # A state can be copied from one thread to another, whose user must not go on with the conversation of the first.
     is_own = info.thread_id is None or f"{saved['key']}|".startswith(f"{info.thread_id}|")
     return saved["key"] if is_own else _make_key(info), saved["text"], info.checkpoint_id
+
+
+def _find_context(place: ModelRequest[Any] | ToolRuntime | None) -> Any:
+    """Return what a scope is found by: LangGraph's runtime, with the ``context`` that the graph was invoked with."""
+    return place if place is None or isinstance(place, ToolRuntime) else place.runtime
 
 
 def _find_thread() -> str | None:

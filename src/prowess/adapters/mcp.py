@@ -7,9 +7,10 @@ conversation of its own, unless ``find_key`` names one.
 from __future__ import annotations
 
 import inspect
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from prowess.adapters.core import require_package
+from prowess.adapters.core import refuse_second_skills, require_package
 
 require_package("mcp_types", "mcp>=2.3")
 
@@ -42,13 +43,15 @@ class Skills(MountedSkills):
         the server has a tool of the same name as a skill tool.
         """
         definitions = self.list_mounted_tools()
+        ours = (getattr(getattr(each, "func", None), "__self__", None) for each in server.middleware)
+        refuse_second_skills([self, *ours])
         taken = {tool.name for tool in server._tool_manager.list_tools()}  # noqa: SLF001 - the public way is a coroutine
         if both := sorted(taken & {definition.name for definition in definitions}):
             raise ValueError(f"the server has a tool {both[0]!r} already; rename it before you mount skills")
         find_key = find_key or (lambda ctx: self.find_session_key(ctx.request_context.session))
         for definition in definitions:
             self._add_tool(server, definition, find_key)
-        server.middleware.append(self._tell_of_skills)
+        server.middleware.append(partial(self._tell_of_skills, server, find_key))
         return server
 
     def tools(self) -> list[dict[str, Any]]:
@@ -58,7 +61,8 @@ class Skills(MountedSkills):
     def _add_tool(self, server: MCPServer[Any], definition: ToolDefinition, find_key: FindKey) -> None:
         async def run(ctx: Context[Any, Any], **arguments: Any) -> CallToolResult | InputRequiredResult:
             session = ctx.request_context.session
-            client = MCPClient(session, find_key(ctx), ctx.input_responses, ctx.request_state, ctx.request_id)
+            state, context = ctx.request_state, ctx.request_context
+            client = MCPClient(session, find_key(ctx), ctx.input_responses, state, ctx.request_id, context=context)
             given = {key: value for key, value in arguments.items() if value is not None}
             return await self.answer_call(definition.name, given, client=client)
 
@@ -73,17 +77,27 @@ class Skills(MountedSkills):
             structured_output=False,
         )
 
-    async def _tell_of_skills(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    async def _tell_of_skills(
+        self, server: MCPServer[Any], find_key: FindKey, ctx: ServerRequestContext[Any, Any], call_next: CallNext
+    ) -> HandlerResult:
         """Tell a client of the skills as they are now: in the instructions, and in the description of load_skill."""
         result = await call_next(ctx)
         if not isinstance(result, dict):
             return result
+        context = Context(request_context=ctx, mcp_server=server)
         if ctx.method in {"initialize", "server/discover"}:
-            return {**result, "instructions": self.add_instructions(result.get("instructions"))}
+            key = self.find_scope_key(find_key, context)
+            return {**result, "instructions": self.add_instructions(result.get("instructions"), key, ctx)}
         if ctx.method == "tools/list":
-            now = {tool["name"]: tool for tool in self.tools()}
-            return {**result, "tools": [{**tool, **now.get(tool["name"], {})} for tool in result["tools"]]}
+            ours = {definition.name for definition in self.list_mounted_tools()}
+            now = self.list_client_tools(self.find_scope_key(find_key, context), ctx)
+            tools = [tool for tool in result["tools"] if tool["name"] not in ours or tool["name"] in now]
+            return {**result, "tools": [_describe_tool(tool, now.get(tool["name"])) for tool in tools]}
         return result
+
+
+def _describe_tool(tool: dict[str, Any], definition: ToolDefinition | None) -> dict[str, Any]:
+    return tool if definition is None else {**tool, **definition.to_mcp()}
 
 
 def _make_signature(definition: ToolDefinition) -> inspect.Signature:

@@ -35,6 +35,7 @@ class _RunArguments(NamedTuple):
     messages: Iterable[Any]
     max_turns: int
     conversation: str | None
+    context: object
     saved: str
     system: str
     tools: Iterable[HostTool]
@@ -85,6 +86,7 @@ class MessageSkills(SkillsAdapter, ABC):
         messages: Iterable[Any],
         max_turns: int = 20,
         conversation: str | None = None,
+        context: object = None,
         saved: str = "",
         system: str = "",
         tools: Iterable[HostTool] = (),
@@ -95,11 +97,14 @@ class MessageSkills(SkillsAdapter, ABC):
 
         ``messages``: in the shape of the provider; they are not changed. ``max_turns``: the most requests to the model;
         each child agent has as many. ``conversation``: the key of the conversation; ``None``: the run is a conversation
-        of its own. ``saved``: what ``RunResult.saved`` was. ``system``: the text before the skills. ``tools``: the
-        host's own. ``decisions``: what a person decided, by ``PendingCall.id``. All other arguments go to the client.
+        of its own. ``context``: what the ``scope`` of these skills is to know of the user. ``saved``: what
+        ``RunResult.saved`` was. ``system``: the text before the skills. ``tools``: the host's own. ``decisions``: what
+        a person decided, by ``PendingCall.id``. All other arguments go to the client.
         The client's errors are raised as they are, and ``SourceError`` for mistakes in the arguments.
         """
-        asked = _RunArguments(model, messages, max_turns, conversation, saved, system, tools, decisions or {}, options)
+        asked = _RunArguments(
+            model, messages, max_turns, conversation, context, saved, system, tools, decisions or {}, options
+        )
         return get_result(list(self._open_run(asked, is_stream=False).iterate(client)))
 
     async def arun(
@@ -110,6 +115,7 @@ class MessageSkills(SkillsAdapter, ABC):
         messages: Iterable[Any],
         max_turns: int = 20,
         conversation: str | None = None,
+        context: object = None,
         saved: str = "",
         system: str = "",
         tools: Iterable[HostTool] = (),
@@ -117,7 +123,9 @@ class MessageSkills(SkillsAdapter, ABC):
         **options: Any,
     ) -> RunResult:
         """Do what ``run`` does, with an asynchronous client; cancelling it ends its calls and child agents as well."""
-        asked = _RunArguments(model, messages, max_turns, conversation, saved, system, tools, decisions or {}, options)
+        asked = _RunArguments(
+            model, messages, max_turns, conversation, context, saved, system, tools, decisions or {}, options
+        )
         events = RunStream(partial(self._open_run, asked, is_stream=False), client)
         return get_result([event async for event in events])
 
@@ -129,6 +137,7 @@ class MessageSkills(SkillsAdapter, ABC):
         messages: Iterable[Any],
         max_turns: int = 20,
         conversation: str | None = None,
+        context: object = None,
         saved: str = "",
         system: str = "",
         tools: Iterable[HostTool] = (),
@@ -139,7 +148,9 @@ class MessageSkills(SkillsAdapter, ABC):
 
         Read them with ``for`` when the client is plain, with ``async for`` when it is asynchronous.
         """
-        asked = _RunArguments(model, messages, max_turns, conversation, saved, system, tools, decisions or {}, options)
+        asked = _RunArguments(
+            model, messages, max_turns, conversation, context, saved, system, tools, decisions or {}, options
+        )
         return RunStream(partial(self._open_run, asked, is_stream=True), client)
 
     def _open_run(self, asked: _RunArguments, *, is_stream: bool) -> AgentRun:
@@ -147,7 +158,7 @@ class MessageSkills(SkillsAdapter, ABC):
         _check_arguments(asked)
         options = dict(asked.options)
         form = self._pick_format(options)
-        conversation = self.conversations.open(asked.conversation, asked.saved)
+        conversation = self.conversations.open(asked.conversation, asked.saved, context=asked.context)
         run = AgentRun(
             form,
             conversation,

@@ -19,10 +19,10 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from prowess.adapters.core import SkillsAdapter
+from prowess.adapters.core import SkillsAdapter, drop_names
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from mcp.server.session import ServerSession
 
@@ -44,7 +44,7 @@ class MountedSkills(SkillsAdapter):
 
     can_run_children = False
     can_enforce = False
-    hide_paths = True
+    hides_paths = True
 
     def _init_framework(self) -> None:
         self._keys: dict[int, str] = {}
@@ -56,12 +56,28 @@ class MountedSkills(SkillsAdapter):
         A client may show its model no instructions of a server, but it shows the tools. It keeps them for long, so they
         do not name the skills as the values of a parameter: a skill that comes later could not be loaded.
         """
-        first, *others = (_drop_names(definition) for definition in self.list_definitions())
-        return replace(first, description=f"{first.description}\n\n{self.prompt()}"), *others
+        first, *others = (drop_names(definition) for definition in self.list_definitions())
+        listing = "" if self.conversations.has_scopes else self.prompt()
+        return self._describe_listing(first, listing), *others
 
-    def add_instructions(self, instructions: str | None) -> str | None:
-        """Return the instructions of a server with the listing behind them."""
-        return "\n\n".join(filter(None, (instructions, self.prompt()))) or None
+    def list_client_tools(self, client_key: str | None, context: object) -> dict[str, ToolDefinition]:
+        """Return the skill tools of one client by name, the first with the listing of what its user may have."""
+        toolset = self.conversations.begin(client_key or "", context).toolset
+        first, *others = map(drop_names, toolset.possible_tools())
+        return {tool.name: tool for tool in (self._describe_listing(first, toolset.prompt()), *others)}
+
+    @staticmethod
+    def _describe_listing(tool: ToolDefinition, listing: str) -> ToolDefinition:
+        return replace(tool, description="\n\n".join(filter(None, (tool.description, listing))))
+
+    def find_scope_key(self, find_key: Callable[[Any], str | None], context: Any) -> str | None:
+        """Return the key of the conversation whose scope a listing is for; ``None`` where all users have the same."""
+        return find_key(context) if self.conversations.has_scopes else None
+
+    def add_instructions(self, instructions: str | None, client_key: str | None, context: object) -> str | None:
+        """Return the instructions of a server with the listing of a client's user behind them."""
+        listing = self.prompt(key=client_key or "", context=context)
+        return "\n\n".join(filter(None, (instructions, listing))) or None
 
     def find_session_key(self, session: ServerSession) -> str | None:
         """Return a key for the session of a client; ``None`` in a protocol without sessions."""
@@ -84,7 +100,8 @@ class MountedSkills(SkillsAdapter):
         """Return the result of a call, or the question that a person has to answer first."""
         # Without a key a call is a conversation of its own, which the client brings back with the person's answer.
         # The server sealed it, so that the client can neither read nor change it.
-        conversation = await self.conversations.aopen(client.key, "" if client.key is not None else client.saved)
+        saved = "" if client.key is not None else client.saved
+        conversation = await self.conversations.aopen(client.key, saved, context=client.context)
         # A call that is made again after a question has another id, but says the same.
         call_id = f"{name} {json.dumps(arguments, sort_keys=True, default=str)}"
         call = partial(conversation.acall, name, dict(arguments), call_id=call_id, may_ask=client.can_elicit)
@@ -113,7 +130,7 @@ class MCPClient:
     """The client that made a call: the key of its conversation, what it can do, and what its person answered.
 
     ``key``: ``None`` when nothing tells this client from others. ``responses`` and ``state``: what a client brings back
-    that was asked a question, in the protocol since 2026-07-28.
+    that was asked a question, in the protocol since 2026-07-28. ``context``: what the server passes to its tools.
     """
 
     def __init__(
@@ -123,8 +140,11 @@ class MCPClient:
         responses: Mapping[str, Any] | None,
         state: str | None,
         request_id: str,
+        *,
+        context: object = None,
     ) -> None:
         self.key = key
+        self.context = context
         self.state = state
         self._session = session
         self._responses = responses
@@ -182,11 +202,3 @@ def _make_question(request: TrustRequest, conversation: Conversation) -> InputRe
 def to_call_result(result: ToolResult) -> CallToolResult:
     """Return a result as the protocol has it; an image or a PDF is a block in it."""
     return CallToolResult.model_validate(result.to_mcp())
-
-
-def _drop_names(tool: ToolDefinition) -> ToolDefinition:
-    properties = {
-        key: {keyword: value for keyword, value in schema.items() if keyword != "enum"}
-        for key, schema in tool.parameters["properties"].items()
-    }
-    return replace(tool, parameters={**tool.parameters, "properties": properties})

@@ -83,8 +83,7 @@ class Skills(SkillsAdapter):
     def _init_framework(self) -> None:
         self._name = ""
         self._slot = f"prowess_{token_hex(8)}"
-        trust = self.conversations.begin().session.trust
-        self._asks = trust is not None and trust.policy == "defer"
+        self._asks = self.conversations.may_defer
         self._turns: WeakKeyDictionary[RunContextWrapper[Any], Turn] = WeakKeyDictionary()
 
     # -- what a program calls ----------------------------------------------------------------------------------------
@@ -119,9 +118,14 @@ class Skills(SkillsAdapter):
         """Return the skill tools for an agent whose instructions have ``prompt()``; each run is a conversation."""
         return self.make_tools(self.list_definitions(), self.open_run)
 
-    def find_request(self, item: ToolApprovalItem) -> TrustRequest | None:
-        """Return what an interruption asks a person to allow; ``None`` when the call would run nothing of a skill."""
-        return self.conversations.find_request(item.name or "", item.arguments)
+    def find_request(
+        self, item: ToolApprovalItem, *, key: str = "", context: RunContextWrapper[Any] | None = None
+    ) -> TrustRequest | None:
+        """Return what an interruption asks a person to allow; ``None`` when the call would run nothing of a skill.
+
+        ``key`` and ``context``: of the conversation, where a ``scope`` needs them.
+        """
+        return self.conversations.find_request(item.name or "", item.arguments, key, context)
 
     # -- runs and their conversations --------------------------------------------------------------------------------
 
@@ -142,6 +146,7 @@ class Skills(SkillsAdapter):
         if self._slot not in vars(ctx.usage):
             vars(ctx.usage)[self._slot] = self._begin_run(ctx, name_conversation, entry)
         run: SkillRun = vars(ctx.usage)[self._slot]
+        self.conversations.renew(run.conversation, ctx)  # a run may go on long after it has begun
         self._note_refusals(ctx, run.conversation)
         return run
 
@@ -152,7 +157,7 @@ class Skills(SkillsAdapter):
         saved = _read_entry(entry or (context.get(self.entry_name) if isinstance(context, Mapping) else None))
         key = (saved["key"] or None) if name_conversation is None else name_conversation(context)
         state = saved["saved"] if saved["key"] == (key or "") else ""
-        conversation = self.conversations.open(key, state)
+        conversation = self.conversations.open(key, state, context=ctx)
         if context is None:
             ctx.context = context = {}
         elif not state and (name_conversation is None or key is None):

@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from prowess.adapters.core import SkillsAdapter, Turn, aturn, get_media, require_package
+from prowess.adapters.core import SkillsAdapter, Turn, aturn, get_media, refuse_second_skills, require_package
 
 require_package("pydantic_ai", "pydantic-ai-slim>=2.66")
 
@@ -33,6 +33,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from pydantic_ai.agent import AbstractAgent
     from pydantic_ai.models import ModelRequestContext
     from pydantic_ai.run import AgentRunResult
     from pydantic_ai.tool_manager import ToolManager
@@ -86,9 +87,14 @@ class Skills(SkillsAdapter, AbstractCapability[Any]):
         # A run without a history begins its conversation, although a former one may have had its id.
         is_new = all(message.run_id == ctx.run_id for message in ctx.messages)
         key, run = ctx.conversation_id or ctx.run_id or "", ctx.run_id or ""
-        return await self.conversations.aopen(key, find_save(ctx.messages), run, is_new=is_new)
+        return await self.conversations.aopen(key, find_save(ctx.messages), run, is_new=is_new, context=ctx)
 
     # -- what Pydantic AI calls --------------------------------------------------------------------------------------
+
+    def for_agent(self, agent: AbstractAgent[Any, Any]) -> Skills:
+        """Return this object; raise ``SourceError`` where the agent has two ``Skills``."""
+        refuse_second_skills(getattr(agent.root_capability, "capabilities", ()))
+        return self
 
     async def for_run(self, ctx: RunContext[Any]) -> Skills:
         """Return a copy for one run, which has the conversation of that run."""
@@ -104,7 +110,7 @@ class Skills(SkillsAdapter, AbstractCapability[Any]):
         if toolset is None:
             return await handler()
         if toolset.conversation in self._in_use and saved:
-            toolset.conversation = self.conversations.restore(toolset.conversation.key, saved)
+            toolset.conversation = self.conversations.restore(toolset.conversation.key, saved, ctx)
         self._in_use.add(toolset.conversation)
         try:
             return await handler()

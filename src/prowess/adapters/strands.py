@@ -50,7 +50,7 @@ class Skills(SkillsAdapter, Plugin):
     def open_conversation(self, agent: Agent) -> Conversation:
         """Return the conversation of an agent, as the agent's state has it when a session manager restored that."""
         key = self._keys.setdefault(agent, uuid4().hex)
-        return self.conversations.open(key, agent.state.get(STATE) or "")
+        return self.conversations.open(key, agent.state.get(STATE) or "", context=agent)
 
     @hook
     async def _begin_request(self, event: BeforeInvocationEvent) -> None:
@@ -62,8 +62,11 @@ class Skills(SkillsAdapter, Plugin):
         blocks = [block for block in agent.system_prompt_content or [] if block.get("text") != former]
         agent.system_prompt = [*blocks, {"text": listing}] if listing else blocks
         self._listings[agent] = listing
-        for definition in definitions:  # their schemas name the skills that there are now
-            agent.tool_registry.replace(SkillTool(self, definition))
+        # Their schemas name the skills that exist now, and what a scope takes away is not offered.
+        for name in (tool.tool_name for tool in self._native):
+            agent.tool_registry.registry.pop(name, None)
+        for definition in definitions:
+            agent.tool_registry.register_tool(SkillTool(self, definition))
         agent.state.set(STATE, conversation.save())
 
     @hook

@@ -154,7 +154,7 @@ def decide_step(now: Moment, request: ActivationRequest, skill: Skill, *, is_rea
     Raises ``SkillFilteredError`` or ``MaxActiveError`` when it may not go on.
     """
     own_filter = now.filter if request.filter_override is None else request.filter_override
-    filters = (own_filter, *now.fixed_filters, *request.moment.ambient_filters)
+    filters = (own_filter, now.scope_filter, *now.fixed_filters, *request.moment.ambient_filters)
     step = next_step(
         ActivationState(
             passes_filter=now.passes(skill, filters),

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prowess.arguments import check_text
-from prowess.select.auto import AutoSelector, ListingChoice, find_auto_selector
+from prowess.select.auto import AutoSelector, ListingChoice
 from prowess.select.selectors import ask_selector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from prowess.conversation.moment import Moment
     from prowess.select.auto import ListingTurn
     from prowess.select.selectors import Selector
@@ -21,9 +19,8 @@ def choose(
     query: str,
     selector: Selector | None,
     turn: ListingTurn,
-    allowed: Iterable[str] | None = None,
 ) -> ListingChoice:
-    """Return what to list in a place of its own, such as the prompt of a toolset; ``allowed=None``: any skill."""
+    """Return what to list in a place of its own, such as the prompt of a toolset."""
     check_text(query, "query")
     if selector is None:
         return ListingChoice()
@@ -31,8 +28,6 @@ def choose(
     if not query and isinstance(selector, AutoSelector) and not moment.visible_active and not turn.has_shown():
         return ListingChoice(budget=selector.budget if turn.budget is None else turn.budget)
     skills = moment.eligible()
-    if allowed is not None and find_auto_selector(selector) is not None:
-        skills = skills.keep_names(allowed)
     picked = ask_selector(selector, query, skills, turn)
     choice = turn.choice or ListingChoice(how="picked")
     return choice if picked is skills else choice._replace(names=tuple(skill.name for skill in picked))

@@ -108,6 +108,10 @@ class Moment:
     """Filters that hold besides the session's own and that no call replaces: those of a save, or of a parent."""
     ambient_filters: tuple[str, ...] = ()
     """The filters that surround the caller."""
+    allowed: frozenset[str] | None = None
+    """The names of the only skills that the conversation has; ``None``: of all."""
+    scope_filter: str = ""
+    """The filter of the conversation's ``Scope``. A save does not have it: the host decides about it anew."""
     explicit_only: frozenset[str] = frozenset()
     """The names of the skills that the host keeps from models."""
     ceiling: ToolCeiling = field(default_factory=ToolCeiling)
@@ -130,10 +134,12 @@ class Moment:
     @cached_property
     def filters(self) -> tuple[str, ...]:
         """Every filter that holds for the caller."""
-        return (self.filter, *self.fixed_filters, *self.ambient_filters)
+        return (self.filter, self.scope_filter, *self.fixed_filters, *self.ambient_filters)
 
     def passes(self, skill: Skill, filters: tuple[str, ...] | None = None) -> bool:
-        """Return whether all filters let a skill through, or all of those that are given."""
+        """Return whether a skill is allowed, and all filters let it through, or all of those that are given."""
+        if self.allowed is not None and skill.name not in self.allowed:
+            return False
         filters = self.filters if filters is None else filters
         # Most conversations have no filter: the virtual path of each skill is then not computed.
         return not any(filters) or all(self._matches_filter(skill, pattern) for pattern in filters)
@@ -194,13 +200,16 @@ class Moment:
         Raises ``UnknownSkillError``, which lists the visible names.
         """
         active = self.active.get(name)
-        if active is not None and active.gone:
-            return active.loaded.skill
-        skill = self.catalog.get(name)
-        if skill is None:
+        skill = active.loaded.skill if active is not None and active.gone else self.catalog.get(name)
+        if skill is None or not self.is_allowed(name):  # whoever may not have it must not learn that it exists
             names = [skill.name for skill in self.catalog if self.passes(skill)]
             raise self.catalog.make_unknown_error(name, names, self.limits.max_listed_names)
         return skill
+
+    def is_allowed(self, name: str) -> bool:
+        """Return whether ``allowed`` has a skill, whatever filters say of it."""
+        # Fast path: only a name with a colon can be another spelling.
+        return self.allowed is None or name in self.allowed or (":" in name and self.resolve_name(name) in self.allowed)
 
     def is_for_models(self, skill: Skill) -> bool:
         """Return whether models are shown a skill: neither its file nor the host keeps it for explicit calls."""
@@ -212,6 +221,8 @@ class Moment:
             return "its file keeps it from models: disable-model-invocation is set"
         if skill.name in self.explicit_only:
             return "the host keeps it for explicit calls: explicit_only names it"
+        if not self.is_allowed(skill.name):
+            return "not among the allowed skills"
         return "" if self.passes(skill) else "a filter hides it"
 
     def explain(self, name: str) -> Explanation:
@@ -242,7 +253,7 @@ class Moment:
         """Return every skill below ``under`` that models may see and that the filters let through, by name."""
         if under:
             return Candidates(self._find_eligible(self.catalog.under(under)), self.catalog)
-        key = (self.explicit_only, self.filters, self.base_dir) if any(self.filters) else self.explicit_only
+        key = (self.explicit_only, self.allowed, (self.filters, self.base_dir) if any(self.filters) else ())
         kept = _ELIGIBLE.find(self.catalog, key)
         if kept is None:
             skills = self._find_eligible(self.catalog.skills)
@@ -253,7 +264,8 @@ class Moment:
     def _find_eligible(self, skills: Iterable[Skill]) -> tuple[Skill, ...]:
         # As ``is_for_models`` says, without a call for each of 10,000 skills; and most conversations have no filter.
         shown = [skill for skill in skills if skill.model_invocable and skill.name not in self.explicit_only]
-        return tuple([skill for skill in shown if self.passes(skill)] if any(self.filters) else shown)
+        is_bounded = self.allowed is not None or any(self.filters)
+        return tuple([skill for skill in shown if self.passes(skill)] if is_bounded else shown)
 
     @cached_property
     def listing_key(self) -> Hashable:
@@ -266,7 +278,8 @@ class Moment:
             for entry in self.visible_active.values()
             if entry.preloaded
         )
-        return self.filters, self.base_dir, tuple(self.visible_active), preloaded, self.explicit_only, self.grants
+        bounds = (self.filters, self.base_dir, self.allowed, self.explicit_only)
+        return *bounds, tuple(self.visible_active), preloaded, self.grants
 
     def selector_where(self, *, by_default: bool) -> Selector | None:
         """Return the selector that counts in a place, which selects by default or not."""
@@ -285,6 +298,12 @@ class Moment:
         """Return the moment in which a skill is active as ``entry`` says, or is not (``None``)."""
         others = {other: kept for other, kept in self.active.items() if other != name}
         return replace(self, active=others if entry is None else {**others, name: entry})
+
+    def narrow(self, allowed: frozenset[str] | None) -> Moment:
+        """Return the moment in which only skills of these names are allowed, of those that are; ``None``: the same."""
+        if allowed is None:
+            return self
+        return replace(self, allowed=allowed if self.allowed is None else allowed & self.allowed)
 
     def with_ceiling(self, ceiling: ToolCeiling) -> Moment:
         """Return the moment in which each active skill has the tools that another ceiling leaves."""

@@ -43,6 +43,7 @@ from prowess.conversation.events import EventEmitter, measure_call
 from prowess.conversation.listing import choose
 from prowess.conversation.moment import AMBIENT_FILTERS, Moment
 from prowess.conversation.rendering import parse_call, render_call
+from prowess.conversation.scope import Scope
 from prowess.conversation.session_json import (
     SavedSession,
     SessionBounds,
@@ -369,6 +370,26 @@ class Session:
             self.events.emit("deactivated", name, reason="filter", filter=pattern)
         return tuple(ended)
 
+    def set_scope(self, scope: Scope) -> tuple[str, ...]:
+        """Let the conversation have what ``scope`` lets it have, from now on; return the allowed names of no skill.
+
+        The session's other filters hold too. An active skill that is out of scope is hidden, and it is active again
+        under a scope that has it. A scope is not saved: set it again in a restored session. Without ``trust`` the
+        session keeps the trust that it has. ``scripts`` is for the toolset.
+        """
+        check_instance(scope, "scope", Scope, remedy="pass prowess.Scope(…)")
+        if isinstance(scope.trust, str):
+            raise_bad_argument("scope.trust", "is a prowess.Trust", scope.trust, f"pass Trust(policy={scope.trust!r})")
+        moment = self.moment()
+        allowed = None if scope.allowed is None else {name: moment.resolve_name(name) for name in scope.allowed}
+        with self._lock:
+            names = None if allowed is None else frozenset(allowed.values())
+            self._now = replace(self._now, allowed=names, scope_filter=scope.filter)
+            if scope.trust is not None:
+                self._consent.trust = scope.trust
+        known = (moment.catalog, moment.active)
+        return tuple(name for name, resolved in (allowed or {}).items() if not any(resolved in each for each in known))
+
     def explain(self, name: str) -> Explanation:
         """Return what ``Catalog.explain`` returns, and whether this conversation hides the skill or has it active."""
         return self.moment().explain(name)
@@ -405,12 +426,11 @@ class Session:
         query: str,
         selector: Selector | None,
         place: ListingTurn,
-        allowed: Iterable[str] | None = None,
     ) -> ListingChoice:
-        """Return which of the allowed skills are listed in a place, and remember it; the turn has not begun."""
+        """Return which skills are listed in a place, and remember it; the turn has not begun."""
         while True:
             turn = replace(place, shown=moment.shown, required=moment.required, failures=[])
-            choice = choose(moment, query, selector, turn, allowed)
+            choice = choose(moment, query, selector, turn)
             if self._end_turn(turn):
                 return choice
             moment = replace(moment, shown=self._now.shown)

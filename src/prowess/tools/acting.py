@@ -36,7 +36,7 @@ def prepare_fork(view: View, name: str, task: str, *, by_person: bool = False) -
 
     Raises ``SkillError`` when the call can be made again later: approval is needed, or the host is busy.
     """
-    skill = view.find(name)
+    skill = view.moment.find(name)
     if skill is None or not (skill.user_invocable if by_person else view.moment.is_for_models(skill)):
         return error_result(f'skill "{name}" not found', reason="unknown-skill")
     try:

@@ -80,7 +80,7 @@ def has_skills(view: View) -> bool:
 def can_load_skills(view: View) -> bool:
     """Return whether there is a skill to load, listed or kept for explicit calls, for a tool that loads either."""
     return has_skills(view) or any(
-        not view.moment.is_for_models(skill) and view.find(skill.name) for skill in view.moment.catalog
+        not view.moment.is_for_models(skill) and view.moment.find(skill.name) for skill in view.moment.catalog
     )
 
 
@@ -157,12 +157,12 @@ def fork_parameters(name: dict[str, Any]) -> dict[str, Any]:
 
 def require_allowed_skill(view: View, name: str) -> None:
     """Raise ``UnknownSkillError`` for a skill that the toolset does not let the model have."""
-    if not view.may_use(name):
+    if not view.moment.is_allowed(name):
         raise view.make_unknown_error(name)
 
 
 def deactivate_skill(view: View, name: str) -> tuple[str, ...]:
     """Deactivate a skill, and return the tools that it no longer adds; raises ``SkillNotActiveError``."""
-    if not view.may_use(name):  # the model must not learn whether the host uses that skill
+    if not view.moment.is_allowed(name):  # the model must not learn whether the host uses that skill
         raise SkillNotActiveError(f"skill {name!r} is not active")
     return view.session.deactivate(name)

@@ -65,7 +65,7 @@ class ModelPrompt:
         if style:
             self.text, report = fit_listing(session.candidates(query), budget, self._render_entries)
             choice = session.choose(moment, query, moment.selector, ListingTurn())
-            reasons = ListingReasons(moment, choice, report, None)
+            reasons = ListingReasons(moment, choice, report)
             report = replace(report, reasons=reasons)
         else:
             self.text = toolset.prompt(query)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
 from prowess.arguments import check_count, check_flag, check_text, check_texts
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from prowess.tools.dialect import Dialect
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, because the names are kept
 class ToolsetOptions:
     """How a toolset was set up; ``Toolset`` says what each option means."""
 
@@ -49,6 +49,11 @@ class ToolsetOptions:
                 # The line that calls Toolset(…): above are the two __init__ and this one.
                 warnings.warn(f"{name}= has no effect: {spoken}", UserWarning, stacklevel=4)
                 object.__setattr__(self, name, None)
+
+    @cached_property
+    def allowed_names(self) -> frozenset[str] | None:
+        """The names in ``allowed``, which moments are narrowed to."""
+        return None if self.allowed is None else frozenset(self.allowed)
 
 
 def find_dialect(name: str) -> Dialect:

@@ -116,8 +116,7 @@ class View:
     @cached_property
     def findable(self) -> Candidates:
         """The skills that the model may have at all, whatever a selector picks, sorted by name."""
-        eligible, allowed = self.moment.eligible(), self.options.allowed
-        return eligible if allowed is None else eligible.keep_names(allowed)
+        return self.moment.eligible()
 
     @cached_property
     def forks(self) -> frozenset[str]:
@@ -129,19 +128,9 @@ class View:
         """Whether any of the skills has a file besides its SKILL.md, or may have one."""
         return any(map(may_have_files, self.skills))
 
-    def may_use(self, name: str) -> bool:
-        """Return whether the toolset's ``allowed`` lets the model have that skill."""
-        allowed = self.options.allowed
-        # Fast path: only a name with a colon can be another spelling.
-        return allowed is None or name in allowed or (":" in name and self.moment.resolve_name(name) in allowed)
-
-    def find(self, name: str) -> Skill | None:
-        """Return a skill that the model may have, listed or kept for explicit calls; ``None`` for any other name."""
-        return self.moment.find(name) if self.may_use(name) else None
-
     def require_skill(self, name: str) -> Skill:
         """Return a skill that the model may have; raises ``UnknownSkillError``, which lists those that it may have."""
-        skill = self.find(name)
+        skill = self.moment.find(name)
         if skill is None or not self.moment.is_for_models(skill):
             raise self.make_unknown_error(name)
         return skill
@@ -163,7 +152,7 @@ class View:
             whole = (len(self.findable), self._find_whole(ListingChoice(budget=budget)) is not None)
         measure = partial(self._measure, budget)
         place = ListingTurn(measure, place=options.dialect.name, budget=options.budget, whole=whole)
-        return self.session.choose(self.moment, query, selector, place, options.allowed)
+        return self.session.choose(self.moment, query, selector, place)
 
     def choose_for_tools(self, query: str) -> ListingChoice:
         """Return what the tools are about: what the query brings into the listing only if a tool's description has it.
@@ -279,9 +268,8 @@ class View:
         """Return the prompt with a listing of at most ``left`` tokens; ``is_too_large``: the whole does not fit."""
         view, dialect = self._with(choice, left, is_too_large=is_too_large), self.options.dialect
         blocks = [dialect.render_prompt(view)]
-        for name, entry in self.moment.visible_active.items():
-            if entry.preloaded and self.may_use(name):
-                blocks.append(dialect.render_preload(self.mask_activation(make_activation(entry))))
+        preloaded = (entry for entry in self.moment.visible_active.values() if entry.preloaded)
+        blocks += [dialect.render_preload(self.mask_activation(make_activation(entry))) for entry in preloaded]
         text = self.mask_text("\n\n".join(block for block in blocks if block))
         budget = self.options.budget if choice.budget is None else choice.budget
         return Prompt(text, replace(view.report, budget=budget, text=self.mask_text(view.report.text)), left)
@@ -376,13 +364,10 @@ def may_have_files(skill: Skill) -> bool:
 class ListingReasons(Mapping[str, str]):
     """The reasons by the names of all skills of the catalogue. What was shown is what the report says."""
 
-    def __init__(
-        self, moment: Moment, choice: ListingChoice, report: BudgetReport, allowed: tuple[str, ...] | None
-    ) -> None:
+    def __init__(self, moment: Moment, choice: ListingChoice, report: BudgetReport) -> None:
         self._moment = moment
         self._choice = choice
         self._report = report
-        self._allowed = allowed
         self._shown = frozenset(report.shown)
         self._catalog = moment.catalog
         self._words: dict[str, dict[str, str]] = {}
@@ -391,10 +376,7 @@ class ListingReasons(Mapping[str, str]):
         skill = self._catalog[name]  # UnknownSkillError is a KeyError
         if skill.name in self._shown:
             return self._explain_shown(skill.name)
-        hidden = self._moment.explain_hidden(skill)
-        if hidden or (self._allowed is not None and skill.name not in self._allowed):
-            return hidden or "not among the allowed skills"
-        return self._explain_left_out(skill.name)
+        return self._moment.explain_hidden(skill) or self._explain_left_out(skill.name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._catalog.names)

@@ -216,7 +216,7 @@ class Toolset:
             # Only now: a listing is made for each request, and nobody may ask which of thousands it leaves out.
             shown = frozenset(report.shown)
             report = replace(report, omitted=tuple(name for name in view.findable.by_name if name not in shown))
-        return replace(report, reasons=ListingReasons(view.moment, choice, report, self._options.allowed))
+        return replace(report, reasons=ListingReasons(view.moment, choice, report))
 
     def explain(self, name: str) -> Explanation:
         """Return what ``Session.explain`` returns, and whether the last listing has the skill, and why."""
@@ -229,7 +229,8 @@ class Toolset:
 
     def _open_view(self) -> View:
         """Return what the model sees now; each call takes one, and everything below reads it."""
-        return View(self._session, self._options, self._session.moment(), left=self._options.budget)
+        moment = self._session.moment().narrow(self._options.allowed_names)
+        return View(self._session, self._options, moment, left=self._options.budget)
 
     # -- calls -------------------------------------------------------------------------------------------------------
 

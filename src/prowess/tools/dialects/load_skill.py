@@ -43,7 +43,7 @@ def _answer_load(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     name = optional_text(arguments, "skill_name")
     if not name:
         return error_result("load_skill: skill_name is required", reason="bad-arguments")
-    if view.find(name) is None:
+    if view.moment.find(name) is None:
         if not view.skills:
             return error_result("load_skill: no skills are configured", reason="unknown-skill")
         available = ", ".join(skill.name for skill in view.skills)

@@ -75,7 +75,7 @@ def _define_read(_view: View) -> ToolDefinition:
 def _answer_read(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     """Return the whole file, frontmatter included."""
     name = optional_text(arguments, "name")
-    if view.find(name) is None:
+    if view.moment.find(name) is None:
         return error_result(f'skill "{name}" not found', reason="unknown-skill")
     return ToolResult(view.session.activate_text(name, whole=True), data={"skill": name})
 
@@ -101,7 +101,7 @@ def _define_file(_view: View) -> ToolDefinition:
 def _answer_file(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     """Return the text of a file."""
     name, path = optional_text(arguments, "skill_name"), optional_text(arguments, "path")
-    if view.find(name) is None:
+    if view.moment.find(name) is None:
         return error_result(f'skill "{name}" not found', reason="unknown-skill")
     if view.session.skill(name).is_inline:
         return error_result(f'skill "{name}" is defined inline and has no supporting files', reason="no-files")

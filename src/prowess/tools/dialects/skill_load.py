@@ -78,7 +78,7 @@ def _answer_load(view: View, arguments: Mapping[str, Any]) -> ToolResult:
 
 def _find_refusal(view: View, name: str, end: str = ".") -> ToolResult | None:
     """Return the answer for a skill that the agent cannot have; ``end`` ends what is said of a missing one."""
-    if not view.may_use(name):
+    if not view.moment.is_allowed(name):
         allowed = ", ".join(dict.fromkeys(view.options.allowed or ())) or "(none)"
         return error_result(
             f"skill '{name}' is not available to this agent. allowed: [{allowed}]", skill=name, reason="not_allowed"

@@ -52,7 +52,7 @@ def _answer_use(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     name = arguments.get("name")
     if not isinstance(name, str):
         raise BadArgumentsError("'name' argument must be a string.")
-    if view.find(name) is None:
+    if view.moment.find(name) is None:
         raise BadArgumentsError(f"Skill '{name}' not found.")
     # This dialect's system knows no commands in instructions: they stay text.
     activation = view.session.activate(name, run=False)
