@@ -32,8 +32,8 @@ from prowess.discovery.live import Live
 from prowess.discovery.scan import discover, scan
 from prowess.errors import MissingPackageError, SourceError
 from prowess.limits import DEFAULT_LIMITS, Limits
-from prowess.select.steps import run_awaitable
 from prowess.skills.catalog import Catalog
+from prowess.thread_work import run_awaitable
 from prowess.tools.toolset import Toolset
 
 if TYPE_CHECKING:

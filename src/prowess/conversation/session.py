@@ -386,7 +386,7 @@ class Session:
             names = None if allowed is None else frozenset(allowed.values())
             self._now = replace(self._now, allowed=names, scope_filter=scope.filter)
             if scope.trust is not None:
-                self._consent.trust = scope.trust
+                self.consent.trust = scope.trust
         known = (moment.catalog, moment.active)
         return tuple(name for name, resolved in (allowed or {}).items() if not any(resolved in each for each in known))
 
