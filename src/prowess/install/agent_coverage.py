@@ -97,7 +97,6 @@ class _ScopeView:
         self._digests: dict[str, str] = {}
         self._differing: dict[str, list[str]] = {}
         # Many agents look in one folder, so what is found out about a folder or a file is kept.
-        self._homes: dict[str, list[str]] = {}
         self._states: dict[tuple[str, str], SkillState] = {}
 
     def find_skills(self, agents: Sequence[str]) -> Iterator[_ScopeSkill]:
@@ -109,7 +108,7 @@ class _ScopeView:
                 if link := link_name(name):
                     yield _ScopeSkill(name, link, entry)
         unrecorded: dict[str, str] = {}
-        homes = (folder for agent in agents for folder in self._home_folders(agent))
+        homes = (folder for agent in agents for folder in self._link_folders.folders_of_agent(agent))
         for folder in dict.fromkeys((self._link_folders.shared, *homes)):
             for name in _skill_names_in(folder):
                 unrecorded.setdefault(name, os.path.join(folder, name))
@@ -119,13 +118,8 @@ class _ScopeView:
 
     def find_path(self, agent: str, link: str) -> str:
         """The path at which an agent finds a skill of that name in this scope; ``""`` when it finds none."""
-        paths = (os.path.join(folder, link) for folder in self._home_folders(agent))
+        paths = (os.path.join(folder, link) for folder in self._link_folders.folders_of_agent(agent))
         return next((path for path in paths if exists(path)), "")
-
-    def _home_folders(self, agent: str) -> list[str]:
-        if agent not in self._homes:
-            self._homes[agent] = self._link_folders.folders_of_agent(agent)
-        return self._homes[agent]
 
     def state_at(self, path: str, skill: _ScopeSkill) -> SkillState:
         """The state of a skill at a path where an entry is."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from prowess.discovery.agents import AGENTS, SHARED_SKILLS, get_agent
@@ -23,7 +24,6 @@ from prowess.names import is_safe_part
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from prowess.discovery.agents import Agent
     from prowess.files.write import NewFile
     from prowess.installed.scopes import InstallScope
 
@@ -31,18 +31,40 @@ _LINK_UNSUPPORTED = frozenset((errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EO
 """The errors that say that the system cannot make links here, and not that something went wrong."""
 
 
+_MOVING_VARIABLES = ("XDG_CONFIG_HOME", *dict.fromkeys(agent.variable for agent in AGENTS.values() if agent.variable))
+
+
+def _read_moves() -> tuple[tuple[str, str], ...]:
+    """The variables of the environment that move folders of agents, with their values."""
+    return tuple((name, os.environ[name]) for name in _MOVING_VARIABLES if name in os.environ)
+
+
+@lru_cache(maxsize=8)  # a command makes several ``LinkFolders``, of two scopes
+def _list_folders(location: str, root: str, env: tuple[tuple[str, str], ...]) -> Mapping[str, tuple[str, ...]]:
+    """The folders in which each agent looks for the skills of a scope, by the agent's id."""
+    moves = dict(env)
+    return {
+        agent.id: tuple(
+            os.path.normpath(folder)
+            for folder in (
+                [os.path.join(root, agent.project)] if location == "project" else agent.user_folders(root, moves)
+            )
+        )
+        for agent in AGENTS.values()
+    }
+
+
 class LinkFolders:
     """The folders of one scope in which skills are linked."""
 
     def __init__(self, scope: InstallScope) -> None:
         self.scope = scope
-        env: Mapping[str, str] = os.environ if scope.root == os.path.expanduser("~") else {}
-        self._env = env
+        self._env = _read_moves() if scope.root == os.path.expanduser("~") else ()
         # Two scopes may link into one folder. The prefix keeps each from deleting what the other has staged there.
         self._prefix = f".prowess-{hashlib.sha256(os.fsencode(scope.base)).hexdigest()[:8]}-"
         self.shared = os.path.normpath(os.path.join(scope.root, SHARED_SKILLS))
-        folders = (os.path.normpath(folder) for agent in AGENTS.values() for folder in self._folders_of(agent))
-        self._known_folders = dict.fromkeys((self.shared, *folders))
+        folders = _list_folders(scope.location, scope.root, self._env)
+        self._known_folders = dict.fromkeys((self.shared, *(one for of_agent in folders.values() for one in of_agent)))
         self._folders_by_prefix: dict[str, str] = {}
         """The known folders, by the part of a recorded link before its last slash."""
         self._checked_folders: dict[str, tuple[int, int] | None] = {}
@@ -50,14 +72,9 @@ class LinkFolders:
         self._ways_to_base: dict[str, str] = {}
         """The way from each folder for links to the install base, as a link has it."""
 
-    def _folders_of(self, agent: Agent) -> list[str]:
-        if self.scope.location == "project":
-            return [os.path.join(self.scope.root, agent.project)]
-        return list(agent.user_folders(self.scope.root, self._env))
-
-    def folders_of_agent(self, agent: str) -> list[str]:
+    def folders_of_agent(self, agent: str) -> tuple[str, ...]:
         """The folders in which an agent looks in this scope, the one that wins first; empty when it has none."""
-        return [os.path.normpath(folder) for folder in self._folders_of(get_agent(agent))]
+        return _list_folders(self.scope.location, self.scope.root, self._env)[get_agent(agent).id]
 
     def folders_for(self, agents: Iterable[str]) -> list[str]:
         """The shared folder, then the first folder of each agent, without repetition.
@@ -66,11 +83,10 @@ class LinkFolders:
         """
         chosen = {self.shared: None}
         for name in agents:
-            agent = get_agent(name)
-            folders = self._folders_of(agent)
+            folders = self.folders_of_agent(name)
             if not folders:
-                raise SourceError(f"{agent.title} has no folder for the {self.scope.location}'s skills")
-            chosen[os.path.normpath(folders[0])] = None
+                raise SourceError(f"{get_agent(name).title} has no folder for the {self.scope.location}'s skills")
+            chosen[folders[0]] = None
         return list(chosen)
 
     def path_of_link(self, recorded: str) -> str:
