@@ -493,6 +493,34 @@ def test_the_top_of_the_home_folder_takes_no_new_start_up_file(
     )
 
 
+@pytest.mark.parametrize(
+    "file",
+    [
+        ".oh-my-zsh/oh-my-zsh.sh",
+        ".bash_completion",
+        ".local/lib/python3/site-packages/usercustomize.py",
+        ".kube/config",
+        ".local/share/systemd/user/a.service",
+    ],
+)
+def test_what_programs_read_in_the_home_folder_when_they_start_is_protected(
+    jail: Kind, work: Path, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(work / "home"))
+    put(work / "home" / file)
+    put(work / "home/project/.env")
+    evil, top = f"echo evil > home/{file}", f"home/{file}".split("/")[1]
+    result = run(
+        jail, work, f"{evil}; rm home/{file}; {evil}; mv home/{top} home/y; mv home x; echo > home/project/.env"
+    )
+    assert read_tree(work / "home") == {
+        **{f"{parent}": "/" for parent in map(str, Path(file).parents) if parent != "."},
+        file: b"as it was\n".hex(),
+        "project": "/",
+        "project/.env": b"\n".hex(),
+    }, result
+
+
 def test_a_link_to_the_configuration_cannot_be_replaced(
     jail: Kind, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -207,8 +207,7 @@ def find_protected(work: str, limits: Limits, also: Sequence[str] = ()) -> Prote
         if os.path.isdir(folder):
             search.protect_place(folder)
     search.protect_user_configuration()
-    # The top of the home folder is where new start-up files and new folders of agents would count.
-    search.close_home()
+    search.protect_home()
     search.walk()
     return search.make_result()
 
@@ -251,12 +250,21 @@ class _Search:
             inside = os.path.dirname(inside)
         self._closed.add(inside)
 
-    def close_home(self) -> None:
-        """Let nothing be made at the top of the home folder, if that is in the working folder."""
+    def protect_home(self) -> None:
+        """Let nothing be made at the top of the home folder, and no hidden entry there be changed.
+
+        Shells, desktops and tools of every kind read these when they start: ``.oh-my-zsh``, ``.kube``, ``.local``. Not
+        ``.git``: there, the rules for repositories are enough.
+        """
         home = os.path.realpath(os.path.expanduser("~"))
         inside = path_inside(home, self._work)
-        if inside is not None and os.path.isdir(home):
-            self._closed.add(inside)
+        if inside is None or not os.path.isdir(home):
+            return
+        self._closed.add(inside)
+        with suppress(OSError):
+            for child in self._list_folder(inside):
+                if child.name.startswith(".") and child.name.lower() != _GIT:
+                    self._protect_entry(inside, child)
 
     def _close_parent(self, inside: str | None) -> None:
         if inside:
