@@ -31,6 +31,7 @@ from prowess.web.pages.agents import make_agents_view
 from prowess.web.pages.changes import make_changes_view, make_plan_view
 from prowess.web.pages.error import ErrorView
 from prowess.web.pages.library import make_library_view
+from prowess.web.pages.run import make_run_view
 from prowess.web.pages.sees import make_sees_view
 from prowess.web.pages.skill import make_file_view, make_skill_view, read_image
 from prowess.web.plans import PLAN_KINDS, PlanBook, UnknownPlanError
@@ -103,6 +104,7 @@ def _make_routes(plans: PlanBook, feed: ChangeFeed) -> list[Route | Mount]:
     return [
         Route("/", show("library", make_library_view)),
         Route("/skills/{id}", show("skill", _find_view("skill"))),
+        Route("/runs/{id}", show("run", _find_view("run"))),
         Route("/sees", show("sees", _find_view("sees"))),
         Route("/agents", show("agents", _find_view("agents"))),
         Route("/changes", show("changes", partial(_find_view("changes"), plans=plans, feed=feed))),
@@ -257,6 +259,7 @@ _VIEWS: Mapping[str, Callable[..., object]] = {
     "agents": make_agents_view,
     "changes": make_changes_view,
     "plan": make_plan_view,
+    "run": make_run_view,
     "sees": make_sees_view,
     "skill": make_skill_view,
 }

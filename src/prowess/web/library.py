@@ -32,7 +32,8 @@ class Library:
     of the catalogue's owner; without them the pages show nothing about installs and grants. ``installer`` may be a
     function that makes one, which is called when a page first needs it. ``find_agents`` returns the ids of the agents
     that are used on this machine; without it the installer is asked. ``follow`` returns a live catalogue of the same
-    skills, which takes the place of ``catalog`` once ``follow_changes`` is called.
+    skills, which takes the place of ``catalog`` once ``follow_changes`` is called. ``eval_results`` is a file of
+    ``prowess eval --results``, whose runs the pages of skills show.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Library:
         budget: int | None = None,
         limits: Limits = DEFAULT_LIMITS,
         find_agents: Callable[[], tuple[str, ...]] | None = None,
+        eval_results: str = "",
     ) -> None:
         self._source = catalog
         self._follow = follow
@@ -57,6 +59,7 @@ class Library:
         self.trust = trust
         self.budget = budget
         self.limits = limits
+        self.eval_results = eval_results
         self.outdated: tuple[Outdated, ...] | None = None
         """What the sources of installs had at the last check; ``None`` before the first one."""
         self._lock = RLock()

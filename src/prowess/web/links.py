@@ -52,6 +52,10 @@ class ServedLinks:
         """Return the address of the bytes of an image of a skill."""
         return f"{self.skill(skill_id)}/image{_write_query({'path': path})}"
 
+    def run(self, run_id: str) -> str:
+        """Return the address of the page of a run of an evaluation."""
+        return f"/runs/{quote(run_id, safe='')}"
+
     def plan(self, plan_id: str = "", step: str = "") -> str:
         """Return the address of a plan, or the one that a form for it, or for its next ``step``, is sent to."""
         return "/".join(("/plans", *(quote(part, safe="") for part in (plan_id, step) if part)))

@@ -33,11 +33,13 @@ def open_library(
     project: bool = True,
     budget: int | None = None,
     watch: bool = True,
+    eval_results: str = "",
 ) -> Iterator[Library]:
     """Yield the library of the skills below ``roots``, or, without any, in the standard places.
 
     With ``watch`` it follows changes of the files, from the first page on. ``agents`` and ``project`` are those of
-    ``prowess.discover``. Raises ``SourceError`` for a root that does not exist.
+    ``prowess.discover``. ``eval_results`` is a file of results of evaluations. Raises ``SourceError`` for a root that
+    does not exist.
     """
     options: dict[str, Any] = {"missing": "error"} if roots else {"agents": agents, "project": project}
     home = os.path.expanduser("~")
@@ -48,6 +50,7 @@ def open_library(
         scopes=standard_scopes(os.getcwd(), home, os.environ, project=project),
         trust=Trust(),
         budget=budget,
+        eval_results=eval_results,
     )
     catalog = scan(*roots, **options) if roots else discover(**options)
     with ExitStack() as opened:

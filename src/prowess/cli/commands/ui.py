@@ -54,6 +54,12 @@ _server_options = group_options(
 @_server_options
 @click.option("--read-only", is_flag=True, help="Only show: refuse every change.")
 @click.option("--export", metavar="FOLDER", type=click.Path(file_okay=False), help="Write the pages into a folder.")
+@click.option(
+    "--results",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Show the runs in a file of 'prowess eval --results'.",
+)
 @make_agents_option(SEARCHED_AGENTS)
 @click.option("--no-project", is_flag=True, help="Leave the project's skills out.")
 @click.option("--no-watch", is_flag=True, help="Do not watch the folders for changes.")
@@ -64,6 +70,7 @@ def command(
     server: _ServerFlags,
     read_only: bool,
     export: str | None,
+    results: str | None,
     agents: tuple[str, ...],
     no_project: bool,
     no_watch: bool,
@@ -73,6 +80,9 @@ def command(
 
     Without ROOT, show the skills of the standard places. Open the address that is printed: it has a token, without
     which nobody sees the pages. On an address other than loopback, name a token yourself.
+
+    With --results, the page of a skill lists its runs with a model, and the page of a run has its transcript, its
+    answer and the files that it left.
 
     --export writes the pages that only show something as files instead, which work without a server.
     """
@@ -91,6 +101,7 @@ def command(
         project=bool(settings["project"]),
         budget=settings.number("budget"),
         watch=not no_watch and export is None,
+        eval_results=results or "",
     )
     with opened as library:
         if export is not None:

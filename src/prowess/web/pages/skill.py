@@ -11,6 +11,7 @@ from prowess.format.commands import find_commands
 from prowess.search.ranking import find_missing_words
 from prowess.skills.inventory import Inventory, inventory, list_scripts
 from prowess.skills.search_library import make_head_text
+from prowess.web.pages.run import list_runs
 from prowess.web.skill_rows import make_skill_id
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from prowess.skills.skill import Skill
     from prowess.web.library import Library
     from prowess.web.library_state import LibraryState
+    from prowess.web.pages.run import StoredRun
     from prowess.web.skill_rows import SkillRow
 
 
@@ -116,6 +118,8 @@ class SkillView:
     trust: str = ""
     neighbours: Sequence[Neighbour] = ()
     evals: EvalReport | None = None
+    eval_runs: Sequence[StoredRun] = ()
+    """The runs of evaluations with a model, from the file of results that the console was given."""
     problems: Sequence[str] = ()
     """What could not be found out, each in a sentence."""
 
@@ -132,6 +136,7 @@ class _SkillReader:
 
     def __init__(self, library: Library, state: LibraryState, row: SkillRow) -> None:
         self._limits = library.limits
+        self._eval_results = library.eval_results
         self._state = state
         self._row = row
         self._problems: list[str] = []
@@ -214,7 +219,15 @@ class _SkillReader:
             tokens=self._state.costs.get(skill.name),
             neighbours=self._find_neighbours(skill),
             evals=self._evaluate(skill) if skill.is_local else None,
+            eval_runs=self._list_eval_runs(skill),
         )
+
+    def _list_eval_runs(self, skill: Skill) -> Sequence[StoredRun]:
+        try:
+            return list_runs(self._eval_results, skill.name, self._limits) if self._eval_results else ()
+        except SkillError as error:
+            self._note(error)
+            return ()
 
     def _note(self, error: SkillError) -> None:
         self._problems.append(f"{error.code}: {error.message}")
