@@ -12,6 +12,7 @@ from prowess.files.identity import identity_at
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.read import LOCK_FILE
 from prowess.skills.catalog import Catalog
+from prowess.web.eval_runs import EvalRuns
 from prowess.web.library_state import LibraryState, StateMarks
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Library:
         self.trust = trust
         self.budget = budget
         self.limits = limits
-        self.eval_results = eval_results
+        self.eval_runs = EvalRuns(eval_results, limits)
         self.outdated: tuple[Outdated, ...] | None = None
         """What the sources of installs had at the last check; ``None`` before the first one."""
         self._lock = RLock()

@@ -1,198 +1,26 @@
-"""The runs of an evaluation with a model: those of a skill, and the page of one with its transcript and its files.
-
-``prowess eval --with-model --results FILE`` writes them. They are read as lines of JSON: the console does without the
-frameworks that the agent needs, and a line that it does not know is left out.
-"""
+"""The page of one run of an evaluation with a model: its outcome, its answer, its transcript and its files."""
 
 from __future__ import annotations
 
-import json
-import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.errors import ResourceError, ResourceNotFoundError
-from prowess.files.read import OpenFile
-from prowess.files.tree import list_tree
 from prowess.web.skill_rows import make_skill_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-    from prowess.limits import Limits
+    from prowess.web.eval_runs import KeptRun
     from prowess.web.library import Library
 
-_WAYS = {
-    "full": "all skills listed",
-    "selected": "the skills listed that fit",
-    "with": "the task, with the skill",
-    "without": "the task, without the skill",
-}
 
+class RunView(NamedTuple):
+    """What the page shows, and the id of the skill that was evaluated."""
 
-class StoredRun(NamedTuple):
-    """One run: the name of its folder, what was asked in which way, and what came of it."""
-
-    id: str
-    way: str
-    number: int
-    skill: str
-    query: str
-    status: str
-    loaded: tuple[str, ...]
-    checks: tuple[tuple[str, bool], ...]
-    tokens: int
-    seconds: float
-
-    @property
-    def outcome(self) -> str:
-        """What came of it, in a few words."""
-        if self.status not in {"done", "limit"}:  # a run to a limit has an outcome as well
-            return self.status
-        if self.checks:
-            return f"{sum(held for _, held in self.checks)} of {len(self.checks)} checks held"
-        return f"loaded {', '.join(self.loaded)}" if self.loaded else "loaded nothing"
-
-
-class Step(NamedTuple):
-    """A step of a transcript: what happened, and the text that belongs to it."""
-
-    title: str
-    text: str
-    is_error: bool = False
-
-
-class KeptFile(NamedTuple):
-    """A file that a run left; ``text`` is ``None`` where it is not text, or too long for the page."""
-
-    path: str
-    text: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class RunView:
-    """What the page of a run shows."""
-
-    run: StoredRun
+    kept: KeptRun
     skill_id: str
-    answer: str
-    steps: tuple[Step, ...]
-    files: tuple[KeptFile, ...]
-    left_out: str
-
-
-def list_runs(path: str, skill: str, limits: Limits) -> tuple[StoredRun, ...]:
-    """Return the runs of a skill in a file of results, the last line about each. Raises ``ResourceError``."""
-    folder, name = os.path.split(os.path.abspath(path))
-    text = _read_text(folder, (name,), limits.max_eval_kept_bytes)
-    runs = {run.id: run for row in _read_rows(text) if (run := _to_run(row)) is not None}
-    return tuple(run for run in runs.values() if run.skill == skill or not skill)
 
 
 def make_run_view(library: Library, parameters: Mapping[str, str]) -> RunView:
     """Return the page of the run whose folder has this name. Raises ``ResourceNotFoundError`` where there is none."""
-    limits, wanted = library.limits, parameters.get("id", "")
-    runs = list_runs(library.eval_results, "", limits) if library.eval_results else ()
-    run = next((run for run in runs if run.id == wanted), None)
-    if run is None:
-        raise ResourceNotFoundError("the file of results has no such run", wanted, "not-found")
-    folder = os.path.join(f"{os.path.abspath(library.eval_results)}.runs", run.id)
-    transcript = _read_text_or_none(folder, "transcript.jsonl", limits) or ""
-    return RunView(
-        run,
-        make_skill_id(run.skill),
-        (_read_text_or_none(folder, "answer.txt", limits) or "")[: limits.max_page_chars],
-        tuple(_list_steps(transcript, limits.max_page_chars)),
-        tuple(_list_files(folder, limits)),
-        (_read_text_or_none(folder, "left-out.txt", limits) or "")[: limits.max_page_chars],
-    )
-
-
-def _list_steps(transcript: str, most_chars: int) -> Iterator[Step]:
-    """Yield what happened, until the texts are too long for a page."""
-    chars = 0
-    for row in _read_rows(transcript):
-        step = _to_step(row)
-        if step is None:
-            continue
-        if chars > most_chars:
-            yield Step("more", "The transcript is longer than what a page shows.")
-            return
-        chars += len(step.text)
-        yield Step(step.title, step.text[:most_chars], step.is_error)
-
-
-def _to_step(row: dict[str, Any]) -> Step | None:
-    kind = row.get("event")
-    if kind == "call":
-        return Step(f"call {row.get('tool')}", json.dumps(row.get("arguments"), ensure_ascii=False))
-    if kind == "result":
-        return Step(f"result of {row.get('tool')}", str(row.get("content", "")), row.get("is_error") is True)
-    if kind == "decision":
-        verdict = "allowed" if row.get("is_allowed") is True else "refused"
-        return Step(f"{verdict} {row.get('tool')}", str(row.get("subject", "")), verdict == "refused")
-    if kind == "skill":
-        return Step(f"skill {row.get('what')}", str(row.get("skill", "")))
-    if kind == "end":
-        return Step(f"end: {row.get('status')}", str(row.get("text") or ""))
-    return None
-
-
-def _list_files(folder: str, limits: Limits) -> Iterator[KeptFile]:
-    chars = 0
-    try:
-        paths = list_tree(os.path.join(folder, "files"), (), limits).files
-    except (OSError, ResourceError):  # a run that left none
-        return
-    for path in paths:
-        text = _read_text_or_none(os.path.join(folder, "files"), path, limits)
-        if text is not None and chars + len(text) > limits.max_page_chars:
-            text = None
-        chars += len(text or "")
-        yield KeptFile(path, text)
-
-
-def _to_run(row: dict[str, Any]) -> StoredRun | None:
-    texts = [row.get(key) for key in ("folder", "arm", "skill", "query", "status")]
-    if row.get("event") != "eval-run" or not all(isinstance(text, str) for text in texts) or not row["folder"]:
-        return None
-    checks = [check for check in row.get("checks", ()) if isinstance(check, dict)]
-    numbers = [row.get(key, 0) for key in ("sent", "received", "number", "seconds")]
-    if not all(isinstance(number, int | float) for number in numbers):
-        return None
-    sent, received, number, seconds = numbers
-    return StoredRun(
-        os.path.basename(row["folder"]),
-        _WAYS.get(row["arm"], row["arm"]),
-        int(number),
-        row["skill"],
-        row["query"],
-        row["status"],
-        tuple(map(str, row.get("loaded", ()))),
-        tuple((str(check.get("what", "")), check.get("passed") is True) for check in checks),
-        int(sent + received),
-        float(seconds),
-    )
-
-
-def _read_rows(text: str) -> Iterator[dict[str, Any]]:
-    for line in text.splitlines():
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(row, dict):
-            yield row
-
-
-def _read_text(base: str, parts: tuple[str, ...], most_bytes: int) -> str:
-    with OpenFile(base, parts) as file:
-        return file.read_all(most_bytes).decode("utf-8", "replace")
-
-
-def _read_text_or_none(base: str, path: str, limits: Limits) -> str | None:
-    try:
-        text = _read_text(base, tuple(path.split("/")), limits.max_eval_kept_bytes)
-    except ResourceError:
-        return None
-    return None if "\0" in text or "�" in text else text
+    kept = library.eval_runs.read(parameters.get("id", ""))
+    return RunView(kept, make_skill_id(kept.run.skill))

@@ -11,7 +11,6 @@ from prowess.format.commands import find_commands
 from prowess.search.ranking import find_missing_words
 from prowess.skills.inventory import Inventory, inventory, list_scripts
 from prowess.skills.search_library import make_head_text
-from prowess.web.pages.run import list_runs
 from prowess.web.skill_rows import make_skill_id
 
 if TYPE_CHECKING:
@@ -23,9 +22,9 @@ if TYPE_CHECKING:
     from prowess.lockfile.read import LockEntry
     from prowess.model import Shadowed
     from prowess.skills.skill import Skill
+    from prowess.web.eval_runs import StoredRun
     from prowess.web.library import Library
     from prowess.web.library_state import LibraryState
-    from prowess.web.pages.run import StoredRun
     from prowess.web.skill_rows import SkillRow
 
 
@@ -136,7 +135,7 @@ class _SkillReader:
 
     def __init__(self, library: Library, state: LibraryState, row: SkillRow) -> None:
         self._limits = library.limits
-        self._eval_results = library.eval_results
+        self._eval_runs = library.eval_runs
         self._state = state
         self._row = row
         self._problems: list[str] = []
@@ -224,7 +223,7 @@ class _SkillReader:
 
     def _list_eval_runs(self, skill: Skill) -> Sequence[StoredRun]:
         try:
-            return list_runs(self._eval_results, skill.name, self._limits) if self._eval_results else ()
+            return self._eval_runs.list(skill.name)
         except SkillError as error:
             self._note(error)
             return ()
