@@ -248,6 +248,7 @@ HINTS: dict[str, str] = {
     "backed-up": "look at it there: copy it elsewhere if you need it, delete it if nobody does",
     "version-mismatch": "update it to the version that you want",
     "bad-lock": "correct that line, or take an earlier version of the file: 'git log -p prowess.lock' shows them",
+    "wrong-prowess": "install a version of Prowess in that range, or change requires-prowess in the manifest",
     "newer-lock": "upgrade Prowess, or ask whoever wrote the lock file to use the same version as you",
     "lock-too-large": "install or change fewer at once, or raise Limits.max_lock_bytes wherever the file is read",
     "dropped-fields": "upgrade Prowess and let it update this install, if the fields are needed",

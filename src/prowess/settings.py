@@ -34,7 +34,7 @@ SettingKind = Literal["text", "yes-or-no", "count", "share", "names", "folders"]
 PROJECT_FILE, USER_FILE, SETTINGS_TABLE = "prowess.toml", "config.toml", "settings"
 DIALECT_NAMES = tuple(sorted(get_args(DialectName), key=lambda name: name != "prowess"))
 """Every dialect, the default first."""
-MANIFEST_KEYS = ("agents", "mode", "skills")
+MANIFEST_KEYS = ("agents", "mode", "requires-prowess", "skills")
 """The other keys of a project's file, in which it declares its skills."""
 _TRUE, _FALSE = frozenset(("1", "true", "yes", "on")), frozenset(("0", "false", "no", "off"))
 

@@ -120,3 +120,33 @@ def test_a_manifest_that_is_a_link_is_refused_as_a_manifest_and_what_it_leads_to
             act()
         assert caught.value.code == "bad-manifest"
     assert outside.read_text(encoding="utf-8") == "[tool.prowess]\nskills = []\n"
+
+
+@pytest.mark.parametrize("wanted", [">=0.1,<99", "^0.1", " >= 0.1, < 99 "])
+def test_a_manifest_may_require_versions_of_prowess(world: World, installer: prowess.Installer, wanted: str) -> None:
+    address = world.repository("one").address
+    text = f'requires-prowess = "{wanted}"\nskills = ["{address}"]\n'
+    (world.project / MANIFEST_FILE).write_text(text, encoding="utf-8")
+    assert [one.full_name for one in installer.sync()] == ["local/one"]
+    installer.install(world.repository("two").address, project=True)
+    assert f'requires-prowess = "{wanted}"' in (world.project / MANIFEST_FILE).read_text(encoding="utf-8")
+
+
+def test_with_another_version_of_prowess_nothing_changes(world: World, installer: prowess.Installer) -> None:
+    text = 'requires-prowess = ">=99"\nskills = ["a/b"]\nkey-of-a-later-version = 1\n'
+    (world.project / MANIFEST_FILE).write_text(text, encoding="utf-8")
+    for act in (installer.sync, installer.lock, installer.verify):
+        with pytest.raises(
+            prowess.InstallError, match=f"needs Prowess >=99, and this is {prowess.__version__}"
+        ) as caught:
+            act()
+        assert error.value.code == "wrong-prowess"
+    assert not world.lock.exists()
+
+
+@pytest.mark.parametrize("wanted", ['"latest"', '"1.2"', "1", '""', '[">=1"]'])
+def test_what_is_required_is_a_range(world: World, installer: prowess.Installer, wanted: str) -> None:
+    (world.project / MANIFEST_FILE).write_text(f"requires-prowess = {wanted}\n", encoding="utf-8")
+    with pytest.raises(prowess.InstallError, match="range of versions") as caught:
+        installer.sync()
+    assert caught.value.code == "bad-manifest"

@@ -2,7 +2,8 @@
 
 ``skills`` is a list. An entry is a source as people type it, or a table with ``source`` and, as needed, ``ref``,
 ``skills``, ``agents`` and ``mode``. ``agents`` and ``mode`` beside the list count for all entries. The only mode is
-``"copy"``: real files in the agents' folders instead of links.
+``"copy"``: real files in the agents' folders instead of links. ``requires-prowess`` is the range of versions of Prowess
+that the project needs.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from prowess.lockfile.read import COPY_MODE, read_text
 from prowess.settings import MANIFEST_KEYS, SETTINGS_TABLE
 from prowess.text.redaction import show_address
 from prowess.text.spelling import did_you_mean
+from prowess.text.versions import find_latest_in_range, is_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -118,9 +120,29 @@ def _read_text(folder: str, file: str, limits: Limits) -> str | None:
 
 
 def _make_manifest(folder: str, file: str, text: str, path: tuple[str, ...], table: dict[str, Any]) -> ProjectManifest:
+    _refuse_wrong_prowess(table, folder)
     declared = _parse_declarations(table, folder)
     defaults = ManifestDefaults(_read_agents(table, folder), _read_mode(table, folder))
     return ProjectManifest(folder, file, text, path, tuple(table.get("skills", [])), declared, defaults)
+
+
+def _refuse_wrong_prowess(table: dict[str, Any], folder: str) -> None:
+    """Raise ``InstallError`` (``wrong-prowess``) when the manifest needs another version of Prowess.
+
+    Before the rest is read: a version that is too old must not report the keys of a later one as mistakes.
+    """
+    from prowess import __version__  # a cycle: the package loads this module on first use
+
+    if "requires-prowess" not in table:
+        return
+    written = table["requires-prowess"]
+    wanted = "".join(written.split()) if isinstance(written, str) else ""
+    if not is_range(wanted):
+        raise _bad_manifest_error('requires-prowess is a range of versions, such as ">=1.2,<2"', folder)
+    release = __version__.partition("+")[0].partition(".dev")[0]
+    if not find_latest_in_range(wanted, (release,)):
+        message = f"the project needs Prowess {wanted}, and this is {__version__}"
+        raise InstallError(message, folder, "wrong-prowess")
 
 
 def parse_entry(entry: ManifestEntry, defaults: ManifestDefaults, folder: str) -> Declaration:
