@@ -140,7 +140,7 @@ def test_with_another_version_of_prowess_nothing_changes(world: World, installer
             prowess.InstallError, match=f"needs Prowess >=99, and this is {prowess.__version__}"
         ) as caught:
             act()
-        assert error.value.code == "wrong-prowess"
+        assert caught.value.code == "wrong-prowess"
     assert not world.lock.exists()
 
 
