@@ -67,6 +67,7 @@ _AGENT = {
 USED: dict[str, set[str]] = {
     **{name: set[str]() for name in ("--version", "--help", "", "list", "explain", "config")},
     **dict.fromkeys(("remove", "sync", "outdated", "verify", "link", "unlink", "backups"), _INSTALLING),
+    **dict.fromkeys(("sync (recursive)", "outdated (recursive)", "verify (recursive)"), _INSTALLING),
     "adopt": {*_INSTALLING, "ctypes", "subprocess"},
     "cache": _INSTALLING,
     "install": {*_INSTALLING, "authoring", "select", "subprocess"},  # git is asked what it ignores
@@ -121,6 +122,7 @@ USED: dict[str, set[str]] = {
 PLAIN = {"--version", "--help", "", "read", "call", "completion", "run-script"}
 """Commands that do not need rich even on a terminal: they print one text everywhere, or nothing to be wrapped."""
 BARS = {
+    *("sync (recursive)", "outdated (recursive)", "verify (recursive)"),
     *("install", "sync", "update", "outdated", "verify", "link", "adopt", "check", "eval", "pack", "unpack", "doctor"),
     *("remove", "unlink", "trust grant", "cache", "lock", "list (installed)"),
     *("ui", "diff", "find", "install (list)", "search", "search (prepare)", "prompt", "explain (query)"),

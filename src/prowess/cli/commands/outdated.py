@@ -13,6 +13,7 @@ from prowess.cli.issues import issue_to_dict
 from prowess.cli.lock_states import suggest_sync_after_pull
 from prowess.cli.main import FAILED
 from prowess.cli.options import AskedLocation, json_option, location_options
+from prowess.cli.recursive import recursive_option, run_in_projects
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Table, line
 from prowess.cli.updates import change_to_blocks, update_to_dict, update_to_line
@@ -32,10 +33,11 @@ if TYPE_CHECKING:
     ("prowess outdated --verbose", "and what each new version adds, with the diff"),
 )
 @click.option("--verbose", is_flag=True, help="Fetch the new versions: say what they add, and show the diffs.")
+@recursive_option
 @location_options
 @network_options
 @json_option
-def command(*, verbose: bool, asked: AskedLocation, installer: Installer, as_data: bool) -> int:
+def command(*, verbose: bool, recursive: bool, asked: AskedLocation, installer: Installer, as_data: bool) -> int:
     """List the installed skills whose source has something newer, and those whose source could not be asked.
 
     Inside a project its installs are meant, and elsewhere your own.
@@ -53,6 +55,8 @@ def command(*, verbose: bool, asked: AskedLocation, installer: Installer, as_dat
     With --verbose, new skills, scripts, commands and allowed tools come first, then the diff from what the lock file
     records. If the version asked for has nothing newer, they are those of the tag in the column "newer".
     """
+    if recursive:
+        return run_in_projects(as_data=as_data)
     location = find_location(installer, asked)
     with printer.show_progress("asking the sources"):
         entries = installer.outdated(updates=verbose, location=location)

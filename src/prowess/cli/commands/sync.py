@@ -19,6 +19,7 @@ from prowess.cli.install_options import (
 from prowess.cli.issues import issue_to_dict
 from prowess.cli.main import FAILED
 from prowess.cli.options import AskedLocation, location_options
+from prowess.cli.recursive import recursive_option, run_in_projects
 from prowess.cli.remedies import find_remedy
 from prowess.cli.render import printer
 from prowess.files.paths import shorten_path
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     ("prowess sync --remove", "and remove what it no longer declares"),
     ("prowess sync --locked", "for CI: install what prowess.lock records, fail on any difference from it"),
     ("prowess sync --locked --dry-run", "what that would restore, or why it would fail"),
+    ("prowess sync --locked --recursive", "in every project of a monorepo"),
 )
 @click.option(
     "--locked",
@@ -44,10 +46,19 @@ if TYPE_CHECKING:
 @click.option(
     "--remove", is_flag=True, help="Remove skills that nothing asks for any more; backups keep what only you have."
 )
+@recursive_option
 @location_options
 @network_options
 @change_options
-def command(*, locked: bool, remove: bool, asked: AskedLocation, installer: Installer, flags: ChangeFlags) -> int:
+def command(
+    *,
+    locked: bool,
+    remove: bool,
+    recursive: bool,
+    asked: AskedLocation,
+    installer: Installer,
+    flags: ChangeFlags,
+) -> int:
     """Bring prowess.lock up to date with prowess.toml, and the installed skills up to date with prowess.lock.
 
     After a pull, installs that nobody changed are replaced or removed as the new prowess.lock says, without a backup.
@@ -65,6 +76,8 @@ def command(*, locked: bool, remove: bool, asked: AskedLocation, installer: Inst
     """
     if locked and remove:
         raise click.UsageError("--locked removes nothing: leave one of --locked and --remove out")
+    if recursive:
+        return run_in_projects(as_data=flags.as_data)
     location = find_location(installer, asked)
     run = SyncRun(installer, list_scopes(installer, location), DEFAULT_LIMITS, locked=locked)
     if flags.dry_run or not locked:  # a locked sync asks nobody, so it needs no plan

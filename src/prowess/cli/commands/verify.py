@@ -8,6 +8,7 @@ from prowess.cli.command_class import new_command
 from prowess.cli.install_options import find_location, list_scopes, note_nothing_recorded
 from prowess.cli.issues import issue_to_dict
 from prowess.cli.options import AskedLocation, json_option, location_options
+from prowess.cli.recursive import recursive_option, run_in_projects
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Table, line
 from prowess.files.paths import shorten_path
@@ -24,14 +25,17 @@ if TYPE_CHECKING:
     ("prowess verify", "every file hashed and compared"),
     ("prowess verify --all --json", "those of the project and your own, as data"),
 )
+@recursive_option
 @location_options
 @json_option
-def command(*, asked: AskedLocation, as_data: bool) -> int:
+def command(*, recursive: bool, asked: AskedLocation, as_data: bool) -> int:
     """Hash every installed file, compare it with the lock file, and name each changed, missing or extra file.
 
     Inside a project its installs are meant, and elsewhere your own. What the manifest declares is compared with the
     lock file too. Exit status 1: something differs.
     """
+    if recursive:
+        return run_in_projects(as_data=as_data)
     installer = Installer()
     location = find_location(installer, asked)
     with printer.show_progress("hashing"):

@@ -38,10 +38,27 @@ def print_answer(
     data: Callable[[], Mapping[str, object]], blocks: Callable[[], Iterable[Block]], *, as_data: bool
 ) -> None:
     """Print the answer, as data or for people. Only the function whose result is printed is called."""
-    if as_data:
-        _write(sys.stdout, dump_json({"version": SCHEMA_VERSION, **data()}) + "\n")
-    else:
+    if not as_data:
         print_blocks(blocks())
+    elif _kept_answers is not None:
+        _kept_answers.append(dict(data()))
+    else:
+        _write(sys.stdout, dump_json({"version": SCHEMA_VERSION, **data()}) + "\n")
+
+
+_kept_answers: list[dict[str, object]] | None = None
+
+
+@contextmanager
+def keep_answers() -> Iterator[list[dict[str, object]]]:
+    """Keep the answers that are data, instead of printing them, until the block ends."""
+    global _kept_answers  # noqa: PLW0603 - the streams are one thing of the process too
+    kept: list[dict[str, object]] = []
+    _kept_answers = kept
+    try:
+        yield kept
+    finally:
+        _kept_answers = None
 
 
 def print_blocks(blocks: Iterable[Block], stream: IO[str] | None = None, *, error: bool = False) -> None:
