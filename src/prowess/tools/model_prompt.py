@@ -63,10 +63,10 @@ class ModelPrompt:
         """The skills that models may see at all."""
         self.tools: list[JsonSchemaTool] = []
         if style:
-            self.text, report = fit_listing(session.candidates(query), budget, self._render_entries)
             choice = session.choose(moment, query, moment.selector, ListingTurn())
-            reasons = ListingReasons(moment, choice, report)
-            report = replace(report, reasons=reasons)
+            listed = self.eligible if choice.names is None else [self.eligible.by_name[name] for name in choice.names]
+            self.text, report = fit_listing(listed, budget, self._render_entries)
+            report = replace(report, reasons=ListingReasons(moment, choice, report))
         else:
             self.text = toolset.prompt(query)
             report = toolset.report()
