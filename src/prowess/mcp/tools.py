@@ -81,9 +81,7 @@ class ModelTools:
         """The definitions of the tools to offer, as the protocol has them."""
         moment, is_cut = self._session.moment(), self._texts.needs_search
         view = View(self._session, ToolsetOptions(), moment, ListingChoice(), is_cut=is_cut)
-        tools = (
-            tool.describe(view) for tool in DIALECT.tools if tool.name in _CALLABLE_TOOLS and tool.is_offered(view)
-        )
+        tools = (tool.define(view) for tool in DIALECT.tools if tool.name in _CALLABLE_TOOLS and tool.is_offered(view))
         return [cast("dict[str, Any]", self._with_listing(tool).to_mcp()) for tool in tools]
 
     def _with_listing(self, tool: ToolDefinition) -> ToolDefinition:

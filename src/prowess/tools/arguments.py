@@ -43,11 +43,9 @@ def _parse_mapping(given: Mapping[str, Any] | str | bytes) -> dict[str, Any]:
 
 def required_text(arguments: Mapping[str, Any], key: str) -> str:
     """Return a text parameter; raises ``BadArgumentsError`` when it is missing, empty or no text."""
-    value = arguments.get(key)
-    if value is None or value == "":
+    value = optional_text(arguments, key)
+    if not value:
         raise BadArgumentsError(f"{key} is required")
-    if not isinstance(value, str):
-        raise BadArgumentsError(f"{key} must be a string")
     return value
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from prowess.conversation.rendering import render_preload_source
 from prowess.errors import SkillError, SkillNotActiveError, SkillValidationError
-from prowess.tools.definitions import object_schema, string_schema
+from prowess.tools.definitions import ToolDefinition, copy_definition, object_schema, string_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from prowess.conversation.activation import Activation
     from prowess.literals import DialectName
     from prowess.skills.skill import Skill
-    from prowess.tools.definitions import ToolDefinition, ToolResult
+    from prowess.tools.definitions import ToolResult
     from prowess.tools.prompt import View
 
     ToolHandler = Callable[["View", Mapping[str, Any]], ToolResult]
@@ -28,18 +28,24 @@ SEARCH_THRESHOLD = 30
 
 
 class Tool(NamedTuple):
-    """A tool of a dialect: its name, its definition for the current skills, its handler, and when it is offered.
+    """A tool of a dialect: its name, its definition, its handler, and when it is offered.
 
     A handler returns a result or raises; the toolset turns an exception into a result with the dialect's
     ``render_error``.
     """
 
     name: str
-    describe: DescribeTool
+    definition: ToolDefinition | DescribeTool
+    """The definition, or what makes it for the current skills."""
     handler: ToolHandler
     is_offered: IsOffered
     acts: Literal["", "fork", "script"] = ""
     """Whether it runs a skill as a sub-agent, or a script of a skill."""
+
+    def define(self, view: View) -> ToolDefinition:
+        """Return the definition for what ``view`` shows; it is the caller's to change."""
+        definition = self.definition
+        return copy_definition(definition) if isinstance(definition, ToolDefinition) else definition(view)
 
 
 class Dialect(NamedTuple):

@@ -199,7 +199,7 @@ class View:
             # A listing in a tool's description is the one that the report is about: it gets what the prompt leaves.
             left = self.get_prompt(choice).left if self.options.dialect.has_index_tool else None
             view = self._with(choice, left)
-            made.tools = tuple(tool.describe(view) for tool in self.options.dialect.tools if tool.is_offered(view))
+            made.tools = tuple(tool.define(view) for tool in self.options.dialect.tools if tool.is_offered(view))
         return tuple(map(copy_definition, made.tools))  # all sessions share them, and a host may change its own
 
     def _get_made(self, choice: ListingChoice) -> _Made:

@@ -62,6 +62,9 @@ class Toolset:
     model; the host has the paths in ``data``.
     """
 
+    session: Session
+    """The session that the tools act on."""
+
     def __init__(
         self,
         session: Session,
@@ -79,7 +82,7 @@ class Toolset:
         hide_paths: bool = False,
     ) -> None:
         check_instance(session, "session", Session, remedy="pass Session(catalog)")
-        self._session = session
+        self.session = session
         self._options = ToolsetOptions(
             find_dialect(dialect),
             check_allowed(session.moment(), allowed, missing),
@@ -103,11 +106,6 @@ class Toolset:
         return self._dialect.name
 
     @property
-    def session(self) -> Session:
-        """The session that the tools act on."""
-        return self._session
-
-    @property
     def issues(self) -> tuple[Issue, ...]:
         """A warning for each name in ``allowed`` that no skill has now.
 
@@ -126,7 +124,7 @@ class Toolset:
     @property
     def missing(self) -> tuple[str, ...]:
         """The names in ``allowed`` that no skill has now."""
-        moment = self._session.moment()
+        moment = self.session.moment()
         names = self._options.allowed or ()
         return tuple(name for name in names if name not in moment.catalog and moment.find(name) is None)
 
@@ -140,11 +138,11 @@ class Toolset:
         """
         view = self._open_view()
         choice = view.choose(query)
-        if self._session.events.on_event is None:  # counting the tokens of a listing costs more than all else here
+        if self.session.events.on_event is None:  # counting the tokens of a listing costs more than all else here
             return self._make_prompt(view, choice).text
         with measure_call():
             made = self._make_prompt(view, choice)
-            report, events = self._explain_report(view, choice, made.report), self._session.events
+            report, events = self._explain_report(view, choice, made.report), self.session.events
             events.emit("listed", "", names=report.shown, tokens=report.tokens)
             if report.is_cut:
                 cuts = {"shortened": report.shortened, "dropped": report.dropped, "omitted": report.omitted}
@@ -182,7 +180,7 @@ class Toolset:
         """
         view, options = self._open_view(), self._options
         able = {"": True, "fork": options.fork is not None, "script": options.scripts is not None}
-        return tuple(tool.describe(view) for tool in self._dialect.tools if able[tool.acts])
+        return tuple(tool.define(view) for tool in self._dialect.tools if able[tool.acts])
 
     def explicit(self, name: str, request: str = "") -> str:
         """Return the text of a user's message that has the model load a skill by its tool, listed or not."""
@@ -190,7 +188,7 @@ class Toolset:
         skill = None if self._dialect.loads_hidden else view.moment.find(name)
         if skill is not None and not view.moment.is_for_models(skill):
             # The tool would refuse a skill that is not for models, so the message carries the instructions itself.
-            return view.mask_text(self._session.expand(f"/{name} {request}", inline_forks=True))
+            return view.mask_text(self.session.expand(f"/{name} {request}", inline_forks=True))
         tool, key = self._dialect.tools[0], self._find_skill_parameter()
         said = f"This is a user-explicit skill activation. Call the {tool.name} tool with {key}={name!r}."
         follow = "Use exactly this name: it may not be in the tool's schema. Then follow its instructions."
@@ -199,7 +197,7 @@ class Toolset:
 
     def _find_skill_parameter(self) -> str:
         """Return the parameter by which tools of the dialect name a skill: the first that its first tool requires."""
-        return str(next(iter(self._dialect.tools[0].describe(self._open_view()).parameters["required"])))
+        return str(next(iter(self._dialect.tools[0].define(self._open_view()).parameters["required"])))
 
     def report(self) -> BudgetReport:
         """Return what the last listing cost, what was cut to make it fit, and why each skill is listed or not."""
@@ -220,7 +218,7 @@ class Toolset:
 
     def explain(self, name: str) -> Explanation:
         """Return what ``Session.explain`` returns, and whether the last listing has the skill, and why."""
-        explanation = self._session.explain(name)
+        explanation = self.session.explain(name)
         name, report = explanation.name, self.report()
         if name not in report.reasons:
             return explanation
@@ -229,8 +227,8 @@ class Toolset:
 
     def _open_view(self) -> View:
         """Return what the model sees now; each call takes one, and everything below reads it."""
-        moment = self._session.moment().narrow(self._options.allowed_names)
-        return View(self._session, self._options, moment, left=self._options.budget)
+        moment = self.session.moment().narrow(self._options.allowed_names)
+        return View(self.session, self._options, moment, left=self._options.budget)
 
     # -- calls -------------------------------------------------------------------------------------------------------
 
@@ -244,7 +242,7 @@ class Toolset:
         runner = self._options.fork
         if result.fork is None or not callable(runner):  # without a runner, the host runs the fork
             return result
-        return self._hide_paths(SubAgents(self._session, self._dialect, runner).run_fork(tool.name, result.fork))
+        return self._hide_paths(SubAgents(self.session, self._dialect, runner).run_fork(tool.name, result.fork))
 
     async def acall(self, name: str, arguments: Arguments = None) -> ToolResult:
         """Answer a model's call from asynchronous code, in a thread of ours; raises only when it is cancelled.
@@ -262,21 +260,21 @@ class Toolset:
             result = await self._run_in_pool(partial(self._answer_and_report, tool, arguments))
         except asyncio.CancelledError:
             # The approval of this call must not be left for the next one that is equal.
-            self._session.consent.withdraw_approvals(self._find_named_skill(arguments))
+            self.session.consent.withdraw_approvals(self._find_named_skill(arguments))
             raise
         except SkillError as error:  # the pool is busy: whatever else goes wrong is a result already
-            self._session.consent.withdraw_approvals(self._find_named_skill(arguments))
-            self._session.events.emit("refused", "", tool=name[:_MAX_NAME_SHOWN], code=error.code)
+            self.session.consent.withdraw_approvals(self._find_named_skill(arguments))
+            self.session.events.emit("refused", "", tool=name[:_MAX_NAME_SHOWN], code=error.code)
             return self._describe_error(name[:_MAX_NAME_SHOWN], error)
         runner = self._options.fork
         if result.fork is None or not callable(runner):  # without a runner, the host runs the fork
             return result
-        sub_agents = SubAgents(self._session, self._dialect, runner)
+        sub_agents = SubAgents(self.session, self._dialect, runner)
         return self._hide_paths(await sub_agents.arun_fork(tool.name, result.fork))
 
     async def _run_in_pool(self, function: Callable[[], T]) -> T:
         """Return what ``function`` returns in a thread; raises ``SkillError`` (``busy``) when too many calls wait."""
-        return await get_pools(self._session.limits).reads.run(function)
+        return await get_pools(self.session.limits).reads.run(function)
 
     def _answer_unknown_tool(self, name: str) -> ToolResult:
         """Return the answer to a call of no tool, which names the tools that are offered now."""
@@ -284,11 +282,11 @@ class Toolset:
         offered = ", ".join(tool.name for tool in self._dialect.tools if tool.is_offered(view))
         known = f"known: {offered}" if offered else "none is offered"
         message = f"unknown skill tool: {to_one_line(name[:_MAX_NAME_SHOWN])}; {known}"
-        self._session.events.emit("refused", "", tool=name[:_MAX_NAME_SHOWN], code="unknown-tool")
+        self.session.events.emit("refused", "", tool=name[:_MAX_NAME_SHOWN], code="unknown-tool")
         return sanitize_error(ToolResult(message, is_error=True, data={"reason": "unknown-tool"}))
 
     def _answer_and_report(self, tool: Tool, arguments: Arguments) -> ToolResult:
-        events = self._session.events
+        events = self.session.events
         if events.on_event is None:  # nobody hears of a refusal, so nothing needs to be recorded
             return self._run_handler(tool, arguments)
         with measure_call():
@@ -315,7 +313,7 @@ class Toolset:
             return self._describe_error(tool.name, error)
         except Exception as error:  # noqa: BLE001 - the edge to a model: a conversation must go on
             # A fault of ours or of the host (a source, a callback): the details may be secret, and no model needs them.
-            self._session.events.report_host_error(f"call of {tool.name}", error)
+            self.session.events.report_host_error(f"call of {tool.name}", error)
             result = self._dialect.render_error(tool.name, SkillError("it failed inside the host", code="host-failed"))
         result = self._hide_paths(result)  # before an error is cut, since half a path would not be recognized
         # What a script printed is bounded already, and none of it is to be lost.
@@ -361,9 +359,9 @@ class Toolset:
         check_instance(prepared, "prepared", PreparedFork, optional=True, remedy="prepare_fork gave an error")
         options = self._options
         ceiling = prepared.allowed_tools if prepared is not None and prepared.is_bounded else None
-        session = self._session.open_child(ceiling)
+        session = self.session.open_child(ceiling)
         # Skills that have left the catalogue may be active here, but a new session cannot have them.
         known = options.allowed and tuple(name for name in options.allowed if name in session.catalog)
         child = copy(self)
-        vars(child).update(_session=session, _options=replace(options, fork=None, allowed=known), _listed=None)
+        vars(child).update(session=session, _options=replace(options, fork=None, allowed=known), _listed=None)
         return child

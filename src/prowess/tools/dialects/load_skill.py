@@ -32,10 +32,14 @@ def _render_prompt(view: View) -> str:
     return f"# Available Skills\n\n{listing}\n\n{closing}"
 
 
-def _define_load(_view: View) -> ToolDefinition:
-    description = "Load the full instructions for a named skill. Returns the complete SKILL.md body as markdown."
-    name = string_schema('Name of the skill to load (matches the frontmatter "name" field).')
-    return ToolDefinition("load_skill", description, object_schema({"skill_name": name}, ("skill_name",)))
+_LOAD = ToolDefinition(
+    "load_skill",
+    "Load the full instructions for a named skill. Returns the complete SKILL.md body as markdown.",
+    object_schema(
+        {"skill_name": string_schema('Name of the skill to load (matches the frontmatter "name" field).')},
+        ("skill_name",),
+    ),
+)
 
 
 def _answer_load(view: View, arguments: Mapping[str, Any]) -> ToolResult:
@@ -60,7 +64,7 @@ def _render_error(_tool: str, error: Exception) -> ToolResult:
 
 DIALECT = Dialect(
     "load_skill",
-    (Tool("load_skill", _define_load, _answer_load, can_load_skills),),
+    (Tool("load_skill", _LOAD, _answer_load, can_load_skills),),
     _render_prompt,
     _render_error,
 )

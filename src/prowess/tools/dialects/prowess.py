@@ -121,14 +121,13 @@ def _answer_load(view: View, arguments: Arguments) -> ToolResult:
     return ToolResult(content, data=data)
 
 
-def _define_unload(_view: View) -> ToolDefinition:
-    return ToolDefinition(
-        "unload_skill",
-        "Put a skill aside whose instructions no longer apply.",
-        object_schema({"name": string_schema("The skill's name")}, ("name",), closed=True),
-        parallel=False,
-        read_only=False,
-    )
+_UNLOAD = ToolDefinition(
+    "unload_skill",
+    "Put a skill aside whose instructions no longer apply.",
+    object_schema({"name": string_schema("The skill's name")}, ("name",), closed=True),
+    parallel=False,
+    read_only=False,
+)
 
 
 def _answer_unload(view: View, arguments: Arguments) -> ToolResult:
@@ -230,16 +229,18 @@ def _define_script(view: View) -> ToolDefinition:
     )
 
 
-def _define_search(_view: View) -> ToolDefinition:
-    parameters = {
-        "query": string_schema("What the task is about, in a few words"),
-        "limit": {"type": "integer", "minimum": 1, "maximum": _MAX_HITS, "description": "At most so many (10)"},
-    }
-    return ToolDefinition(
-        "search_skills",
-        "Find skills for a task among all of them, also those that are not listed.",
-        object_schema(parameters, ("query",), closed=True),
-    )
+_SEARCH = ToolDefinition(
+    "search_skills",
+    "Find skills for a task among all of them, also those that are not listed.",
+    object_schema(
+        {
+            "query": string_schema("What the task is about, in a few words"),
+            "limit": {"type": "integer", "minimum": 1, "maximum": _MAX_HITS, "description": "At most so many (10)"},
+        },
+        ("query",),
+        closed=True,
+    ),
+)
 
 
 def _answer_search(view: View, arguments: Arguments) -> ToolResult:
@@ -271,11 +272,11 @@ DIALECT = Dialect(
     "prowess",
     (
         Tool("load_skill", _define_load, _answer_load, has_skills),
-        Tool("unload_skill", _define_unload, _answer_unload, has_skills),
+        Tool("unload_skill", _UNLOAD, _answer_unload, has_skills),
         Tool("read_skill_file", _define_file, _answer_file, has_files),
         Tool("run_skill", _define_run, run_skill, has_forks, "fork"),
         Tool("run_skill_script", _define_script, run_script, may_run_scripts, "script"),
-        Tool("search_skills", _define_search, _answer_search, is_searchable),
+        Tool("search_skills", _SEARCH, _answer_search, is_searchable),
     ),
     _render_prompt,
     _render_error,

@@ -62,14 +62,12 @@ def _list_paths(skill: Skill) -> tuple[str, ...]:
         return ()
 
 
-def _define_read(_view: View) -> ToolDefinition:
-    parameters = object_schema({"name": string_schema("The name of the skill to read")}, ("name",), closed=True)
-    return ToolDefinition(
-        "read_skill",
-        "Read the content of a skill by name. Call it when a request fits the description of a skill.",
-        parameters,
-        title="Read Skill",
-    )
+_READ = ToolDefinition(
+    "read_skill",
+    "Read the content of a skill by name. Call it when a request fits the description of a skill.",
+    object_schema({"name": string_schema("The name of the skill to read")}, ("name",), closed=True),
+    title="Read Skill",
+)
 
 
 def _answer_read(view: View, arguments: Mapping[str, Any]) -> ToolResult:
@@ -80,22 +78,20 @@ def _answer_read(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     return ToolResult(view.session.activate_text(name, whole=True), data={"skill": name})
 
 
-def _define_file(_view: View) -> ToolDefinition:
-    parameters = object_schema(
+_FILE = ToolDefinition(
+    "read_skill_file",
+    "Read a supporting file from a skill (e.g. references, scripts, assets). "
+    "Call it when the instructions name a file.",
+    object_schema(
         {
             "skill_name": string_schema("The name of the skill that contains the file"),
             "path": string_schema("The relative path to the file within the skill (e.g. references/FORMS.md)"),
         },
         ("skill_name", "path"),
         closed=True,
-    )
-    what = "Read a supporting file from a skill (e.g. references, scripts, assets)."
-    return ToolDefinition(
-        "read_skill_file",
-        f"{what} Call it when the instructions name a file.",
-        parameters,
-        title="Read Skill File",
-    )
+    ),
+    title="Read Skill File",
+)
 
 
 def _answer_file(view: View, arguments: Mapping[str, Any]) -> ToolResult:
@@ -112,15 +108,14 @@ def _answer_file(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     return ToolResult(content, data={"skill": name, "path": path})
 
 
-def _define_run(_view: View) -> ToolDefinition:
-    return ToolDefinition(
-        "run_skill",
-        "Run a skill in a forked context with its own conversation history. A skill whose mode is forked runs only so.",
-        fork_parameters(string_schema("The name of the skill to run in a forked context")),
-        parallel=False,
-        read_only=False,
-        title="Run Skill",
-    )
+_RUN = ToolDefinition(
+    "run_skill",
+    "Run a skill in a forked context with its own conversation history. A skill whose mode is forked runs only so.",
+    fork_parameters(string_schema("The name of the skill to run in a forked context")),
+    parallel=False,
+    read_only=False,
+    title="Run Skill",
+)
 
 
 def _render_error(tool: str, error: Exception) -> ToolResult:
@@ -135,9 +130,9 @@ def _render_error(tool: str, error: Exception) -> ToolResult:
 DIALECT = Dialect(
     "read_skill",
     (
-        Tool("read_skill", _define_read, _answer_read, can_load_skills),
-        Tool("read_skill_file", _define_file, _answer_file, has_files),
-        Tool("run_skill", _define_run, run_skill, has_forks, "fork"),
+        Tool("read_skill", _READ, _answer_read, can_load_skills),
+        Tool("read_skill_file", _FILE, _answer_file, has_files),
+        Tool("run_skill", _RUN, run_skill, has_forks, "fork"),
     ),
     _render_prompt,
     _render_error,

@@ -75,15 +75,14 @@ def _answer_activate(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     return _json_result({"instructions": activation.instructions, "added_tools": list(activation.added_tools)})
 
 
-def _define_deactivate(_view: View) -> ToolDefinition:
-    return ToolDefinition(
-        SKILL_DEACTIVATE_TOOL,
-        "Deactivate a skill to unload its instructions and tools.",
-        object_schema({"name": string_schema("Name of the skill to deactivate.")}, ("name",)),
-        parallel=False,
-        read_only=False,
-        output=object_schema({"removed_tools": _NAMES}),
-    )
+_DEACTIVATE = ToolDefinition(
+    SKILL_DEACTIVATE_TOOL,
+    "Deactivate a skill to unload its instructions and tools.",
+    object_schema({"name": string_schema("Name of the skill to deactivate.")}, ("name",)),
+    parallel=False,
+    read_only=False,
+    output=object_schema({"removed_tools": _NAMES}),
+)
 
 
 def _answer_deactivate(view: View, arguments: Mapping[str, Any]) -> ToolResult:
@@ -95,19 +94,18 @@ def _answer_deactivate(view: View, arguments: Mapping[str, Any]) -> ToolResult:
         return _refuse(error, name)
 
 
-def _define_read(_view: View) -> ToolDefinition:
-    return ToolDefinition(
-        SKILL_READ_RESOURCE_TOOL,
-        "Read a resource file from within a skill's directory.",
-        object_schema(
-            {
-                "skill_name": string_schema("Name of the skill owning the resource."),
-                "path": string_schema("Relative path to the resource within the skill directory."),
-            },
-            ("skill_name", "path"),
-        ),
-        output=object_schema({"content": string_schema()}),
-    )
+_READ = ToolDefinition(
+    SKILL_READ_RESOURCE_TOOL,
+    "Read a resource file from within a skill's directory.",
+    object_schema(
+        {
+            "skill_name": string_schema("Name of the skill owning the resource."),
+            "path": string_schema("Relative path to the resource within the skill directory."),
+        },
+        ("skill_name", "path"),
+    ),
+    output=object_schema({"content": string_schema()}),
+)
 
 
 def _answer_read(view: View, arguments: Mapping[str, Any]) -> ToolResult:
@@ -154,8 +152,8 @@ DIALECT = Dialect(
     "skill__activate",
     (
         Tool(SKILL_ACTIVATE_TOOL, _define_activate, _answer_activate, can_load_skills),
-        Tool(SKILL_DEACTIVATE_TOOL, _define_deactivate, _answer_deactivate, can_load_skills),
-        Tool(SKILL_READ_RESOURCE_TOOL, _define_read, _answer_read, can_load_skills),
+        Tool(SKILL_DEACTIVATE_TOOL, _DEACTIVATE, _answer_deactivate, can_load_skills),
+        Tool(SKILL_READ_RESOURCE_TOOL, _READ, _answer_read, can_load_skills),
     ),
     _render_prompt,
     _render_error,

@@ -51,12 +51,11 @@ def _render_entry(entry: ListingEntry, needs: str | None) -> str:
     return f"{row}\n  (compatibility: {to_one_line(needs)})" if needs else row
 
 
-def _define_load(_view: View) -> ToolDefinition:
-    return ToolDefinition(
-        "skill_load",
-        "Load the full instructions for a named skill. The system prompt lists the names.",
-        object_schema({"name": string_schema("Skill name (as advertised in the system prompt).")}, ("name",)),
-    )
+_LOAD = ToolDefinition(
+    "skill_load",
+    "Load the full instructions for a named skill. The system prompt lists the names.",
+    object_schema({"name": string_schema("Skill name (as advertised in the system prompt).")}, ("name",)),
+)
 
 
 def _answer_load(view: View, arguments: Mapping[str, Any]) -> ToolResult:
@@ -100,21 +99,20 @@ def _render_resource_hint(name: str, resources: Resources) -> str:
     return f"\n\n---\nThis skill ships {counts}. {calls}" if counts else ""
 
 
-def _define_resource(_view: View) -> ToolDefinition:
-    return ToolDefinition(
-        "skill_resource",
-        "Read or list supporting files in a skill directory. Without `resource` it lists them.",
-        object_schema(
-            {
-                "name": string_schema("Skill name (must be allowlisted)."),
-                "resource": string_schema(
-                    "Relative path under the skill directory (e.g. 'references/REFERENCE.md', 'scripts/extract.py'). "
-                    "Leave it out to list the files."
-                ),
-            },
-            ("name",),
-        ),
-    )
+_RESOURCE = ToolDefinition(
+    "skill_resource",
+    "Read or list supporting files in a skill directory. Without `resource` it lists them.",
+    object_schema(
+        {
+            "name": string_schema("Skill name (must be allowlisted)."),
+            "resource": string_schema(
+                "Relative path under the skill directory (e.g. 'references/REFERENCE.md', 'scripts/extract.py'). "
+                "Leave it out to list the files."
+            ),
+        },
+        ("name",),
+    ),
+)
 
 
 def _answer_resource(view: View, arguments: Mapping[str, Any]) -> ToolResult:
@@ -159,8 +157,8 @@ def _render_file_list(resources: Resources) -> str:
 DIALECT = Dialect(
     "skill_load",
     (
-        Tool("skill_load", _define_load, _answer_load, can_load_skills),
-        Tool("skill_resource", _define_resource, _answer_resource, can_load_skills),
+        Tool("skill_load", _LOAD, _answer_load, can_load_skills),
+        Tool("skill_resource", _RESOURCE, _answer_resource, can_load_skills),
     ),
     _render_prompt,
     render_plain_error,
