@@ -37,6 +37,7 @@ TREE = {
     "SkillFilteredError": errors.SkillError,
     "SkillNotActiveError": errors.SkillError,
     "NotTrustedError": errors.SkillError,
+    "PolicyError": errors.SkillError,
     "SandboxError": errors.SkillError,
     "SourceError": errors.SkillError,
     "MissingPackageError": errors.SourceError,

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         NotInstalledError,
         NotTrustedError,
         PathTraversalError,
+        PolicyError,
         ResourceChangedError,
         ResourceError,
         ResourceNotFoundError,
@@ -98,6 +99,8 @@ if TYPE_CHECKING:
     from prowess.literals import DialectName
     from prowess.lockfile.merge import LockConflict, LockMerge, merge_locks
     from prowess.model import Explanation, FileList, Place, Resources, Shadowed, SkillScope
+    from prowess.policy.files import current_policy, load_policy, use_policy
+    from prowess.policy.rules import Policy
     from prowess.progress_steps import progress
     from prowess.search.encoder import Encoder
     from prowess.select.auto import AutoSelector
@@ -167,9 +170,10 @@ _ROOMS = {
         AlreadyInstalledError BadReferenceError BinaryResourceError BusyError DuplicateSkillError
         EmptySkillBodyError FetchError GitError InstallError InvalidFrontmatterError Issue LocalEditsError
         LockMismatchError MaxActiveError MissingPackageError ModelError NameTakenError NoFrontmatterError
-        NotInstalledError NotTrustedError PathTraversalError ResourceChangedError ResourceError ResourceNotFoundError
-        ResourceTooLargeError SandboxError SkillError SkillFilteredError SkillLoadError SkillNotActiveError
-        SkillValidationError SourceError UnknownSkillError UnsafeTreeError UnterminatedFrontmatterError
+        NotInstalledError NotTrustedError PathTraversalError PolicyError ResourceChangedError ResourceError
+        ResourceNotFoundError ResourceTooLargeError SandboxError SkillError SkillFilteredError SkillLoadError
+        SkillNotActiveError SkillValidationError SourceError UnknownSkillError UnsafeTreeError
+        UnterminatedFrontmatterError
     """,
     "install.abilities": "UpdateAddition",
     "install.backups": "Backup",
@@ -187,6 +191,8 @@ _ROOMS = {
     "literals": "DialectName",
     "model": "Explanation FileList Place Resources Shadowed SkillScope",
     "otel": "otel",
+    "policy.files": "current_policy load_policy use_policy",
+    "policy.rules": "Policy",
     "progress_steps": "progress",
     "conversation.acting.sandbox": "sandbox",
     "conversation.acting.scripts": "ScriptResult Scripts",
@@ -359,6 +365,8 @@ __all__ = [
     "PathTraversalError",
     "Place",
     "Plan",
+    "Policy",
+    "PolicyError",
     "PreparedFork",
     "Preview",
     "Refreshed",
@@ -410,6 +418,7 @@ __all__ = [
     "apply_fix",
     "check",
     "create_skill",
+    "current_policy",
     "current_skill_filter",
     "default_project_dir",
     "default_user_dir",
@@ -425,6 +434,7 @@ __all__ = [
     "listing_costs",
     "live",
     "load_evals",
+    "load_policy",
     "load_settings",
     "load_sources",
     "log_events",
@@ -447,6 +457,7 @@ __all__ = [
     "subprocess_fork",
     "substitute",
     "unpack_into",
+    "use_policy",
     "validate",
     "watch",
     "write_packed",

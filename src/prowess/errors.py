@@ -21,6 +21,7 @@
     ├── SkillFilteredError              a filter hides the skill
     ├── SkillNotActiveError             the skill is not active
     ├── NotTrustedError                 nobody has granted what a skill would run
+    ├── PolicyError                     a policy file refuses it, or is malformed
     ├── SandboxError                    a program cannot run, or not as safely as was asked for
     ├── SourceError                     also a ValueError
     │   └── MissingPackageError         also an ImportError: the package that an adapter needs is missing
@@ -326,6 +327,12 @@ class NotTrustedError(SkillError):
         super().__init__(message, path, code)
         self._made_from = (message, path, code, request)
         self.request = request
+
+
+class PolicyError(SkillError):
+    """A policy file of the machine, the user or the project refuses something, or cannot be used; ``path`` names it."""
+
+    code = "policy"
 
 
 class SandboxError(SkillError):

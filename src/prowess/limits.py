@@ -430,6 +430,9 @@ class Limits:
     max_diff_lines: int = 4_000
     """Lines, before and after together, that one update compares line by line. The cost grows with their square."""
 
+    max_policy_bytes: int = 4 * MIB
+    """The largest policy file that is read. A larger one stops everything, as a malformed one does."""
+
     max_lock_bytes: int = 16 * MIB
     """The largest lock file, manifest or journal that is read. What would become larger is not written."""
 

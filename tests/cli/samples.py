@@ -54,6 +54,22 @@ def with_tasks() -> None:
     scripted()
 
 
+def governed() -> None:
+    """Write policy files of the user: a rule, an approval, and a revocation of what ``installed`` installs."""
+    folder = Path(prowess.default_user_dir()).parent
+    folder.mkdir(parents=True, exist_ok=True, mode=0o755)
+    found = prowess.discover().get("notes")
+    digest = found.digest() if found is not None else "ab" * 32
+    texts = {
+        "policy.toml": '[run]\nscripts = "approved"\n',
+        "approved.toml": f'[[skill]]\ndigest = "{"cd" * 32}"\nexpires = 2099-01-01\n',
+        "revoked.toml": f'[[skill]]\ndigest = "{digest}"\nreason = "it sends mail"\n',
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).chmod(0o644)
+
+
 def packed() -> None:
     """Pack a skill into an archive in the working folder."""
     prowess.write_packed(prowess.pack(SKILLS / "csv-report"), "packed.skill")
@@ -146,6 +162,10 @@ SAMPLES: dict[str, Sample] = {
     "adopt": Sample(("csv-report", "--yes")),
     "backups": Sample((), before=(kept,)),
     "cache": Sample(("--prune", "--yes"), before=(kept,)),
+    "policy show": Sample((), before=(governed,)),
+    "policy check": Sample((), statuses=frozenset((1,)), before=(installed, governed)),
+    "audit": Sample((), statuses=frozenset((1,)), before=(installed, governed)),
+    "inventory": Sample(("--user",), before=(installed,)),
     "trust list": Sample((), before=(granted,)),
     "trust grant": Sample(("folder-report", "--yes")),
     "trust revoke": Sample(("folder-report",), before=(granted,)),

@@ -70,6 +70,10 @@ USED: dict[str, set[str]] = {
     **dict.fromkeys(("sync (recursive)", "outdated (recursive)", "verify (recursive)"), _INSTALLING),
     "adopt": {*_INSTALLING, "ctypes", "subprocess"},
     "cache": _INSTALLING,
+    "policy show": {"tomllib"},
+    "policy check": {"install", "tomllib"},
+    "audit": {*_INSTALLING, "ctypes", "tomllib"},
+    "inventory": {"install"},
     "install": {*_INSTALLING, "authoring", "select", "subprocess"},  # git is asked what it ignores
     "install (list)": {"authoring", "fetch", "install", "select"},
     "list (agents)": _INSTALLING,
@@ -124,7 +128,7 @@ PLAIN = {"--version", "--help", "", "read", "call", "completion", "run-script"}
 BARS = {
     *("sync (recursive)", "outdated (recursive)", "verify (recursive)"),
     *("install", "sync", "update", "outdated", "verify", "link", "adopt", "check", "eval", "pack", "unpack", "doctor"),
-    *("remove", "unlink", "trust grant", "cache", "lock", "list (installed)"),
+    *("audit", "remove", "unlink", "trust grant", "cache", "lock", "list (installed)"),
     *("ui", "diff", "find", "install (list)", "search", "search (prepare)", "prompt", "explain (query)"),
     "eval (agent)",
 }

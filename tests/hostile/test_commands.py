@@ -121,6 +121,18 @@ def odd_backup() -> None:
     (Path(".prowess/skills/.backup") / f"x{IN_NAME}+edited+18f2a3b4c5d-0123456789ab").mkdir(parents=True)
 
 
+def hostile_policy() -> None:
+    """Policy files of the project whose every string is hostile, and an installed skill that they revoke."""
+    installed()
+    digest = prowess.discover()["notes"].digest()
+    put("policy.toml", f'[sources]\nallow = ["{IN_YAML}"]\n')
+    put("revoked.toml", f'[[skill]]\ndigest = "{digest}"\nreason = "{IN_YAML}"\n')
+
+
+def bad_policy() -> None:
+    put("policy.toml", f'[run]\n"x{IN_YAML}" = "{IN_YAML}"\n')
+
+
 def linked() -> None:
     installed()
     prowess.Installer().link("@local/notes", ["claude-code"])
@@ -311,6 +323,15 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case(("find", "does", "--index", f"./x{EVIL}")),
     ),
     "backups": (Case(("backups",), odd_backup),),
+    "policy": (
+        Case(("policy", "show"), hostile_policy),
+        Case(("policy", "show"), bad_policy),
+        Case(("policy", "check"), hostile_policy),
+        Case(("policy", "check", "--format", "github"), hostile_policy),
+        Case(("policy", "check", f"x{EVIL}")),
+    ),
+    "audit": (Case(("audit",), hostile_policy), Case(("audit", "--fix"), hostile_policy), Case(("audit",), bad_policy)),
+    "inventory": (Case(("inventory",), installed), Case(("inventory",), bad_lock), Case(("inventory", f"x{EVIL}"))),
     "cache": (Case(("cache", "--verify"), odd_backup, seen=False), Case(("cache", "--prune", "--yes"), odd_backup)),
     "link": (
         Case(("link", "notes", "--agent", "claude-code", "--yes"), installed, seen=False),

@@ -538,6 +538,7 @@ class Session:
         """Make a skill active. What ``before_remembering`` raises leaves the skill inactive."""
         name, moment = request.name, request.moment
         skill, active = moment.require_known(name), moment.active.get(name)
+        skill.refuse_revoked()  # also what is active already: it was revoked since
         step = decide_step(moment, request, skill)
         note = GRANTS_CHANGED if step == "check-grant" else ""
         if active is not None and (

@@ -220,16 +220,22 @@ def find_standard_skills(
     An installed skill counts only if its lock file records it, and with ``verify="lock"`` only while its files are what
     the lock file says. An issue names each of the others.
     """
-    from prowess.installed import recorded_skills, verifier
+    from prowess.installed import policy_check, recorded_skills, verifier
+    from prowess.policy.files import current_policy
 
+    policy = current_policy(standard.project)
     found = _find_in_places(standard, rules)
-    if verify is None and not _may_have_installs(found):
+    must_verify = verify is not None or policy.word("run.verify") == "true"
+    if not must_verify and not policy.judges_skills and not _may_have_installs(found):
         return found
     lock_scopes, limits = standard.lock_scopes(), rules.policy.limits
-    if verify is not None:
+    if must_verify:
         skills, refusals = verifier.LockVerifier(lock_scopes, limits).verify_skills(found.skills)
     else:
         skills, refusals = recorded_skills.drop_unrecorded(found.skills, lock_scopes, limits)
+    if policy.judges_skills:
+        skills, refused = policy_check.drop_refused(skills, lock_scopes, policy, limits)
+        refusals += refused
     return ScanResult(skills, [*found.issues, *refusals], found.places)
 
 

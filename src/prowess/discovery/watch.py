@@ -12,7 +12,9 @@ from prowess.discovery.scan import discover, resolve_standard_places, root_folde
 from prowess.errors import SourceError
 from prowess.files.identity import fingerprint_tree, is_watched_folder, watched_identity
 from prowess.hints import explain_extra
+from prowess.installed.policy_check import find_revoked
 from prowess.limits import DEFAULT_LIMITS
+from prowess.policy.files import current_policy, list_policy_files
 from prowess.thread_work import call_on_cancel, run_in_thread
 
 if TYPE_CHECKING:
@@ -127,15 +129,19 @@ class Watch:
         return f"<Watch of {', '.join(self._roots) or 'the standard places'}>"
 
     def _load(self) -> Catalog:
-        return scan(*self._roots, **self._options) if self._roots else discover(**self._options)
+        catalog = scan(*self._roots, **self._options) if self._roots else discover(**self._options)
+        revoked = find_revoked(catalog, current_policy())
+        return catalog.without(revoked) if revoked else catalog
 
     def _folders(self, catalog: Catalog | None) -> Iterable[str]:
         chosen = {key: value for key, value in self._options.items() if key in _PLACE_OPTIONS}
+        # A revocation counts at once: the files of the policy are watched like skills.
+        policy_files = list_policy_files()
         if self._roots:
-            return (*self._roots, *linked_folders(catalog or ()))
+            return (*self._roots, *policy_files, *linked_folders(catalog or ()))
         standard = resolve_standard_places(**chosen)
         places = [place.path for place in standard.places]
-        return (*places, *standard.lock_files, *linked_folders(catalog or ()))
+        return (*places, *standard.lock_files, *policy_files, *linked_folders(catalog or ()))
 
     def __iter__(self) -> Self:
         return self

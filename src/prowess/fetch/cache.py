@@ -154,6 +154,11 @@ class Cache:
         self._write((*_repository_path(address), commit), dumped)
         self.prune_daily(limits)
 
+    def delete_commit(self, address: str, commit: str) -> None:
+        """Delete the objects that are kept of a commit."""
+        path = (*_repository_path(address), commit)
+        self.delete_files([file for file in self.list_files() if file.parts == path])
+
     def write_archive(self, address: str, data: bytes, limits: Limits) -> None:
         """Keep the bytes of an archive beside the earlier ones of that address."""
         self._write((*_archive_path(address), sha256_hex(data)), data)

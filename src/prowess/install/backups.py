@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from prowess.installed.scopes import InstallScope
 
 BACKUP_FOLDER = ".backup"
+REVOKED = "revoked"
 REASONS = {
     "edited": "somebody had changed it by hand",
     "unknown": "it was in no lock file",
     "foreign": "it lay where a link goes, and was not what Prowess put there",
     "sourceless": "no source could give it back",
+    REVOKED: "it is revoked: do not put it back",
     "interrupted": "a change that was interrupted left it",
 }
 """Why something is kept, in words, by the key that the name of a backup and a journal have."""

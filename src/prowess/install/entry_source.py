@@ -28,6 +28,11 @@ def local_path(spec: SourceSpec) -> str:
     return os.path.abspath(os.path.join(spec.base, os.path.expanduser(spec.address)))
 
 
+def policy_address(spec: SourceSpec) -> str:
+    """The address of a source as the patterns of a policy see it: a path of this machine begins with ``file://``."""
+    return f"file://{local_path(spec)}" if spec.local else spec.address
+
+
 def refuse_own_source(spec: SourceSpec, into: str) -> None:
     """Raise ``InstallError`` (``own-source``) when a source is a folder that holds ``into``, where its copy goes."""
     # Each install would copy the copies of all installs before it.

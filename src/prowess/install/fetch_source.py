@@ -24,9 +24,10 @@ from prowess.files.read import OpenFile
 from prowess.files.tree import read_tree
 from prowess.files.write import NewFile
 from prowess.install.credentials import token_headers, token_variable
-from prowess.install.entry_source import local_path, spec_of_entry
+from prowess.install.entry_source import local_path, policy_address, spec_of_entry
 from prowess.install.source_tree import SourceTree
 from prowess.names import SKILL_FILE
+from prowess.policy.files import current_policy
 from prowess.progress_steps import report_steps
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from prowess.installed.scopes import InstallScope
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntry
+    from prowess.policy.rules import Policy
     from prowess.skills.catalog import Catalog
 
 _ARCHIVE_HOSTS = frozenset(
@@ -72,6 +74,8 @@ class SourceAccess(NamedTuple):
     """True when a source may go back behind what it gave before."""
     shared_fetches: SharedFetches | None = None
     """The fetches that one command over many entries shares; ``None`` when it fetches for each."""
+    policy_folder: str = ""
+    """The folder whose policy files count; ``""`` for the working folder."""
     when_dumb: Callable[[str], object] = str
     """Called with the address of each repository whose server gives plain files."""
 
@@ -101,14 +105,26 @@ class SourceAccess(NamedTuple):
             address, spec.local, self.schemes, self.git, self.limits, cache, self.shared_fetches, self.when_dumb
         )
 
+    def check_policy(self, spec: SourceSpec) -> Policy:
+        """Return the policy in force; raise ``PolicyError`` for a source, or a version of it, that it refuses."""
+        policy = current_policy(self.policy_folder)
+        address = policy_address(spec)
+        policy.check_source(address)
+        if spec.kind == "git":
+            policy.check_ref(spec.ref, address, lambda: spec.ref in self.remote_for(spec).list_tags())
+        return policy
+
     @contextmanager
     def open_source(self, spec: SourceSpec) -> Iterator[SourceTree]:
         """The files that a source has now. Temporary files that fetching needs are deleted at the end.
 
         Raises ``SkillError`` when the source cannot be reached or read.
         """
+        policy = self.check_policy(spec)
         if spec.kind == "git":
             with self.remote_for(spec).open_commit(spec.ref) as commit:
+                if commit.date is not None:
+                    policy.check_age(commit.date.timestamp(), spec.address)
                 paths, contents = [entry.path for entry in commit.files], _CommitContents(commit, self.limits)
                 yield SourceTree(paths, commit.unsupported, contents, commit=commit.id, date=commit.date)
         elif spec.kind == "folder":

@@ -13,6 +13,7 @@ from prowess.install.plugins import refuse_only_plugins
 from prowess.install.source_survey import find_claimed_folders, survey_source
 from prowess.install.tree_paths import check_paths, refuse_irregular
 from prowess.names import is_below
+from prowess.policy.files import current_policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -142,6 +143,22 @@ def refuse_unloadable(trees: Iterable[InstallTree]) -> None:
         if (issue := tree.load_error) is not None:
             message = f"{tree.spec} has no skill that can be loaded: {issue.path}: {issue.message}"
             raise InstallError(message, code=issue.code)
+
+
+def refuse_by_policy(trees: Iterable[InstallTree], folder: str = "") -> None:
+    """Raise ``PolicyError`` for a skill that is revoked, or that nobody reviewed where the policy wants that.
+
+    ``folder``: the project whose policy counts.
+    """
+    policy = current_policy(folder)
+    if not policy.judges_skills:
+        return
+    for tree in trees:
+        for name, inside in tree.skills.items():
+            prefix = f"{inside}/" if inside else ""
+            files = (file for file in tree.files if file.path.startswith(prefix))
+            digest = digest_tree({path.removeprefix(prefix): one for path, one in hashes_of(files).items()})
+            policy.check_skill(name, digest, tree.spec.address, tree.spec.ref)
 
 
 def recorded_tree(entry: LockEntry, spec: SourceSpec, files: tuple[NewFile, ...]) -> InstallTree:

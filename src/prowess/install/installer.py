@@ -29,12 +29,13 @@ from prowess.install.entry_source import refuse_own_source
 from prowess.install.fetch_source import SourceAccess
 from prowess.install.index_search import IndexSearch, search_indexes
 from prowess.install.install_options import InstallOptions
-from prowess.install.install_tree import refuse_unloadable, trees_for
+from prowess.install.install_tree import refuse_by_policy, refuse_unloadable, trees_for
 from prowess.install.lock import lock_scope
 from prowess.install.manifest import load_manifest
 from prowess.install.outdated import Outdated, find_newer_versions
 from prowess.install.plan import Plan, make_plan
 from prowess.install.present_agents import choose_preset_agents, find_present_agents
+from prowess.install.quarantine import RevokedSkill, find_revoked_skills, quarantine_skills
 from prowess.install.relink import add_links, change_links, remove_links
 from prowess.install.remove import remove_skills
 from prowess.install.sync import list_changes, sync_scope
@@ -52,6 +53,7 @@ from prowess.installed.scopes import (
     user_scope,
 )
 from prowess.limits import DEFAULT_LIMITS
+from prowess.policy.files import current_policy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,6 +98,7 @@ class Installer:
         access = SourceAccess(
             check_texts(schemes, "schemes"), getattr(git, "run", git), limits or DEFAULT_LIMITS, allow_private
         )
+        access = access._replace(policy_folder=self.project.root)
         self._context = InstallContext(self.user, self.project, access)
 
     def __repr__(self) -> str:
@@ -242,6 +245,7 @@ class Installer:
         with wrap_os_errors(), self._context.open_source(spec, offer) as source_files:
             trees = trees_for(source_files, spec, self._context.limits)
             refuse_unloadable(trees)
+            refuse_by_policy(trees, self.project.root)
             self._context.issues = tuple(issue for tree in trees for issue in tree.issues)
             return Path(copy_trees_into(target, trees, self._context.limits)[0])
 
@@ -329,6 +333,16 @@ class Installer:
         Nothing is changed: a change that was interrupted is an issue too.
         """
         return verify_installs(self._context.scopes_at(location), self._context.limits)
+
+    def find_revoked(self) -> tuple[RevokedSkill, ...]:
+        """Every revoked skill in the folders of the project, of the user and of all agents; every skill is hashed."""
+        policy = current_policy(self.project.root)
+        home = os.path.expanduser("~")
+        return tuple(find_revoked_skills(os.getcwd(), home, os.environ, self._context, policy))
+
+    def quarantine(self, found: Sequence[RevokedSkill]) -> None:
+        """Move revoked skills to the backups, and remove the links to them; lock files stay as they are."""
+        quarantine_skills(self._context, found)
 
     def outdated(self, *, updates: bool = False, location: Location = "all") -> tuple[Outdated, ...]:
         """The installs whose source has something newer than the lock file records, by name; nothing is changed.

@@ -14,7 +14,7 @@ from prowess.errors import Issue, UnsafeTreeError
 from prowess.files.tree import HashedTree, as_recorded, digest_on_disk, hash_tree, take_recorded_bits
 from prowess.install.agent_links import skill_folder
 from prowess.install.entry_source import refuse_own_source, source_for_lock
-from prowess.install.install_tree import with_recorded_modes, with_skill_files_only
+from prowess.install.install_tree import refuse_by_policy, with_recorded_modes, with_skill_files_only
 from prowess.install.name_conflicts import Newcomer, displace_others, refuse_taken
 from prowess.install.ownership import (
     dispose_of_install,
@@ -49,6 +49,7 @@ def stage_install(
     take its places, and ``UnsafeTreeError`` when none of its skills can be linked. ``is_as_locked``: the caller has
     found that the folder of the install is as its entry records it.
     """
+    refuse_by_policy([tree], store.scope.root)
     taken = store.taken_names
     refuse_own_source(tree.spec, store.scope.base)
     source = source_for_lock(tree.spec, store.scope)

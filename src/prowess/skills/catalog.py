@@ -21,7 +21,7 @@ from prowess.model import Explanation, Place, Shadowed, SkillScope
 from prowess.names import SKILL_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from prowess.limits import Bound
     from prowess.literals import OnBadBytes, OnDuplicate, SearchMode, Semantic
@@ -178,6 +178,12 @@ class Catalog:
     def map_skills(self, change: Callable[[Skill], Skill]) -> Catalog:
         """A catalogue in which each skill is what ``change`` makes of it; names must stay as they are."""
         return self._join(map(change, self.skills), (self,))
+
+    def without(self, refused: Mapping[str, Issue]) -> Catalog:
+        """A catalogue without some skills, by name, each of which is an issue instead."""
+        joined = self._join((skill for skill in self.skills if skill.name not in refused), (self,))
+        joined._scan_issues += tuple(refused.values())
+        return joined
 
     # -- looking up --------------------------------------------------------------------------------------------------
 

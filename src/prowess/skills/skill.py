@@ -551,6 +551,7 @@ class Skill:
         ``InvalidFrontmatterError`` when it has no frontmatter; which fields that has plays no part. ``load`` and
         sessions take the whole file for the body where ``needs_frontmatter`` is false.
         """
+        self.refuse_revoked()
         if errors not in {"strict", "replace", "bytes"}:
             raise SourceError(f"errors must be 'strict', 'replace' or 'bytes', not {errors!r}")
         text = self._read_body(errors, resolve_bound(max_bytes, self.limits.max_body_bytes))
@@ -609,6 +610,7 @@ class Skill:
 
     def load(self) -> LoadedSkill:
         """The skill as its file is now, with its instructions; the file is parsed again, whatever discovery saw."""
+        self.refuse_revoked()
         files = self._files.renew()  # instructions and files must be of one state, so the skill goes on with these
         if isinstance(files, InlineFiles):
             return LoadedSkill(self, instructions.strip_body(files.body))
@@ -694,6 +696,7 @@ class Skill:
         bound. ``truncate=True`` cuts instead, at a character, and says so in the last line.
         """
         check_text(path, "path")
+        self.refuse_revoked()
         limit = resolve_bound(max_bytes, self.limits.max_resource_bytes)
         try:
             return self._files.read_text(path, limit, truncate=truncate)
@@ -705,11 +708,21 @@ class Skill:
 
         ``max_bytes`` is ``Limits.max_file_bytes`` (10 MiB) unless the caller says otherwise; ``None`` lifts the bound.
         """
+        self.refuse_revoked()
         limit = resolve_bound(max_bytes, self.limits.max_file_bytes)
         try:
             return self._files.read_bytes(path, limit)
         except ResourceNotFoundError as error:
             raise self._with_suggestions(error, path) from None
+
+    def refuse_revoked(self) -> None:
+        """Raise ``PolicyError`` where the policy files revoke this skill, in the state that its files have now."""
+        from prowess.policy.files import current_policy  # a program that only lists skills loads no policy
+
+        policy = current_policy()
+        # Hashed at each read: nobody can tell when a file of the skill was changed. Most policies revoke nothing.
+        if policy.has_revoked_digests and self.is_local:
+            policy.check_revoked(self.name, self.digest())
 
     def _with_suggestions(self, error: ResourceNotFoundError, path: str) -> ResourceNotFoundError:
         """The error with the files that may have been meant, as far as they are known without fetching anything."""

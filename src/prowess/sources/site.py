@@ -23,6 +23,7 @@ from prowess.format.head import LoadPolicy
 from prowess.limits import DEFAULT_LIMITS
 from prowess.model import Place
 from prowess.names import SKILL_FILE
+from prowess.policy.files import current_policy
 from prowess.skills.catalog import Catalog
 from prowess.skills.location import SkillLocation
 from prowess.skills.remote_files import RemoteFiles
@@ -79,9 +80,10 @@ class UrlSource:
     def load(self) -> Catalog:
         """Return the skills that the site announces now; ``issues`` says what could not be fetched.
 
-        Raises ``SourceError`` for an address that is no web address, and ``FetchError`` when the index cannot be
-        fetched and ``missing`` is ``"error"``.
+        Raises ``SourceError`` for an address that is no web address, ``PolicyError`` for one that the policy does not
+        list or that is revoked, and ``FetchError`` when the index cannot be fetched and ``missing`` is ``"error"``.
         """
+        current_policy().check_source(self._base)
         downloads = self._make_fetcher()
         try:
             index, notes = self._fetch_index(downloads)

@@ -15,6 +15,7 @@ from prowess.cli.render.blocks import Block, Line, Table, Verbatim, line
 from prowess.cli.shown_paths import quote_path
 from prowess.files.paths import shorten_path
 from prowess.files.tree import hash_tree
+from prowess.install.backups import REASONS, REVOKED
 from prowess.install.installer import Installer
 from prowess.limits import DEFAULT_LIMITS
 
@@ -78,6 +79,9 @@ def _to_blocks(backups: Sequence[prowess.Backup]) -> Iterator[Block]:
 
 def _explain_recovery(backup: prowess.Backup) -> Iterator[Block]:
     """Return how to take over what is in a backup, without changing what prowess.lock says about the skill."""
+    if backup.why == REASONS[REVOKED]:
+        yield line("The newest one is revoked. Look at it if you have to, and do not put it back.")
+        return
     # Quoted: a backup may have a name that came with a clone, and people paste this into a shell.
     path = quote_path(str(backup.path))
     if backup.place is None:

@@ -10,6 +10,7 @@ import click
 from prowess.authoring.check import CheckReport, check, find_skill_files, remove_duplicate_files
 from prowess.authoring.fix import Fix, apply_fix, fix
 from prowess.cli.command_class import new_command
+from prowess.cli.issues import to_github_annotation
 from prowess.cli.lock_states import LazyLockStates
 from prowess.cli.options import T, check_codes, complete_code, complete_skill_or_path, json_option
 from prowess.cli.render import printer
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 _STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "info": "dim"}
 _MAX_NAMED = 5
 """How many installed skills a message names."""
-_GITHUB_LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
 _MAX_WIDTH = 160
 """How much of a long line a finding shows: a whole file may be one line."""
 
@@ -118,7 +118,7 @@ def _print_report(report: CheckReport, fixes: list[Fix], form: str, *, written: 
         return
     # Plain lines: a workflow command must begin its line, without colours or wrapping.
     for finding in report.findings:
-        printer.print_line(_to_github_annotation(finding))
+        printer.print_line(to_github_annotation(finding, finding.column))
 
 
 class _Targets(NamedTuple):
@@ -221,30 +221,6 @@ def _to_dict(report: CheckReport, fixes: list[Fix]) -> dict[str, object]:
         ],
         "fixes": [{"path": fixed.path, "codes": list(fixed.codes), "diff": fixed.diff()} for fixed in fixes],
     }
-
-
-def _to_github_annotation(finding: Finding) -> str:
-    """Return a finding as a workflow command, which GitHub shows at the line of a pull request."""
-    place = f"file={_escape_property(shorten_path(finding.path))},line={finding.line},col={finding.column}"
-    subject = f"{finding.field}: " if finding.field else ""
-    message = f"{subject}{_relativize_paths(finding.message)} ({finding.hint})"
-    title = _escape_property(finding.code)
-    return f"::{_GITHUB_LEVELS[finding.severity]} {place},title={title}::{_escape_message(message)}"
-
-
-def _relativize_paths(message: str) -> str:
-    """Return a message in which paths below the working folder are relative to it."""
-    here = os.getcwd().rstrip(os.sep) + os.sep
-    return message.replace(here, "") if here != os.sep else message
-
-
-def _escape_message(text: str) -> str:
-    # The percent sign first: what stands for the others begins with it.
-    return escape_line(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
-
-
-def _escape_property(text: str) -> str:
-    return _escape_message(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def _to_blocks(report: CheckReport, fixes: list[Fix], *, written: bool) -> Iterator[Block]:

@@ -20,12 +20,15 @@ from prowess.files.identity import identity_at
 from prowess.files.owned_json import OwnedJson
 from prowess.files.path_arguments import as_absolute
 from prowess.files.projects import user_config_file
+from prowess.policy.files import current_policy
 from prowess.skills.skill import Skill
 from prowess.thread_work import LoopRunningError, await_result, current_work
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator
+
+    from prowess.errors import PolicyError
 
     AskAnswer = bool | Literal["always"]
     Ask = Callable[["TrustRequest"], "AskAnswer | Awaitable[AskAnswer]"]
@@ -162,15 +165,18 @@ class Trust:
     def has(self, digest: str) -> bool:
         """Return whether there is a grant for a digest; ``False`` if the policy is ``never`` or the file is damaged."""
         try:
-            return self.policy != "never" and digest in self._read_grants()
+            policy = current_policy()
+            if self.policy == "never" or policy.find_run_refusal(digest) is not None:
+                return False
+            return policy.may_run_unasked(digest) or digest in self._read_grants()
         except SkillError:
             return False
 
     def judge(self, request: TrustRequest) -> Literal["granted", "refused", "ask", "defer"]:
         """Return ``granted`` or ``refused`` where that is certain, else the policy that decides; nobody is asked."""
-        if self.policy == "never" or not request.skill.is_local:
+        if self.policy == "never" or not request.skill.is_local or _find_refusal(request) is not None:
             return "refused"
-        if request.digest in self._read_grants():
+        if current_policy().may_run_unasked(request.digest) or request.digest in self._read_grants():
             return "granted"
         return "refused" if self.policy == "granted" else self.policy
 
@@ -215,7 +221,8 @@ class Trust:
 
         Raises ``NotTrustedError``: ``not-trusted``, also when the person who was asked says no; ``needs-approval``
         under ``defer``, with the request in ``request``; ``ask-needs-acall`` when ``ask`` is a coroutine function and
-        this is a plain call inside a running loop. An exception of ``ask`` is passed on.
+        this is a plain call inside a running loop. Raises ``PolicyError`` where a policy file does not let it run,
+        whatever was granted. An exception of ``ask`` is passed on.
         """
         answer = self.answer(request)
         name, location = request.skill.name, request.skill.location
@@ -223,12 +230,15 @@ class Trust:
             message = f"what {name!r} would run waits for a person's approval: nothing was done"
             raise NotTrustedError(message, location, "needs-approval", request)
         if answer == "refused":
+            refusal = _find_refusal(request)
+            if refusal is not None:
+                raise refusal
             raise NotTrustedError(f"skill {name!r} is not trusted as it is now", location)
         return answer
 
     def mark(self) -> object:
-        """Return a value that stays equal until the policy or the file of the grants changes; no file is opened."""
-        return self.policy, identity_at(self._path)
+        """Return a value that stays equal until the policy or the file of the grants changes."""
+        return self.policy, identity_at(self._path), current_policy()
 
     # -- the file ----------------------------------------------------------------------------------------------------
 
@@ -250,6 +260,11 @@ class Trust:
 
     def __iter__(self) -> Iterator[Grant]:
         return iter(self.grants())
+
+
+def _find_refusal(request: TrustRequest) -> PolicyError | None:
+    """Return why the policy files do not let a request run, whatever was granted."""
+    return current_policy().find_run_refusal(request.digest, "run.scripts" if request.script else "run.commands")
 
 
 def _parse_grants(content: Any) -> dict[str, Grant]:

@@ -19,6 +19,7 @@ from prowess.format.head import LoadPolicy
 from prowess.limits import DEFAULT_LIMITS
 from prowess.model import Place
 from prowess.names import SKILL_FILE
+from prowess.policy.files import current_policy
 from prowess.skills.catalog import Catalog
 from prowess.skills.location import SkillLocation
 from prowess.skills.skill import make_remote_skill
@@ -61,7 +62,7 @@ class McpSource:
         _check_arguments(label, command, url, allow_http=allow_http)
         if missing not in {"ignore", "error"}:
             raise SourceError(f"missing must be 'ignore' or 'error', not {missing!r}")
-        self._label = label
+        self._label, self._url = label, url
         self._limits = limits or DEFAULT_LIMITS
         self._missing = missing
         self._approvals = approvals
@@ -92,9 +93,14 @@ class McpSource:
 
     def begin(self) -> None:
         """Begin to connect and to list the skills, without waiting, so that several servers answer at once."""
+        self._check_policy()
         until = self._listing_deadline()
         self._connection.start_connecting()
         self._prefetch = _Prefetch(lambda: self._read_listing(until))
+
+    def _check_policy(self) -> None:
+        """Raise ``PolicyError`` for a server that is not listed; one that a command starts is ``mcp:LABEL``."""
+        current_policy().check_source(self._url or self.namespace)
 
     # -- what there is -----------------------------------------------------------------------------------------------
 
@@ -103,8 +109,9 @@ class McpSource:
 
         A listing may be empty or partial, and ``get`` loads a skill that is not in it. Connecting and listing take no
         longer than ``Limits.max_mcp_list_seconds``; what was listed by then is used. Raises ``FetchError`` when the
-        server cannot be reached and ``missing`` is ``"error"``.
+        server cannot be reached and ``missing`` is ``"error"``, ``PolicyError`` when the policy does not list it.
         """
+        self._check_policy()
         ahead, self._prefetch = self._prefetch, None
         try:
             listing = self._read_listing(self._listing_deadline()) if ahead is None else ahead.result()
@@ -119,6 +126,7 @@ class McpSource:
     def get(self, uri: str) -> Skill:
         """Return the skill at an address, listed or not; raises ``FetchError`` when the server does not give it."""
         parse_uri(uri)
+        self._check_policy()
         load_sdk()
         McpListing(self._connection, self._limits).check_extension()
         entry = parse_entry(self._connection.request("skills/get", {"uri": uri}).get("skill"), self._limits)

@@ -13,6 +13,7 @@ from prowess.conversation.acting.sandbox.bwrap import bwrap_command, places_in_b
 from prowess.conversation.acting.sandbox.landlock import closed_folders, landlock_command, probe_landlock
 from prowess.conversation.acting.sandbox.layout import Confined, Jail, Places, Protected, Sandbox
 from prowess.errors import SandboxError
+from prowess.policy.files import current_policy
 from prowess.text.escapes import escape_line
 
 if TYPE_CHECKING:
@@ -44,9 +45,16 @@ def available() -> tuple[Sandbox, ...]:
 
 
 def choose_sandbox(kind: Kind) -> Sandbox:
-    """Return the sandbox to use; raise ``SandboxError`` when the one asked for does not work, or none does."""
+    """Return the sandbox to use.
+
+    Raises ``SandboxError`` when the one asked for does not work, or none does; ``PolicyError`` for one that a policy
+    file does not allow.
+    """
     if kind not in get_args(Kind):
         raise SandboxError(f"unknown sandbox {kind!r}; one of {', '.join(get_args(Kind))}", code="bad-argument")
+    policy = current_policy()
+    if kind != "auto":
+        policy.check_sandbox(kind)
     if kind == "none":
         return _NONE
     # One after the other, since each probe starts a program: the second is not tried where the first works.
@@ -54,6 +62,9 @@ def choose_sandbox(kind: Kind) -> Sandbox:
     for probe in (probe_bwrap, probe_landlock):
         candidate = probe()
         if candidate.usable and (candidate.name == kind or (kind == "auto" and candidate.automatic)):
+            if kind == "auto" and not policy.allows_sandbox(candidate.name):
+                reasons.append(f"the policy does not allow {candidate.name}")
+                continue
             return candidate
         if kind in {candidate.name, "auto"}:
             reasons.append(candidate.why)

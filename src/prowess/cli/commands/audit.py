@@ -1,0 +1,69 @@
+"""``prowess audit``: finds revoked skills on this disk, and takes them out of every agent's sight."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from prowess.changes.audit import prepare_quarantine
+from prowess.cli.change_flow import ChangeFlags, ChangeView, carry_out
+from prowess.cli.command_class import new_command
+from prowess.cli.issues import issue_to_dict
+from prowess.cli.options import json_option
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import Block, Table, line
+from prowess.files.paths import shorten_path
+from prowess.install.installer import Installer
+from prowess.text.quantities import format_count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from prowess.errors import Issue
+    from prowess.install.quarantine import RevokedSkill
+
+
+@new_command(
+    "audit",
+    ("prowess audit", "is anything revoked on this disk?"),
+    ("prowess audit --fix", "take it off; works from cron"),
+)
+@click.option("--fix", is_flag=True, help="Move what is revoked to the backups, and remove the links to it.")
+@json_option
+def command(*, fix: bool, as_data: bool) -> int:
+    """Hash every skill of this project, of you, and in the folders of all agents, and name those that are revoked.
+
+    What is revoked is in revoked.toml: see 'prowess policy show'. With --fix nobody is asked: the skills go to the
+    backups ('prowess backups'), links to them are removed, and their commits leave the cache. Lock files stay.
+
+    Exit status 1: something revoked is here still.
+    """
+    installer = Installer()
+    with printer.show_progress("hashing"):
+        change = prepare_quarantine(installer)
+    found: tuple[RevokedSkill, ...] = change.details
+    flags = ChangeFlags(dry_run=not fix, yes=True, as_data=as_data)
+    view: ChangeView[Sequence[Issue]] = ChangeView(
+        plan=[*_to_blocks(found)],
+        progress_text="moving",
+        to_dict=lambda done: {
+            "revoked": [{**one._asdict(), "revocation": one.revocation._asdict()} for one in found],
+            "fixed": done is not None and bool(found),
+            "issues": [issue_to_dict(issue) for issue in done or ()],
+        },
+        report=lambda _: (
+            [line((f"Moved {format_count(len(found), 'revoked skill')} to the backups.", "good"))] if found else []
+        ),
+        declined_text="",
+        idle_text="Nothing on this disk is revoked.",
+        dry_status=1 if found else 0,
+    )
+    return carry_out(change, view, flags)
+
+
+def _to_blocks(found: Sequence[RevokedSkill]) -> Iterator[Block]:
+    if found:
+        yield Table(
+            [(("revoked", "bad"), (one.name, "name"), shorten_path(one.folder), one.revocation.reason) for one in found]
+        )

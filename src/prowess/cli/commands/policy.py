@@ -1,0 +1,142 @@
+"""``prowess policy``: shows the policy that is in force here, and checks lock files against it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from prowess.cli.command_class import CliCommand, CliGroup
+from prowess.cli.issues import issue_to_dict, to_github_annotation
+from prowess.cli.options import json_option
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import Block, Line, Table, line
+from prowess.files.paths import shorten_path
+from prowess.install.policy_gate import check_lock_entries
+from prowess.installed.scopes import project_scope
+from prowess.lockfile.read import LOCK_FILE, read_lock
+from prowess.policy.files import current_policy, list_policy_files
+from prowess.policy.rules import RULES
+from prowess.text.quantities import format_count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prowess.errors import Issue
+    from prowess.policy.rules import Policy, RuleValue
+
+
+@click.group(
+    "policy",
+    cls=CliGroup,
+    examples=(
+        ("prowess policy show", "what is in force, and from which file"),
+        ("prowess policy check", "the lock file of this project, as a gate in CI"),
+    ),
+)
+def command() -> None:
+    """Show what the policy files of this machine, you and this project allow, and check lock files.
+
+    A rule of a company counts in /etc/prowess, and yours in ~/.config/prowess. A project's policy.toml can only forbid.
+    """
+
+
+@command.command("show", cls=CliCommand, examples=(("prowess policy show --json", "as data"),))
+@json_option
+def _show_policy(*, as_data: bool) -> None:
+    """Show every rule that is in force, and the file that it comes from."""
+    policy = current_policy()
+    printer.print_answer(lambda: _to_dict(policy), lambda: _to_blocks(policy), as_data=as_data)
+
+
+def _to_dict(policy: Policy) -> dict[str, object]:
+    return {
+        "files": [*policy.files],
+        "rules": [{"rule": rule.key, "value": rule.value, "file": rule.file} for rule in policy.rules],
+        "approved": [
+            {**one._asdict(), "expires": one.expires.isoformat() if one.expires else None, "valid": one.is_valid()}
+            for one in policy.approvals
+        ],
+        "revoked": [one._asdict() for one in policy.revocations],
+    }
+
+
+def _to_blocks(policy: Policy) -> Iterator[Block]:
+    if not policy.files:
+        yield line("No policy is in force: there is none of these files.")
+        yield Table([(shorten_path(path),) for path in list_policy_files()], indent=2)
+        return
+    rows = [((rule.key, "name"), _format_value(rule.value), shorten_path(rule.file)) for rule in policy.rules]
+    yield Table(rows, head=("rule", "value", "file")) if rows else line("No rule is in force.")
+    expired = sum(not one.is_valid() for one in policy.approvals)
+    yield Line()
+    yield line(
+        f"{format_count(len(policy.approvals), 'approval')}{f' ({expired} expired)' if expired else ''}, "
+        f"{format_count(len(policy.revocations), 'revocation')}."
+    )
+    missing = [key for key in RULES if not policy.find_rules(key)]
+    yield line((f"Without a rule: {', '.join(missing)}.", "dim"))
+
+
+def _format_value(value: RuleValue) -> str:
+    return ", ".join(value) if isinstance(value, tuple) else str(value)
+
+
+@command.command(
+    "check",
+    cls=CliCommand,
+    examples=(
+        ("prowess policy check", "the lock file of this project"),
+        ("prowess policy check */prowess.lock", "those of many projects: what would a new rule refuse?"),
+        ("prowess policy check --format github", "annotations for a pull request"),
+    ),
+)
+@click.argument("locks", nargs=-1, type=click.Path(exists=True), metavar="[LOCK]...")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("text", "json", "github")),
+    default="text",
+    help="For people, as data, or as annotations of GitHub.",
+)
+@json_option
+def _check_locks(locks: tuple[str, ...], *, form: str, as_data: bool) -> int:
+    """Check lock files: sources, versions, reviews and revocations. Nothing is fetched.
+
+    Without a LOCK, the lock file of this project is checked. The policy is that of the folder of each lock file.
+    Exit status 1: a rule refuses something.
+    """
+    folders = [_to_folder(lock) for lock in locks] or [project_scope().lock_folder]
+    issues: list[Issue] = []
+    count = 0
+    for folder in folders:
+        scope = project_scope(os.path.join(folder, ".prowess", "skills"))
+        locked = read_lock(folder)
+        count += sum(len(entry.skills) for entry in locked.values())
+        issues += check_lock_entries(scope, locked, current_policy(folder))
+    if form == "github" and not as_data:
+        for issue in issues:
+            printer.print_line(to_github_annotation(issue))
+    else:
+        printer.print_answer(
+            lambda: {"checked": count, "issues": [issue_to_dict(issue) for issue in issues]},
+            lambda: [*_describe_check(issues, count, len(folders))],
+            as_data=as_data or form == "json",
+        )
+    return 1 if issues else 0
+
+
+def _to_folder(lock: str) -> str:
+    path = os.path.abspath(lock)
+    return path if os.path.isdir(path) else os.path.dirname(path)
+
+
+def _describe_check(issues: list[Issue], count: int, locks: int) -> Iterator[Block]:
+    files = LOCK_FILE if locks == 1 else f"{locks} lock files"
+    if not issues:
+        yield line((f"The policy allows all {format_count(count, 'skill')} of {files}.", "good"))
+        return
+    yield Table(
+        [((one.code, "bad"), (one.field, "name"), one.message, (shorten_path(one.path), "dim")) for one in issues]
+    )

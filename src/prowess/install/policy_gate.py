@@ -1,0 +1,76 @@
+"""What the policy says of lock files: the gate for CI, and the list of everything that is installed."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.addresses.skill_ref import is_commit
+from prowess.errors import Issue, PolicyError, SkillError
+from prowess.install.entry_source import policy_address, spec_of_entry
+from prowess.installed.scopes import is_on_disk
+from prowess.lockfile.read import LOCK_FILE
+from prowess.text.versions import has_numbers, is_range
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from prowess.installed.scopes import InstallScope
+    from prowess.lockfile.read import LockEntry
+    from prowess.policy.rules import Policy
+
+
+class InventoryRow(NamedTuple):
+    """One installed skill of one project, or of the user."""
+
+    skill: str
+    digest: str
+    install: str
+    source: str
+    version: str
+    commit: str
+    project: str
+    """The folder of the lock file."""
+
+
+def check_lock_entries(scope: InstallScope, locked: Mapping[str, LockEntry], policy: Policy) -> Iterator[Issue]:
+    """An issue for each rule that an entry of a lock file breaks. Nothing is fetched: the age of a commit is not known.
+
+    What looks like a version counts as a tag.
+    """
+    path = os.path.join(scope.lock_folder, LOCK_FILE)
+    for entry in locked.values():
+        checks = [partial(_check_source, scope, entry, policy)]
+        checks += [partial(_check_skill, entry, skill, policy) for skill in entry.skills]
+        for check in checks:
+            try:
+                check()
+            except PolicyError as error:
+                yield Issue(error.code, entry.name, error.message, path)
+
+
+def _check_source(scope: InstallScope, entry: LockEntry, policy: Policy) -> None:
+    if entry.kind == "adopted":
+        return
+    address = entry.source
+    with suppress(SkillError):  # an address that makes no sense is on no list
+        address = policy_address(spec_of_entry(entry, scope))
+    policy.check_source(address)
+    if entry.kind == "git":
+        is_version = is_commit(entry.ref) or is_range(entry.ref) or has_numbers(entry.ref)
+        policy.check_ref(entry.ref, address, lambda: is_version)
+
+
+def _check_skill(entry: LockEntry, skill: str, policy: Policy) -> None:
+    policy.check_skill(skill, entry.skill_digest(skill), entry.source, entry.ref)
+
+
+def list_inventory(scope: InstallScope, locked: Mapping[str, LockEntry]) -> Iterator[InventoryRow]:
+    """A row for each skill that a lock file records and that is on this disk."""
+    for entry in locked.values():
+        if is_on_disk(entry, scope):
+            for skill in entry.skills:
+                digest = entry.skill_digest(skill)
+                yield InventoryRow(skill, digest, entry.name, entry.source, entry.ref, entry.commit, scope.lock_folder)

@@ -1,0 +1,70 @@
+"""Which skills the policy refuses: those that are revoked, and those that nobody reviewed where that is required."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.errors import Issue, PolicyError, SkillError
+from prowess.installed.verifier import LockVerifier
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from prowess.installed.scopes import InstallScope
+    from prowess.limits import Limits
+    from prowess.policy.rules import Policy
+    from prowess.skills.skill import Skill
+
+
+class SkillOrigin(NamedTuple):
+    """The digest of a skill, and where it was installed from; ``""`` for what is not known."""
+
+    digest: str
+    source: str = ""
+    ref: str = ""
+
+
+def drop_refused(
+    skills: Sequence[Skill], scopes: tuple[InstallScope, ...], policy: Policy, limits: Limits
+) -> tuple[list[Skill], list[Issue]]:
+    """The skills without those that the policy refuses by what the lock files say, and an issue for each of these.
+
+    Nothing is hashed: a skill that no lock file records is refused when it is loaded.
+    """
+    kept: list[Skill] = []
+    issues: list[Issue] = []
+    verifier = LockVerifier(scopes, limits)
+    for skill in skills:
+        origin = find_origin(skill, verifier)
+        try:
+            if origin is not None:
+                policy.check_skill(skill.name, origin.digest, origin.source, origin.ref)
+        except PolicyError as error:
+            issues.append(Issue(error.code, "", error.message, skill.location))
+        else:
+            kept.append(skill)
+    return kept, issues
+
+
+def find_origin(skill: Skill, verifier: LockVerifier) -> SkillOrigin | None:
+    """The digest and the source of a skill as the lock files have them; ``None`` for one that none of them records."""
+    found = verifier.find_entry(skill.real_folder) if skill.is_local else None
+    if found is None:
+        return None
+    entry, inner = found
+    return SkillOrigin(entry.folder_digest(inner) if inner else entry.digest, entry.source, entry.ref)
+
+
+def find_revoked(skills: Iterable[Skill], policy: Policy) -> dict[str, Issue]:
+    """An issue for each skill, by name, whose files are at this moment those of a revoked digest.
+
+    Every skill on this disk is hashed, where there is any such digest.
+    """
+    found: dict[str, Issue] = {}
+    for skill in skills if policy.has_revoked_digests else ():
+        with suppress(SkillError):  # what cannot be hashed cannot be loaded either
+            revocation = policy.find_revocation(skill.digest()) if skill.is_local else None
+            if revocation is not None:
+                found[skill.name] = Issue("revoked", "", f"is revoked by {revocation.file}", skill.location)
+    return found

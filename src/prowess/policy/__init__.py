@@ -1,0 +1,1 @@
+"""What a company allows: policy files, shared approvals and revocations, and what they say."""

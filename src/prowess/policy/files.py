@@ -1,0 +1,278 @@
+"""The policy files: where they are, who may have written them, and what they hold.
+
+``policy.toml``, ``approved.toml`` and ``revoked.toml`` are read from three folders: the machine's, the user's, and the
+root of the project. A file of the project comes with a clone, so it can only tighten: its approvals grant nothing.
+A file that is malformed, or that somebody else could have written, stops everything that it could have refused.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import date, datetime
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.errors import PolicyError, ResourceError, ResourceNotFoundError
+from prowess.files.identity import identity_at
+from prowess.files.path_arguments import as_absolute
+from prowess.files.projects import config_home, project_root
+from prowess.files.read import OpenFile
+from prowess.limits import DEFAULT_LIMITS
+from prowess.policy.rules import RULES, Approval, Policy, Revocation, Rule
+from prowess.text.spelling import did_you_mean
+from prowess.text.versions import is_range
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from prowess.limits import Limits
+    from prowess.policy.rules import RuleKind, RuleValue
+
+POLICY_FILE, APPROVED_FILE, REVOKED_FILE = "policy.toml", "approved.toml", "revoked.toml"
+_FILES = (POLICY_FILE, APPROVED_FILE, REVOKED_FILE)
+_OTHERS_WRITE = 0o022
+
+
+class PolicyFolder(NamedTuple):
+    """A folder with policy files, and whether what it holds may open something."""
+
+    path: str
+    is_trusted: bool
+
+
+def machine_folder() -> str:
+    """Return the folder of the machine's policy, which an administrator fills."""
+    if os.name == "nt":
+        return os.path.join(os.environ.get("ProgramData", r"C:\ProgramData"), "prowess")  # noqa: SIM112 - its name there
+    return "/etc/prowess"
+
+
+def list_policy_folders(project: str, home: str, env: Mapping[str, str]) -> tuple[PolicyFolder, ...]:
+    """Return the folders of the machine, the user and the project; a project's is trusted with nothing."""
+    user = os.path.join(config_home(home, env), "prowess")
+    folders = [PolicyFolder(machine_folder(), is_trusted=True), PolicyFolder(user, is_trusted=True)]
+    # The home folder is not a project, and neither of the others counts a second time with less trust.
+    if project and os.path.realpath(project) not in {os.path.realpath(folder.path) for folder in folders}:
+        folders.append(PolicyFolder(project, is_trusted=False))
+    return tuple(folders)
+
+
+def load_policy(folder: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS) -> Policy:
+    """Return what the policy files in one folder say, for a program that names its own policy: see ``use_policy``.
+
+    Raises ``PolicyError``: ``bad-policy`` for a file that is malformed, ``unknown-rule`` for one with a rule that this
+    version does not know, ``unsafe-policy`` for one that somebody else could have written.
+    """
+    return _read_folder(PolicyFolder(as_absolute(folder, "folder"), is_trusted=True), limits)
+
+
+# -- the policy in force -----------------------------------------------------------------------------------------------
+
+_chosen: ContextVar[Policy | None] = ContextVar("prowess_policy", default=None)
+_cache: dict[tuple[PolicyFolder, ...], tuple[tuple[object, ...], Policy]] = {}
+_cache_lock = threading.Lock()
+_MAX_CACHED = 64
+
+
+def current_policy(folder: str = "") -> Policy:
+    """Return the policy that is in force in a folder (by default the working folder).
+
+    A file that was changed counts from the next call on. Raises ``PolicyError`` as ``load_policy`` does.
+    """
+    chosen = _chosen.get()
+    if chosen is not None:
+        return chosen
+    folders = _find_folders(folder)
+    state = tuple(identity_at(os.path.join(one.path, name)) for one in folders for name in _FILES)
+    with _cache_lock:
+        known = _cache.get(folders)
+    if known is not None and known[0] == state:
+        return known[1]
+    policy = reduce(and_, (_read_folder(one, DEFAULT_LIMITS) for one in folders))
+    with _cache_lock:
+        if len(_cache) >= _MAX_CACHED:
+            _cache.clear()
+        _cache[folders] = state, policy
+    return policy
+
+
+def list_policy_files(folder: str = "") -> tuple[str, ...]:
+    """Return the paths of the policy files that count in a folder, whether or not they exist."""
+    return tuple(os.path.join(one.path, name) for one in _find_folders(folder) for name in _FILES)
+
+
+def _find_folders(folder: str) -> tuple[PolicyFolder, ...]:
+    home = os.path.expanduser("~")
+    try:
+        project = project_root(os.path.abspath(folder or os.getcwd()), home)
+    except OSError:  # the working folder is gone
+        project = ""
+    return list_policy_folders("" if project == home else project, home, os.environ)
+
+
+@contextmanager
+def use_policy(policy: Policy) -> Iterator[Policy]:
+    """Have this policy in force, in place of the one of the files, until the block ends.
+
+    The one way in which a program loosens what the files say: it names the policy that counts instead. To tighten,
+    pass ``prowess.current_policy() & more``.
+    """
+    token = _chosen.set(policy)
+    try:
+        yield policy
+    finally:
+        _chosen.reset(token)
+
+
+# -- the files ---------------------------------------------------------------------------------------------------------
+
+
+def _read_folder(folder: PolicyFolder, limits: Limits) -> Policy:
+    rules, approvals, revocations, files = [], [], [], []
+    for name in _FILES:
+        path = os.path.join(folder.path, name)
+        content = _read_toml(path, folder, limits)
+        if content is None:
+            continue
+        files.append(path)
+        if name == POLICY_FILE:
+            rules = [*_parse_rules(content, path)]
+        elif name == REVOKED_FILE:
+            revocations = [_parse_revocation(entry, path) for entry in _list_entries(content, path)]
+        elif folder.is_trusted:
+            approvals = [_parse_approval(entry, path) for entry in _list_entries(content, path)]
+    return Policy(tuple(rules), tuple(approvals), tuple(revocations), tuple(files))
+
+
+def _read_toml(path: str, folder: PolicyFolder, limits: Limits) -> dict[str, Any] | None:
+    """Return the content of a policy file; ``None`` where there is none."""
+    if not os.path.lexists(path):
+        return None
+    import tomllib
+
+    try:
+        with OpenFile(folder.path, (os.path.basename(path),)) as file:
+            if folder.is_trusted and not (_is_safe(file.info) and _is_safe(os.stat(folder.path))):
+                message = "others than you and the administrator may write to it, or to its folder"
+                raise PolicyError(f"the policy cannot be trusted: {message}", path, "unsafe-policy")
+            data = file.read_all(limits.max_policy_bytes)
+        return tomllib.loads(data.decode("utf-8"))
+    except ResourceNotFoundError as error:
+        raise PolicyError(f"cannot read the policy: {error.message}", path, "bad-policy") from None
+    except (ResourceError, OSError) as error:
+        raise PolicyError(f"cannot read the policy: {error}", path, "bad-policy") from None
+    except (ValueError, RecursionError) as error:
+        raise PolicyError(f"the policy is not TOML: {error}", path, "bad-policy") from None
+
+
+def _is_safe(info: os.stat_result) -> bool:
+    """Return whether only root or this user may write to a file or a folder; always true on Windows."""
+    if not hasattr(os, "geteuid"):
+        return True
+    return info.st_uid in {0, os.geteuid()} and not info.st_mode & _OTHERS_WRITE
+
+
+def _parse_rules(content: Mapping[str, Any], path: str) -> Iterator[Rule]:
+    for table, rules in content.items():
+        if not isinstance(rules, dict):
+            raise PolicyError(f"{table!r} has to be a table: [{table}]", path, "bad-policy")
+        for key, value in rules.items():
+            name = f"{table}.{key}"
+            kind = RULES.get(name)
+            if kind is None:
+                guess = did_you_mean(name, sorted(RULES))
+                message = f"[{table}] {key} is a rule that this version does not know{f'; {guess}' if guess else ''}"
+                raise PolicyError(message, path, "unknown-rule")
+            yield Rule(name, _check_value(name, kind, value, path), path)
+        if not rules and not any(name.startswith(f"{table}.") for name in RULES):
+            raise PolicyError(f"[{table}] is a table that this version does not know", path, "unknown-rule")
+
+
+def _check_value(name: str, kind: RuleKind, value: object, path: str) -> RuleValue:
+    if kind.is_list:
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            unknown = [item for item in value if kind.choices and item not in kind.choices]
+            if not unknown:
+                return tuple(value)
+        expected = f"a list of {', '.join(kind.choices)}" if kind.choices else "a list of strings"
+    elif kind.is_number:
+        if type(value) is int and value >= 0:
+            return value
+        expected = "a whole number, 0 or more"
+    else:
+        word = str(value).lower() if isinstance(value, bool) and kind.words == ("false", "true") else value
+        if (
+            isinstance(word, str)
+            and word in kind.words
+            and isinstance(value, bool) == (kind.words == ("false", "true"))
+        ):
+            return word
+        expected = " or ".join(kind.words) if kind.words == ("false", "true") else "one of " + ", ".join(kind.words)
+    raise PolicyError(f"{name} has to be {expected}, not {value!r:.80}", path, "bad-policy")
+
+
+def _list_entries(content: Mapping[str, Any], path: str) -> list[dict[str, Any]]:
+    unknown = [key for key in content if key != "skill"]
+    entries = content.get("skill", [])
+    if unknown or not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise PolicyError("it has tables [[skill]] and nothing else", path, "bad-policy")
+    return entries
+
+
+_APPROVAL_FIELDS = {
+    "digest": str, "name": str, "source": str, "commit": str, "reviewer": str, "run": bool, "expires": date,
+}  # fmt: skip
+_REVOCATION_FIELDS = {"digest": str, "source": str, "range": str, "reason": str, "action": str, "name": str}
+
+
+def _parse_approval(entry: dict[str, Any], path: str) -> Approval:
+    fields = _check_fields(entry, _APPROVAL_FIELDS, path)
+    if "digest" not in fields:
+        raise PolicyError('an approval names the digest of a skill: digest = "…"', path, "bad-policy")
+    return Approval(**fields, file=path)
+
+
+def _parse_revocation(entry: dict[str, Any], path: str) -> Revocation:
+    fields = _check_fields(entry, _REVOCATION_FIELDS, path)
+    fields.pop("name", None)  # for whoever reads the file
+    if bool(fields.get("digest")) == bool(fields.get("source")):
+        raise PolicyError("a revocation names either a digest or a source", path, "bad-policy")
+    if fields.get("range") and (not fields.get("source") or not is_range(fields["range"])):
+        raise PolicyError("range goes with source, and is such as '<1.4' or '>=1.0,<2'", path, "bad-policy")
+    if fields.get("action", "refuse") not in {"refuse", "remove"}:
+        raise PolicyError("action is 'refuse' or 'remove'", path, "bad-policy")
+    return Revocation(**fields, file=path)
+
+
+def _check_fields(entry: dict[str, Any], kinds: Mapping[str, type], path: str) -> dict[str, Any]:
+    for key, value in entry.items():
+        if key not in kinds:
+            guess = did_you_mean(key, sorted(kinds))
+            raise PolicyError(
+                f"[[skill]] has the field {key!r}, which this version does not know{f'; {guess}' if guess else ''}",
+                path, "unknown-rule",
+            )  # fmt: skip
+        if not isinstance(value, kinds[key]) or isinstance(value, datetime):
+            wanted = {str: "a string", bool: "true or false", date: "a date such as 2027-01-31"}[kinds[key]]
+            raise PolicyError(f"[[skill]] {key} has to be {wanted}, not {value!r:.80}", path, "bad-policy")
+    fields = dict(entry)
+    if "digest" in fields:
+        fields["digest"] = _check_digest(fields["digest"], path)
+    return fields
+
+
+_DIGEST_CHARS = 64
+
+
+def _check_digest(written: str, path: str) -> str:
+    digest = written.removeprefix("sha256:")
+    if len(digest) != _DIGEST_CHARS or set(digest) - set("0123456789abcdef"):
+        raise PolicyError(
+            f"{written!r:.80} is not a digest: 64 hexadecimal digits, as 'prowess show' prints them", path, "bad-policy"
+        )
+    return digest

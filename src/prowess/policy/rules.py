@@ -1,0 +1,285 @@
+"""The rules of policy files, and what they say together about a source, a version, a skill and a run.
+
+A rule comes from one file. Where several files have the same rule, all of them count: a source has to be on every list,
+the stricter word wins, and the larger number does.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from datetime import date
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.addresses.skill_ref import is_commit
+from prowess.errors import PolicyError
+from prowess.text.globs import is_filter_match
+from prowess.text.versions import find_latest_in_range, is_range
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    RuleValue = str | int | bool | tuple[str, ...]
+
+_DAY = 24 * 60 * 60
+SANDBOXES = ("bwrap", "landlock", "none")
+
+
+class RuleKind(NamedTuple):
+    """One rule that a policy file may have: what its value is, and which of two values is the stricter one."""
+
+    words: tuple[str, ...] = ()
+    """For a rule that takes a word: every word, the loosest first."""
+    is_list: bool = False
+    choices: tuple[str, ...] = ()
+    """For a list: what it may name; ``()`` for anything."""
+    is_number: bool = False
+    about: str = ""
+
+
+RULES: dict[str, RuleKind] = {
+    "sources.allow": RuleKind(is_list=True, about="patterns of the addresses that skills may come from"),
+    "versions.refs": RuleKind(("any", "tags", "commits"), about="which versions of a repository may be asked for"),
+    "versions.cooldown-days": RuleKind(is_number=True, about="how many days old a commit has to be"),
+    "versions.review": RuleKind(("none", "required"), about="whether each skill has to be in approved.toml"),
+    "run.scripts": RuleKind(("ask", "approved", "never"), about="whose word lets a script run"),
+    "run.commands": RuleKind(("ask", "approved", "never"), about="whose word lets commands in instructions run"),
+    "run.sandbox": RuleKind(is_list=True, choices=SANDBOXES, about="the sandboxes in which scripts may run"),
+    "run.verify": RuleKind(("false", "true"), about="whether installed skills have to be what the lock file says"),
+}
+"""Every rule, by table and key; the reference page is made from this table."""
+
+
+class Rule(NamedTuple):
+    """A rule with the file that it comes from."""
+
+    key: str
+    value: RuleValue
+    file: str
+
+    def __str__(self) -> str:
+        """Return the rule as a file has it, with the file."""
+        table, _, key = self.key.partition(".")
+        return f"[{table}] {key} in {self.file}"
+
+
+class Approval(NamedTuple):
+    """One state of a skill that somebody reviewed for everybody who has the file."""
+
+    digest: str
+    name: str = ""
+    source: str = ""
+    commit: str = ""
+    reviewer: str = ""
+    run: bool = False
+    """Whether its scripts and commands may run."""
+    expires: date | None = None
+    file: str = ""
+
+    def is_valid(self, today: date | None = None) -> bool:
+        """Return whether it still counts; on the day that it names it does."""
+        return self.expires is None or (today or date.today()) <= self.expires  # noqa: DTZ011 - a day where the user is
+
+
+class Revocation(NamedTuple):
+    """A state of a skill, or versions of a source, that nobody may use any more."""
+
+    digest: str = ""
+    source: str = ""
+    range: str = ""
+    """The versions of ``source`` that are meant; ``""`` for all."""
+    reason: str = ""
+    action: str = "refuse"
+    """``refuse``: it is not used. ``remove``: 'prowess audit --fix' also takes it off the disk."""
+    file: str = ""
+
+    def covers(self, digest: str, source: str = "", ref: str = "") -> bool:
+        """Return whether it is about a skill with this digest, or from this source at this version."""
+        if self.digest:
+            return digest == self.digest
+        if not source or not is_source_match(self.source, source):
+            return False
+        return not self.range or bool(find_latest_in_range(self.range, (ref,)))
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the policy files of a machine, a user and a project say together.
+
+    ``Policy()`` allows what Prowess allows by itself.
+    """
+
+    rules: tuple[Rule, ...] = ()
+    approvals: tuple[Approval, ...] = ()
+    revocations: tuple[Revocation, ...] = ()
+    files: tuple[str, ...] = ()
+    """The files that were read, the machine's first."""
+    _revoked_digests: Mapping[str, Revocation] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Index the revocations, which are looked up for each skill that is loaded."""
+        revoked = {revocation.digest: revocation for revocation in self.revocations if revocation.digest}
+        object.__setattr__(self, "_revoked_digests", revoked)
+
+    def __and__(self, other: Policy) -> Policy:
+        """Return both policies in force: nothing that one refuses is allowed by the other."""
+        return Policy(
+            (*self.rules, *other.rules),
+            (*self.approvals, *other.approvals),
+            (*self.revocations, *other.revocations),
+            (*self.files, *other.files),
+        )
+
+    # -- what is in force --------------------------------------------------------------------------------------------
+
+    def find_rules(self, key: str) -> tuple[Rule, ...]:
+        """Return the rules of that key, the machine's first."""
+        return tuple(rule for rule in self.rules if rule.key == key)
+
+    def strictest(self, key: str) -> Rule | None:
+        """Return the rule of that key that counts; ``None`` where no file has one. Not for lists."""
+        words = RULES[key].words
+        found = self.find_rules(key)
+        if words:
+            return max(found, key=lambda rule: words.index(str(rule.value)), default=None)
+        return max(found, key=lambda rule: rule.value if isinstance(rule.value, int) else 0, default=None)
+
+    def word(self, key: str) -> str:
+        """Return the word of a rule that takes one; the loosest where no file has the rule."""
+        rule = self.strictest(key)
+        return str(rule.value) if rule is not None else RULES[key].words[0]
+
+    @property
+    def has_revoked_digests(self) -> bool:
+        """Whether the digest of a skill has to be known before it is used."""
+        return bool(self._revoked_digests)
+
+    @property
+    def judges_skills(self) -> bool:
+        """Whether it may refuse a skill that is installed: by a revocation, or because nobody reviewed it."""
+        return bool(self.revocations) or self.word("versions.review") == "required"
+
+    # -- what is refused ---------------------------------------------------------------------------------------------
+
+    def check_source(self, address: str) -> None:
+        """Raise ``PolicyError`` for an address that is not on every list of sources, or that is revoked as a whole."""
+        for rule in self.find_rules("sources.allow"):
+            if not any(is_source_match(pattern, address) for pattern in _as_list(rule.value)):
+                raise PolicyError(f"skills may not come from {address}: {rule} does not list it", rule.file)
+        for one in self.revocations:  # those with a range are about the versions of a repository
+            if one.source and not one.range and one.covers("", address):
+                why = f": {one.reason}" if one.reason else ""
+                raise PolicyError(f"{address} is revoked by {one.file}{why}", one.file, "revoked")
+
+    def check_ref(self, ref: str, address: str, is_tag: Callable[[], bool]) -> None:
+        """Raise ``PolicyError`` for a version of a repository that may not be asked for."""
+        rule = self.strictest("versions.refs")
+        if rule is None or rule.value == "any" or is_commit(ref):
+            return
+        if rule.value == "tags" and ref and (is_range(ref) or is_tag()):
+            return
+        wanted = "a commit" if rule.value == "commits" else "a tag or a commit"
+        raise PolicyError(f"{address} is asked for {ref or 'its newest commit'}: {rule} wants {wanted}", rule.file)
+
+    def check_age(self, committed_at: float, address: str, now: float | None = None) -> None:
+        """Raise ``PolicyError`` for a commit that is too young. Its author wrote the date: it can be wrong."""
+        rule = self.strictest("versions.cooldown-days")
+        if rule is None or not isinstance(rule.value, int):
+            return
+        days = ((time.time() if now is None else now) - committed_at) / _DAY
+        if days < rule.value:
+            message = f"the commit of {address} is {max(days, 0):.1f} days old: {rule} wants {rule.value}"
+            raise PolicyError(message, rule.file)
+
+    def check_skill(self, name: str, digest: str, source: str = "", ref: str = "") -> None:
+        """Raise ``PolicyError`` for an installed skill that is revoked, or not reviewed where that is required."""
+        self.check_revoked(name, digest, source, ref)
+        rule = self.strictest("versions.review")
+        if rule is not None and rule.value == "required" and self.find_approval(digest) is None:
+            message = f"skill {name!r} ({digest[:12]}) is not in approved.toml: {rule} wants a review"
+            raise PolicyError(message, rule.file, "not-reviewed")
+
+    def check_revoked(self, name: str, digest: str, source: str = "", ref: str = "") -> None:
+        """Raise ``PolicyError`` for a skill that is revoked."""
+        revocation = self.find_revocation(digest, source, ref)
+        if revocation is not None:
+            why = f": {revocation.reason}" if revocation.reason else ""
+            raise PolicyError(f"skill {name!r} is revoked by {revocation.file}{why}", revocation.file, "revoked")
+
+    def find_revocation(self, digest: str, source: str = "", ref: str = "") -> Revocation | None:
+        """Return the revocation of a skill, by its digest or else by its source and version."""
+        if digest in self._revoked_digests:
+            return self._revoked_digests[digest]
+        return next((one for one in self.revocations if one.source and one.covers("", source, ref)), None)
+
+    def find_approval(self, digest: str) -> Approval | None:
+        """Return the approval of a digest that still counts."""
+        return next((one for one in self.approvals if one.digest == digest and one.is_valid()), None)
+
+    def find_run_refusal(self, digest: str, key: str = "") -> PolicyError | None:
+        """Return why nothing of a skill may run, whatever its user granted.
+
+        ``key`` is ``run.scripts`` or ``run.commands``; without it, only what forbids both counts.
+        """
+        try:
+            self.check_revoked("this skill", digest)
+        except PolicyError as error:
+            return error
+        if not key:
+            refusals = [self.find_run_refusal(digest, one) for one in ("run.scripts", "run.commands")]
+            return refusals[0] if all(refusals) else None
+        rule = self.strictest(key)
+        if rule is None or rule.value == "ask" or (rule.value == "approved" and self.may_run_unasked(digest)):
+            return None
+        what = key.removeprefix("run.")
+        wanted = "an entry with run = true in approved.toml" if rule.value == "approved" else "none to run"
+        return PolicyError(f"{what} of this skill ({digest[:12]}) may not run: {rule} wants {wanted}", rule.file)
+
+    def may_run_unasked(self, digest: str) -> bool:
+        """Return whether a valid approval lets the scripts and commands of a skill run on every machine."""
+        return any(one.run for one in self.approvals if one.digest == digest and one.is_valid())
+
+    def allows_sandbox(self, kind: str) -> bool:
+        """Return whether scripts may run in a sandbox of this kind."""
+        return all(kind in _as_list(rule.value) for rule in self.find_rules("run.sandbox"))
+
+    def check_sandbox(self, kind: str) -> None:
+        """Raise ``PolicyError`` for a sandbox that scripts may not run in."""
+        for rule in self.find_rules("run.sandbox"):
+            if kind not in _as_list(rule.value):
+                allowed = ", ".join(_as_list(rule.value)) or "none of them"
+                raise PolicyError(f"scripts may not run in the sandbox {kind!r}: {rule} allows {allowed}", rule.file)
+
+
+def is_source_match(pattern: str, address: str) -> bool:
+    """Return whether a pattern of addresses matches one: ``*`` within a part of the path, ``**`` across parts.
+
+    ``.git`` at the end of an address does not matter, nor does the case of its scheme and host.
+    """
+    scheme, host, path = _split_address(address)
+    # Characters that end a host early, or lead out of a folder, would let another place pass for one that is listed.
+    if not _HOST_ENDS.isdisjoint(host) or (scheme in {"http", "https"} and "@" in host):
+        return False
+    if ".." in path.split("/") or "%2e" in path.lower():
+        return False
+    return is_filter_match(_join_address(*_split_address(pattern)), _join_address(scheme, host, path))
+
+
+_HOST_ENDS = frozenset("?#\\")
+
+
+def _split_address(address: str) -> tuple[str, str, str]:
+    """Return the scheme, the host and the path of an address; the first two are ``""`` where there is only a path."""
+    scheme, separator, rest = address.rstrip("/").partition("://")
+    if not separator:
+        return "", "", address.rstrip("/").removesuffix(".git")
+    host, slash, path = rest.partition("/")
+    return scheme.lower(), host.lower(), f"{slash}{path.removesuffix('.git')}"
+
+
+def _join_address(scheme: str, host: str, path: str) -> str:
+    return f"{scheme}://{host}{path}" if scheme else path
+
+
+def _as_list(value: RuleValue) -> tuple[str, ...]:
+    return value if isinstance(value, tuple) else (str(value),)
