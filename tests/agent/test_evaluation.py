@@ -336,6 +336,16 @@ def test_each_run_leaves_its_transcript_answer_and_files(desk: Desk) -> None:
     assert arm_of(again, "with").finished == arm_of(first, "with").finished
 
 
+def test_a_repository_that_the_model_made_is_named_and_not_kept(desk: Desk) -> None:
+    """A shell prompt that asks git would run what its settings say."""
+    files = {f"bare/{name}": "x" for name in ("HEAD", "objects/a", "refs/b", "config")}
+    desk.write_cases({**TASK, "files": {**files, "short.txt": "1"}})
+    desk.evaluate(desk.write_script("no"), results=desk.base / "results.jsonl")
+    kept = Path(desk.made[-1].folder)
+    assert [path.name for path in kept.glob("files/*")] == ["short.txt"]
+    assert sorted((kept / "left-out.txt").read_text().split()) == sorted(files)
+
+
 def test_files_beyond_the_bound_are_named_and_not_kept(desk: Desk) -> None:
     desk.write_cases({**TASK, "files": {"long.txt": "12345", "short.txt": "1"}})
     limits = prowess.Limits(max_eval_kept_bytes=4)

@@ -21,6 +21,7 @@ from prowess.files.paths import is_link, is_owned_alone
 from prowess.files.read import OpenFile
 from prowess.files.tree import list_tree
 from prowess.files.write import make_folders, write_new_file
+from prowess.names import find_git_repository
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,10 +42,18 @@ class RunFolder(NamedTuple):
     transcript: Transcript
 
     def keep(self, answer: str, folder: str, limits: Limits) -> None:
-        """Write the last answer, and copy the files of the working folder, as many bytes as the limits allow."""
+        """Write the last answer, and copy the files of the working folder, as many bytes as the limits allow.
+
+        What git takes for a repository is left out: git that is started in it runs commands of its settings.
+        """
         write_new_file(os.path.join(self.path, "answer.txt"), hide_keys(answer).encode(), mode=0o600)
         left, left_out = limits.max_eval_kept_bytes, list[str]()
-        for path in list_tree(folder, (), limits).files:
+        paths = list_tree(folder, (), limits).files
+        while (repository := find_git_repository(paths)) is not None:
+            start = "" if repository == "." else f"{repository}/"
+            left_out += [path for path in paths if path.startswith(start)]
+            paths = [path for path in paths if not path.startswith(start)]
+        for path in paths:
             try:
                 with OpenFile(folder, tuple(path.split("/"))) as file:
                     content = file.read_all(left)
