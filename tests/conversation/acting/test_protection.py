@@ -544,6 +544,15 @@ def test_a_program_on_the_search_path_cannot_be_planted(
     assert read_tree(work / "tools") == {"bin": "/"}
 
 
+def test_a_folder_of_the_search_path_that_is_missing_cannot_be_made(
+    jail: Kind, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(work / "tools/a.txt")
+    monkeypatch.setenv("PATH", f"{work}/tools/bin{os.pathsep}{os.environ['PATH']}")
+    run(jail, work, "mkdir tools/bin; echo evil > tools/bin/bwrap; mv tools t; mkdir -p tools/bin; echo > tools/a.txt")
+    assert read_tree(work / "tools") == {"a.txt": b"\n".hex()}
+
+
 def test_what_the_host_names_is_protected_too(jail: Kind, work: Path) -> None:
     put(work / "runs/one.jsonl")
     run(jail, work, "echo evil >> runs/one.jsonl; rm -rf runs", protect=(str(work / "runs/one.jsonl"),))

@@ -201,11 +201,9 @@ def find_protected(work: str, limits: Limits, also: Sequence[str] = ()) -> Prote
     """
     check_folder(work)
     search = _Search(work, limits)
-    for place in (*_find_places(), *also):
+    # A folder of the search path may be missing: a program that is put there would be found before that of the system.
+    for place in (*_find_places(), *_search_path(), *also):
         search.protect_place(place)
-    for folder in _search_path():
-        if os.path.isdir(folder):
-            search.protect_place(folder)
     search.protect_user_configuration()
     search.protect_home()
     search.walk()
