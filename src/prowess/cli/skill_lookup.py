@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Literal
 
-from prowess.authoring.check import find_skill_files
 from prowess.cli.lock_states import (
     LazyLockStates,
     suggest_sync,
@@ -254,6 +253,8 @@ def _has_skill_folders(folder: str) -> bool:
 
 def _has_skills_below(path: str) -> bool:
     """Return True when there is a skill at or below ``path``."""
+    from prowess.authoring.check import find_skill_files
+
     try:
         # Links that lead out of the folder, as installs make them, do not count: their authors check those skills.
         return bool(find_skill_files(path))

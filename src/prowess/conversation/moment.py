@@ -296,8 +296,11 @@ class Moment:
 
     def with_active(self, name: str, entry: ActiveSkill | None) -> Moment:
         """Return the moment in which a skill is active as ``entry`` says, or is not (``None``)."""
-        others = {other: kept for other, kept in self.active.items() if other != name}
-        return replace(self, active=others if entry is None else {**others, name: entry})
+        active = dict(self.active)  # copied in one step: a conversation may have a thousand active skills
+        active.pop(name, None)
+        if entry is not None:
+            active[name] = entry  # the latest is the last
+        return replace(self, active=active)
 
     def narrow(self, allowed: frozenset[str] | None) -> Moment:
         """Return the moment in which only skills of these names are allowed, of those that are; ``None``: the same."""

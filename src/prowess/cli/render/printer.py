@@ -13,10 +13,8 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import click
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
 
 from prowess.cli.remedies import find_error_remedy, find_remedy
-from prowess.cli.render.rich_text import make_console
 from prowess.errors import Issue, SkillError, SkillLoadError
 from prowess.progress_steps import progress
 from prowess.text.escapes import dump_json, escape_line, escape_text
@@ -271,6 +269,11 @@ _COUNT_FORMAT = "{task.completed:.0f}/{task.total:.0f}"
 @contextmanager
 def _show_bar(what: str, stream: IO[str]) -> Iterator[None]:
     """Show a bar with ``what`` and the steps that the work in the block reports; without steps it only moves."""
+    # Neither a pipe nor a command without progress needs rich, which takes as long to load as 'prowess list' runs.
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
+
+    from prowess.cli.render.rich_text import make_console
+
     words = TextColumn("{task.description}", markup=False)
     columns = (SpinnerColumn(), words, BarColumn(_BAR_WIDTH), TaskProgressColumn(_COUNT_FORMAT, markup=False))
     screen = make_console(stream)
