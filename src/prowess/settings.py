@@ -83,6 +83,10 @@ SETTINGS = (
         about="whether installed skills count only while they are what the lock file says",
         project_may_set=False,
     ),
+    SettingSpec("cache_days", "count", 180, "how many days the cache keeps what nobody uses", project_may_set=False),
+    SettingSpec(
+        "cache_megabytes", "count", 2_048, "how much the cache keeps, in megabytes (MiB)", project_may_set=False
+    ),
     SettingSpec(
         "model",
         "text",

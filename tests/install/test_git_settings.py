@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import os
 import re
+import shutil
 import ssl
 import subprocess
 import sys
@@ -278,11 +279,47 @@ def test_ci_restores_from_the_mirror_and_then_from_the_cache_alone(
     assert company.files_with_secret() == []
 
 
+def test_a_bot_locks_in_clean_checkouts_and_ci_restores_that_from_its_cache(
+    company: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    company.trust_authority()
+    with http(company.root, demand("Authorization", f"Basic {SECRET}"), tls=company.tls) as mirror:
+        company.configure(
+            (f"url.{mirror.address}/.insteadOf", "https://git.example.invalid/"),
+            (f"http.{mirror.address}/.extraHeader", HEADER),
+        )
+        manifest = company.world.project / "prowess.toml"
+        manifest.write_text('skills = ["https://git.example.invalid/acme/pdf.git#main"]\n', encoding="utf-8")
+        assert [one.status for one in prowess.Installer().lock()] == ["added"]
+        repo = Repository.__new__(Repository)
+        repo.path = company.root / "acme" / "pdf.git"
+        repo.skill("", "pdf", body="Two !`date`.\n")
+        new = repo.commit()
+        _check_out(company, "bot", monkeypatch)
+        shutil.rmtree(company.world.base / "copies")  # a job without the cache of another one
+        (company.world.base / "copies").mkdir()
+        (outdated,) = prowess.Installer().outdated(updates=True)
+        (locked,) = prowess.Installer().lock(update=True)
+        additions = (prowess.UpdateAddition("pdf", "command", "date"),)
+        assert outdated.update is not None
+        assert outdated.update.additions == locked.additions == additions
+        assert locked.after == new
+        assert not list(Path.cwd().rglob("SKILL.md"))
+        company.world.lock.write_bytes(Path("prowess.lock").read_bytes())
+    _check_out(company, "job", monkeypatch)  # the server is down, and the cache is restored
+    assert [one.full_name for one in prowess.Installer().sync(locked=True)] == ["acme/pdf"]
+    assert prowess.Installer().verify() == ()
+    assert company.files_with_secret() == []
+
+
 def _check_out(company: Company, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make a clean checkout of the project, which has nothing but the lock file, and work there."""
+    """Make a clean checkout of the project, which has nothing but the lock file and the manifest, and work there."""
     checkout = company.world.home / name
     (checkout / ".git").mkdir(parents=True)
     (checkout / "prowess.lock").write_bytes(company.world.lock.read_bytes())
+    manifest = company.world.project / "prowess.toml"
+    if manifest.exists():
+        (checkout / "prowess.toml").write_bytes(manifest.read_bytes())
     monkeypatch.chdir(checkout)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -17,7 +18,9 @@ from prowess.files.directory import exists
 from prowess.files.paths import shorten_path
 from prowess.install.installer import Installer
 from prowess.installed.scopes import select_scopes
+from prowess.limits import DEFAULT_LIMITS, MIB
 from prowess.lockfile.read import LOCK_FILE, read_lock
+from prowess.settings import load_settings
 from prowess.text.quantities import join_first
 from prowess.text.redaction import hide_secrets, show_address
 from prowess.text.spelling import did_you_mean, sort_by_similarity
@@ -27,16 +30,29 @@ if TYPE_CHECKING:
 
     import prowess
     from prowess.installed.scopes import InstallScope, Location
+    from prowess.limits import Limits
     from prowess.lockfile.read import LockEntry
 
+_DAY = 86_400
 _MAX_LISTED = 5
 """How many installs a message names."""
 
 agents_option = make_agents_option("Link the skills for this agent, not for those that are found.")
 
 
+def read_cache_limits() -> Limits:
+    """Return the limits, with what the user's settings say of the cache."""
+    home = os.path.expanduser("~")  # the home folder is no project, and a project must not decide this
+    settings = load_settings(home, env=os.environ)
+    days, megabytes = settings.number("cache_days"), settings.number("cache_megabytes")
+    if days is None or megabytes is None:  # neither is ever unset
+        return DEFAULT_LIMITS
+    return replace(DEFAULT_LIMITS, keep_cached_seconds=days * _DAY, max_cached_bytes=megabytes * MIB)
+
+
 def _make_installer(*, allow_http: bool, allow_private: bool) -> Installer:
-    return Installer(schemes=(*DEFAULT_SCHEMES, "http") if allow_http else DEFAULT_SCHEMES, allow_private=allow_private)
+    schemes = (*DEFAULT_SCHEMES, "http") if allow_http else DEFAULT_SCHEMES
+    return Installer(schemes=schemes, allow_private=allow_private, limits=read_cache_limits())
 
 
 # Flags of one command line only: a lock file that came with a repository must not be able to allow either.

@@ -10,7 +10,7 @@ import click
 from prowess.changes.change import Change
 from prowess.cli.change_flow import ChangeFlags, ChangeView, carry_out, change_options
 from prowess.cli.command_class import new_command
-from prowess.cli.install_options import find_location
+from prowess.cli.install_options import find_location, read_cache_limits
 from prowess.cli.options import AskedLocation, location_options
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Table, line
@@ -57,8 +57,8 @@ def command(*, verify: bool, prune: bool, asked: AskedLocation, flags: ChangeFla
     """Show what was fetched and kept, and the backups of replaced skills; verify it, and delete what is old.
 
     The cache is that of PROWESS_CACHE_DIR, or in your cache folder. It prunes itself once a day: it keeps what was used
-    in the last 180 days, up to 2 GiB. Backups are deleted by --prune alone, and only those that are older than 180
-    days. Inside a project its backups are meant, and elsewhere your own.
+    in the last 180 days, up to 2 GiB; the settings cache_days and cache_megabytes change that. Backups are deleted by
+    --prune alone, and only those that are older. Inside a project its backups are meant, and elsewhere your own.
 
     Exit status 1: a file of the cache is damaged, and --prune did not delete it; or you said no.
     """
@@ -74,8 +74,9 @@ def command(*, verify: bool, prune: bool, asked: AskedLocation, flags: ChangeFla
             damaged = [_to_kept(cache, file) for file in find_damaged(cache, DEFAULT_LIMITS)]
     due: list[_Kept] = []
     if prune:
-        expires = time.time() - DEFAULT_LIMITS.keep_cached_seconds
-        old = [_to_kept(cache, file) for file in cache.find_prunable(DEFAULT_LIMITS)]
+        limits = read_cache_limits()
+        expires = time.time() - limits.keep_cached_seconds
+        old = [_to_kept(cache, file) for file in cache.find_prunable(limits)]
         due = [*dict.fromkeys((*damaged, *old)), *(one for one in backups if one.used_at < expires)]
     return carry_out(*_plan_change(cache, kept, damaged, due), flags)
 
