@@ -521,6 +521,21 @@ def test_what_programs_read_in_the_home_folder_when_they_start_is_protected(
     }, result
 
 
+def test_projects_that_share_files_with_a_cache_in_the_home_folder_stay_open(
+    jail: Kind, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As installers of packages do that link files, and tools that build in a cache."""
+    monkeypatch.setenv("HOME", str(work))
+    put(work / ".cache/store/a.js")
+    put(work / "project/modules/b.js")
+    os.link(work / ".cache/store/a.js", work / "project/modules/a.js")
+    (work / ".cache/build").symlink_to(work / "project")
+    run(jail, work, "echo new > project/modules/b.js; mkdir project/made; echo evil > .cache/store/b.js")
+    assert (work / "project/modules/b.js").read_text() == "new\n"
+    assert (work / "project/made").is_dir()
+    assert [path.name for path in (work / ".cache/store").iterdir()] == ["a.js"]
+
+
 def test_a_link_to_the_configuration_cannot_be_replaced(
     jail: Kind, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -261,8 +261,14 @@ class _Search:
         self._closed.add(inside)
         with suppress(OSError):
             for child in self._list_folder(inside):
-                if child.name.startswith(".") and child.name.lower() != _GIT:
-                    self._protect_entry(inside, child)
+                name = child.name.lower()
+                if not name.startswith(".") or name == _GIT or name in _NAMES:
+                    continue
+                # What links in them lead to is not protected: caches of packages share files with every project.
+                if child.is_symlink():
+                    self.protect_place(child.path)
+                else:
+                    self._entries.add(_join(inside, child.name))
 
     def _close_parent(self, inside: str | None) -> None:
         if inside:
