@@ -87,7 +87,7 @@ USED: dict[str, set[str]] = {
     "check": {"authoring", "ctypes", "select"},
     "unpack": {"authoring", "fetch"},
     "pack": {"authoring", "ctypes", "zipfile"},
-    "eval": {"authoring", "ctypes", "select", "sqlite3"},
+    "eval": {"authoring", "conversation", "ctypes", "select", "sqlite3"},
     "eval (agent)": {*_AGENT, "authoring", "numpy", "onnxruntime", "sqlite3"},  # meaning is prepared
     "preview": _TALKING,
     "show": {"ctypes"},
