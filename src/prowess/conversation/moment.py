@@ -302,10 +302,8 @@ class Moment:
             active[name] = entry  # the latest is the last
         return replace(self, active=active)
 
-    def narrow(self, allowed: frozenset[str] | None) -> Moment:
-        """Return the moment in which only skills of these names are allowed, of those that are; ``None``: the same."""
-        if allowed is None:
-            return self
+    def narrow(self, allowed: frozenset[str]) -> Moment:
+        """Return the moment in which only skills of these names are allowed, of those that are."""
         return replace(self, allowed=allowed if self.allowed is None else allowed & self.allowed)
 
     def with_ceiling(self, ceiling: ToolCeiling) -> Moment:

@@ -227,7 +227,8 @@ class Toolset:
 
     def _open_view(self) -> View:
         """Return what the model sees now; each call takes one, and everything below reads it."""
-        moment = self.session.moment().narrow(self._options.allowed_names)
+        moment, allowed = self.session.moment(), self._options.allowed_names
+        moment = moment if allowed is None else moment.narrow(allowed)
         return View(self.session, self._options, moment, left=self._options.budget)
 
     # -- calls -------------------------------------------------------------------------------------------------------
