@@ -55,6 +55,14 @@ run-tests: $(READY)
 test-full: lint ## the same with the whole matrices
 	$(PYTEST) $(WORKERS) --full $(ARGS)
 
+# Twice as slow as the tests alone, so it is not part of them; CI runs it every night.
+.PHONY: coverage
+coverage: $(READY) ## measure the lines and branches that the whole matrices run; below the floor in pyproject.toml it fails
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest $(WORKERS) --full $(ARGS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+
 .PHONY: test-foreign
 test-foreign: $(READY) ## the tests with programs of others (FastMCP, the MCP Inspector, pre-commit, skills-ref), which it installs
 	$(PYTEST) --full -m foreign $(ARGS)
@@ -171,7 +179,7 @@ fuzz: $(READY) ## disturb inputs of everything that parses for ten minutes; ARGS
 
 .PHONY: clean
 clean: ## remove everything that the other verbs made
-	rm -rf .venv .docs-venv .cache site .adapters .browser .clients .installers $(PACKAGING) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	rm -rf .venv .docs-venv .cache .coverage .coverage.* site .adapters .browser .clients .installers $(PACKAGING) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
 	find . -path ./.git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 
 $(READY): $(MADE) requirements/dev.txt pyproject.toml $(RETRIEVER)/pyproject.toml

@@ -82,7 +82,7 @@ def test_a_file_that_is_mended_keeps_the_permissions_that_its_owner_gave_it(tmp_
     file.parent.mkdir()
     file.write_text(skill_text("notes", description="Use it: always."), encoding="utf-8")
     file.chmod(mode)
-    mended = prowess.fix(file)
-    assert mended
-    prowess.apply_fix(mended)
+    fixed = prowess.fix(file)
+    assert fixed
+    prowess.apply_fix(fixed)
     assert stat.S_IMODE(file.stat().st_mode) == mode

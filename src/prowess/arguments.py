@@ -25,7 +25,7 @@ def describe_value(given: object) -> str:
     is_path = hasattr(given, "__fspath__")
     if not is_path and not isinstance(given, str | bytes | int | float | list | tuple | set | dict):
         return f"a {type(given).__name__}"
-    return f"the {'text' if isinstance(given, str) else type(given).__name__} {shorten_value(repr(given))}"
+    return f"the {'string' if isinstance(given, str) else type(given).__name__} {shorten_value(repr(given))}"
 
 
 def shorten_value(text: str) -> str:
@@ -40,30 +40,30 @@ def raise_bad_argument(argument: str, expected: str, given: object, remedy: str 
 
 
 def check_text(given: object, argument: str) -> None:
-    """Raise ``SourceError`` unless the value is a text."""
+    """Raise ``SourceError`` unless the value is a string."""
     if not isinstance(given, str):
-        raise_bad_argument(argument, "is a text", given)
+        raise_bad_argument(argument, "is a string", given)
 
 
 def check_name(given: object, remedy: str = "") -> None:
-    """Raise ``SourceError`` unless the value by which a skill is looked up is a text."""
+    """Raise ``SourceError`` unless the value by which a skill is looked up is a string."""
     if not isinstance(given, str):
-        raise_bad_argument("a skill", "is looked up by its name, a text", given, remedy)
+        raise_bad_argument("a skill", "is looked up by its name, a string", given, remedy)
 
 
 def check_texts(given: Iterable[str], argument: str) -> tuple[str, ...]:
-    """Return the texts of a list, tuple, set or other iterable.
+    """Return the strings of a list, tuple, set or other iterable.
 
-    Raises ``SourceError`` for a single text, which would count letter by letter, and for items that are no texts.
+    Raises ``SourceError`` for a single string, which would count letter by letter, and for items that are not strings.
     """
-    values = _as_tuple(given, argument, "is a list of texts")
+    values = _as_tuple(given, argument, "is a list of strings")
     for index, value in enumerate(values):
         check_text(value, f"{argument}[{index}]")
     return values
 
 
 def check_variables(given: Iterable[str], argument: str) -> tuple[str, ...]:
-    """Return the names of environment variables. Raises ``SourceError`` for a text that can be no such name."""
+    """Return the names of environment variables. Raises ``SourceError`` for a string that cannot be such a name."""
     names = check_texts(given, argument)
     for name in names:
         if not name or "=" in name or "\0" in name:
@@ -72,7 +72,7 @@ def check_variables(given: Iterable[str], argument: str) -> tuple[str, ...]:
 
 
 def _as_tuple(given: Iterable[Any], argument: str, expected: str) -> tuple[Any, ...]:
-    # A single text is iterable too: without this check ``skills="pdf"`` would mean the skills p, d and f.
+    # A single string is iterable too: without this check ``skills="pdf"`` would mean the skills p, d and f.
     if isinstance(given, str | bytes):
         raise_bad_argument(argument, expected, given, f"pass [{describe_value(given).split(' ', 2)[2]}]")
     try:
@@ -82,7 +82,7 @@ def _as_tuple(given: Iterable[Any], argument: str, expected: str) -> tuple[Any, 
 
 
 def check_flag(given: object, argument: str) -> None:
-    """Raise ``SourceError`` unless the value is ``True`` or ``False``: a text such as ``"no"`` would count as true."""
+    """Raise ``SourceError`` unless the value is ``True`` or ``False``: a string such as ``"no"`` is true."""
     if not isinstance(given, bool):
         raise_bad_argument(argument, "is True or False", given)
 

@@ -28,7 +28,7 @@
     ├── FetchError                      another machine did not send something, or sent something wrong
     ├── ModelError                      a model cannot be used, or did not answer as it should
     └── InstallError                    something could not be installed, updated, removed or verified
-        ├── BadReferenceError           also a ValueError: a text does not name a source
+        ├── BadReferenceError           also a ValueError: a string that does not name a source
         ├── AlreadyInstalledError
         ├── NotInstalledError
         ├── NameTakenError              the name belongs to a skill from another source
@@ -60,7 +60,7 @@ else:
     Severity = str
 
 MAX_LISTED_NAMES = 20
-"""How many names an error message lists by default. ``Limits`` takes it from here, because it lies in a layer above."""
+"""How many names an error message lists by default. ``Limits`` takes it from here, because it is in a layer above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Issue:
     """One finding: the rule (``code``), the field, the message, the file and line, and the severity.
 
     ``error`` means that the skill cannot be used in the mode that was asked for, ``warning`` that it loads and should
-    be mended, and ``info`` that something is worth knowing.
+    be fixed, and ``info`` that something is worth knowing.
     """
 
     code: str
@@ -170,7 +170,7 @@ class InvalidFrontmatterError(SkillLoadError):
 def as_load_error(issues: Iterable[Issue], path: str = "") -> SkillLoadError:
     """Return the error for a file with these issues.
 
-    It is an ``InvalidFrontmatterError`` when a required field is missing or no text, else a ``SkillLoadError``.
+    It is an ``InvalidFrontmatterError`` when a required field is missing or not a string, else a ``SkillLoadError``.
     """
     listed = tuple(issues)
     return (InvalidFrontmatterError if any(map(_is_required_field_missing, listed)) else SkillLoadError)(listed, path)
@@ -342,7 +342,7 @@ class SandboxError(SkillError):
 
 
 class SourceError(SkillError, ValueError):
-    """An argument, or a place to load skills from, that makes no sense."""
+    """An argument, or a place to load skills from, that is invalid."""
 
     code = "bad-argument"
 

@@ -11,7 +11,7 @@ HINTS: dict[str, str] = {
     "missing-description": "add a line 'description: what it does and when to use it'",
     "description-too-long": "shorten it to 1,024 characters; details belong in the body",
     "vague-description": "say what the skill does and when to use it, in the words that people would use",
-    "too-many-keywords": "keep the words that tell this skill from others; more of them do not find it more often",
+    "too-many-keywords": "keep the words that distinguish this skill from others; more do not find it more often",
     "description-without-when": "add a sentence that begins with 'Use when'",
     "compatibility-too-long": "shorten it to 500 characters",
     "blank-field": "give it a value or remove the key",
@@ -50,7 +50,7 @@ HINTS: dict[str, str] = {
     "repaired-colon": "quote the value",
     "repaired-block-text": "put the text on the next line, indented, or remove the '>' or '|'",
     "repaired-leading-character": "quote the value",
-    "repaired-missing-blank": "write a blank after the colon",
+    "repaired-missing-blank": "write a space after the colon",
     "repaired-brackets": "quote the value",
     "repaired-metadata": "write metadata as indented 'key: value' lines",
     "repaired-quotes": "close the quotes, or remove them",
@@ -62,7 +62,7 @@ HINTS: dict[str, str] = {
     "repaired-name-colon": "use '-' for ':' in the name",
     "repaired-value": "quote the value",
     "is-plugin": "name its skills, or write the address of its repository; 'prowess install' takes a plugin alone",
-    "bad-plugin": "tell the people who maintain the manifest",
+    "bad-plugin": "report it to the people who maintain the manifest",
     "mapped-plugin": "the address is recorded; the marketplace is not asked again",
     "only-plugins": "choose one: SOURCE@PLUGIN; 'prowess install SOURCE --list' shows where they are",
     "too-many-plugins": "name the folder or the repository of a plugin, or raise Limits.max_plugins",
@@ -177,7 +177,7 @@ HINTS: dict[str, str] = {
     "missing-extra": "the extra goes into the Python environment that runs Prowess",
     "search-not-prepared": "pass the same semantic to catalog.prepare_search() first, or search with semantic='auto'",
     "search-failed": "use a Python whose SQLite has the full-text index FTS5, and enough memory",
-    "encoder-failed": "install prowess-retriever again, or mend the encoder that was passed",
+    "encoder-failed": "install prowess-retriever again, or fix the encoder that was passed",
     "fetch-failed": "check the address, the network and the proxy, and try again",
     "fetch-timeout": "try again, or raise Limits.fetch_idle_seconds or fetch_total_seconds",
     "bad-address": "write https://, the host, and a path if need be; no name, password or fragment",
@@ -214,7 +214,7 @@ HINTS: dict[str, str] = {
     "duplicate-description": "say in each what only that skill is for",
     "placeholder-text": "replace it by your own words",
     "listing-too-large": "shorten descriptions, or list fewer skills",
-    "already-there": "choose another name or folder, or remove what is there",
+    "already-there": "choose another name or folder, or remove the existing one",
     "would-replace": "choose another name or folder, or pass replace=True",
     "unwritable": "check that the folder exists and may be written to",
     "bad-evals": "see docs/how-to/authoring.md for the shapes of evals",
@@ -239,7 +239,7 @@ HINTS: dict[str, str] = {
     "near-name": "make sure that this is the skill you mean",
     "local-edits": "keep your changes elsewhere, or update with force=True, which keeps a backup",
     "no-source": "commit its folder in .prowess/skills (git add --force), or drop it with 'prowess remove NAME'",
-    "not-ignored": "add the line '.prowess/' to .gitignore: sync brings what lies there",
+    "not-ignored": "add the line '.prowess/' to .gitignore: sync brings what is in it",
     "ignored-by-git": "take the pattern out of .gitignore, or except the path with a line that begins with '!'",
     "still-declared": "declare in the manifest what you want, or run 'prowess sync' to go back to what it declares",
     "lock-missing": "if it was deleted by accident, restore it and sync; else 'prowess sync' removes the installs",
@@ -296,7 +296,7 @@ HINTS: dict[str, str] = {
 
 
 def explain_extra(extra: str) -> str:
-    """Return the words that tell a person how to add an extra, wherever Prowess was installed from."""
+    """Return how to add an extra, wherever Prowess was installed from."""
     # An extra that is a package of this repository comes from the checkout as well.
     beside = "./packages/prowess-retriever " if extra == "semantic" else ""
     return f"install Prowess with the extra '{extra}' (in a checkout: pip install {beside}'.[{extra}]')"

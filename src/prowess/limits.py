@@ -45,7 +45,7 @@ Bound: TypeAlias = int | EllipsisType | None
 def resolve_bound(given: Bound, usual: int) -> int:
     """Return how many bytes a call may read: ``usual``, its own bound, or no bound for ``None``.
 
-    Raises ``SourceError`` for a bound that is no whole number from 0.
+    Raises ``SourceError`` for a bound that is not a whole number from 0.
     """
     if given is None:
         return sys.maxsize
@@ -172,7 +172,7 @@ class Limits:
     """Prompts and lists of tools that are kept for one catalogue. Each is about as large as the prompt."""
 
     max_indexed_chars: int = 6_000
-    """Characters of a skill's instructions that a search looks at. What a skill is for stands at their beginning."""
+    """Characters of a skill's instructions that a search looks at. What a skill is for is at their beginning."""
 
     max_indexed_description_chars: int = MAX_DESCRIPTION_LENGTH
     """Characters of a description that a search looks at, and of the tags, triggers and keywords beside it together.
@@ -203,14 +203,14 @@ class Limits:
     """One answer of a model to the agent. No model writes as much; a server that never ends would fill the memory."""
 
     max_remembered_runs: int = 1_000
-    """Runs of the agent of which Prowess remembers that the user typed ``--tools``. A forgotten run asks again."""
+    """Runs of the agent for which Prowess remembers that the user typed ``--tools``. A forgotten run asks again."""
 
     max_empty_answers: int = 3
     """Answers of a model one after the other, with neither text nor calls, before a run of the agent ends."""
 
     max_trigger_turns: int = 3
     """Requests to the model in a run of ``prowess eval --with-model`` that only asks which skill it loads. A model
-    loads a skill at the beginning, and what it does then costs tokens and tells nothing more."""
+    loads a skill at the beginning, and what it does then costs tokens and shows nothing more."""
 
     max_failed_runs: int = 3
     """Runs of ``prowess eval --with-model`` that fail one after the other before it stops. Then the trouble will
@@ -343,7 +343,7 @@ class Limits:
     """Connections that are open at one time. A new one beyond this closes the one that was idle longest."""
 
     max_http_waiting_bytes: int = 16 * MIB
-    """What all incoming requests together may hold, beyond 64 KiB of each. Further ones are told to try again."""
+    """What all incoming requests together may hold, beyond 64 KiB of each. Further ones are asked to try again."""
 
     max_http_unsent_bytes: int = 64 * MIB
     """What all unread answers together may hold. Beyond this, the answers that wait longest are dropped."""
@@ -368,13 +368,13 @@ class Limits:
     """The longest such wait. An address that sends nothing for this long starts again."""
 
     max_page_chars: int = 200_000
-    """Characters of one text that a page of the console shows. Browsers show more only slowly, and nobody reads it."""
+    """Characters of one string that a page of the console shows. Browsers are slow with more, and nobody reads it."""
 
     max_console_plans: int = 100
     """Plans of changes, with their results, that the console remembers. A new one beyond this forgets the oldest."""
 
     max_console_result_bytes: int = 4 * MIB
-    """The file in which the console keeps results. Beyond this the oldest are forgotten."""
+    """The file where the console keeps results. Beyond this the oldest are forgotten."""
 
     max_mcp_connect_seconds: float = 10.0
     """How long an MCP server may take to start and to answer the first time."""
@@ -437,7 +437,7 @@ class Limits:
     """The largest lock file, manifest or journal that is read. What would become larger is not written."""
 
     def __post_init__(self) -> None:
-        """Raise ``SourceError`` (code ``bad-argument``) for a value that is no number, or makes no sense as a bound."""
+        """Raise ``SourceError`` (code ``bad-argument``) for a value that is not a number, or not a sensible bound."""
         for name, kind in self.__annotations__.items():
             _check_bound(name, getattr(self, name), is_whole=kind == "int")
 

@@ -1,7 +1,7 @@
-"""The texts that parameters and fields accept, as types.
+"""The strings that parameters and fields accept, as types.
 
-They stand apart because making them loads ``typing``, which a scan does without: other modules import them for type
-checkers alone.
+They are in a module of their own because making them loads ``typing``, which a scan does without: other modules import
+them for type checkers alone.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class FileList(tuple[str, ...]):  # noqa: SLOT001 - a tuple with slots cannot ca
 
 @dataclass(frozen=True, slots=True)
 class Shadowed:
-    """A skill that lost to another of its name: where it lies, where the winner lies, and the reason."""
+    """A skill that lost to another of its name: where it is, where the winner is, and the reason."""
 
     name: str
     location: str
@@ -62,7 +62,7 @@ class Shadowed:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A folder in which discovery looked for skills, whose it is, its state, and how many skills were found."""
+    """A folder that discovery searched for skills, whose it is, its state, and how many skills were found."""
 
     path: str
     scope: SkillScope | None = None

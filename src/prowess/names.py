@@ -71,7 +71,7 @@ def make_slug(name: str, most: int) -> str:
 def fold_name(name: str) -> str:
     """Return one string for all names that some file system takes for ``name``, but for its short name.
 
-    Case does not count. HFS+ ignores some code points, and NTFS dots and blanks at the end, and has streams.
+    Case does not count. HFS+ ignores some code points, and NTFS dots and spaces at the end, and has streams.
     """
     return name.translate(_HFS_IGNORES).partition(":")[0].rstrip(". ").casefold()
 
@@ -84,7 +84,7 @@ def is_short_name(name: str) -> bool:
 def is_git_name(name: str) -> bool:
     """Return whether ``name`` is ``.git``, or some file system takes it for that.
 
-    Case does not count. NTFS ignores dots and blanks at the end, has streams (``.git::$INDEX_ALLOCATION``) and the
+    Case does not count. NTFS ignores dots and spaces at the end, has streams (``.git::$INDEX_ALLOCATION``) and the
     short name ``GIT~1``. HFS+ ignores some code points. Git protects itself by these rules too.
     """
     if not name.isascii():
@@ -119,7 +119,7 @@ def split_relative_path(path: str) -> tuple[str, ...]:
     This check decides about every name that comes in, by install, archive, index or server. Raises
     ``PathTraversalError`` for a path that leaves the folder, or could on some platform: ``..``, absolute paths,
     backslashes, drive letters and streams (a colon), ``~``, control characters, device names, and parts that end in
-    a dot or a blank. The code is ``git-in-skill`` for what a file system takes for ``.git``.
+    a dot or a space. The code is ``git-in-skill`` for what a file system takes for ``.git``.
     """
     git_part = _find_git_part(path)
     if git_part:
@@ -137,7 +137,7 @@ def split_resource_path(path: str) -> tuple[str, ...]:
     folder.
     """
     if _find_git_part(path):
-        raise ResourceNotFoundError(f"no file {path[:200]!r}: '.git' is no part of a skill", path)
+        raise ResourceNotFoundError(f"no file {path[:200]!r}: '.git' is not part of a skill", path)
     parts = _split_safe_path(path)
     if path.rpartition("/")[2] in {"", "."}:
         raise ResourceError(f"{path[:200]!r} ends like a folder: name a file in it", path, "not-a-regular-file")
@@ -219,13 +219,13 @@ def _path_error(path: str, why: str) -> PathTraversalError:
 
 
 def is_below(path: str, folders: AbstractSet[str]) -> bool:
-    """Return whether a relative path with ``/`` lies in one of the folders, at any depth; ``""`` is the top."""
+    """Return whether a relative path with ``/`` is in one of the folders, at any depth; ``""`` is the top."""
     # The folders above the path are looked up, so that the cost does not grow with the number of folders.
     return "" in folders or not folders.isdisjoint(folders_above(path))
 
 
 def folders_above(path: str) -> Iterator[str]:
-    """Yield the folders that a relative path with ``/`` lies in, the nearest first; the last is ``""``, the top."""
+    """Yield the folders that a relative path with ``/`` is in, the nearest first; the last is ``""``, the top."""
     while path:
         path = path.rpartition("/")[0]
         yield path

@@ -45,7 +45,7 @@ def trace_events(tracer_provider: TracerProvider | None = None) -> OnEvent:
 
     def record(event: Event) -> None:
         _annotate_call(get_current_span(), event)
-        # An event is told when it is over, so its span is dated back by the time that it took.
+        # An event is reported when it is over, so its span is dated back by the time that it took.
         ended = int(event.time * _NANOSECONDS)
         began = ended - int((event.seconds or 0.0) * _NANOSECONDS)
         span = tracer.start_span(f"skill {event.kind}", start_time=began, attributes=_event_attributes(event))
@@ -124,7 +124,7 @@ def _skill_attributes(event: Event) -> dict[str, str]:
 
 
 def _shorten(text: str, limit: int) -> str:
-    """Return the beginning of a text on one line, without characters that could harm a terminal that shows spans."""
+    """Return the beginning of a string on one line, without characters that could harm a terminal that shows spans."""
     return escape_line(text[:limit])[:limit]
 
 

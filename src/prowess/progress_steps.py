@@ -31,14 +31,14 @@ _LISTENER: ContextVar[_ProgressListener | None] = ContextVar("prowess_progress",
 
 
 @contextmanager
-def progress(told: ProgressCallback) -> Iterator[None]:
-    """Call ``told(what, done, total)`` before each step of the long work inside the block, and once at the end.
+def progress(report: ProgressCallback) -> Iterator[None]:
+    """Call ``report(what, done, total)`` before each step of the long work inside the block, and once at the end.
 
     Of a loop with one step, the loops inside it report theirs instead. Work of unknown length, such as a fetch, reports
-    how much there is so far: beside the step that it belongs to, or with a ``total`` of 0. An exception of ``told``
+    how much there is so far: beside the step that it belongs to, or with a ``total`` of 0. An exception of ``report``
     ends the work.
     """
-    token = _LISTENER.set(_ProgressListener(told))
+    token = _LISTENER.set(_ProgressListener(report))
     try:
         yield
     finally:
@@ -48,7 +48,7 @@ def progress(told: ProgressCallback) -> Iterator[None]:
 def report_steps(items: Sequence[T], what: Callable[[T], str]) -> Iterator[T]:
     """Yield the items one by one, and report each as a step that ``what`` names, and at the end that all are done."""
     listener = _LISTENER.get()
-    if listener is None or listener.is_in_loop or len(items) < 2:  # noqa: PLR2004 - one step is no progress
+    if listener is None or listener.is_in_loop or len(items) < 2:  # noqa: PLR2004 - one step does not count as progress
         yield from items
         return
     listener.is_in_loop = True

@@ -1,7 +1,7 @@
 """Settings, from the defaults, the user's file, the project's file, the environment and the caller; later ones win.
 
 The user's file is ``prowess/config.toml`` in the user's configuration folder. The project's file is the nearest
-``prowess.toml`` between the working folder and the root of its git repository. In both, the settings stand in the table
+``prowess.toml`` between the working folder and the root of its git repository. In both, the settings are in the table
 ``[settings]``. An environment variable is ``PROWESS_`` and the name in capitals. A project's file is somebody else's
 text, so it cannot set anything that decides what may run on this machine, or who gets what a model is sent, and it
 names no folder outside of its repository.
@@ -35,7 +35,7 @@ PROJECT_FILE, USER_FILE, SETTINGS_TABLE = "prowess.toml", "config.toml", "settin
 DIALECT_NAMES = tuple(sorted(get_args(DialectName), key=lambda name: name != "prowess"))
 """Every dialect, the default first."""
 MANIFEST_KEYS = ("agents", "mode", "requires-prowess", "skills")
-"""The other keys of a project's file, in which it declares its skills."""
+"""The other keys of a project's file, where it declares its skills."""
 _TRUE, _FALSE = frozenset(("1", "true", "yes", "on")), frozenset(("0", "false", "no", "off"))
 
 
@@ -54,10 +54,14 @@ SETTINGS = (
     SettingSpec("agents", "names", (), "agents whose folders are searched too"),
     SettingSpec("folders", "folders", (), "folders to search instead of the standard places"),
     SettingSpec("project", "yes-or-no", default=True, about="whether the project's own skills count"),
-    SettingSpec("indexes", "names", (), "sites and repositories in which 'prowess find' searches"),
+    SettingSpec("indexes", "names", (), "sites and repositories that 'prowess find' searches"),
     SettingSpec("filter", "text", "", "a pattern for the paths of skills; models see only the skills that match"),
     SettingSpec(
-        "dialect", "text", "prowess", "the names, schemas and texts of the tools that models see", choices=DIALECT_NAMES
+        "dialect",
+        "text",
+        "prowess",
+        "the names, schemas and wording of the tools that models see",
+        choices=DIALECT_NAMES,
     ),
     SettingSpec(
         "style",
@@ -132,7 +136,7 @@ class Settings:
         self.issues = issues
 
     def __getitem__(self, name: str) -> Value:
-        """Return the value of a setting; raise ``KeyError`` for a name that is no setting."""
+        """Return the value of a setting; raise ``KeyError`` for a name that is not a setting."""
         return self._by_name[name].value
 
     def __iter__(self) -> Iterator[Setting]:
@@ -219,7 +223,9 @@ def _read_file_settings(path: str, issues: list[Issue], *, project: str, limits:
         spec = _BY_NAME.get(name)
         if spec is None:
             meant = sort_by_similarity(name, sorted(_BY_NAME))[0]
-            issues.append(Issue("unknown-setting", name, f"is no setting; did you mean {meant!r}?", path, 0, "warning"))
+            issues.append(
+                Issue("unknown-setting", name, f"is not a setting; did you mean {meant!r}?", path, 0, "warning")
+            )
         elif project and not spec.project_may_set:
             message = "cannot be set by a project, because it decides what may run here, or who gets what you send"
             issues.append(Issue("user-setting", name, message, path, 0, "warning"))
@@ -265,7 +271,7 @@ def _read_table(path: str, issues: list[Issue], *, is_project: bool, limits: Lim
             raise SourceError(message, path, "manifest-conflict") from None
         raise SourceError(f"not TOML: {error}", path, "bad-setting") from None
     table = whole.pop(SETTINGS_TABLE, {})
-    # In a project's file the manifest stands beside the settings; in the user's file its keys would do nothing.
+    # In a project's file the manifest is beside the settings; in the user's file its keys would do nothing.
     issues += [_misplaced_issue(name, path) for name in whole if not (is_project and name in MANIFEST_KEYS)]
     if not isinstance(table, dict):
         raise SourceError(f"[{SETTINGS_TABLE}] must be a table", path, "bad-setting")
@@ -273,7 +279,7 @@ def _read_table(path: str, issues: list[Issue], *, is_project: bool, limits: Lim
 
 
 def _misplaced_issue(name: str, path: str) -> Issue:
-    """Return the issue for a key that stands outside the table of settings and means nothing there."""
+    """Return the issue for a key outside the table of settings and means nothing there."""
     why = (
         f"is a setting, and belongs below [{SETTINGS_TABLE}]"
         if name in _BY_NAME
@@ -300,7 +306,7 @@ def _read_environment(env: Mapping[str, str]) -> dict[str, Setting]:
 
 
 def _from_text(spec: SettingSpec, text: str) -> object:
-    """Return the value that a text means; text that means none is returned as it is, for ``_check_value`` to refuse."""
+    """Return the value that a string means; one that means none comes back as it is, for ``_check_value`` to refuse."""
     readers: dict[SettingKind, Callable[[str], object]] = {
         "names": lambda text: tuple(part.strip() for part in text.split(",") if part.strip()),
         "folders": lambda text: tuple(part for part in text.split(os.pathsep) if part),

@@ -776,7 +776,7 @@ def test_iterators_can_be_given_once_and_count_for_every_conversation(library: P
 def test_catalogue_within_a_list_and_a_name_without_a_list_are_mistakes(library: Path) -> None:
     with pytest.raises(SourceError, match="not a Catalog; pass a catalogue alone"):
         load_skills([scan(library), library])  # type: ignore[list-item]
-    with pytest.raises(SourceError, match=r"allowed is a list of texts, not the text 'greet'; pass \['greet'\]"):
+    with pytest.raises(SourceError, match=r"allowed is a list of strings, not the string 'greet'; pass \['greet'\]"):
         SkillsAdapter(library, allowed="greet")
 
 

@@ -226,7 +226,7 @@ def test_shortened_history_keeps_the_session(library: Path) -> None:
 def test_damaged_save_is_told_to_the_host(library: Path) -> None:
     agent = Agent(ScriptedModel("One.").model, capabilities=[Skills(library)])
     history = [ModelResponse(parts=[TextPart("Hi.")], metadata={"prowess": "{}"})]
-    with pytest.raises(SourceError, match="no conversation that an adapter saved"):
+    with pytest.raises(SourceError, match="not a conversation that an adapter saved"):
         agent.run_sync("hello", message_history=history)
 
 

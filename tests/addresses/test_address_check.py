@@ -21,5 +21,5 @@ def test_only_schemes_on_the_list_may_be_fetched(scheme: str) -> None:
 
 
 def test_the_short_form_of_ssh_needs_ssh_on_the_list() -> None:
-    with pytest.raises(BadReferenceError, match="no address of a repository"):
+    with pytest.raises(BadReferenceError, match="not the address of a repository"):
         check_address("git@h.example:x.git", ("https",))

@@ -434,7 +434,7 @@ def test_file_of_something_else_is_no_file_of_results(desk: Desk) -> None:
     other = desk.base / "notes.txt"
     other.write_text("my notes\n")
     other.chmod(0o600)
-    with pytest.raises(prowess.SourceError, match="no file of results") as caught:
+    with pytest.raises(prowess.SourceError, match="not a file of results") as caught:
         EvalResults.open(str(other))
     assert (caught.value.code, other.read_text()) == ("bad-results", "my notes\n")
     kept = desk.base / "results.jsonl"

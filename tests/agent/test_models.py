@@ -131,7 +131,7 @@ def test_yaml_and_json_scripts_keep_the_types_of_arguments(tmp_path: Path, scene
         ("turns:\n  - said: x", "turn 1 is a mapping with the keys"),
         ("turns:\n  - text: x\n  - calls: [{arguments: {}}]", "turn 2: a call has"),
         ("turns:\n  - when: x", "neither 'text' nor 'calls'"),
-        ("turns:\n  - text: [x]", "'text' is a text"),
+        ("turns:\n  - text: [x]", "'text' is a string"),
         ("turns:\n  - {text: x, repeat: often}", "'repeat' is true or false"),
         ("turns:\n  - calls: [{tool: x, arguments: [1]}]", "'arguments' is a mapping"),
         ('{"turns": [', ""),

@@ -411,7 +411,7 @@ def test_result_and_events_are_json(scene: Scene) -> None:
 
 
 def test_tool_that_the_agent_does_not_have_is_a_mistake(scene: Scene) -> None:
-    with pytest.raises(prowess.SourceError, match="no tool of the agent"):
+    with pytest.raises(prowess.SourceError, match="not a tool of the agent"):
         TaskOptions(str(scene.work), tools=("Read", "Delete"))
 
 

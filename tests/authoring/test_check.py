@@ -133,8 +133,8 @@ def test_every_finding_has_a_line_that_exists_or_is_the_first(tmp_path: Path) ->
 
 def test_a_finding_is_fixable_when_a_fix_would_end_it() -> None:
     for finding in prowess.check(BROKEN).findings:
-        mended = prowess.fix(finding.path)
-        assert finding.fixable == bool(mended), finding
+        fixed = prowess.fix(finding.path)
+        assert finding.fixable == bool(fixed), finding
 
 
 def test_names_that_people_confuse_are_found(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def write(folder: Path, text: str, name: str = "one") -> Path:
 
 
 @pytest.mark.parametrize(
-    ("head", "mended", "code"),
+    ("head", "fixed", "code"),
     [
         ("name: one\ndescription: Use when: x\n", 'name: one\ndescription: "Use when: x"\n', "repaired-colon"),
         ("name: one\ndescription: > Does\n  it.\n", "name: one\ndescription: Does it.\n", "repaired-block-text"),
@@ -58,9 +58,9 @@ def write(folder: Path, text: str, name: str = "one") -> Path:
         ),
     ],
 )
-def test_what_is_mechanical_is_mended(tmp_path: Path, head: str, mended: str, code: str) -> None:
+def test_what_is_mechanical_is_mended(tmp_path: Path, head: str, fixed: str, code: str) -> None:
     found = prowess.fix(write(tmp_path, f"---\n{head}---\nDo it.\n"))
-    assert found.after == f"---\n{mended}---\nDo it.\n"
+    assert found.after == f"---\n{fixed}---\nDo it.\n"
     assert code in found.codes
     prowess.apply_fix(found)
     assert prowess.validate(tmp_path / "one") == ()
@@ -194,10 +194,10 @@ def test_numbers_in_metadata_are_quoted_and_every_other_byte_stays(tmp_path: Pat
         "",
     ]
     where = write(tmp_path, end.join(rows))
-    mended = prowess.fix(where)
+    fixed = prowess.fix(where)
     rows[4:8] = ['    größe:   "1.50"  # as written', '    "on" : "true"', '    none: "~"', '    empty: ""']
-    assert (mended.after, mended.codes) == (end.join(rows), ("not-served-over-mcp",))
-    prowess.apply_fix(mended)
+    assert (fixed.after, fixed.codes) == (end.join(rows), ("not-served-over-mcp",))
+    prowess.apply_fix(fixed)
     assert prowess.check(where).ok(strict=True)
     assert prowess.mcp.check(tmp_path) == ()
 
@@ -236,10 +236,10 @@ def test_a_file_in_another_spelling_gets_its_name_and_keeps_what_it_says(
     (folder / name).write_bytes(text.encode())
     (finding,) = [one for one in prowess.check(tmp_path).findings if one.code == "filename-case"]
     assert finding.fixable
-    mended = prowess.fix(folder / name)
-    assert "filename-case" in mended.codes
-    assert f"rename from {name}\nrename to SKILL.md\n" in mended.diff()
-    prowess.apply_fix(mended)
+    fixed = prowess.fix(folder / name)
+    assert "filename-case" in fixed.codes
+    assert f"rename from {name}\nrename to SKILL.md\n" in fixed.diff()
+    prowess.apply_fix(fixed)
     assert [file.name for file in folder.iterdir()] == ["SKILL.md"]
     assert (folder / "SKILL.md").read_bytes().decode() == text.replace("Use when: asked", '"Use when: asked"')
     assert prowess.check(folder).ok(strict=True)
@@ -258,10 +258,10 @@ def test_a_file_in_another_spelling_never_takes_the_place_of_the_right_one(tmp_p
     (folder / "skill.md").write_bytes(right + b"other\n")
     assert not prowess.fix(folder / "skill.md")
     (folder / "SKILL.md").unlink()
-    mended = prowess.fix(folder)
-    assert mended
+    fixed = prowess.fix(folder)
+    assert fixed
     (folder / "SKILL.md").write_bytes(right)
     with pytest.raises(prowess.SkillValidationError) as caught:
-        prowess.apply_fix(mended)
+        prowess.apply_fix(fixed)
     assert caught.value.code == "filename-collision"
     assert (folder / "SKILL.md").read_bytes() == right

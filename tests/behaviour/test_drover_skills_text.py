@@ -94,7 +94,7 @@ def test_unreadable_frontmatter_raises_in_both_modes(text: str, mode: Mode) -> N
 
 
 def test_bad_yaml_raises_in_lenient_mode_only_without_repair() -> None:
-    """S3-4: what real files get wrong is mended unless repair=False."""
+    """S3-4: what real files get wrong is fixed unless repair=False."""
     text = skill_text(description="Use when: asked")
     assert isinstance(refused(text, mode="lenient", repair=False), prowess.InvalidFrontmatterError)
     assert prowess.parse_skill(text, mode="lenient").skill.description == "Use when: asked"

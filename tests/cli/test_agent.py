@@ -168,7 +168,7 @@ def test_skills_come_from_the_roots_that_are_named(command: Command) -> None:
             "there is no key for anthropic: set ANTHROPIC_API_KEY",
         ),
         (("run", "x", "--model", "scripted:missing.json"), 3, "error[bad-script]"),
-        (("run", "x", *SCRIPTED, "--tools", "Delete"), 3, "no tool of the agent"),
+        (("run", "x", *SCRIPTED, "--tools", "Delete"), 3, "not a tool of the agent"),
         (("run", "--resume", "missing.jsonl", *SCRIPTED), 3, "error[bad-transcript]"),
         (("run", "--resume", "turns.json", *SCRIPTED), 3, "error[bad-transcript]"),
         (("run", "x", "--resume", "t", "--transcript", "u", *SCRIPTED), 2, "leave --transcript out"),

@@ -103,7 +103,7 @@ def test_task_that_cannot_be_judged_is_left_out_with_the_reason(command: Command
         ((*EVAL, "--judge", "openai:gpt-5.2"), 3, "there is no key for openai: set OPENAI_API_KEY"),
         ((*EVAL, "--results", "turns.json"), 3, "error[bad-results]"),
         ((*EVAL, "--results", "missing/r.jsonl"), 3, "error[unwritable]"),
-        ((*EVAL, "--tools", "Delete"), 3, "no tool of the agent"),
+        ((*EVAL, "--tools", "Delete"), 3, "not a tool of the agent"),
     ],
     ids=str,
 )

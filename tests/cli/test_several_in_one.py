@@ -92,7 +92,7 @@ def test_what_the_lock_file_owns_is_not_mended_in_place(command: Command, projec
     mine.parent.mkdir()
     mine.write_text("---\nname: mine\ndescription: Use: mine\n---\nDo it.\n", encoding="utf-8")
     ran = command("check", "--fix")
-    assert "not mended, since prowess.lock pins them: odd" in ran.err
+    assert "not fixed, since prowess.lock pins them: odd" in ran.err
     assert mine.read_text(encoding="utf-8").splitlines()[2] in {'description: "Use: mine"', "description: 'Use: mine'"}
     assert command("verify").status == 0
 

@@ -1,4 +1,4 @@
-"""Writing skills: begun, checked, mended, previewed, evaluated, packed and unpacked."""
+"""Writing skills: begun, checked, fixed, previewed, evaluated, packed and unpacked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BROKEN = Path(__file__).resolve().parents[2] / "examples" / "broken"
 
 @pytest.fixture
 def broken(project: Path) -> Path:
-    """The broken examples, to be mended."""
+    """The broken examples, to be fixed."""
     shutil.copytree(BROKEN, project / "broken")
     return project / "broken"
 
@@ -159,7 +159,7 @@ def test_the_check_by_the_specification_ends_as_its_reference_validator_would(co
     ran = command("check", "forms", "--spec")
     assert (ran.status, ran.out.splitlines()[0]) == (
         1,
-        "forms/SKILL.md:4:1: error[unknown-field] version: is no field of the specification",
+        "forms/SKILL.md:4:1: error[unknown-field] version: is not a field of the specification",
     )
     (folder / "SKILL.md").write_text(text.replace("version: 1\n", ""), encoding="utf-8")
     assert command("check", "forms", "--spec").status == 0
@@ -174,14 +174,16 @@ def test_a_file_that_is_named_and_not_there_is_a_warning(command: Command, proje
     (folder / "SKILL.md").write_text(text, encoding="utf-8")
     ran = command("check", "forms")
     assert (ran.status, command("check", "forms", "--strict").status) == (0, 1)
-    assert ran.out.startswith("forms/SKILL.md:5:15: warning[missing-reference] references/fields.md: is no file of the")
+    assert ran.out.startswith(
+        "forms/SKILL.md:5:15: warning[missing-reference] references/fields.md: is not a file of the"
+    )
     assert ran.out.splitlines()[0].endswith("; there is references/FIELDS.md")
     assert ran.out.splitlines()[1:4] == [
         f"  5 | {said}",
         "    |               ^^^^^^^^^^^^^^^^^^^^",
         "    = add the file, or correct the path; it is read from the skill's folder",
     ]
-    assert "forms/SKILL.md:5:43: warning[missing-reference] scripts/fill.py: is no file" in ran.out
+    assert "forms/SKILL.md:5:43: warning[missing-reference] scripts/fill.py: is not a file" in ran.out
     (folder / "scripts").mkdir()
     (folder / "scripts" / "fill.py").write_text("x", encoding="utf-8")
     (folder / "references" / "FIELDS.md").rename(folder / "references" / "fields.md")
@@ -264,7 +266,7 @@ def test_a_collection_is_compared_and_its_listing_counted(command: Command, proj
 
 def test_fix_mends_and_shows_how(command: Command, broken: Path) -> None:
     ran = command("check", str(broken), "--fix")
-    assert "mended broken/unquoted-colon/SKILL.md: repaired-colon" in ran.out
+    assert "fixed broken/unquoted-colon/SKILL.md: repaired-colon" in ran.out
     assert '+description: "Renames photos by the date they were taken. Use when:' in ran.out
     left = {finding["code"] for finding in command("check", str(broken), "--json").data["findings"]}
     assert left == {
@@ -276,7 +278,7 @@ def test_fix_mends_and_shows_how(command: Command, broken: Path) -> None:
 def test_diff_changes_nothing(command: Command, broken: Path) -> None:
     before = {path: path.read_bytes() for path in broken.rglob("*.md")}
     ran = command("check", str(broken), "--diff")
-    assert "would mend broken/wrong-name/SKILL.md: name-mismatch" in ran.out
+    assert "would fix broken/wrong-name/SKILL.md: name-mismatch" in ran.out
     assert "+name: wrong-name" in ran.out
     assert {path: path.read_bytes() for path in broken.rglob("*.md")} == before
 

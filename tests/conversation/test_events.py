@@ -167,7 +167,7 @@ def test_every_session_has_an_id_of_its_own(put: Put, scanned: Scanned) -> None:
 
 def test_an_id_that_is_no_text_is_refused(put: Put, scanned: Scanned) -> None:
     put("a")
-    with pytest.raises(prowess.SourceError, match="id is a text, not the int 7"):
+    with pytest.raises(prowess.SourceError, match="id is a string, not the int 7"):
         Session(scanned(), id=7)  # type: ignore[arg-type]  # the mistake
 
 

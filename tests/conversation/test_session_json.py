@@ -83,7 +83,7 @@ def test_a_restored_session_goes_by_the_id_that_the_host_gives(put: Put, scanned
     assert {event.session for event in events} == {"conversation-7"}
     assert Session.restore(catalog, session.save())[0].id != "conversation-7"
     wrong: Any = 7
-    with pytest.raises(prowess.SourceError, match="id is a text, not the int 7"):
+    with pytest.raises(prowess.SourceError, match="id is a string, not the int 7"):
         Session.restore(catalog, session.save(), id=wrong)
 
 

@@ -271,7 +271,7 @@ def test_half_a_character_never_leaves_the_parser(library: Library, row: str) ->
 
 
 def test_half_a_character_in_a_description_is_rejected_in_both_modes(library: Library) -> None:
-    """Case 26: the description is refused, not mended."""
+    """Case 26: the description is refused, not fixed."""
     library.write('---\nname: evil\ndescription: "a\\ud800b"\n---\nBody.\n')
     library.assert_rejected("yaml-surrogate", "yaml-syntax")
 
@@ -306,7 +306,7 @@ def test_what_is_no_frontmatter_is_rejected_with_its_line(library: Library, kind
 
 
 def test_tabs_as_indentation_are_rejected_in_strict_mode(library: Library) -> None:
-    """Case 28: tab-indented YAML has a line; lenient mode either mends it with an issue or leaves it out."""
+    """Case 28: tab-indented YAML has a line; lenient mode either fixes it with an issue or leaves it out."""
     path = library.write("---\nname: evil\nmetadata:\n\tk: v\ndescription: d\n---\nBody.\n")
     assert library.assert_rejected("yaml-syntax", mode="strict").line == 4
     assert [i.line for i in library.scan(repair=False).issues if i.severity == "error"] == [4]

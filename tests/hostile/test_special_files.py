@@ -46,7 +46,7 @@ KINDS = {
 def test_a_skill_file_that_is_no_file_is_rejected_at_once(
     library: Library, child: Children, open_method: OpenMethod
 ) -> None:
-    """Case 57: a FIFO never blocks, and neither does anything else that is no regular file."""
+    """Case 57: a FIFO never blocks, and neither does anything else that is not a regular file."""
     for kind, what in KINDS.items():
         node(library.root / kind / "SKILL.md", *what)
     outcome = child.answer(

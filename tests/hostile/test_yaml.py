@@ -103,13 +103,13 @@ def test_a_merge_key_is_refused_without_any_anchor(library: Library) -> None:
     ],
 )
 def test_a_syntax_error_in_front_does_not_smuggle_a_bomb_into_the_repair(library: Library, text: str) -> None:
-    """Cases 1, 2, 3, 4: lenient mode mends text that is not YAML, entry by entry, and refuses the bomb there too."""
+    """Cases 1, 2, 3, 4: lenient mode fixes text that is not YAML, entry by entry, and refuses the bomb there too."""
     library.write(text.replace("name: evil\n", "name: evil\nlicense: a: b\n"))
     library.assert_rejected("yaml-anchor", "yaml-syntax")
 
 
 def test_mending_deep_text_entry_by_entry_stays_bounded(library: Library, child: Children) -> None:
-    """Case 6: a syntax error on every level would lead a mender that calls itself as deep as the text goes."""
+    """Case 6: a syntax error on every level would lead a repair that calls itself as deep as the text goes."""
     rows = [line for n in range(240) for line in (" " * n + "b: x: y", " " * n + "a:")]
     library.write(head("description: d", "top:", *(" " + row for row in rows)))
     outcome = child.answer(
@@ -342,7 +342,7 @@ def test_many_small_values_within_the_size_limit_are_refused_by_number(library: 
 
 
 def test_mending_many_open_quotes_takes_no_longer_than_reading_them(library: Library, child: Children) -> None:
-    """Case 17: quotes that never close make a mender join line after line; that is bounded, too."""
+    """Case 17: quotes that never close make a repair join line after line; that is bounded, too."""
     library.write(head("description: d", *(f'k{n}: "' + "open " * 30 for n in range(390))))
     outcome = child.answer("library.scan()", library, memory=256)
     assert outcome.busy < GENEROUS

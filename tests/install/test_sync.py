@@ -231,8 +231,8 @@ def adopt(installer: prowess.Installer) -> None:
         (update, "local/pdf", "somebody had changed it by hand"),
         (update_all, "local/pdf", "somebody had changed it by hand"),
         (replace, "local/pdf", "somebody had changed it by hand"),
-        (replace_foreign, "pdf", "it lay where a link goes, and was not what Prowess put there"),
-        (adopt, "pdf", "it lay where a link goes, and was not what Prowess put there"),
+        (replace_foreign, "pdf", "it was where a link goes, and was not what Prowess put there"),
+        (adopt, "pdf", "it was where a link goes, and was not what Prowess put there"),
     ],
     ids=lambda value: value.__name__ if callable(value) else "",
 )

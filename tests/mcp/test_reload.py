@@ -149,7 +149,7 @@ def test_a_skill_is_told_as_soon_as_models_may_see_it_and_not_when_the_model_has
                 put(library, "hidden/SKILL.md", skill_md("hidden", description="Is shown now."))
                 await anext(changes)
             _, news = await load("pdf")
-            assert news.startswith("This is no part of the answer above.")
+            assert news.startswith("This is not part of the answer above.")
             assert "- back: Is taken away for a moment." in news
             assert "- hidden: Is shown now." in news
             assert len(await load("pdf")) == 1

@@ -35,7 +35,7 @@ def test_an_approval_holds_for_its_state_alone(file: Path) -> None:
 
 def test_only_skills_of_servers_are_approved(tmp_path: Path) -> None:
     skill = prowess.Skill(prowess.Frontmatter(name="x", description="X."), body="X.")
-    with pytest.raises(prowess.SourceError, match="no skill of an MCP server"):
+    with pytest.raises(prowess.SourceError, match="not a skill of an MCP server"):
         prowess.Approvals(tmp_path / "a.json").approve(skill)
     assert not (tmp_path / "a.json").exists()
 

@@ -360,7 +360,7 @@ def test_limits_hold_for_the_folders_and_an_entry_may_change_some(deep: Path, li
     ("entry", "message"),
     [
         ({"mode": "sloppy"}, "mode must be"),
-        ({"mode": 1}, "mode is a text"),
+        ({"mode": 1}, "mode is a string"),
         ({"missing": "maybe"}, "missing must be"),
         ({"max_depth": -1}, "max_depth must be"),
         ({"max_depth": "deep"}, "max_depth is a number"),

@@ -613,7 +613,7 @@ def test_approvals_are_not_saved_and_a_save_without_refusals_is_read_as_before(
     restored, issues = prowess.Session.restore(session.catalog, json.dumps(data), trust=defer)
     assert (load(prowess.Toolset(restored), "act").pending is not None, issues) == (True, ())
     for wrong in ("abc", [1], {"a": 1}, None):
-        with pytest.raises(prowess.SourceError, match="no saved session"):
+        with pytest.raises(prowess.SourceError, match="not a saved session"):
             prowess.Session.restore(session.catalog, json.dumps({**data, "refused": wrong}), trust=defer)
     assert not has_run(tmp_path)
 

@@ -150,7 +150,7 @@ def test_a_place_that_is_taken_is_refused_before_anything_is_fetched(world: Worl
     plan = opened.plan(kind="install", source=repository.address, scope="project")
     assert plan.state == "failed"
     assert "already" in plan.text
-    assert "tick “Replace what is there” when you install it" in plan.text
+    assert "tick “Replace an existing one” when you install it" in plan.text
 
 
 def test_remedies_name_what_the_page_has_and_no_python(console: Open) -> None:

@@ -131,7 +131,7 @@ class Skills(SkillsAdapter, ContextProvider):
 
 
 class _AnyArguments(BaseModel):
-    """Any arguments: the skill tools check their arguments themselves, and tell the model what is wrong with them."""
+    """Any arguments: the skill tools check them, and explain to the model what is wrong with them."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -146,7 +146,7 @@ class SkillTool(FunctionTool):
         self._declared = definition.to_json_schema()["parameters"]
 
     def parameters(self) -> dict[str, Any]:
-        """Return the parameters as JSON Schema, as the model is told of them."""
+        """Return the parameters as JSON Schema, as the model gets them."""
         return self._declared
 
 
@@ -207,8 +207,8 @@ def refuse_calls(conversation: Conversation, messages: Iterable[Message]) -> Non
 
 def find_query(messages: Iterable[Message]) -> str:
     """Return the text of the last message of a user; the answer to a request for approval has none."""
-    texts = [message.text for message in messages if message.role == "user" and message.text]
-    return texts[-1] if texts else ""
+    strings = [message.text for message in messages if message.role == "user" and message.text]
+    return strings[-1] if strings else ""
 
 
 def make_contents(result: ToolResult) -> list[Content]:
@@ -341,7 +341,7 @@ class _File(SkillResource):
         self._skill = skill
 
     async def read(self, **_kwargs: object) -> object:
-        """Return the text of the file, or its bytes when it is no text."""
+        """Return the text of the file, or its bytes if it is not UTF-8."""
         data = await to_thread(self._skill.read_bytes, self.name)
         try:
             return data.decode()

@@ -200,7 +200,7 @@ class Conversation:
         the result is pending again. After a no nothing runs. ``run_child``: runs a skill as a child agent; without it
         the skill is refused. ``may_ask``: whether the adapter shows a pending result to a person. If not, it is an
         error for the model, and no later decision is about it. Raises ``NotTrustedError`` (code ``no-question``) for a
-        decision about a call of which nobody was asked, or whose yes was used already.
+        decision about a call that nobody was asked about, or whose yes was used already.
         """
         shown = self._take_question(call_id, decision)
         if decision is False:
@@ -401,7 +401,7 @@ def parse_save(saved: str) -> tuple[str, dict[str, dict[str, Any]]]:
     except (ValueError, TypeError, KeyError, RecursionError):
         is_ours = False
     if not is_ours or not all(map(_is_question, asked.values())):
-        raise SourceError("this is no conversation that an adapter saved", code="bad-save")
+        raise SourceError("this is not a conversation that an adapter saved", code="bad-save")
     return session, asked
 
 

@@ -275,7 +275,7 @@ class Conversations:
 
     def _keep(self, conversation: Conversation, step: str) -> Conversation:
         """Hold a conversation as the one that was used last."""
-        conversation.step = step or conversation.step  # a host that looks at the session is no step
+        conversation.step = step or conversation.step  # a host that looks at the session is not a step
         self._alive[conversation.key] = self._held[conversation.key] = conversation
         self._held.move_to_end(conversation.key)
         self._saved.pop(conversation.key, None)

@@ -1,6 +1,6 @@
 """Skills for CrewAI: ``Agent(..., backstory=skills.prompt(), tools=skills.tools())``.
 
-CrewAI tells a tool neither which agent calls it nor for whom. So ``tools()`` begins a conversation, which all of its
+CrewAI gives a tool neither the agent that calls it nor the user. So ``tools()`` begins a conversation, which all of its
 tools share; ``tools("ann")`` goes on with the conversation of that key.
 """
 

@@ -81,7 +81,7 @@ class Skills(SkillsAdapter, BaseToolset):
     async def open(self, context: ReadonlyContext) -> Conversation:
         """Return the conversation that a context of ADK belongs to."""
         saved = context.state.get(f"prowess:{context.agent_name}") or {}
-        # Whoever begins a session may give it any state; what is no save is refused where saves are read.
+        # Whoever begins a session may give it any state; what is not a saved conversation is refused where it is read.
         text = saved.get("conversation", "") if isinstance(saved, dict) else str(saved)
         # A session without our state has just begun, although a deleted one may have had its id.
         return await self.conversations.aopen(
@@ -200,7 +200,7 @@ async def run_child(tool_context: ToolContext, task: ChildTask) -> str:
     child = LlmAgent(
         name=task.agent_name,
         model=task.make_model(LLMRegistry.new_llm) or parent.canonical_model,
-        instruction=lambda _context: task.system,  # a function: in a text ADK would replace what stands in braces
+        instruction=lambda _context: task.system,  # a function: in a string ADK would replace what is in braces
         tools=[
             *(tool for tool in host_tools if task.may_use(tool.name)),
             *(SkillTool(each, open_child, is_child=True) for each in task.definitions),

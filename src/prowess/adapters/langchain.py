@@ -336,7 +336,7 @@ def _find_query(messages: list[AnyMessage]) -> str:
 
 
 def _append_text(message: SystemMessage | None, text: str) -> SystemMessage | None:
-    """Return the system message with ``text`` at its end; what stands in it keeps its form."""
+    """Return the system message with ``text`` at its end; the rest keeps its form."""
     if not text:
         return message
     if message is None or not message.content:

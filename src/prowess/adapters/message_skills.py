@@ -192,7 +192,7 @@ def _check_arguments(asked: _RunArguments) -> None:
 
 
 def _collect_messages(messages: Iterable[Any]) -> list[Message]:
-    """Return a copy of the messages as plain JSON types; raises ``SourceError`` for one that is no mapping."""
+    """Return a copy of the messages as plain JSON types; raises ``SourceError`` for one that is not a mapping."""
     collected = [to_plain(message) for message in messages]
     for message in collected:
         check_instance(message, "a message", dict, remedy='pass {"role": "user", "content": …}')

@@ -29,7 +29,7 @@ ReplyEnding = Literal["done", "again", "length", "refusal"]
 
 @dataclass(frozen=True, slots=True)
 class HostTool:
-    """A tool of the host: what the model is told of it, and the function that answers a call.
+    """A tool of the host: what the model knows of it, and the function that answers a call.
 
     The function gets the arguments by name. It returns text, a ``ToolResult``, or anything that JSON can hold. It may
     be asynchronous. What it raises is logged, and the model learns only that the call failed.
@@ -51,7 +51,7 @@ class HostTool:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """A call that a model made; arguments that are no JSON object are kept as the text that the model wrote."""
+    """A call that a model made; arguments that are not a JSON object are kept as the model wrote them."""
 
     id: str
     name: str
@@ -192,7 +192,7 @@ def to_plain(value: Any) -> Any:
 
 
 def parse_object(text: str) -> Mapping[str, Any] | str:
-    """Return the object that a JSON text holds; ``{}`` for no text, and any other text as it is."""
+    """Return the object in a JSON string; ``{}`` for an empty one, and any other string as it is."""
     try:
         value = json.loads(text or "{}")
     except (ValueError, RecursionError):
@@ -220,5 +220,5 @@ def find_query(messages: Sequence[Any]) -> str:
     Results of calls, and images of tools, may be in messages of the user too, without text.
     """
     said = (message for message in reversed(messages) if isinstance(message, Mapping))
-    texts = (find_text(message.get("content")) for message in said if message.get("role") == "user")
-    return next(filter(None, texts), "")
+    strings = (find_text(message.get("content")) for message in said if message.get("role") == "user")
+    return next(filter(None, strings), "")

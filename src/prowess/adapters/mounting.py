@@ -51,7 +51,7 @@ class MountedSkills(SkillsAdapter):
         self._used: OrderedDict[str, None] = OrderedDict()
 
     def list_mounted_tools(self) -> tuple[ToolDefinition, ...]:
-        """Return the skill tools as clients get them: the listing stands in the description of the first, load_skill.
+        """Return the skill tools as clients get them: the listing is in the description of the first, load_skill.
 
         A client may show its model no instructions of a server, but it shows the tools. It keeps them for long, so they
         do not name the skills as the values of a parameter: a skill that comes later could not be loaded.
@@ -82,7 +82,7 @@ class MountedSkills(SkillsAdapter):
     def find_session_key(self, session: ServerSession) -> str | None:
         """Return a key for the session of a client; ``None`` in a protocol without sessions."""
         # The parameters of the handshake are one object as long as the session lasts, and no other session has it. A
-        # header is no key: a client may send the id of another.
+        # header is not a key: a client may send the id of another.
         params = session.client_params
         if params is None or _is_modern(session):
             return None
@@ -129,7 +129,7 @@ class MountedSkills(SkillsAdapter):
 class MCPClient:
     """The client that made a call: the key of its conversation, what it can do, and what its person answered.
 
-    ``key``: ``None`` when nothing tells this client from others. ``responses`` and ``state``: what a client brings back
+    ``key``: ``None`` when this client cannot be recognized. ``responses`` and ``state``: what a client brings back
     that was asked a question, in the protocol since 2026-07-28. ``context``: what the server passes to its tools.
     """
 

@@ -136,7 +136,7 @@ class ChatReader:
         """Return the call that a piece belongs to; ``None`` when it begins a new one."""
         index, call_id = delta.get("index"), delta.get("id")
         same = [call for call in self._calls if index is None or call.get("index") == index]
-        # Some providers number every call 0, and only the ids tell them apart.
+        # Some providers number every call 0, and only the ids distinguish them.
         return None if not same or (call_id and same[-1].get("id") not in (None, "", call_id)) else same[-1]
 
     def finish_reply(self) -> Message | None:
@@ -170,7 +170,7 @@ def _read_call(call: Message) -> ModelCall:
 
 
 def _with_object(call: Message) -> Message:
-    """Return a call as it goes back: providers parse its arguments, and fail where they are no object."""
+    """Return a call as it goes back: providers parse its arguments, and fail where they are not an object."""
     function = call.get("function") or {}
     arguments = function.get("arguments") or "{}"
     whole = arguments if isinstance(parse_object(arguments), dict) else "{}"

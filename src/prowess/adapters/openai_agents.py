@@ -340,7 +340,7 @@ def trace_events() -> OnEvent:
 def guard_tools(tools: Iterable[Tool], explain_refusal: ExplainRefusal) -> list[Tool]:
     """Return tools that refuse the calls for which ``explain_refusal`` has a reason.
 
-    The SDK lets nobody judge the calls of tools that are no functions, such as a search of the provider's: such a tool
+    The SDK lets nobody judge the calls of tools that are not functions, such as a search of the provider's: such a tool
     is left out while it is not allowed as a whole.
     """
 
@@ -391,7 +391,7 @@ def _read_entry(entry: object) -> dict[str, str]:
 
 
 def _call_key(name: str, call_id: str, arguments: dict[str, Any] | str) -> str:
-    """Return what tells one call from others; the arguments may be JSON text or what it stands for."""
+    """Return what distinguishes one call from others; the arguments may be JSON text or what it stands for."""
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)

@@ -239,8 +239,8 @@ def find_query(ctx: RunContext[Any]) -> str:
     prompt = next((part.content for part in parts if isinstance(part, UserPromptPart)), ctx.prompt) or ""
     if isinstance(prompt, str):
         return prompt
-    texts = (part.content if isinstance(part, TextContent) else part for part in prompt)
-    return "\n".join(text for text in texts if isinstance(text, str))
+    strings = (part.content if isinstance(part, TextContent) else part for part in prompt)
+    return "\n".join(part for part in strings if isinstance(part, str))
 
 
 def to_content(result: ToolResult) -> str | list[str | BinaryContent]:
@@ -257,7 +257,7 @@ def to_content(result: ToolResult) -> str | list[str | BinaryContent]:
 
 
 _UNPARSED = "\0unparsed"
-"""The name of the only argument where a model's arguments are no JSON object: the text as it came."""
+"""The name of the only argument where a model's arguments are not a JSON object: the string as it came."""
 _SKILL_TOOL_MARK = {"prowess": "skill-tool"}
 """The metadata by which a skill tool is known, whatever name it has in a run."""
 
@@ -289,7 +289,7 @@ def get_arguments(tool_args: dict[str, Any]) -> Any:
 
 
 class AnyArguments:
-    """Lets every text and value through to the skill tool, which answers bad arguments with a result."""
+    """Lets every string and value through to the skill tool, which answers bad arguments with a result."""
 
     def validate_json(self, input: str | bytes | bytearray, **_: Any) -> dict[str, Any]:
         """Return the text as the only argument; the conversation parses it."""

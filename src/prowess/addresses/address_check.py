@@ -29,7 +29,7 @@ def check_address(text: str, schemes: tuple[str, ...]) -> str:
     it names no host.
     """
     if _PRINTABLE_ASCII.fullmatch(text) is None:
-        raise BadReferenceError(f"an address must be plain ASCII without blanks: {show_address(text)}")
+        raise BadReferenceError(f"an address must be plain ASCII without spaces: {show_address(text)}")
     scheme, mark, _ = text.partition("://")
     if not mark:
         match_scp_address(text, schemes)
@@ -40,14 +40,14 @@ def check_address(text: str, schemes: tuple[str, ...]) -> str:
         refuse_secret(text)
     try:
         parts = urlsplit(text)
-        host, _ = parts.hostname or "", parts.port  # a port that is no number raises only when it is asked for
+        host, _ = parts.hostname or "", parts.port  # a port that is not a number raises only when it is asked for
     except ValueError:
-        raise BadReferenceError(f"this is no address: {show_address(text)}") from None
+        raise BadReferenceError(f"this is not an address: {show_address(text)}") from None
     # ssh and git read a host or a name that begins with a dash as an option, which can run any program.
     if host.startswith("-"):
         raise BadReferenceError(f"a host must not begin with '-': {show_address(text)}")
     if _HOST.fullmatch(host) is None:
-        raise BadReferenceError(f"this is no host: {show_address(text)}")
+        raise BadReferenceError(f"this is not a host: {show_address(text)}")
     if any(name.startswith("-") and name != "-" for name in parts.path.split("/")):
         raise BadReferenceError(f"a name in an address must not begin with '-': {show_address(text)}")
     return text
@@ -63,7 +63,7 @@ def match_scp_address(text: str, schemes: tuple[str, ...] = ("ssh",)) -> re.Matc
     match = _SCP.fullmatch(text)
     # To git ``helper::address`` is a command: it runs the program git-remote-helper.
     if match is None or "::" in text or "ssh" not in schemes:
-        raise BadReferenceError(f"this is no address of a repository: {show_address(text)}", code="bad-scheme")
+        raise BadReferenceError(f"this is not the address of a repository: {show_address(text)}", code="bad-scheme")
     return match
 
 

@@ -100,9 +100,9 @@ def to_folder_name(name: str) -> str:
 def check_part(text: str) -> str:
     """Return ``text``, an owner or a name. Raises ``BadReferenceError`` unless it is one plain name in a path."""
     if text.startswith("-"):  # git would take it for an option
-        raise BadReferenceError(f"{show_address(text)} is no plain name: a name must not begin with '-'")
+        raise BadReferenceError(f"{show_address(text)} is not a plain name: a name must not begin with '-'")
     if not is_safe_part(text):
-        raise BadReferenceError(f"{show_address(text)} is no plain name: letters, digits, '.', '_' and '-'")
+        raise BadReferenceError(f"{show_address(text)} is not a plain name: letters, digits, '.', '_' and '-'")
     return text
 
 
@@ -129,7 +129,7 @@ def check_version(text: str) -> str:
     )
     if is_refused:
         why = ": a version must not begin with '-'" if text.startswith("-") else ""
-        raise BadReferenceError(f"{show_address(text)} is no version{why}", code="bad-version")
+        raise BadReferenceError(f"{show_address(text)} is not a version{why}", code="bad-version")
     return text
 
 

@@ -112,7 +112,7 @@ def split_path(text: str, is_there: Callable[[str], bool] | None = None) -> tupl
     Any mark may be a letter of a name. So the longest path that ``is_there`` confirms is meant. Where it confirms none,
     the first ``#`` ends the path. Without a ``#``, the longest end that has the form of a folder and skills is cut off.
     """
-    drive = _DRIVE.match(text)  # the colon of a drive is no mark
+    drive = _DRIVE.match(text)  # the colon of a drive does not mark anything
     first = drive.end() if drive else 1
     ends = [end for end in range(len(text), first - 1, -1) if end == len(text) or text[end] in "#:@"]
     if is_there is not None:

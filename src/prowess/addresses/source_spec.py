@@ -105,7 +105,7 @@ def parse_source(text: str, *, github: str = "", is_there: Callable[[str], bool]
     Raises ``BadReferenceError`` when it names none, or one that could do harm.
 
     ``github``: a further host whose addresses are read like those of github.com (an enterprise server).
-    ``is_there``: tells whether a path exists on this machine. If ``./my@folder`` exists, then it is that folder.
+    ``is_there``: says whether a path exists on this machine. If ``./my@folder`` exists, then it is that folder.
     Otherwise, and without ``is_there``, it is the skill ``folder`` of ``./my``.
     """
     if text.startswith("-"):
@@ -143,11 +143,11 @@ def spec_from_ref(ref: SkillRef) -> SourceSpec:
 def with_skills(spec: SourceSpec, skills: Sequence[str]) -> SourceSpec:
     """Return ``spec`` with these skills as the wanted ones, or ``spec`` itself when ``skills`` is empty.
 
-    Raises ``BadReferenceError`` for a text that cannot be the name of a skill.
+    Raises ``BadReferenceError`` for a string that cannot be the name of a skill.
     """
     for name in skills:
         if not is_usable_name(name):
-            raise BadReferenceError(f"{show_address(name)} is no name of a skill")
+            raise BadReferenceError(f"{show_address(name)} is not the name of a skill")
     return replace(spec, skills=tuple(skills)) if skills else spec
 
 
@@ -222,7 +222,7 @@ def _parse_file_url(text: str, is_there: Callable[[str], bool] | None) -> Source
     confirmed = None if is_there is None else lambda encoded: is_there(_decode_path(encoded))
     encoded, parts = split_path(slash + rest, confirmed)
     path = _decode_path(encoded)
-    if "\0" in path:  # encoded; other control characters may stand in the names of folders
+    if "\0" in path:  # encoded; other control characters may be in the names of folders
         raise BadReferenceError(f"a path must not hold NUL: {show_address(text)}")
     return _with_source_parts(SourceSpec("git", path, "local", _base_name(path), local=True), parts)
 

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 _KEY_ENDINGS = ("_KEY", "_TOKEN", "_SECRET", "_TOKEN_BEDROCK")
-_MIN_KEY_CHARS = 8  # a shorter value, such as a placeholder for a local server, stands in ordinary words
+_MIN_KEY_CHARS = 8  # a shorter value, such as a placeholder for a local server, occurs in ordinary words
 
 
 def hide_keys(text: str) -> str:
@@ -17,7 +17,7 @@ def hide_keys(text: str) -> str:
 
 
 class KeyFilter:
-    """Takes keys out of a text that comes in pieces: the end of a piece waits while a key may begin there."""
+    """Takes keys out of text that comes in pieces: the end of a piece waits while a key may begin there."""
 
     def __init__(self) -> None:
         self._names = {key: name for name, key in _list_keys()}
@@ -44,7 +44,7 @@ class KeyFilter:
         return hide_keys(held)
 
     def _find_beginning(self, text: str, at: int) -> int:
-        """Return where the end of a text, from ``at`` on, is the beginning of a key; its length if it is not."""
+        """Return where the end of ``text``, from ``at`` on, is the beginning of a key; its length if it is not."""
         places = range(max(at, len(text) - self._most), len(text))
         return next((place for place in places if self._is_beginning(text[place:])), len(text))
 

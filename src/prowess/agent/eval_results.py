@@ -139,7 +139,7 @@ def _read_results(path: str) -> dict[tuple[str, int], dict[str, Any]]:
     """Return the finished runs of a file; raise ``SourceError`` where no evaluation has begun it."""
     rows = list(read_json_lines(path, _KIND))
     if not any(row.get("event") == _BEGIN for row in rows):
-        raise SourceError("this is no file of results", path, _KIND.code)
+        raise SourceError("this is not a file of results", path, _KIND.code)
     runs = [row for row in rows if row.get("event") == _EVENT and _is_run(row)]
     return {(row["key"], row["number"]): row for row in runs if row["status"] in _FINISHED}
 

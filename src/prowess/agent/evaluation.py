@@ -86,7 +86,7 @@ class EvalOptions:
     max_tokens: int = DEFAULT_LIMITS.max_agent_tokens
     budget: int | None = None
     window: int | None = None
-    """The tokens of the selected listing, and the context window of which it takes a part: as for ``AutoSelector``."""
+    """The tokens of the selected listing, and the context window that it takes a part of: as for ``AutoSelector``."""
     filter: str = ""
     limits: Limits = DEFAULT_LIMITS
 
@@ -274,7 +274,7 @@ class Evaluation:
             yield file, content
 
     def _describe_skill(self, name: str, *, is_there: bool) -> tuple[object, ...]:
-        """Return a hash of what a model sees of all skills, and what decides how one of them acts, if it is there."""
+        """Return a hash of what a model sees of all skills, and what decides how one of them acts, if that exists."""
         catalog = self._shown if is_there else self._get_smaller_catalog(name)
         rows = sorted((skill.name, skill.description) for skill in catalog if skill.model_invocable)
         listing = sha256(json.dumps(rows).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""What goes wrong with a model: the errors of providers, of their clients and of the framework, told to people."""
+"""What goes wrong with a model: the errors of providers, of clients and the framework, in messages for people."""
 
 from __future__ import annotations
 

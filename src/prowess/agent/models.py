@@ -38,7 +38,7 @@ class ModelChoice(NamedTuple):
         return make_model(self.name, self.base_url)
 
     def identify(self) -> str:
-        """Return a text that identifies the model: two choices have equal texts when they mean one model.
+        """Return a string that identifies the model: two choices have equal strings when they mean one model.
 
         It has the name and the address of the model. For a script it has the digest of the file, so that an edited
         script is another model. Raises ``ModelError`` (``bad-script``) for a script that cannot be read.
@@ -79,7 +79,7 @@ def _make_compatible_model(name: str, base_url: str) -> Model:
     except ValueError:  # such as a bracket that is not closed
         address = urlsplit("")
     if address.scheme not in {"http", "https"} or not address.hostname:
-        raise ModelError(f"{hide_secrets(base_url)!r} is no address of a server", code="bad-model")
+        raise ModelError(f"{hide_secrets(base_url)!r} is not the address of a server", code="bad-model")
     if "@" in address.netloc or address.query or address.fragment:  # a server may repeat them, and transcripts are kept
         message = (
             f"{hide_secrets(base_url)!r} holds a user, a query or a fragment: put the key into {KEY_VARIABLE} instead"
@@ -101,4 +101,4 @@ def _explain_refusal(name: str, message: str) -> ModelError:
     variables = list(dict.fromkeys(_VARIABLE.findall(message)))
     if variables:
         return ModelError(f"there is no key for {provider}: set {' or '.join(variables)}", code="no-model-key")
-    return ModelError(f"{name!r} is no model: {message}", code="bad-model")
+    return ModelError(f"{name!r} is not a model: {message}", code="bad-model")

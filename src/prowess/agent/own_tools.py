@@ -97,7 +97,7 @@ class OwnToolset(AbstractToolset[Any]):
     ) -> Any:
         """Answer a model's call; raise ``ToolFailed`` with what went wrong, from which the model can go on."""
         sent, child = get_arguments(tool_args), find_child()
-        if child is not None:  # the calls of the agent itself are told by the framework
+        if child is not None:  # the framework reports the calls of the agent itself
             self._on_child_call(child.prepared.skill_name, name, sent)
         answer = {"Read": self._read, "Write": self._write, "Bash": self._run_command}[name]
         try:

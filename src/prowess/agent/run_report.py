@@ -1,4 +1,4 @@
-"""The report of a run of the agent: each thing that happens is recorded, told to the listener, and put on file."""
+"""The report of a run of the agent: each event is recorded, passed to the listener, and written to the transcript."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class RunRecord:
 class RunReport:
     """What happens in one run: a record of it, and an ``AgentEvent`` for the listener and the transcript.
 
-    An exception of the listener or the transcript ends the run: the call that tells the event raises it. No event has
+    An exception of the listener or the transcript ends the run: the call that reports the event raises it. No event has
     a key of the environment that a server repeats, also if its parts come in several pieces of text.
     """
 
@@ -72,7 +72,7 @@ class RunReport:
         return (self._transcript.path,) if self._transcript is not None else ()
 
     def begin(self, detail: dict[str, Any]) -> None:
-        """Tell that the run begins on the loop of the caller; what the engine does earlier is not told."""
+        """Report that the run begins on the loop of the caller; what the engine does earlier is not reported."""
         self._loop = asyncio.get_running_loop()
         self._tell("start", detail)
 
@@ -185,7 +185,7 @@ class RunReport:
 
     def tell_child_call(self, skill: str, tool: str, arguments: Any) -> None:
         """Tell that the child agent of a skill calls one of the agent's own tools."""
-        # The framework's id of the call is not known here: the number of calls so far tells them apart.
+        # The framework's id of the call is not known here: the number of calls so far distinguishes them.
         call_id = f"{skill}/{len(self.record.calls)}"
         self._tell_call(call_id, CallRecord(tool, _parse_arguments(arguments), skill=skill))
 

@@ -1,8 +1,9 @@
 """A model that plays a script from a file: the same turns each time, without a key and without a network.
 
 The file is YAML or JSON: a mapping with the list ``turns``. A turn has ``text``, ``calls`` (each with ``tool`` and
-``arguments``), or both. ``when`` is a text that must stand in the newest message, and ``system`` one that must stand in
-the system prompt, for the turn to be played. A turn with ``repeat: true`` may be played again and again.
+``arguments``), or both. ``when`` is a string that must occur in the newest message, and ``system`` one
+that must occur in the system prompt, for the turn to be played. A turn with ``repeat: true`` may be played again and
+again.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _FIELDS = frozenset(("text", "calls", "when", "system", "repeat"))
 
 
 class ScriptedCall(NamedTuple):
-    """One call of a tool in a script; ``arguments`` that are text are sent as they are, also when they are no JSON."""
+    """One call of a tool in a script; a string in ``arguments`` is sent as it is, even if it is not JSON."""
 
     tool: str
     arguments: str
@@ -89,7 +90,7 @@ class ScriptedModel(FunctionModel):
         """Stream the next turn; its tokens are estimated, as far as the messages are text."""
         arguments = (messages, model_settings, model_request_parameters, run_context)
         async with super().request_stream(*arguments) as response:
-            # The base class counts every request as 50 tokens, which would tell people nothing.
+            # The base class counts every request as 50 tokens, which would be meaningless.
             tokens = _estimate_request(messages, model_request_parameters)
             response._usage = RequestUsage(input_tokens=tokens)  # noqa: SLF001 - it has no other way
             yield response
@@ -136,7 +137,7 @@ def load_scripted_model(path: str) -> ScriptedModel:
     except ResourceError as error:
         raise ModelError(f"cannot read the script of the model: {error.message}", path, "bad-script") from None
     except (ValueError, YamlError, RecursionError) as error:
-        raise ModelError(f"this is no script of a model: {error}", path, "bad-script") from None
+        raise ModelError(f"this is not a script of a model: {error}", path, "bad-script") from None
 
 
 def _parse_yaml(text: str) -> dict[str, Any]:
@@ -150,7 +151,7 @@ def _parse_yaml(text: str) -> dict[str, Any]:
 
 
 def parse_script(data: Any) -> list[ScriptedTurn]:
-    """Return the turns of a script; raise ``ValueError`` with the number of the turn that makes no sense."""
+    """Return the turns of a script; raise ``ValueError`` with the number of the turn that is malformed."""
     turns = data.get("turns") if isinstance(data, dict) else None
     if not isinstance(turns, list) or not turns:
         raise ValueError("it needs a list 'turns' with at least one turn")
@@ -160,16 +161,16 @@ def parse_script(data: Any) -> list[ScriptedTurn]:
 def _parse_turn(data: Any, place: str) -> ScriptedTurn:
     if not isinstance(data, dict) or not data.keys() <= _FIELDS:
         raise ValueError(f"{place} is a mapping with the keys {', '.join(sorted(_FIELDS))}")
-    texts = {key: data.get(key) or "" for key in ("text", "when", "system")}
-    wrong = next((key for key, value in texts.items() if not isinstance(value, str)), "")
+    strings = {key: data.get(key) or "" for key in ("text", "when", "system")}
+    wrong = next((key for key, value in strings.items() if not isinstance(value, str)), "")
     if wrong:
-        raise ValueError(f"{place}: {wrong!r} is a text")
+        raise ValueError(f"{place}: {wrong!r} is a string")
     calls, repeat = data.get("calls") or [], data.get("repeat") or False
     if not isinstance(calls, list) or not isinstance(repeat, bool):
         raise ValueError(f"{place}: 'calls' is a list, and 'repeat' is true or false")  # noqa: TRY004 - the file is wrong  # noqa: TRY004 - the file is wrong
-    if not texts["text"] and not calls:
+    if not strings["text"] and not calls:
         raise ValueError(f"{place} has neither 'text' nor 'calls'")
-    return ScriptedTurn(**texts, calls=tuple(_parse_call(call, place) for call in calls), repeat=repeat)
+    return ScriptedTurn(**strings, calls=tuple(_parse_call(call, place) for call in calls), repeat=repeat)
 
 
 def _parse_call(data: Any, place: str) -> ScriptedCall:
@@ -183,11 +184,11 @@ def _parse_call(data: Any, place: str) -> ScriptedCall:
 
 def _estimate_request(messages: list[ModelMessage], parameters: ModelRequestParameters) -> int:
     """Return about how many tokens a request has: the system text, the tools, and every message."""
-    texts = [_read_words(message) for message in messages]
-    texts += [message.instructions or "" for message in messages[-1:] if isinstance(message, ModelRequest)]
+    strings = [_read_words(message) for message in messages]
+    strings += [message.instructions or "" for message in messages[-1:] if isinstance(message, ModelRequest)]
     for tool in parameters.function_tools:
-        texts.append(f"{tool.name} {tool.description} {json.dumps(tool.parameters_json_schema)}")
-    return sum(map(estimate_tokens, texts))
+        strings.append(f"{tool.name} {tool.description} {json.dumps(tool.parameters_json_schema)}")
+    return sum(map(estimate_tokens, strings))
 
 
 def _read_newest(messages: list[ModelMessage]) -> str:

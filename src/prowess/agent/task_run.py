@@ -93,7 +93,7 @@ class TaskOptions:
         """Raise ``SourceError`` for a tool that the agent does not have."""
         for written in self.tools:
             if not is_tool_pattern(written) or parse_tool_pattern(written).tool not in OWN_TOOLS:
-                raise SourceError(f"{written!r} is no tool of the agent: it has {', '.join(OWN_TOOLS)}")
+                raise SourceError(f"{written!r} is not a tool of the agent: it has {', '.join(OWN_TOOLS)}")
 
 
 async def run_task(
@@ -111,7 +111,7 @@ async def run_task(
     ``earlier``: the runs that this one goes on from; then ``task`` may be empty. A model that fails, a limit that is
     reached, and a working folder that cannot be protected from commands, are in the result. When the call is cancelled,
     scripts and child agents are ended and the transcript is completed, before the cancellation is passed on. Raises
-    ``SourceError`` for an option that makes no sense.
+    ``SourceError`` for an invalid option.
     """
     run = _TaskRun(catalog, model, options, earlier, RunReport(on_event, transcript, options.limits))
     async with model:  # its connections are closed at the end
@@ -129,12 +129,12 @@ class _TaskRun:
         self._earlier = earlier
         self._key = earlier.key if earlier else uuid4().hex
         self._report = report
-        # The folder of the scripts is the working folder: what a script is for lies there.
+        # The folder of the scripts is the working folder: what a script is for is there.
         trust = self._make_trust()
         protect = (trust.path, *report.find_files())
         self._scripts = Scripts(options.sandbox, options.folder, limits=options.limits, protect=protect)
         self._protected: Protected | None = None
-        """What commands could not change when the run began; ``None``: there is no sandbox."""
+        """What commands could not change when the run began; ``None`` without a sandbox."""
         self._skills = Skills(
             catalog,
             trust=trust,
@@ -231,7 +231,7 @@ class _TaskRun:
         return infer_model(name, provider_factory=lambda _: provider)
 
     async def _drive(self, agent_run: AgentRun[Any, str]) -> None:
-        """Take the steps of the run one after the other; tell what happens in each."""
+        """Take the steps of the run one after the other, and report what happens in each."""
         node = agent_run.next_node
         while not Agent.is_end_node(node):
             if Agent.is_model_request_node(node):
@@ -280,7 +280,7 @@ class _TaskRun:
         }
 
     def _describe_sandbox(self) -> dict[str, Any]:
-        """Return in which sandbox commands run, and what they cannot change in the working folder.
+        """Return the sandbox that commands run in, and what they cannot change in the working folder.
 
         Raises ``SandboxError`` for a working folder that cannot be protected from them.
         """

@@ -227,7 +227,7 @@ def read_transcript(path: str) -> EarlierRun:
             case "end":
                 run.is_finished = data.get("status") == "done"
     if not run.key:
-        raise SourceError("this is no transcript of a run", path, _KIND.code)
+        raise SourceError("this is not a transcript of a run", path, _KIND.code)
     try:
         run.messages = ModelMessagesTypeAdapter.validate_python([messages[place] for place in sorted(messages)])
     except (ValidationError, TypeError):
@@ -237,9 +237,9 @@ def read_transcript(path: str) -> EarlierRun:
 
 
 def _read_texts(data: dict[str, Any], field: str) -> tuple[str, ...]:
-    """Return the texts of a list; none for anything else, since somebody may have edited the file."""
-    texts = data.get(field)
-    return tuple(text for text in texts if isinstance(text, str)) if isinstance(texts, list) else ()
+    """Return the strings of a list; none for anything else, since somebody may have edited the file."""
+    values = data.get(field)
+    return tuple(value for value in values if isinstance(value, str)) if isinstance(values, list) else ()
 
 
 def _add_lost_results(messages: list[ModelMessage], results: dict[str, Any]) -> None:

@@ -97,7 +97,7 @@ class WorkFolder:
                 found = list(islice(entries, self._limits.max_entries_per_folder))
         except OSError as error:
             raise ResourceError(f"cannot list {relative!r}: {error.strerror}", relative, "unreadable") from None
-        # Escaped: a name may hold a line break, or bytes that are no text and cannot be sent to a model.
+        # Escaped: a name may hold a line break, or bytes that are not UTF-8 and cannot be sent to a model.
         names = sorted(escape_line(f"{e.name}/" if e.is_dir(follow_symlinks=False) else e.name) for e in found)
         more = [f"[{len(names) - _MAX_NAMES} more]"] if len(names) > _MAX_NAMES else []
         return "\n".join([*names[:_MAX_NAMES], *more]) or "[the folder is empty]"
@@ -137,7 +137,7 @@ class WorkFolder:
     def _resolve_file(self, path: str) -> str:
         relative = self.resolve(path)
         if not relative:
-            raise ResourceError("the working folder itself is no file", relative, "not-a-regular-file")
+            raise ResourceError("the working folder itself is not a file", relative, "not-a-regular-file")
         return relative
 
     def _split(self, path: str) -> tuple[str, ...]:
@@ -214,6 +214,6 @@ def _describe_size(data: bytes) -> str:
 
 
 def _split_lines(data: bytes) -> list[str]:
-    # At line feeds alone, so that a row never ends within a line of the file; bytes that are no text are kept apart.
+    # At line feeds alone, so that a row never ends within a line of the file; bytes that are not UTF-8 are kept apart.
     lines = data.decode("utf-8", "surrogateescape").split("\n")
     return [*(f"{line}\n" for line in lines[:-1]), *filter(None, lines[-1:])]

@@ -1,1 +1,1 @@
-"""For those who write skills: begin one, check and mend it, test whether it is found, pack it."""
+"""For those who write skills: begin one, check and fix it, test whether it is found, pack it."""

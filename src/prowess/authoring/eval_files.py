@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 _TASK_KEYS = ("files", "checks", "expectations", "assertions", "expected_output")
 _CHECK_SHAPES = ({"text"}, {"file"}, {"file", "contains"}, {"command"})
-_CHECKS_MESSAGE = 'a check is {"text"}, {"file"}, {"file", "contains"} or {"command"}, each with a text'
+_CHECKS_MESSAGE = 'a check is {"text"}, {"file"}, {"file", "contains"} or {"command"}, each with a string'
 
 
 class EvalFile(NamedTuple):
-    """A file that lies in the working folder when a task begins: its path there, and where its content comes from."""
+    """A file that is in the working folder when a task begins: its path there, and where its content comes from."""
 
     path: str
     content: str = ""
-    """What it holds, if it is no copy of another file."""
+    """What it holds, if it is not a copy of another file."""
     folder: str = ""
     """The folder with the file that is copied; ``""``: ``content`` counts."""
     source: str = ""
@@ -44,7 +44,7 @@ class EvalFile(NamedTuple):
 class EvalCheck(NamedTuple):
     """One thing that must be true after a task. One of ``text``, ``file`` and ``command`` is set.
 
-    ``text`` stands in the model's last answer. ``file`` exists in the working folder and, if ``contains`` is set, holds
+    ``text`` occurs in the model's last answer. ``file`` exists in the working folder and, if ``contains`` is set, holds
     that text. ``command`` ends with status 0 in the working folder.
     """
 
@@ -107,7 +107,7 @@ def _parse_files(files: Any, folder: str) -> tuple[EvalFile, ...]:
     elif isinstance(files, list) and all(isinstance(path, str) for path in files):
         made = tuple(EvalFile(os.path.basename(path), "", folder, path) for path in files)
     else:
-        raise ValueError("'files' is a list of paths, or a mapping of paths to texts")
+        raise ValueError("'files' is a list of paths, or a mapping of paths to strings")
     for file in made:
         split_resource_path(file.source or file.path)
         _check_characters(file.content)
@@ -123,7 +123,7 @@ def _check_characters(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError("a text has half of a character") from None
+        raise ValueError("a string has half of a character") from None
 
 
 def _parse_checks(entry: Mapping[str, Any]) -> tuple[EvalCheck, ...]:
@@ -151,12 +151,12 @@ def _parse_rubric(entry: Mapping[str, Any]) -> tuple[str, ...]:
     lists = [entry.get("expectations") or [], entry.get("assertions") or [], [expected] if expected else []]
     sentences = [each for one in lists if isinstance(one, list) for each in one]
     if not all(isinstance(one, list) for one in lists) or not all(isinstance(one, str) and one for one in sentences):
-        raise ValueError("'expectations' and 'assertions' are lists of sentences, and 'expected_output' is a text")
+        raise ValueError("'expectations' and 'assertions' are lists of sentences, and 'expected_output' is a string")
     return tuple(dict.fromkeys(sentences))
 
 
 TEMPLATE_MARK = "Replace this:"
-"""How the queries of a new skill begin. They are no evals until somebody has written others."""
+"""How the queries of a new skill begin. They are not evals until somebody has written others."""
 _LIST_KEYS = ("evals", "triggers", "queries", "cases")
 _QUERY_KEYS = ("query", "prompt", "should_trigger")
 _ENTRY_KEYS = (*_QUERY_KEYS, "skill", *_TASK_KEYS)
@@ -204,7 +204,7 @@ class _Member(NamedTuple):
 
 
 class _Lines:
-    """The lines of a text, by the places where they end: counting for each entry anew would take quadratic time."""
+    """The lines of a string, by the offsets where they end: counting for each entry anew would take quadratic time."""
 
     def __init__(self, text: str) -> None:
         self._ends = [match.start() for match in _LINE_BREAK.finditer(text)]

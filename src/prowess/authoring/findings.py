@@ -1,4 +1,4 @@
-"""Findings: issues with the line of text that each is about, for the people who mend them."""
+"""Findings: issues with the line of text that each is about, for the people who fix them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def read_lines(folder: str, name: str, limits: Limits) -> list[str]:
             data = file.read(limits.max_frontmatter_bytes + limits.max_body_bytes)
     except ResourceError:
         return []
-    # Split at "\n" alone, as the parser counts lines; a byte order mark is no part of the first one.
+    # Split at "\n" alone, as the parser counts lines; a byte order mark is not part of the first one.
     return data.decode("utf-8-sig", "replace").split("\n")
 
 
@@ -73,7 +73,7 @@ def locate_issues(
 ) -> Iterator[Finding]:
     """Yield each issue with its line of ``lines`` and the part of that line that it is about.
 
-    ``fixable``: code and field of each issue that can be mended mechanically.
+    ``fixable``: code and field of each issue that can be fixed mechanically.
     """
     for issue in issues:
         number, begin, length = _locate_issue(issue, lines)
@@ -178,13 +178,13 @@ def find_secret_issues(text: str, path: str) -> Iterator[Issue]:
     """Yield a warning for each secret in the text of the file at ``path``."""
     line, counted = 1, 0
     for match in _find_secrets(text):
-        # Lines are counted from the last match on: from the beginning, a text full of secrets would take half a minute.
+        # Lines are counted from the last match on: from the beginning, a file full of secrets would take half a minute.
         line, counted = line + text.count("\n", counted, match.start()), match.start()
         yield Issue("secret-in-skill", "", f"looks like a secret key ({match.lastgroup})", path, line, "warning")
 
 
 def _find_secrets(text: str) -> Iterator[re.Match[str]]:
-    """Return the matches in a text that look like a secret, and not like an example of one."""
+    """Return the matches in ``text`` that look like a secret, and not like an example of one."""
     return (match for match in _SECRET.finditer(text) if not _EXAMPLE.search(match[0]))
 
 

@@ -1,4 +1,4 @@
-"""Fixes a SKILL.md: mends what can be mended without knowing what the author meant.
+"""Fixes in a SKILL.md what can be fixed without knowing what the author meant.
 
 A fix never changes the meaning of the file. After each one the text is parsed again. Unless the result is what lenient
 mode read before, the fix is dropped. Only the name may become the folder's, and a key in the wrong case is read then.
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from prowess.skills.parse import ParsedSkill
 
 
-_MAX_ROUNDS = 50  # each round mends one issue; a file of somebody else's may have any number
+_MAX_ROUNDS = 50  # each round fixes one issue; a file of somebody else's may have any number
 _LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """The fixes of a file: its text before and after, and the codes of the mended issues."""
+    """The fixes of a file: its text before and after, and the codes of the fixed issues."""
 
     path: str
     before: str
@@ -75,10 +75,10 @@ def fix(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -> Fix
     after = before
     codes: list[str] = []
     for _ in range(_MAX_ROUNDS):
-        mended = _find_next_fix(after, file, limits, tuple(codes))
-        if mended is None:
+        fixed = _find_next_fix(after, file, limits, tuple(codes))
+        if fixed is None:
             break
-        code, after = mended
+        code, after = fixed
         codes.append(code)
     # A file that does not parse as a skill may not be meant as one, and keeps its name.
     new_path = _find_right_path(file) if _parse_leniently(after, file, limits) is not None else ""
@@ -136,7 +136,7 @@ def _read_text(file: str, limits: Limits) -> str:
 
 
 def _find_next_fix(text: str, file: str, limits: Limits, done: tuple[str, ...]) -> tuple[str, str] | None:
-    """Return the code of the next issue that can be mended and the new text; ``None`` when there is none."""
+    """Return the code of the next issue that can be fixed and the new content; ``None`` when there is none."""
     parsed = _parse_leniently(text, file, limits)
     if parsed is None:
         return None
@@ -146,16 +146,16 @@ def _find_next_fix(text: str, file: str, limits: Limits, done: tuple[str, ...]) 
         # A fixer that does not end its issue would otherwise use up all rounds, and leave none for the others.
         if fixer is None or done.count(issue.code) > _MAX_ROUNDS // 2:
             continue
-        for mended in fixer(_MendableFile(_LINE.findall(text), parsed, folder), issue):
-            if mended != text and _has_same_meaning(parsed, mended, file, limits, issue):
-                return issue.code, mended
+        for fixed in fixer(_FixableFile(_LINE.findall(text), parsed, folder), issue):
+            if fixed != text and _has_same_meaning(parsed, fixed, file, limits, issue):
+                return issue.code, fixed
     return None
 
 
 def _find_issues(text: str, file: str, parsed: ParsedSkill, limits: Limits) -> tuple[Issue, ...]:
     """Return keys in the wrong case, and what lenient mode repaired; without such repairs, what strict mode refuses."""
     respelled = tuple(issue for issue in parsed.issues if issue.code == RESPELLED)
-    # In this order, because strict mode cannot read a text that needs a repair, and would report only its first error.
+    # In this order, because strict mode cannot read a file that needs a repair, and would report only its first error.
     repaired = tuple(
         issue for issue in parsed.issues if issue.code in _FIXERS and issue.code.startswith(("repaired-", "line-"))
     )
@@ -173,7 +173,7 @@ def _find_issues(text: str, file: str, parsed: ParsedSkill, limits: Limits) -> t
 def unquoted_issues(text: str, path: str, *, limits: Limits = DEFAULT_LIMITS) -> tuple[Issue, ...]:
     """Return a ``not-served-over-mcp`` for each value that an MCP server could serve once it is quoted.
 
-    Returns none for a text that cannot be parsed.
+    Returns none for a string that cannot be parsed.
     """
     message = "is not text unless it is quoted"
     try:
@@ -190,8 +190,8 @@ def _parse_leniently(text: str, file: str, limits: Limits) -> ParsedSkill | None
         return None
 
 
-def _has_same_meaning(parsed: ParsedSkill, mended: str, file: str, limits: Limits, issue: Issue) -> bool:
-    again = _parse_leniently(mended, file, limits)
+def _has_same_meaning(parsed: ParsedSkill, fixed: str, file: str, limits: Limits, issue: Issue) -> bool:
+    again = _parse_leniently(fixed, file, limits)
     if again is None or again.body != parsed.body:
         return False
     before, after = parsed.skill.frontmatter, again.skill.frontmatter
@@ -202,7 +202,7 @@ def _has_same_meaning(parsed: ParsedSkill, mended: str, file: str, limits: Limit
 
 
 def _nonblank_fields(front: Frontmatter, keys: set[str]) -> dict[str, object]:
-    """Return the fields that hold something, without blanks around texts, such as the line end of a block text.
+    """Return the fields that hold something, without whitespace around strings, such as the line end of a block scalar.
 
     Those of ``keys``, as they are written, are left out.
     """
@@ -225,7 +225,7 @@ _FENCE = re.compile(r"---[ \t]*")
 _ODD_BREAKS = re.compile("\r(?!\n)|[\x85\u2028\u2029]")
 
 
-class _MendableFile(NamedTuple):
+class _FixableFile(NamedTuple):
     """The text of a SKILL.md that loads leniently: its lines, what they were parsed to, and the name of its folder."""
 
     lines: list[str]
@@ -263,7 +263,7 @@ def _is_fence(line: str) -> bool:
     return _FENCE.fullmatch(line.rstrip("\r\n")) is not None
 
 
-def _rewrite_entry(file: _MendableFile, issue: Issue) -> Iterator[str]:
+def _rewrite_entry(file: _FixableFile, issue: Issue) -> Iterator[str]:
     """Yield the text with the entry of the key on one line, its value quoted when it needs to be."""
     key = issue.field.partition(".")[0]
     entry = file.find_entry(key)
@@ -290,7 +290,7 @@ def _find_value(parsed: ParsedSkill, key: str) -> str | None:
 
 
 def quote_yaml(value: str) -> str:
-    """Return a text as YAML: bare when no character in it has a meaning, otherwise in double quotes."""
+    """Return a string as YAML: bare when no character in it has a meaning, otherwise in double quotes."""
     return value if _SAFE_SCALAR.fullmatch(value) and value == value.strip() else _double_quote(value)
 
 
@@ -299,20 +299,20 @@ def _double_quote(value: str) -> str:
     return f'"{escaped}"'
 
 
-def _set_name(file: _MendableFile, _issue: Issue) -> Iterator[str]:
+def _set_name(file: _FixableFile, _issue: Issue) -> Iterator[str]:
     """Yield the text with the folder's name as the name, when the specification allows it."""
     if is_spec_name(file.folder):
         entry = file.find_entry("name") or (1, 1)  # without a name, as the first line of the frontmatter
         yield file.replace(*entry, f"name: {file.folder}{file.line_ending}")
 
 
-def _remove_entry(file: _MendableFile, issue: Issue) -> Iterator[str]:
+def _remove_entry(file: _FixableFile, issue: Issue) -> Iterator[str]:
     entry = file.find_entry(issue.field)
     if entry is not None:
         yield file.replace(*entry)
 
 
-def _split_glued_dashes(file: _MendableFile, _issue: Issue) -> Iterator[str]:
+def _split_glued_dashes(file: _FixableFile, _issue: Issue) -> Iterator[str]:
     """Yield the text with ``---# Title``, or dashes at the end of another line, on two lines."""
     dashes = f"---{file.line_ending}"
     for index, line in enumerate(file.lines):
@@ -322,7 +322,7 @@ def _split_glued_dashes(file: _MendableFile, _issue: Issue) -> Iterator[str]:
             yield file.replace(index, index + 1, f"{line.rstrip()[:-3].rstrip()}{file.line_ending}", dashes)
 
 
-def _remove_wrapping(file: _MendableFile, _issue: Issue) -> Iterator[str]:
+def _remove_wrapping(file: _FixableFile, _issue: Issue) -> Iterator[str]:
     """Yield the text from its first dashes on, then also without the first line of backticks."""
     if not has_wrapper("".join(file.lines).encode()):
         return
@@ -336,7 +336,7 @@ def _remove_wrapping(file: _MendableFile, _issue: Issue) -> Iterator[str]:
         yield "".join([*lines[:closing], *lines[closing + 1 :]])
 
 
-def _remove_indentation(file: _MendableFile, _issue: Issue) -> Iterator[str]:
+def _remove_indentation(file: _FixableFile, _issue: Issue) -> Iterator[str]:
     """Yield the text with the frontmatter and its dashes at the margin; the body stays as it is."""
     dashes = [index for index, line in enumerate(file.lines) if _FENCE.fullmatch(line.strip())]
     if len(dashes) > 1:
@@ -344,13 +344,13 @@ def _remove_indentation(file: _MendableFile, _issue: Issue) -> Iterator[str]:
         yield file.replace(0, last + 1, "---\n", dedent_text("".join(file.lines[first + 1 : last])), "---\n")
 
 
-def _replace_odd_breaks(file: _MendableFile, _issue: Issue) -> Iterator[str]:
+def _replace_odd_breaks(file: _FixableFile, _issue: Issue) -> Iterator[str]:
     close = file.closing_line
     yield file.replace(0, close, *(_ODD_BREAKS.sub(" ", line) for line in file.lines[:close]))
 
 
-def _quote_in_place(file: _MendableFile, _issue: Issue) -> Iterator[str]:
-    """Yield the text with quotes around every value that is no text without them; no other character changes."""
+def _quote_in_place(file: _FixableFile, _issue: Issue) -> Iterator[str]:
+    """Yield the text with quotes around every value that is not a string without them; no other character changes."""
     lines = [*file.lines]
     values = find_unquoted_values("".join(lines).encode())
     # From the end, so that the columns of earlier values on a line stay right.
@@ -361,7 +361,7 @@ def _quote_in_place(file: _MendableFile, _issue: Issue) -> Iterator[str]:
     yield "".join(lines)
 
 
-def _respell_key(file: _MendableFile, issue: Issue) -> Iterator[str]:
+def _respell_key(file: _FixableFile, issue: Issue) -> Iterator[str]:
     """Yield the text with a key in lower case, if it is one that Prowess reads and the text does not have it yet."""
     key = issue.field.lower()
     entry = file.find_entry(issue.field)
@@ -370,7 +370,7 @@ def _respell_key(file: _MendableFile, issue: Issue) -> Iterator[str]:
         yield file.replace(entry[0], entry[0] + 1, key + first[len(key) :])
 
 
-_FIXERS: dict[str, Callable[[_MendableFile, Issue], Iterator[str]]] = {
+_FIXERS: dict[str, Callable[[_FixableFile, Issue], Iterator[str]]] = {
     "repaired-colon": _rewrite_entry,
     "repaired-block-text": _rewrite_entry,
     "repaired-leading-character": _rewrite_entry,
@@ -392,6 +392,6 @@ _FIXERS: dict[str, Callable[[_MendableFile, Issue], Iterator[str]]] = {
     NOT_SERVED: _quote_in_place,
     RESPELLED: _respell_key,
 }
-"""The fixer of each code; it yields texts to try, the best first."""
+"""The fixer of each code; it yields contents to try, the best first."""
 _NAME_CODES = frozenset(("missing-name", "name-mismatch", "bad-name", "repaired-name", "repaired-name-colon"))
 """The codes whose fixer may change the name."""

@@ -46,7 +46,7 @@ _BODY = f"""\
 
 - {_PLACEHOLDER_SENTENCES[1]}
 """
-_MAX_NAME_SOURCE = 1000  # characters of a text that becomes a name: the rest would be cut, and normalizing is slow
+_MAX_NAME_SOURCE = 1000  # characters of a string that becomes a name: the rest would be cut, and normalizing is slow
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 _REFERENCE = (
     "# Details\n\nWhat only some tasks need: it is read when the instructions say so, and costs nothing before.\n"

@@ -1,6 +1,6 @@
 """Packs a skill into one archive, and unpacks it; equal content gives equal bytes, whenever and wherever it is packed.
 
-A ``.skill`` is a zip in which everything lies in one folder named like the skill; a ``.zip`` or ``.tar.gz`` has
+A ``.skill`` is a zip with everything in one folder that is named like the skill; a ``.zip`` or ``.tar.gz`` has
 SKILL.md at the top. Names are in byte order, times and owners are left out, modes are 0755 or 0644. (zlib compresses:
 another build of zlib may pack equal content into other bytes.)
 """
@@ -168,7 +168,7 @@ def unpack_into(
     """Unpack the skill of an archive into a new folder in ``folder``, named like the skill; return that folder.
 
     The folder appears whole or not at all. Raises ``SkillValidationError`` for an archive that holds anything but one
-    skill and regular files. Raises ``SourceError`` when the folder exists; with ``replace`` only when what is there is
+    skill and regular files. Raises ``SourceError`` when the folder exists; with ``replace`` only when what exists is
     not a skill's folder.
     """
     from prowess.fetch.archive.unpack import unpack

@@ -31,13 +31,13 @@ class Change(Generic[T]):
     read_states: Callable[[], Mapping[str, str]] = dict
     """Returns the state of now of every file that the plan names, by what people call it."""
     open_block: Callable[[], AbstractContextManager[object]] = nullcontext
-    """Returns the block in which the states are read again and the change is made."""
+    """Returns the block that reads the states again and makes the change."""
     choose: Callable[[Any], Change[T]] | None = None
     """Where a person has to choose something first: returns the change for what was chosen."""
     details: Any = None
     """What is shown beside the steps; each kind of change has its own."""
     idle_text: str = "Nothing to do."
-    """What is said where there are no steps."""
+    """What is reported without any step."""
 
     def without_work(self) -> Change[Any]:
         """Return what of this change is worth remembering: without the functions, which hold on to all of its files."""

@@ -74,7 +74,7 @@ def prepare_links(
 
 
 def _describe_idle(agents: Sequence[str], *, adds: bool) -> str:
-    """Return what is said where there is no link to make or to remove."""
+    """Return what is reported without a link to make or to remove."""
     titles = ", ".join(get_agent(agent).title for agent in agents)
     if adds:
         return f"Nothing to do: every link for {titles} is recorded already. Sync puts back one that is missing."

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def read_file_states(paths: Iterable[str], limits: Limits) -> dict[str, str]:
-    """Return a string for each path that changes with every byte of what is there; a link is where it leads."""
+    """Return a string for each path that changes with every byte at that path; for a link, its target."""
     return {path: _read_state(path, limits) for path in paths}
 
 

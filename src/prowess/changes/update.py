@@ -90,7 +90,7 @@ def prepare_update(
 
     ``refs`` has the installs of each location. With ``limits``, the states of all files and sources are read too.
     """
-    issues: dict[Issue, None] = {}  # each once, in the order in which they were met
+    issues: dict[Issue, None] = {}  # each once, in the order of their discovery
 
     def update(refs: Mapping[ScopeName, Sequence[str]], *, dry_run: bool) -> list[PlannedUpdate]:
         done: list[PlannedUpdate] = []

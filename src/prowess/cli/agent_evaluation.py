@@ -342,7 +342,7 @@ def _to_blocks(outcome: EvaluationOutcome) -> Iterator[Block]:
     yield Table([_trigger_row(case) for case in report.cases], head, indent=2, right=frozenset((3,)))
     tasks = [case for case in report.cases if len(case.arms) > 2]  # noqa: PLR2004 - the trigger arms are two
     if tasks:
-        yield Title("Tasks", f"runs in which every check held, of {outcome.runs}")
+        yield Title("Tasks", f"runs whose checks all held, of {outcome.runs}")
         head = ("with", "without", "tokens with", "without", "skill", "task")
         yield Table([_task_row(case) for case in tasks], head, indent=2, right=frozenset((2, 3)))
         yield from _broken_checks_to_blocks(tasks)
@@ -378,7 +378,7 @@ def _task_row(result: CaseResult) -> tuple[Cell, ...]:
     first, second = arms["with"], arms["without"]
     plain = (
         f"{second.right}/{second.runs}" if second.runs else "-"
-    )  # no colour: it is no failure of the skill that models need it
+    )  # no colour: it is not a failure of the skill that models need it
     tokens = (f"{arm.sent + arm.received:,}" for arm in (first, second))
     return (_count_cell(first, first.right), plain, *tokens, (result.case.skill, "name"), _shorten(result.case.query))
 
@@ -407,7 +407,7 @@ def _broken_checks_to_blocks(tasks: Sequence[CaseResult]) -> Iterator[Block]:
 
 
 def _find_broken(arm: ArmResult, what: str) -> str:
-    """Return the folder of the first run in which a check did not hold; ``""`` where none is kept."""
+    """Return the folder of the first run with a check that did not hold; ``""`` where none is kept."""
     broken = (run.folder for run in arm.finished if run.folder and (what, False) in run.verdicts)
     return next(map(shorten_path, broken), "")
 

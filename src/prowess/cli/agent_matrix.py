@@ -55,7 +55,7 @@ def _to_blocks(coverage: Coverage, absent: str) -> Iterator[Block]:
             yield line("Codex and many others find the skills in .agents/skills all the same.")
         yield line("To see what an agent has, name it: prowess list --agents --agent codex")
     elif not coverage.skills:
-        yield line(f"No skills lie where {', '.join(coverage.agents)} look.")
+        yield line(f"There are no skills where {', '.join(coverage.agents)} look.")
     else:
         rows = [
             ((row.name, "name"), row.location, *(_style_state(state, state) for state in row.states.values()))
@@ -84,7 +84,7 @@ def _style_state(text: str, state: SkillState) -> Span:
 
 def _measure_table(table: Table) -> int:
     rows = [table.head, *(tuple(cell if isinstance(cell, str) else str(cell[0]) for cell in row) for row in table.rows)]
-    # Two blanks follow each column.
+    # Two spaces follow each column.
     return sum(2 + max(map(len, column)) for column in zip(*rows, strict=True))
 
 

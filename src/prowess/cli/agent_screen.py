@@ -94,7 +94,7 @@ def _describe(event: AgentEvent) -> Iterator[Block]:
             yield line((f"{detail['tool']} ", "dim"), ("failed: ", "bad"), _shorten(detail["content"]), indent=2)
         case "result":
             yield line((f"{detail['tool']}: {_shorten(detail['content'])}", "dim"), indent=2)
-        case "decision" if detail["is_allowed"] and detail["by"] == "skill":  # refusals are told by the result
+        case "decision" if detail["is_allowed"] and detail["by"] == "skill":  # the result shows refusals
             yield line((f"{detail['tool']} approved by an active skill", "dim"), indent=2)
         case "skill":
             yield from _describe_skill(detail)
@@ -144,7 +144,7 @@ def _describe_skill(detail: Any) -> Iterator[Line]:
 
 
 def _shorten(value: object) -> str:
-    """Return the first line of a text, or of data as JSON, as far as it fits."""
+    """Return the first line of a string, or of data as JSON, as far as it fits."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     first, _, rest = text.strip().partition("\n")
     more = f" (and {format_count(rest.count(chr(10)) + 1, 'line')} more)" if rest else ""

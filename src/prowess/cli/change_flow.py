@@ -1,4 +1,4 @@
-"""The one way in which a command changes what is there: it shows the plan, asks, applies it and reports.
+"""The one way in which a command changes installs and files: it shows the plan, asks, applies it and reports.
 
 The plan and the report are the answer, on the output stream (with ``--json`` as one JSON object). The question goes to
 the terminal. Issues go to the error stream.
@@ -91,7 +91,7 @@ class ChangeView(Generic[T]):
 def carry_out(change: Change[T], view: ChangeView[T], flags: ChangeFlags) -> int:
     """Show the plan, ask unless ``--yes``, make the change, report, and return the exit status.
 
-    Raise ``click.UsageError`` if a person has to be asked and no terminal is there.
+    Raise ``click.UsageError`` if the user has to be asked and there is no terminal.
     """
     as_data = flags.as_data
     plan = plan_to_blocks(change.steps) if view.plan is None else view.plan

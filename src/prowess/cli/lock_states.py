@@ -153,7 +153,7 @@ def suggest_sync_after_pull(location: Location) -> str:
 def suggest_first_sync() -> str:
     """Return the command that installs what the manifest around the working folder declares, or ``""``.
 
-    That is where there is no lock file, as in a clone in which nobody has installed anything yet.
+    That is the case without a lock file, as in a clone in which nobody has installed anything yet.
     """
     from prowess.errors import InstallError
     from prowess.install.manifest import manifest_file_name, read_declarations

@@ -27,7 +27,7 @@ OK, NO, USAGE, FAILED, BUG, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 70, 130, 141
 EXIT_STATUSES = {
     OK: "the command succeeded; for `check`, `eval`, `verify` and others that test something: the answer is yes",
     NO: "the answer is no: there are findings, nothing was found, something differs, a call failed, or you said no",
-    USAGE: "the command line makes no sense",
+    USAGE: "the command line is malformed",
     FAILED: "the command failed: the error names the file, the reason, and what to do",
     BUG: "a mistake in Prowess itself: please report it",
     INTERRUPTED: "the command was interrupted",
@@ -122,7 +122,7 @@ def _run_to_status(call: Callable[[], object], words: list[str]) -> int:
     try:
         status = call()
         printer.flush()
-    except BaseException as error:  # noqa: BLE001 - the edge: everything that goes wrong ends here, and is told
+    except BaseException as error:  # noqa: BLE001 - the edge: everything that goes wrong ends here, and is reported
         # What follows -- belongs to a script, and says nothing about our own output.
         return _report_error(error, as_json="--json" in words[: words.index("--") if "--" in words else None])
     return status if isinstance(status, int) else OK

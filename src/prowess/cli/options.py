@@ -49,7 +49,7 @@ def complete_skill(ctx: click.Context, _param: click.Parameter, incomplete: str)
 
 
 def _complete_files(incomplete: str) -> CompletionItem:
-    """Return the item that tells the shell to complete paths itself: it knows the disk and its own quoting."""
+    """Return the item that makes the shell complete paths itself: it knows the disk and its own quoting."""
     from click.shell_completion import CompletionItem
 
     return CompletionItem(incomplete, type="file")

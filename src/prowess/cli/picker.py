@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _DEFAULT_SIZE = (80, 24)
-"""The size of a terminal that does not tell its own."""
+"""The size of a terminal that does not report its own."""
 _ESCAPE_SECONDS = 0.05
 """How long the rest of a key's sequence may take after an escape character. After that the key Esc was pressed."""
 
@@ -350,8 +350,8 @@ def _render_list(state: PickerState, columns: int, room: int) -> list[str]:
 
 def _render_details(state: PickerState, columns: int) -> list[str]:
     choice = state.current
-    texts = (choice.about, *choice.details) if choice is not None else ()
-    return [row for text in texts for row in wrap_line(text, columns)]
+    strings = (choice.about, *choice.details) if choice is not None else ()
+    return [row for text in strings for row in wrap_line(text, columns)]
 
 
 def cut_line(text: str, columns: int) -> str:

@@ -98,7 +98,7 @@ def _find_named_skills(catalog: prowess.Catalog, name: str, *, verify: bool) -> 
 
 
 def _is_collection(name: str) -> bool:
-    """Return True for a folder that is no skill itself, and so may hold some."""
+    """Return True for a folder that is not a skill itself, and so may hold some."""
     return os.path.isdir(name) and not is_skill_folder(name)
 
 
@@ -191,7 +191,7 @@ def _read_skill(path: str, *, verify: bool) -> prowess.Skill:
 
 
 def _explain_no_skill(path: str) -> SourceError:
-    """Return the error for a path without a skill: nothing lies there, or it is a folder of skills."""
+    """Return the error for a path without a skill: nothing exists there, or it is a folder of skills."""
     from prowess.authoring.check import find_skill_files
 
     try:
@@ -213,7 +213,7 @@ def is_path(name: str) -> bool:
 
 
 def is_skill_folder(path: str) -> bool:
-    """Return True when a SKILL.md lies right in the folder."""
+    """Return True when a SKILL.md is directly in the folder."""
     return os.path.lexists(os.path.join(path, SKILL_FILE))
 
 
@@ -246,8 +246,8 @@ def _suggest_location() -> str:
 
 
 def _has_skill_folders(folder: str) -> bool:
-    """Return True when a folder of a skill lies right in ``folder``."""
-    # Only one level deep: a whole home folder may lie below.
+    """Return True when a folder of a skill is directly in ``folder``."""
+    # Only one level deep: a whole home folder may be below.
     return os.path.isdir(folder) and any(is_skill_folder(os.path.join(folder, name)) for name in os.listdir(folder))
 
 

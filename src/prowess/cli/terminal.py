@@ -41,7 +41,7 @@ def open_terminal() -> Iterator[Terminal | None]:
     if handle is None:  # Windows, or a container without device files: the streams themselves are what there is
         yield Terminal(sys.stdin, sys.stderr) if is_terminal(sys.stdin) else None
         return
-    # Two descriptors of one terminal: a text stream that reads and writes would have to seek, and terminals cannot.
+    # Two descriptors of one terminal: a stream that reads and writes would have to seek, and terminals cannot.
     with (
         os.fdopen(handle, "r", encoding="utf-8", errors="replace") as keys,
         os.fdopen(os.dup(handle), "w", encoding="utf-8", errors="replace") as screen,

@@ -44,7 +44,7 @@ class Activation:
     added_tools: tuple[str, ...]
     note: str = ""
     outputs: tuple[Span, ...] = ()
-    """Where the instructions hold what a command printed: data, in which no placeholder or command is looked for."""
+    """Where the instructions hold what a command printed: data, without a search for placeholders or commands."""
     issues: tuple[Issue, ...] = ()
     """Commands that did not run, or failed."""
     written: str = ""
@@ -78,7 +78,7 @@ class ActiveSkill(NamedTuple):
     command_decision: CommandDecision | None = None
     """What was decided about its commands; ``None`` for instructions without commands."""
     written: str | None = None
-    """The instructions before their commands ran; ``None`` where none ran, so that no text is kept twice."""
+    """The instructions before their commands ran; ``None`` where none ran, so that nothing is kept twice."""
 
     @property
     def is_ready(self) -> bool:
@@ -132,7 +132,7 @@ def next_step(state: ActivationState) -> ActivationStep:
     are unchanged, otherwise read the file. ``read``: read the file, then decide again. ``remember``: make what was read
     active. ``refuse-filtered`` and ``refuse-full``: raise an error.
     """
-    # The filter comes first, so that a refusal tells nothing about a skill that the conversation may not see.
+    # The filter comes first, so that a refusal reveals nothing about a skill that the conversation may not see.
     if not state.passes_filter:
         return "refuse-filtered"
     active = state.active
@@ -186,7 +186,7 @@ def make_activation(entry: ActiveSkill, note: str | None = None) -> Activation:
 def read_activation(skill: Skill) -> Activation:
     """Return the activation of a skill outside of any conversation: no command runs, and it approves no tools."""
     instructions = skill.label_text(skill.load().instructions)
-    # A preloaded skill stands before a model already, whoever asks for it.
+    # A model has a preloaded skill already, whoever asks for it.
     return Activation(skill, instructions, (), ALREADY_ACTIVE if skill.preload else "", written=instructions)
 
 
@@ -274,7 +274,7 @@ class InstructionLoader:
         return skill.label_text(skill.read_text() if whole else _read_body(skill))
 
     def expand_text(self, skill: Skill, *, whole: bool) -> ExpandedText:
-        """Return the text that ``read_text`` returns, and where in it stands what a command printed."""
+        """Return the text that ``read_text`` returns, and where in it the output of commands is."""
         text = skill.read_text() if whole else _read_body(skill)
         if not may_have_commands(text):
             return ExpandedText(skill.label_text(text))

@@ -162,7 +162,7 @@ class Consent:
         if judgement == "ask":
             scope = "always" if permission == "granted" else "once"
             self._events.emit("approved", request.skill.name, **_request_detail(request), by="ask", scope=scope)
-        elif request.id in self._pending_ids:  # another process may have granted it, so it is told when it is used
+        elif request.id in self._pending_ids:  # another process may have granted it, so it is reported when it is used
             self._pending_ids.discard(request.id)
             self._events.emit("approved", request.skill.name, **_request_detail(request), by="grant", scope="always")
         return permission

@@ -56,7 +56,7 @@ class PreparedFork:
     """The only tools of the parent that the child gets, as names or patterns within the session's ceiling. When empty,
     the child gets all of the parent's tools, unless ``allows_nothing`` is true."""
     head: int | None = None
-    """How many characters of the content stand before the instructions; ``None``: as many as its frontmatter has."""
+    """How many characters of the content precede the instructions; ``None``: as many as its frontmatter has."""
     allows_nothing: bool = False
     """Whether the session's ceiling leaves the child no tool at all."""
     grants_tools: bool = True
@@ -99,7 +99,7 @@ class PreparedFork:
     def child_tools(self, offered: Iterable[str]) -> tuple[str, ...]:
         """Return which of the parent's tools the child gets, in their order.
 
-        A tool of which only a part is allowed is returned with its pattern, such as ``Bash(git:*)``. The tools that
+        A partly allowed tool is returned with its pattern, such as ``Bash(git:*)``. The tools that
         read files of skills are always included.
         """
         names = check_texts(offered, "offered")
@@ -117,7 +117,7 @@ class PreparedFork:
 
 
 def limit_fork_tools(prepared: PreparedFork, ceiling: Iterable[str] | None) -> PreparedFork:
-    """Return a fork without the tools beyond ``ceiling``; ``None`` is no ceiling."""
+    """Return a fork without the tools beyond ``ceiling``; ``None`` means no ceiling."""
     if ceiling is None:
         return prepared
     # An empty list would mean every tool of the parent, so a ceiling that leaves nothing is said by a flag.
@@ -142,7 +142,7 @@ def fork_system_message(prepared: PreparedFork, attached_files: Iterable[str | o
     paths = [to_one_line(os.path.abspath(os.fspath(path))) for path in attached_files]
     if not paths:
         return prompt
-    # The name of a file may be hostile: it must not end the element that it stands in.
+    # The name of a file may be hostile: it must not end the element that it is in.
     listing = neutralize_tags("".join(f"\n- {path}" for path in paths), "attached_files", CONTENT_TAG)
     return f"{prompt}\n\nThe user has attached files, which you can read:\n<attached_files>{listing}\n</attached_files>"
 
@@ -154,7 +154,7 @@ def fork_user_message(prepared: PreparedFork) -> str:
 
 
 def find_body_start(content: str) -> int:
-    """Return how many characters stand before the instructions; 0 without a complete frontmatter."""
+    """Return how many characters precede the instructions; 0 without a complete frontmatter."""
     data = content.encode("utf-8", "surrogatepass")
     return len(data[: _find_body_offset(data)].decode("utf-8", "surrogatepass"))
 
@@ -163,7 +163,7 @@ def _find_body_offset(data: bytes) -> int:
     try:
         document = read_head(data, quick=False, policy=LoadPolicy(check_dir=False), folder="skill")
     except SkillError:
-        # A host may make a fork of text that is no valid skill: the fences of a frontmatter still count.
+        # A host may make a fork of text that is not a valid skill: the fences of a frontmatter still count.
         try:
             fences = find_fences(data, whole=True)
         except InvalidFrontmatterError:

@@ -42,7 +42,7 @@ def skill_filter(pattern: str) -> Iterator[None]:
     """Narrow every session used inside the block to the skills that pass ``pattern``; nested blocks narrow further.
 
     It holds for the thread or task that enters the block, and for no other. Raises ``SourceError``, before the block
-    begins, for a pattern that is no text.
+    begins, for a pattern that is not a string.
     """
     check_text(pattern, "pattern")
     # An empty pattern lets everything through, so it need not be matched for each skill.
@@ -117,7 +117,7 @@ class Moment:
     ceiling: ToolCeiling = field(default_factory=ToolCeiling)
     """The most that the host allows, and whether skills may approve any of it."""
     max_active: int = 0
-    """How many skills may be active besides the preloaded ones; 0 is no limit."""
+    """How many skills may be active besides the preloaded ones; 0 means no limit."""
     selector: Selector | None = None
     """What chooses the skills that a model is shown."""
     is_default_selector: bool = False
@@ -295,7 +295,7 @@ class Moment:
     # -- the next moment ---------------------------------------------------------------------------------------------
 
     def with_active(self, name: str, entry: ActiveSkill | None) -> Moment:
-        """Return the moment in which a skill is active as ``entry`` says, or is not (``None``)."""
+        """Return the moment when a skill is active as ``entry`` says, or is not (``None``)."""
         active = dict(self.active)  # copied in one step: a conversation may have a thousand active skills
         active.pop(name, None)
         if entry is not None:
@@ -307,12 +307,12 @@ class Moment:
         return replace(self, allowed=allowed if self.allowed is None else allowed & self.allowed)
 
     def with_ceiling(self, ceiling: ToolCeiling) -> Moment:
-        """Return the moment in which each active skill has the tools that another ceiling leaves."""
+        """Return the moment when each active skill has the tools that another ceiling leaves."""
         active = {name: entry.with_ceiling(ceiling) for name, entry in self.active.items()}
         return replace(self, ceiling=ceiling, active=active)
 
     def with_explicit_only(self, names: Iterable[str]) -> Moment:
-        """Return the moment in which these skills are kept from models, each by the name that the catalogue has."""
+        """Return the moment when these skills are kept from models, each by the name that the catalogue has."""
         skills = {name: self.catalog.get(name) for name in names}
         return replace(self, explicit_only=frozenset(skill.name if skill else name for name, skill in skills.items()))
 

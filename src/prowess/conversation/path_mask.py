@@ -21,7 +21,7 @@ _ESCAPE_SEQUENCE = re.compile(
         (?P<wide>(?:\\++u[0-9A-Fa-f]{4})+)      # JSON: \u00e4
         | (?P<hex>(?:\\++x[0-9A-Fa-f]{2})+)     # many languages: \xc3\xa4
         | (?P<octal>(?:\\++[0-7]{3})+)          # shells: \303\244
-        | \\++(?P<char>[^\w\\])                 # JSON: \/ and \", shells: a blank
+        | \\++(?P<char>[^\w\\])                 # JSON: \/ and \", shells: a space
         | (?P<backslashes>\\{2,}+)              # JSON, of a path of Windows
     )
     | (?P<percent>(?:%[0-9A-Fa-f]{2})+)         # addresses: %C3%A4
@@ -37,12 +37,12 @@ def mask_paths(text: str, folders: Iterable[str]) -> str:
 
     Paths are found in every form that programs commonly write: plain, in JSON, quoted or escaped for a shell, in a URL.
     """
-    # The longest first: a pattern takes the first alternative that matches, and one folder may lie in another.
+    # The longest first: a pattern takes the first alternative that matches, and one folder may be in another.
     roots = sorted({folder.rstrip("/\\") for folder in folders if os.path.isabs(folder)}, key=len, reverse=True)
     alternatives = "|".join(re.escape(root) for root in roots if root)
     if not alternatives:
         return text
-    # A longer name is another folder: ``/srv/skills2`` does not lie in ``/srv/skills``.
+    # A longer name is another folder: ``/srv/skills2`` is not in ``/srv/skills``.
     path = re.compile(rf"(?:{alternatives})(?:([/\\])|(?![\w-]|\.\w))")
     # Fast path: text without escapes needs no table of where each character came from.
     if _ESCAPE_SEQUENCE.search(text) is None:
@@ -88,7 +88,7 @@ def _decode_escape(escaped: re.Match[str]) -> str:
 
 
 def find_host_folders(moment: Moment) -> set[str]:
-    """Return the folders whose paths tell about the host: of skills, the project, the home, temporary files.
+    """Return the folders whose paths reveal something of the host: of skills, the project, the home, temporary files.
 
     They are collected for each call, since catalogues and environments change; for 500 skills that takes well below a
     millisecond.

@@ -64,7 +64,7 @@ def explain_arguments(skill: Skill, filled: FilledText, arguments: str | None) -
 
 
 def render_notes(*notes: str) -> str:
-    """Return notes as the paragraphs that stand below instructions; empty notes are left out."""
+    """Return notes as the paragraphs below instructions; empty notes are left out."""
     return "".join([f"\n\nNote: {note}." for note in notes if note])
 
 
@@ -74,7 +74,7 @@ def render_notes(*notes: str) -> str:
 def render_skill_content(skill: Skill, instructions: str, *, notes: str = "", files: bool = True) -> str:
     """Return filled instructions in an element that names the skill, its folder, the rule for paths and its files.
 
-    ``notes`` stand below the instructions, as ``render_notes`` returns them.
+    ``notes`` are below the instructions, as ``render_notes`` returns them.
     """
     listed = _render_files(skill) if files else ""
     folder = skill.folder
@@ -141,7 +141,7 @@ def parse_call(message: str) -> tuple[str, str] | None:
 
 
 def render_call(activation: Activation, arguments: str, project: str) -> str:
-    """Return the instructions with their placeholders filled, in an element; unused arguments stand above it."""
+    """Return the instructions with their placeholders filled, in an element; unused arguments are above it."""
     skill = activation.skill
     filled = fill_instructions(skill, activation.instructions, activation.outputs, arguments, project)
     notes = render_notes(explain_arguments(skill, filled, arguments), FORK_LOADED_INLINE if skill.is_fork else "")

@@ -103,7 +103,7 @@ def _measured(method: Callable[Concatenate[Session, P], T]) -> Callable[Concaten
 
     @wraps(method)
     def run(self: Session, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        # Without a listener there is no event, and most calls of a model pass here twice.
+        # Without a listener there are no events, and most calls of a model pass here twice.
         if self.events.on_event is None:
             return method(self, *args, **kwargs)
         with measure_call():
@@ -117,8 +117,8 @@ class Session:
 
     ``tools``: the tools that skills may approve by their ``allowed-tools``, and the most that the host allows (``[]``:
     nothing, ``"any"``: no ceiling, ``None``: no skill approves anything, and nothing is refused). ``max_active``: how
-    many skills may be active at once, besides the preloaded ones; 0 is no limit. ``selector``: what chooses the skills
-    that a model is shown; ``"auto"`` is an ``AutoSelector()`` in the dialect ``prowess``, and shows everything in
+    many skills may be active at once, besides the preloaded ones; 0 means no limit. ``selector``: what chooses the
+    skills that a model sees; ``"auto"`` is an ``AutoSelector()`` in the dialect ``prowess``, and shows everything in
     others, as ``None`` does in all. ``filter``: a pattern over virtual paths, which are taken relative to ``base_dir``
     (the working folder). ``trust``: which commands and scripts may run; without it, nothing runs. ``on_event`` is
     called with every ``Event``, outside of any lock. ``id``: the name of this conversation in events. ``command_env``:
@@ -211,7 +211,7 @@ class Session:
             try:
                 prepared, unrun = self.instructions.prepare(skill), False
             except NotTrustedError as error:
-                # There is no call yet whose answer could carry the request to a person.
+                # There is not yet a call whose answer could carry the request to a person.
                 if error.request is None:
                     raise
                 prepared, unrun = self.instructions.prepare(skill, run=False), True
@@ -280,7 +280,7 @@ class Session:
 
     @property
     def base_dir(self) -> str:
-        """The working folder, in which commands run."""
+        """The working folder, where commands run."""
         return self._now.base_dir
 
     # -- trust and tools ---------------------------------------------------------------------------------------------
@@ -302,7 +302,7 @@ class Session:
     def refuse(self, request: TrustRequest) -> None:
         """Refuse what a pending call would run: nobody is asked again, and no approval or grant lifts it.
 
-        For a script, the model is told that a person said no; commands stay in the text as they are written.
+        For a script, the model reads that the user said no; commands stay in the text as they are written.
         Raises ``NotTrustedError`` for a session without trust.
         """
         self.consent.refuse(request)
@@ -507,19 +507,19 @@ class Session:
         skill stays inactive.
         """
         request = self._make_request(name, run=False)
-        texts: list[str] = []
+        rendered: list[str] = []
 
         def read_text(skill: Skill) -> None:
-            texts.append(self.instructions.read_text(skill, whole=whole, run=run))
+            rendered.append(self.instructions.read_text(skill, whole=whole, run=run))
 
         try:
             skill = self._activate(request, before_remembering=read_text).skill
-            if not texts:  # it was active already
+            if not rendered:  # it was active already
                 read_text(skill)
         except SkillError as error:
             self._report_refusal(request.name, error)
             raise
-        return texts[0]
+        return rendered[0]
 
     def _make_request(
         self, name: str, filter_override: str | None = None, *, arguments: str = "", run: bool = True
@@ -608,15 +608,15 @@ class Session:
     def expand(self, message: str, *, inline_forks: bool = False) -> str:
         """Return the text to send to the model for ``/name arguments`` or ``$name arguments``; ``""`` for other text.
 
-        The placeholders in the instructions are filled. Arguments that no placeholder takes stand above them as the
-        user's request. A skill that runs as a sub-agent is no text for this conversation and gives ``""``: the host
+        The placeholders in the instructions are filled. Arguments that no placeholder takes are above them as the
+        user's request. A skill that runs as a sub-agent adds nothing to this conversation and gives ``""``: the host
         prepares it by ``Toolset.prepare_fork(name, arguments, by_person=True)``. ``inline_forks=True`` gives its text
         all the same, for hosts that run no sub-agents. Raises ``SkillFilteredError`` for a skill that is not for people
         to call.
         """
         check_text(message, "message")
         moment, call = self.moment(), parse_call(message)
-        # Text such as "/tmp is full" is no call: without a skill of that name it is an ordinary message.
+        # Text such as "/tmp is full" is not a call: without a skill of that name it is an ordinary message.
         if call is None or (call[0] not in moment.catalog and call[0] not in moment.active):
             return ""
         name, arguments = moment.resolve_name(call[0]), call[1]
@@ -641,7 +641,7 @@ class Session:
         """Return a skill that exists and that the filter lets through, to read from.
 
         For an active skill that is not in a folder on this machine, it is the one that was loaded, even if its source
-        has changed since: files of another state must not stand beside its instructions. Raises ``UnknownSkillError``
+        has changed since: files of another state must not be beside its instructions. Raises ``UnknownSkillError``
         or ``SkillFilteredError``.
         """
         moment = self.moment()
@@ -747,7 +747,7 @@ class Session:
         other three where they are given, replace what was saved. Without ``tools`` no skill approves anything. A save
         of an older version, which has no ceiling, allows no tools, and an issue says so. Refusals stay, also with
         ``widen``; approvals and ``id`` are not saved. Restoring a skill runs no command and asks nobody: its commands
-        run when it is activated again, if they may. Raises ``SourceError`` for text that is no saved session.
+        run when it is activated again, if they may. Raises ``SourceError`` for a string that is not a saved session.
         """
         save = session_from_json(saved)
         hidden = None if explicit_only is None else check_texts(explicit_only, "explicit_only")

@@ -97,7 +97,7 @@ def merge_bounds(
         filters = (before.filter, before.filters) if pattern is None else (pattern, ())
         names = before.explicit_only if explicit_only is None else tuple(explicit_only)
         return SessionBounds(given, count, *filters, names)
-    # 0 is no limit, so it must not win as the smallest number.
+    # 0 means no limit, so it must not win as the smallest number.
     counts = [count for count in (before.max_active, max_active or 0) if count > 0]
     # A save approves nothing by itself: somebody may have edited it in the place where the host keeps it.
     ceiling = before.ceiling.intersect(given)
@@ -110,8 +110,8 @@ def merge_bounds(
 
 
 def digest_skill(skill: Skill) -> str:
-    """Return the digest of a skill's folder, or of its text where there is no folder that can be hashed."""
-    if skill.source_label:  # hashing would fetch every file of a remote skill, and its source tells its state
+    """Return the digest of a skill's folder, or of its text without a folder that can be hashed."""
+    if skill.source_label:  # hashing would fetch every file of a remote skill, and its source knows its state
         return f"state:{skill.state}"
     if not skill.is_inline:
         with suppress(SkillError):
@@ -144,7 +144,7 @@ def session_from_json(text: str) -> SavedSession:
 
 
 def _unknown_save_error() -> SourceError:
-    return SourceError("this is no saved session of a known version: pass what Session.save() returned")
+    return SourceError("this is not a saved session of a known version: pass what Session.save() returned")
 
 
 def _parse_bounds(data: Mapping[str, Any]) -> SessionBounds | None:
@@ -158,7 +158,7 @@ def _parse_bounds(data: Mapping[str, Any]) -> SessionBounds | None:
     grants = data.get("grants_tools", tools is not None)
     if not isinstance(grants, bool) or not _is_number(max_active) or max_active < 0:
         return None
-    # The ceiling of a sub-agent is what a skill wrote: a wrong pattern there allows nothing, and is no host's error.
+    # The ceiling of a sub-agent is what a skill wrote: a wrong pattern allows nothing, and is not the host's error.
     allowed = None if tools is None else tuple(filter(is_tool_pattern, tools))
     return SessionBounds(ToolCeiling(allowed, grants), max_active, data["filter"], tuple(filters), tuple(explicit_only))
 

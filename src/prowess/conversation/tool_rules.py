@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from typing import Literal
 
 ANY_TOOL: Final = "any"
-"""What a host passes in place of a list of tools: there is no ceiling, and skills approve the tools that they name."""
+"""What a host passes in place of a list of tools: no ceiling, and skills approve the tools that they name."""
 
 # What lets a shell do more than one command: operators, substitution, redirection, another line. A pattern such as
 # ``git:*`` must never cover ``git log; rm -rf ~``.
 _MORE_THAN_ONE = re.compile(r"[;&|<>`\n\r\x00]|\$[\w({\[@*?$!#-]")
 
-# Signs that are in no name of a tool: they show two names in one text, or a parenthesis that was never opened.
+# Signs that are not in names of tools: they show two names in one string, or a parenthesis that was never opened.
 _NO_NAME = re.compile(r"[\s,)]")
 
 
@@ -53,7 +53,7 @@ def parse_tool_pattern(written: str) -> ToolPattern:
 
 
 def is_tool_pattern(written: str) -> bool:
-    """Return whether a text is one tool (``Read``), or one with a pattern in parentheses (``Bash(git:*)``)."""
+    """Return whether a string is one tool (``Read``), or one with a pattern in parentheses (``Bash(git:*)``)."""
     tool, parenthesis, inside = written.strip().partition("(")
     is_name = _NO_NAME.search(tool.strip()) is None and bool(tool.strip())
     return is_name and (not parenthesis or inside.endswith(")"))
@@ -62,7 +62,7 @@ def is_tool_pattern(written: str) -> bool:
 def grant_tools(wanted: Iterable[str], ceiling: Iterable[str] | None) -> tuple[str, ...]:
     """Return the tools that a host with this ceiling grants of those that a skill wants, sorted.
 
-    ``None`` is no ceiling. A pattern is granted as written where the ceiling has it, or has its whole tool. A whole
+    ``None`` means no ceiling. A pattern is granted as written where the ceiling has it, or has its whole tool. A whole
     tool is granted as the patterns of it that the ceiling has. ``mcp__*`` in a ceiling means every tool whose name
     begins so; a ceiling that a host gives has no such names (``without_wildcards``).
     """
@@ -125,7 +125,7 @@ def without_wildcards(tools: Iterable[str]) -> tuple[str, ...]:
 
 
 def intersect_ceilings(first: Iterable[str] | None, second: Iterable[str] | None) -> tuple[str, ...] | None:
-    """Return the tools that both ceilings allow, sorted; ``None`` is no ceiling.
+    """Return the tools that both ceilings allow, sorted; ``None`` means no ceiling.
 
     Of two patterns of one tool the narrower stays where one covers the other. Two patterns that merely overlap leave
     nothing: to refuse too much is safe, to allow too much is not.
@@ -150,7 +150,7 @@ def find_wider_tools(tools: Iterable[str], before: Iterable[str]) -> tuple[str, 
 
 
 def _is_within(narrow: ToolPattern, wide: ToolPattern) -> bool:
-    """Return whether ``wide`` covers every call that ``narrow`` covers; ``False`` where that is hard to tell."""
+    """Return whether ``wide`` covers every call that ``narrow`` covers; ``False`` where that is hard to know."""
     if not is_tool_match(narrow.tool, wide.tool):
         return False
     if wide.inside is None or narrow == wide:
@@ -189,7 +189,7 @@ def judge_call(tool: str, command: str | None, patterns: Iterable[str], *, has_f
 
 
 def _is_command_match(inside: str, command: str) -> bool:
-    """Return whether a command fits what stands in the parentheses of a tool; ``Bash()`` fits no command."""
+    """Return whether a command fits what is in the parentheses of a tool; ``Bash()`` fits no command."""
     if inside in {"", "*"}:
         return inside == "*"
     if inside.endswith(":*"):
@@ -200,7 +200,7 @@ def _is_command_match(inside: str, command: str) -> bool:
 
 
 def _is_wildcard_match(parts: list[str], text: str) -> bool:
-    """Return whether a text begins with the first part, ends with the last, and holds the others between, in order.
+    """Return whether a string begins with the first part, ends with the last, and holds the others between, in order.
 
     ``parts`` are the parts of a pattern between its asterisks.
     """

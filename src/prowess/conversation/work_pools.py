@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class Pool:
-    """A queue with ``parallel`` places: at most ``waiting`` later calls wait, in the order in which they came."""
+    """A queue with ``parallel`` places: at most ``waiting`` later calls wait, in their order of arrival."""
 
     def __init__(self, what: str, parallel: int, waiting: int) -> None:
         self.what = what

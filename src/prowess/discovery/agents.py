@@ -35,7 +35,7 @@ class Agent(NamedTuple):
     """The folder that ``variable`` replaces."""
 
     def find_marks(self, root: str, home: str, env: Mapping[str, str]) -> Iterator[str]:
-        """Yield the folders that show that this agent, or one of its family, is used: its folders for skills lie there.
+        """Yield the folders that show that this agent, or one of its family, is used: its folders for skills are there.
 
         Folders that many agents share show nothing, and neither do plain names in a project such as ``data``.
         """
@@ -46,7 +46,7 @@ class Agent(NamedTuple):
                 yield os.path.dirname(os.path.join(*_resolve_folder(self, path, home, env)))
 
     def user_folders(self, home: str, env: Mapping[str, str]) -> Iterator[str]:
-        """Yield the folders in which the agent looks for skills of this user."""
+        """Yield the folders that the agent searches for skills of this user."""
         for path in self.user:
             yield os.path.join(*_resolve_folder(self, path, home, env))
 

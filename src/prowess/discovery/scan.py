@@ -51,8 +51,8 @@ def scan(
     """Return a catalogue of the skills below ``roots``, with every issue that was met on the way.
 
     Strict mode raises ``SkillLoadError`` with every violation of the first bad file. ``missing="error"`` raises
-    ``SourceError`` for a root that is no folder. A root that is a SKILL.md means its folder. An empty root (``""``)
-    is no root; no root at all raises ``SourceError``.
+    ``SourceError`` for a root that is not a folder. A root that is a SKILL.md means its folder. An empty root (``""``)
+    is not a root; no root at all raises ``SourceError``.
 
     ``invalid="skip"`` leaves out every file that the specification refuses, reports all of its violations as issues,
     and goes on, in strict mode too; in lenient mode the name may differ from the folder's. ``check_dir=False`` does not
@@ -80,7 +80,7 @@ def scan(
 
 
 def check_options(*, mode: str, missing: str, max_depth: int | None, invalid: str = "load") -> None:
-    """Raise ``SourceError`` for an unknown word, or a depth that is no whole number from 0."""
+    """Raise ``SourceError`` for an unknown word, or a depth that is not a whole number from 0."""
     check_mode(mode)
     if missing not in {"ignore", "error"}:
         raise SourceError(f"missing must be 'ignore' or 'error', not {missing!r}")
@@ -112,7 +112,7 @@ def _report_issues(catalog: Catalog, on_issue: OnIssue | None, least: Severity) 
 def root_folder(root: str | os.PathLike[str], filename: str = SKILL_FILE) -> str:
     """Return the absolute folder that a root means: for a SKILL.md the folder around it, for ``""`` the text ``""``.
 
-    Raises ``SourceError`` for a root that is neither a text nor a path.
+    Raises ``SourceError`` for a root that is neither a string nor a path.
     """
     written = check_path(root, "a folder to scan", "pass scan(*folders)")
     if not written:
@@ -142,7 +142,7 @@ def discover(
     The project's skills win over the user's, and the nearest folder wins. ``agents`` are the ids of further agents
     whose folders count. ``project=False`` leaves the project's skills out, ``user=False`` the user's. With ``home``
     given, no environment variable moves a folder. ``skip_prefixes``, ``max_depth``, ``on_duplicate`` and ``on_issue``
-    (with ``on_issue_from``) are those of ``scan``; a place that is missing is no issue.
+    (with ``on_issue_from``) are those of ``scan``; a missing place is not an issue.
 
     An installed skill that its lock file does not record is an issue, and is not in the catalogue: a teammate may have
     removed it. With ``verify="lock"`` it counts only while every file of it is what the lock file says. That is checked

@@ -1,7 +1,7 @@
 """The walk through folders that finds skills.
 
 The walk looks at each root itself first, then at its folders in the order of their names, depth first, down to
-``max_depth``. A folder with a SKILL.md that loads is a skill, and what lies below it belongs to that skill
+``max_depth``. A folder with a SKILL.md that loads is a skill, and what is below it belongs to that skill
 (``nested=True`` looks there too). A file that does not load is an issue, and its folder is searched like any other: a
 bad skill never hides a good one. Folders that are skipped by their names, and the depth at which the walk ends, are
 reported as information. The links of a root are followed last, as far as ``LinkPolicy`` permits.
@@ -128,7 +128,7 @@ class Walk:
         if self.rules.missing == "error":
             raise SourceError(message, path, code)
         if code == "missing-root":
-            if self._scope is None:  # most of the standard places are missing on every machine, which is no issue
+            if self._scope is None:  # most of the standard places are missing on every machine, which is not an issue
                 self._add_issue(code, path, message, "info")
             return "missing"
         self._add_issue(code, path, message)
@@ -146,7 +146,7 @@ class Walk:
             )
         if self._depth_stops:
             others = f", nor are those of {self._depth_stops - 1} other folders" if self._depth_stops > 1 else ""
-            message = f"its folders are not looked at: they lie more than {self._max_depth} deep{others}"
+            message = f"its folders are not looked at: they are more than {self._max_depth} deep{others}"
             self._add_issue("too-deep", self._first_depth_stop, message, "info")
 
     # -- folders -----------------------------------------------------------------------------------------------------
@@ -413,7 +413,7 @@ class Walk:
         self._link_targets[target] = len(self.skills) - before
 
     def _refuse_link(self, link: str) -> None:
-        """Report why a link leads to no folder; a link to a file is no issue."""
+        """Report why a link leads to no folder; a link to a file is not an issue."""
         try:
             real_path(link)
         except FileNotFoundError:

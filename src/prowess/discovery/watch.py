@@ -257,7 +257,7 @@ class _PollingWatcher:
 
 
 class _NativeWatcher:
-    """Is told of changes by the system, and looks itself for folders that come, go or are replaced."""
+    """Gets changes from the system, and looks itself for folders that come, go or are replaced."""
 
     def __init__(self, paths: Sequence[str], *, every: float, limits: Limits) -> None:
         self._paths = tuple(paths)
@@ -266,13 +266,13 @@ class _NativeWatcher:
         self._stop = Event()
         self._events: Iterator[set[tuple[Any, str]]] | None = None
         self._replaced = False
-        """Whether the system told of a watched folder itself: another may stand there now, even with its inode."""
+        """Whether the system reported a watched folder itself: another may be there now, even with its inode."""
         self._fallback: _PollingWatcher | None = None
         self._has_early_change = False
         self._subscribe()
 
     def _subscribe(self) -> None:
-        """Be told of everything that happens from now on."""
+        """Get everything that happens from now on."""
         self._close()
         self._replaced = False
         # Read before the system listens: a folder that is replaced in between differs at the next look.
@@ -306,7 +306,7 @@ class _NativeWatcher:
         return has_change
 
     def _receive_events(self) -> bool:
-        """Return whether the system told of a change before its timeout."""
+        """Return whether the system reported a change before its timeout."""
         if self._events is None:
             self._stop.wait(self._every)
             return False

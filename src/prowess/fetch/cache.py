@@ -1,4 +1,4 @@
-"""The cache of fetched bytes: a folder in which everything lies under its own hash, and is hashed again when read.
+"""The cache of fetched bytes: a folder with everything under its own hash, and is hashed again when read.
 
 ::
 
@@ -133,7 +133,7 @@ class Cache:
         self._write(_record_path(record.url), json.dumps(asdict(record)).encode())
 
     def mark_gone(self, url: str) -> None:
-        """Let no kept bytes be used for a URL any more. Its record stays, since it tells old answers from new ones."""
+        """Stop using the kept bytes for a URL. Its record stays, since it distinguishes old answers from new ones."""
         record = self.read_record(url)
         if record is not None:
             self.write_record(replace(record, is_gone=True, fresh_until=0))
@@ -183,7 +183,7 @@ class Cache:
         return sorted(found, key=lambda file: (file.used_at, file.parts))
 
     def read_file(self, file: CachedFile, max_bytes: int) -> bytes | None:
-        """Return the bytes of a file whatever they are; this is no use of them."""
+        """Return the bytes of a file whatever they are; this does not count as use."""
         return self._read(file.parts, max_bytes, is_use=False)
 
     def find_prunable(self, limits: Limits) -> list[CachedFile]:

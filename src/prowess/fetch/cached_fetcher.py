@@ -54,7 +54,7 @@ class DownloadRequest(NamedTuple):
     default_seconds: int
     """How long an answer is fresh when the server does not say."""
     states_of: Callable[[bytes], tuple[str, ...] | None] = lambda _: ()
-    """Splits an answer into a text for each of its parts; ``None`` when it is not what was asked for at all."""
+    """Splits an answer into a string for each of its parts; ``None`` when it is not what was asked for at all."""
 
     def hash_parts(self, body: bytes) -> frozenset[str] | None:
         """Return short hashes of the bytes and of their parts; ``None`` when they are not what was asked for."""
@@ -106,7 +106,7 @@ class CachedFetcher:
         return self.fetcher.get(request.url, request.max_bytes, limit_name=request.limit_name, headers=validators)
 
     def get_stale(self, request: DownloadRequest, error: FetchError) -> Download | None:
-        """Return the copy of a URL for use while the server cannot be reached; ``None`` when there is no copy.
+        """Return the copy of a URL for use while the server cannot be reached; ``None`` without a copy.
 
         ``error`` is the failure of the server. Raises ``FetchError`` when the copy is too old.
         """
@@ -116,7 +116,7 @@ class CachedFetcher:
     def _use_stale(self, record: CacheRecord, body: bytes, error: FetchError) -> Download:
         age = time.time() - record.stored_at
         if age > self.limits.max_stale_seconds:
-            message = f"{error.message}; the copy that is here is {_format_days(age)} old, which is too old to stand in"
+            message = f"{error.message}; the copy here is {_format_days(age)} old, which is too old"
             raise FetchError(message, error.path, "copy-too-old")
         return Download(body, record.final_url, stale_reason=error.message)
 
@@ -195,9 +195,7 @@ class CachedFetcher:
         """
         age = time.time() - record.stored_at
         if body is None or age > self.limits.max_stale_seconds:
-            state = (
-                "is not here any more" if body is None else f"is {_format_days(age)} old, which is too old to stand in"
-            )
+            state = "is not here any more" if body is None else f"is {_format_days(age)} old, which is too old"
             raise FetchError(
                 f"{display_url(record.url)} went back: {reason}; the newest that was seen {state}", code="rolled-back"
             )
@@ -251,7 +249,7 @@ def _find_rollback(record: CacheRecord, response: HttpResponse, hashes: frozense
 
 
 def _parse_date(written: str) -> datetime | None:
-    """Parse a date of HTTP; return ``None`` for a text that is no date, or has no time zone."""
+    """Parse a date of HTTP; return ``None`` for a string that is not a date, or has no time zone."""
     from email.utils import parsedate_to_datetime
 
     try:

@@ -58,7 +58,7 @@ class Deadline:
 
 
 class _DeadlineStream(httpcore2.NetworkStream):
-    """A connection of which no step lasts longer than the deadline allows.
+    """A connection whose steps last no longer than the deadline allows.
 
     The client's own timeout counts from the last byte, so a server that sends a byte now and then would never meet it.
     """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _DEFAULT_PORTS = {"https": 443, "http": 80}
-# All public IPv6 addresses lie here today; what lies outside is reserved or for special uses.
+# All public IPv6 addresses are in here today; the others are reserved or for special uses.
 _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # how a public IPv4 address looks from a network without IPv4
 _MAX_URL_LENGTH = 4096
@@ -54,7 +54,7 @@ def parse_origin(url: str) -> Origin:
     parts = _split_url(url)
     host = (parts.hostname or "").lower()
     if parts.scheme not in _DEFAULT_PORTS or not host:
-        raise FetchError(f"{display_url(url)} is no web address", code="bad-address")
+        raise FetchError(f"{display_url(url)} is not a web address", code="bad-address")
     if "@" in parts.netloc:  # it would be kept and shown with the address
         raise FetchError(f"{display_url(url)} holds a name or a password", code="bad-address")
     return Origin(parts.scheme, host, _parse_port(parts, url))
@@ -68,7 +68,7 @@ def _split_url(url: str) -> SplitResult:
     except ValueError:
         is_odd = True
     if is_odd:
-        raise FetchError(f"{display_url(url)} is no web address", code="bad-address")
+        raise FetchError(f"{display_url(url)} is not a web address", code="bad-address")
     return parts
 
 

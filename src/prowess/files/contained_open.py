@@ -2,7 +2,7 @@
 
 There are three ways, best first. With ``openat2`` (Linux 5.6) the kernel refuses every link and every step outward in
 one call. With ``O_NOFOLLOW`` on directory handles (POSIX) one component is opened at a time. Elsewhere, paths are
-checked before and after opening. Only the third way leaves a moment in which another process could swap a folder for a
+checked before and after opening. Only the third way leaves a moment when another process could swap a folder for a
 link, so it compares what it opened with what it checked.
 """
 
@@ -161,7 +161,7 @@ def open_child_folder(folder: int, name: str, flags: int = FOLDER_FLAGS) -> int:
     try:
         return os.open(name, flags | os.O_NOFOLLOW, dir_fd=folder)
     except NotADirectoryError:
-        # With O_DIRECTORY and O_NOFOLLOW the system says of a link, too, that it is no folder.
+        # With O_DIRECTORY and O_NOFOLLOW the system says of a link, too, that it is not a folder.
         if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name) from None
         raise

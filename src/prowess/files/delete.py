@@ -16,7 +16,7 @@ _OPEN_CHILD_FLAGS = LISTING_FLAGS | getattr(os, "O_NOFOLLOW", 0)
 
 
 def delete_tree(path: str) -> None:
-    """Delete a folder with everything in it; nothing happens when there is no folder. No link is followed.
+    """Delete a folder with everything in it; nothing happens without a folder. No link is followed.
 
     Where the system has folder handles, everything is deleted through them, so a link that someone swaps in meanwhile
     leads nowhere. Raises ``OSError`` when something cannot be deleted.
@@ -33,7 +33,7 @@ def delete_tree(path: str) -> None:
 
 
 def _delete_by_handle(path: str, parent: int) -> None:
-    """Delete the folder ``path``, which lies in the open folder ``parent``.
+    """Delete the folder ``path``, which is in the open folder ``parent``.
 
     Folders further down are first moved up into the top one. A hostile tree may be thousands of folders deep, and this
     needs neither recursion nor a path longer than the system allows.
@@ -51,7 +51,7 @@ def _delete_by_handle(path: str, parent: int) -> None:
 
 
 def _delete_below(path: str, top: int) -> None:
-    """Delete a folder that lies in the top one, after moving the folders in it into the top one."""
+    """Delete a folder in the top one, after moving the folders in it into the top one."""
     fd = _open_or_delete(path, top)
     if fd is None:
         return

@@ -125,7 +125,7 @@ class Folder:
         return FolderEntries(folders, files, links, others, sorted(bad_names), complete)
 
     def scan_entries(self) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
-        """Return an iterator of the entries, in the order in which the system gives them; it is to be closed."""
+        """Return an iterator of the entries, in the order of the system; it is to be closed."""
         if not HAS_HANDLES:
             return os.scandir(self.path)
         if self._lists:
@@ -157,7 +157,7 @@ class Folder:
         each head between two reads takes 2 to 4 % longer (bench row "scan"), because reading and looking push each
         other out of the processor's cache.
 
-        When most of the first heads are slow, the files are not in the system's cache. The system is then told in
+        When most of the first heads are slow, the files are not in the system's cache. The system then learns in
         advance which files will be read, so that the disk has many of them to do at once and not one after the other.
         """
         if not HAS_HANDLES or IGNORES_CASE:
@@ -206,7 +206,7 @@ class Folder:
     def _read_batch(self, names: list[str], filename: str, size: int) -> list[HeadRead]:
         """Return the heads in the order of ``names``.
 
-        This is the inner loop of discovery (the bench row "scan"), so the steps are written out here; their slow twin
+        This is the inner loop of discovery (the bench row "scan"), so the steps are written out here; their slow path
         is ``read_head`` of each child folder, with which tests/files/test_directory.py compares it.
         """
         into = FOLDER_FLAGS | os.O_NOFOLLOW
@@ -264,7 +264,7 @@ class Folder:
         try:
             info = os.fstat(fd)
             size = info.st_size
-            # An empty file may be one that does not tell its size, and a second name may belong to somebody else.
+            # An empty file may be one that does not report its size, and a second name may belong to somebody else.
             if not 0 < size <= most or info.st_nlink > 1 or not stat.S_ISREG(info.st_mode):
                 return None
             data = os.read(fd, size + 1)
@@ -349,9 +349,9 @@ def list_plain_names(
 ) -> tuple[dict[str, list[str]], list[str]] | None:
     """Return the files of a folder one step below ``base``, by folder, and the names of all folders in it.
 
-    The files of the folder itself stand under ``""``, those of the folders that ``inner`` names under their names.
+    The files of the folder itself are under ``""``, those of the folders that ``inner`` names under their names.
 
-    Fast path of the bench row "load_skill, first call"; the slow twin is ``Folder.list_entries``. It gives up with
+    Fast path of the bench row "load_skill, first call"; the slow path is ``Folder.list_entries``. It gives up with
     ``None`` when anything calls for a closer look: a link, a special file, a name that is not ASCII, more than
     ``most`` entries, an error.
     """
@@ -404,7 +404,7 @@ def is_surely_only_name(base: str, parts: tuple[str, ...], name: str, most: int,
     The folder is ``parts`` below ``base``. ``False`` says nothing: there may be such a file, or a folder that cannot be
     read, more than ``most`` entries, or folders more than ``depth`` deep.
 
-    Fast path of ``catalog.issues``, most of which are listings of folders. Its slow twins are ``Folder.list_entries``
+    Fast path of ``catalog.issues``, mostly listings of folders. Its slow paths are ``Folder.list_entries``
     and ``walk_tree``; tests/skills/test_fast_paths.py compares them.
     """
     if not HAS_HANDLES or len(parts) != 1:
@@ -453,7 +453,7 @@ def real_path(path: str) -> str:
 
 
 def stat_folder(path: str) -> os.stat_result | None:
-    """Return what ``stat`` says about a folder; ``None`` when there is no folder or it cannot be seen."""
+    """Return what ``stat`` says about a folder; ``None`` when the folder does not exist or cannot be seen."""
     try:
         info = os.stat(path)
     except (OSError, ValueError):

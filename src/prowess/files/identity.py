@@ -93,7 +93,7 @@ def read_with_identity(base: str, parts: tuple[str, ...], limit: int) -> tuple[b
 
 
 def _as_hashed_file(file: OpenFile, digest: bytes, size: int) -> HashedFile:
-    # A file that is not as long as it says, as in /proc, need not tell of its changes either.
+    # A file that is not as long as it says, as in /proc, need not show its changes either.
     return HashedFile(file.identity, digest, settled=is_settled(file.info) and size == file.info.st_size, size=size)
 
 
@@ -166,7 +166,7 @@ def _entry_row(entry: os.DirEntry[str]) -> bytes:
 def watched_identity(path: str) -> tuple[int, ...] | None:
     """Return the device and inode of the folder that a path leads to now; ``None`` when it leads to nothing.
 
-    A file has its size and its time besides: nobody else tells that it was written.
+    A file has its size and its time besides: nothing else shows that it was written.
     """
     try:
         info = os.stat(path)

@@ -36,7 +36,7 @@ class OwnedJson:
         self._code = code
 
     def read(self, parse: Callable[[object], T]) -> T | None:
-        """Return what ``parse`` makes of the JSON in the file, or ``None`` when there is no file.
+        """Return what ``parse`` makes of the JSON in the file, or ``None`` without a file.
 
         Raises ``NotTrustedError`` when the file belongs to somebody else, others may write to it, it cannot be read, or
         ``parse`` raises ``ValueError``, ``TypeError``, ``KeyError`` or ``AttributeError``.

@@ -1,6 +1,6 @@
-"""Questions about paths: whether one lies inside another, whether it is a link, and where it leads.
+"""Questions about paths: whether one is inside another, whether it is a link, and where it leads.
 
-The rule "this path is inside that folder" stands here and nowhere else.
+The rule "this path is inside that folder" is here and nowhere else.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _OTHERS_WRITE = 0o022  # the group, and everybody else
 
 
 def path_inside(path: str, folder: str) -> str | None:
-    """Return the path from ``folder`` to ``path``: ``""`` for the folder itself, ``None`` when it lies elsewhere.
+    """Return the path from ``folder`` to ``path``: ``""`` for the folder itself, ``None`` when it is elsewhere.
 
     Only the text of two absolute paths is compared. Where links matter, pass paths without them
     (``os.path.realpath``).
@@ -65,7 +65,7 @@ def relative_path(path: str, folder: str) -> str:
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """True when ``path`` is ``folder`` or lies below it, by the text of two absolute paths."""
+    """True when ``path`` is ``folder`` or is below it, by the strings of two absolute paths."""
     return path_inside(path, folder) is not None
 
 
@@ -86,7 +86,7 @@ def is_really_inside(path: str, folder: str) -> bool:
 
 
 def is_link(path: str) -> bool:
-    """True when the entry at a path is itself a link or a junction; ``False`` when there is no entry."""
+    """True when the entry at a path is itself a link or a junction; ``False`` without an entry."""
     try:
         info = os.lstat(path)
     except OSError:
@@ -207,8 +207,8 @@ def resolve_path(path: str) -> ResolvedPath:
 class PathResolver:
     """Resolves many paths for one listing: each folder around them is resolved once.
 
-    Fast path: thousands of skills lie in a handful of folders, and ``os.path.realpath`` asks the system about each
-    folder in each path. Its slow twin is ``resolve_path``; tests/files/test_paths.py compares them.
+    Fast path: thousands of skills are in a handful of folders, and ``os.path.realpath`` asks the system about each
+    folder in each path. Its slow path is ``resolve_path``; tests/files/test_paths.py compares them.
     """
 
     def __init__(self) -> None:
@@ -220,7 +220,7 @@ class PathResolver:
         while len(links) <= _MAX_LINKS and os.name != "nt":
             folder, name = os.path.split(path)
             if name in {"", os.curdir, os.pardir}:
-                break  # rare, and left to the slow twin
+                break  # rare, and left to the slow path
             parent = self._folders.get(folder)
             if parent is None:
                 parent = self._folders[folder] = resolve_path(folder)
@@ -265,7 +265,7 @@ def find_shut_folder(path: str) -> tuple[str, str] | None:
 
 
 def read_inode(path: str) -> int:
-    """Return the inode number of an entry itself, or 0 when there is no entry. Renaming the entry keeps the number."""
+    """Return the inode number of an entry itself, or 0 without an entry. Renaming the entry keeps the number."""
     try:
         return os.lstat(path).st_ino
     except OSError:
@@ -273,10 +273,10 @@ def read_inode(path: str) -> int:
 
 
 def shorten_path(path: str) -> str:
-    """Return a path relative to the working folder if it lies there, with ``~`` if it lies in the home folder."""
+    """Return a path relative to the working folder if it is there, with ``~`` if it is in the home folder."""
     here, home = os.getcwd(), os.path.expanduser("~")
     for base, prefix in ((here, ""), (home, "~" + os.sep)):
-        # Everything lies below the root folder: a path relative to it would only lose its first slash.
+        # Everything is below the root folder: a path relative to it would only lose its first slash.
         inner = path_inside(path, base) if base not in {os.sep, ""} else None
         if inner is not None:
             return prefix + inner if inner else ("." if base == here else "~")

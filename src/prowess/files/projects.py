@@ -1,4 +1,4 @@
-"""Which folder is the root of the project around a path, and where the files of the user lie.
+"""Which folder is the root of the project around a path, and where the files of the user are.
 
 The walk up from a path ends at the git root, at the home folder, where another file system begins, and at a folder
 that someone else owns or that everyone may write to. Without a git root it ends at the nearest folder with
@@ -33,7 +33,7 @@ def user_config_file(name: str) -> str:
 
 
 def user_state_file(name: str) -> str:
-    """Return the path of a file in which Prowess remembers what this user did; as XDG has it, apart from settings."""
+    """Return the path of a file where Prowess remembers what this user did; as XDG has it, apart from settings."""
     named = os.environ.get("XDG_STATE_HOME", "")
     home = named if os.path.isabs(named) else os.path.join(os.path.expanduser("~"), ".local", "state")
     return os.path.join(home, "prowess", name)
@@ -42,7 +42,7 @@ def user_state_file(name: str) -> str:
 def project_folders(cwd: str, home: str) -> tuple[str, ...]:
     """Return the folders from ``cwd`` up to its git root, or else to its project's root, the nearest first.
 
-    The home folder is no project: for it there are none.
+    The home folder is not a project: it has none.
     """
     if _is_same_place(cwd, home):
         return ()

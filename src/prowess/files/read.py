@@ -126,7 +126,7 @@ class OpenFile:
                 yield part
             left -= len(part)
             offset += len(part)
-            # A short read is the end of a file that has a size. Where none is told, only an empty read is.
+            # A short read is the end of a file that has a size. Without a size, only an empty read is.
             if not part or (size and len(part) < wanted):
                 break
         if not _is_same_state(self.info, os.fstat(self._fd)):
@@ -171,7 +171,7 @@ class OpenFile:
         while len(head) < most:
             part = self._read_at(min(step, most - len(head)), len(head))
             head += part
-            if not part or 0 < self.info.st_size <= len(head):  # where no size is told, only an empty read is the end
+            if not part or 0 < self.info.st_size <= len(head):  # without a size, only an empty read is the end
                 return head, True
             if not wants_more(head):
                 return head, False

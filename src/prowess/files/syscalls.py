@@ -201,7 +201,7 @@ def create_link(target: str, path: str) -> None:
 def create_junction(target: str, path: str, *, make: Callable[[str, str], None] | None = CREATE_JUNCTION) -> bool:
     """Create a junction at ``path`` to an existing folder, for which Windows asks no special rights.
 
-    Returns ``False`` where there are no junctions, with nothing left at ``path``: other systems, and volumes whose file
+    Returns ``False`` without junctions, with nothing left at ``path``: other systems, and volumes whose file
     system lacks them. ``make`` is the call of Windows.
     """
     if make is None:
@@ -243,6 +243,6 @@ def delete_folder(path: str, *, folder: int | None = None) -> None:
 
 
 def move_by_handle(path: str, folder: int, new: str, *, into: int) -> None:
-    """Move the entry at ``path``, which lies in the open ``folder``, into another open folder, as ``new``."""
+    """Move the entry at ``path``, which is in the open ``folder``, into another open folder, as ``new``."""
     with _announce("rename", path):
         os.rename(os.path.basename(path), new, src_dir_fd=folder, dst_dir_fd=into)

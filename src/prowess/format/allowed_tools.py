@@ -1,4 +1,4 @@
-"""The one reader of ``allowed-tools``: tools with blanks or commas between, each with its pattern in parentheses.
+"""The one reader of ``allowed-tools``: tools with spaces or commas between, each with its pattern in parentheses.
 
 ``parse_allowed_tools`` splits every value, and keeps its answers. ``parse_plain_tools`` only finds the value in the
 bytes of a head, so that an activation need not parse the whole head, and gives it to ``parse_allowed_tools``.
@@ -36,12 +36,12 @@ def parse_allowed_tools(raw: str | None) -> tuple[str, ...]:
     if "(" not in raw:
         return tuple(raw.replace(",", " ").split())
     # Fast path of the bench row "load_skill, first call": the pattern is five times as fast as the loop over the
-    # characters, its slow twin ``_split_tools``. tests/skills/test_fast_paths.py compares the two.
+    # characters, its slow path ``_split_tools``. tests/skills/test_fast_paths.py compares the two.
     return tuple(_TOOL.findall(raw) if _WITHOUT_NESTING.fullmatch(raw) else _split_tools(raw))
 
 
 def _split_tools(raw: str) -> Iterable[str]:
-    """Yield the tools of a text in which parentheses may be nested, or do not match."""
+    """Yield the tools of a string whose parentheses may be nested, or do not match."""
     depth = 0
     begin = -1
     for index, char in enumerate(raw):
@@ -65,7 +65,7 @@ def parse_plain_tools(head: bytes) -> tuple[str, ...] | None:
         return ()
     key = head.find(_KEY)
     match = _PLAIN_VALUE.match(head, key + len(_KEY)) if key >= 0 else None
-    if match is None or b": " in match[0]:  # a mapping, perhaps, which is no value of this field
+    if match is None or b": " in match[0]:  # a mapping, perhaps, which is not a value of this field
         return None
     text, bracketed, lines = match.groups()
     if bracketed:

@@ -34,7 +34,7 @@ class EmbeddedCommand(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExpandedText:
-    """A text whose commands have run or were refused, where their outputs stand in it, and the issues about them."""
+    """A text whose commands have run or were refused, where their outputs are in it, and the issues about them."""
 
     text: str
     outputs: tuple[Span, ...] = ()
@@ -46,7 +46,7 @@ class ExpandedText:
 
 
 def find_commands(text: str, begin: int = 0) -> tuple[EmbeddedCommand, ...]:
-    """Return the commands of a text from ``begin`` on, in order; empty ones are left out."""
+    """Return the commands of ``text`` from ``begin`` on, in order; empty ones are left out."""
     if not may_have_commands(text):
         return ()
     commands: list[EmbeddedCommand] = []
@@ -78,7 +78,7 @@ def _find_blocks(text: str, begin: int) -> Iterator[EmbeddedCommand]:
 def _find_fence_ends(fences: list[re.Match[str]]) -> list[re.Match[str] | None]:
     """Return for each line of fence marks the next line that could close it: as many or more marks of that kind."""
     ends: list[re.Match[str] | None] = []
-    # From the end, so that each fence is looked at once: a text of fences alone must not cost its square. A fence
+    # From the end, so that each fence is looked at once: a string of fences alone must not take quadratic time. A fence
     # behind a nearer one of at least its length can never be the next, so the lengths in a list only fall.
     nearest: dict[str, list[re.Match[str]]] = {"`": [], "~": []}
     for fence in reversed(fences):
@@ -93,7 +93,7 @@ def _find_fence_ends(fences: list[re.Match[str]]) -> list[re.Match[str] | None]:
 
 
 def may_have_commands(text: str) -> bool:
-    """Return whether a text may hold commands; ``False`` is certain, ``True`` means that a search is worth while."""
+    """Return whether a string may hold commands; ``False`` is certain, ``True`` means that a search is worth while."""
     # Fast path of the bench row "load_skill, first call": a single character is found ten times as fast as a pair, and
     # most instructions hold no exclamation mark. tests/format/test_commands.py compares it with the search.
     return "!" in text and ("!`" in text or "`!" in text or "~!" in text)
@@ -106,7 +106,7 @@ def _clean_command(text: str) -> str:
 def insert_outputs(
     text: str, commands: Sequence[EmbeddedCommand], outputs: Sequence[str]
 ) -> tuple[str, tuple[Span, ...]]:
-    """Return the text with each command replaced by its output, and where the outputs stand in it.
+    """Return the text with each command replaced by its output, and where the outputs are in it.
 
     Raises ``ValueError`` when there are not as many outputs as commands.
     """

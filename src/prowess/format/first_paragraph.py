@@ -13,7 +13,7 @@ from prowess.text.patterns import compile_pattern
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-# Lines that are no text of a paragraph: headings, rows of tables, elements, rules, images, link definitions.
+# Lines that are not text of a paragraph: headings, rows of tables, elements, rules, images, link definitions.
 _NO_TEXT = compile_pattern(r"#{1,6}(?:\s|$)|[|<]|(?:[-*_]\s*+){3,}$|!?\[[^\]]*+\](?::|\([^)]*+\)$)")
 _UNDERLINE = compile_pattern(r"=++|-++")
 """The line below a heading that has no number signs."""

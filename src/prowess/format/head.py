@@ -156,7 +156,7 @@ def find_strict_issues(
     Raises ``SkillLoadError`` where nothing can be read.
     """
     parsed = parse.parse_head(head, whole=whole, lenient=True, repair=True, limits=limits)
-    # Strict mode would stop at what lenient mode mended. Read leniently, a head shows all of its faults at once.
+    # Strict mode would stop at what lenient mode fixed. Read leniently, a head shows all of its faults at once.
     issues = [replace(issue, path=path, severity="error") for issue in parsed.issues]
     return parsed, [*issues, *rules.field_issues(parsed.front, mode="strict", folder=folder, path=path)]
 
@@ -171,10 +171,10 @@ def _replace_colons(
     line = front.lines.get("name") or 1
     message = f"holds ':', which paths on some systems may not hold; {name!r} is used"
     others = [i for i in issues if i.field != "name" or (i.code == "name-mismatch" and name != folder)]
-    mended = front.renamed(name)
-    # The new name may break the rule for other reasons (capitals, blanks), which the colon hid.
-    still_bad = [i for i in rules.field_issues(mended, mode="lenient", folder=None, path=path) if i.code == "bad-name"]
-    return mended, [*others, *still_bad, Issue("repaired-name-colon", "name", message, path, line, "warning")]
+    fixed = front.renamed(name)
+    # The new name may break the rule for other reasons (capitals, spaces), which the colon hid.
+    still_bad = [i for i in rules.field_issues(fixed, mode="lenient", folder=None, path=path) if i.code == "bad-name"]
+    return fixed, [*others, *still_bad, Issue("repaired-name-colon", "name", message, path, line, "warning")]
 
 
 def _choose_name(
@@ -185,11 +185,11 @@ def _choose_name(
     A ':' becomes '-'. Otherwise the name of the folder is taken, and a slug with digits of a digest where that is not
     usable either. A name that is missing has to be that of a folder, else one of the issues is an error.
     """
-    if ("name", "wrong-type") in {(i.field, i.code) for i in issues}:  # an error already, and no text to mend
+    if ("name", "wrong-type") in {(i.field, i.code) for i in issues}:  # an error already, and not a string to fix
         return front, issues
-    mended = front.name.replace(":", "-")
-    if policy.repair and mended.strip("-") and rules.is_usable_name(mended, policy.limits):
-        return _replace_colons(front, mended, issues, folder, path)
+    fixed = front.name.replace(":", "-")
+    if policy.repair and fixed.strip("-") and rules.is_usable_name(fixed, policy.limits):
+        return _replace_colons(front, fixed, issues, folder, path)
     is_missing = not front.name.strip()
     line = front.lines.get("name") or min(front.lines.values(), default=1)
     others = [i for i in issues if i.field != "name"]

@@ -62,7 +62,7 @@ class Substituted(NamedTuple):
 
 
 class FilledText(NamedTuple):
-    """The text with its placeholders filled, whether all arguments have a place in it, and where values stand."""
+    """The text with its placeholders filled, whether all arguments have a place in it, and where values are."""
 
     text: str
     used_arguments: bool
@@ -102,7 +102,7 @@ def fill_placeholders(
     declared: bool = True,
     outputs: Sequence[Span] = (),
 ) -> FilledText:
-    """Return ``text`` with its placeholders filled, where values stand in it, and which placeholders there were.
+    """Return ``text`` with its placeholders filled, where values are in it, and which placeholders there were.
 
     ``arguments=None``: none were given, and the placeholders for arguments stay as they are written.
     ``declared``: the skill says that it takes arguments, so that ``$N`` and ``$name`` count.
@@ -110,7 +110,7 @@ def fill_placeholders(
     the text around it, and is among the spans of the result.
     """
     # Fast path of the bench row "load_skill, first call": a single character is found ten times as fast as several,
-    # and most texts have no braces either.
+    # and most strings have no braces either.
     if "$" not in text and ("{" not in text or "{baseDir}" not in text):
         return FilledText(text, used_arguments=False, spans=tuple(outputs))
     # Blanks in place of the outputs, so that every offset stays right.
@@ -172,7 +172,7 @@ class _PlaceholderValues:
         return self._argument_value(match, word_index)
 
     def _word_index(self, match: re.Match[str]) -> int | None:
-        """Return which word a placeholder means, -1 for all of them, or ``None`` if it is no placeholder."""
+        """Return which word a placeholder means, -1 for all of them, or ``None`` if it is not a placeholder."""
         if match["all"]:
             return -1
         if match["named"] is None:
@@ -186,7 +186,7 @@ class _PlaceholderValues:
         """Return whether ``$N`` or ``$name`` is plain text: the skill takes no arguments, or shell code quotes it."""
         if not self.counts_words:
             return True
-        if self._quoted is None:  # searched once, and only in texts where it matters
+        if self._quoted is None:  # searched once, and only where it matters
             self._quoted = find_single_quotes(match.string)
         before = bisect_right(self._quoted, (match.start(), len(match.string))) - 1
         return before >= 0 and match.start() < self._quoted[before][1]
@@ -224,7 +224,7 @@ def explain_placeholders(placeholders: Sequence[str], hint: str = "") -> str:
 
 
 def split_arguments(arguments: str) -> tuple[str, ...]:
-    """Return the words as a shell splits them, or split at blanks alone where the quotes do not match."""
+    """Return the words as a shell splits them, or split at spaces alone where the quotes do not match."""
     try:
         return tuple(shlex.split(arguments))
     except ValueError:
@@ -232,14 +232,14 @@ def split_arguments(arguments: str) -> tuple[str, ...]:
 
 
 def parse_argument_names(value: Value | None) -> tuple[str, ...]:
-    """Return the names that ``arguments:`` lists: in a list, or in a text with blanks or commas between them."""
+    """Return the names that ``arguments:`` lists: in a list, or in a string with spaces or commas between them."""
     if isinstance(value, str):
         return tuple(value.replace(",", " ").split())
     return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
 
 def parse_argument_hint(value: Value | None) -> str:
-    """Return the value of ``argument-hint:`` as one text; brackets that YAML took for a list are written again."""
+    """Return the value of ``argument-hint:`` as one string; brackets that YAML took for a list are written again."""
     if isinstance(value, list):
         return " ".join(f"[{item}]" for item in value if isinstance(item, str))
     return value if isinstance(value, str) else ""

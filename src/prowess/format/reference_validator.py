@@ -1,8 +1,8 @@
 """The verdict that the specification's reference validator, ``skills-ref``, gives on one SKILL.md.
 
 ``check(spec=True)`` promises that verdict and no other, so this module has rules of its own where those of ``rules.py``
-differ: the frontmatter ends at the first three dashes wherever they stand, flow collections are refused, letters of
-every script may stand in a name, and a key that the specification does not know is an error.
+differ: the frontmatter ends at the first three dashes wherever they are, flow collections are refused, letters of
+every script may occur in a name, and a key that the specification does not know is an error.
 ``docs/how-to/authoring.md`` lists where the two verdicts still differ; ``tests/authoring/test_agreement.py`` compares
 them on real files.
 """
@@ -52,7 +52,7 @@ def _text_issues(data: bytes, folder: str | None, limits: Limits) -> Iterator[Is
         yield Issue("not-utf8", "", message, line=data.count(b"\n", 0, error.start) + 1)
         return
     if not text.startswith(_DASHES):
-        mark = "a byte order mark stands before them" if text.startswith(_BOM) else "the file does not"
+        mark = "a byte order mark precedes them" if text.startswith(_BOM) else "the file does not"
         yield Issue("no-frontmatter", "", f"the first three characters must be '---'; {mark}", line=1)
         return
     # The validator looks for dashes and not for a line of dashes, so that those within a value end the frontmatter too.
@@ -63,7 +63,7 @@ def _text_issues(data: bytes, folder: str | None, limits: Limits) -> Iterator[Is
     # No author means dashes within a line to close the frontmatter.
     line = text[text.rfind("\n", 0, end) + 1 :].partition("\n")[0]
     if line.rstrip() != _DASHES:
-        message = "skills-ref reads the frontmatter only up to the first '---', which stands within this line"
+        message = "skills-ref reads the frontmatter only up to the first '---', which is within this line"
         yield Issue("dashes-within-line", "", message, line=text.count("\n", 0, end) + 1, severity="info")
     yield from _frontmatter_issues(text[len(_DASHES) : end], folder, limits)
 
@@ -86,7 +86,7 @@ def _frontmatter_issues(text: str, folder: str | None, limits: Limits) -> Iterat
 def _field_issues(values: Mapping[str, Value], folder: str | None) -> Iterator[Issue]:
     for key in values:
         if key not in SPEC_FIELDS:
-            yield Issue("unknown-field", key, "is no field of the specification")
+            yield Issue("unknown-field", key, "is not a field of the specification")
     yield from _name_issues(values.get("name", ""), folder)
     yield from _description_issues(values.get("description", ""))
     compatibility = values.get("compatibility", "")

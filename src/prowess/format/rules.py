@@ -21,7 +21,7 @@ _KEBAB = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 # What could leave a folder, an element or an address that the name is written into.
 _FORBIDDEN = re.compile(r"[/\\:<>]|%[0-9A-Fa-f]{2}")
 _FATAL_CODES = frozenset(("missing-description", "wrong-type:name", "wrong-type:description"))
-"""The codes, some with their field, that lenient mode refuses too: without these texts there is nothing to list."""
+"""The codes, some with their field, that lenient mode refuses too: without these fields there is nothing to list."""
 
 EXTENSION_FIELDS = frozenset(
     [
@@ -153,7 +153,7 @@ def _extension_issues(front: Frontmatter) -> Iterator[Issue]:
         if key in INERT_FIELDS:
             yield Issue("inert-field", key, "asks for something that only the host may grant", severity="info")
         elif key not in EXTENSION_FIELDS and key != "metadata":
-            yield Issue("unknown-field", key, "is no field of the specification", severity="info")
+            yield Issue("unknown-field", key, "is not a field of the specification", severity="info")
 
 
 def _shorten(text: str, limit: int = 80) -> str:

@@ -29,7 +29,7 @@ _TITLES: dict[AdditionKind, str] = {
     "allowed-tool": "new allowed tool",
     "power": "new field",
 }
-"""What each kind of addition is called, in the order in which people see them."""
+"""What each kind of addition is called, in the order of display."""
 
 
 @dataclass(frozen=True, slots=True)

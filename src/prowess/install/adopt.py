@@ -1,4 +1,4 @@
-"""Adoption: skills that lie where agents look are taken over as they are; nothing is fetched."""
+"""Adoption: skills that are where agents look are taken over as they are; nothing is fetched."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from prowess.lockfile.read import LockEntries
 
 _ADOPTED_FOLDERS: tuple[tuple[str, tuple[str, ...]], ...] = ((SHARED_SKILLS, ()), (CLAUDE_SKILLS, ("claude-code",)))
-"""The folders in which skills are looked for, each with the agents that look only there."""
+"""The folders that are searched for skills, each with the agents that look only there."""
 _GIT_SOURCE_TYPES = frozenset(("github", "gitlab", "git"))
 _UNHASHED_FOLDERS = frozenset(("__pycache__", "node_modules"))
 """The folders that the npm tool leaves out of its hash."""

@@ -55,7 +55,7 @@ def _list_folders(location: str, root: str, env: tuple[tuple[str, str], ...]) ->
 
 
 class LinkFolders:
-    """The folders of one scope in which skills are linked."""
+    """The folders of one scope where skills are linked."""
 
     def __init__(self, scope: InstallScope) -> None:
         self.scope = scope
@@ -73,7 +73,7 @@ class LinkFolders:
         """The way from each folder for links to the install base, as a link has it."""
 
     def folders_of_agent(self, agent: str) -> tuple[str, ...]:
-        """The folders in which an agent looks in this scope, the one that wins first; empty when it has none."""
+        """The folders that an agent searches in this scope, the one that wins first; empty when it has none."""
         return _list_folders(self.scope.location, self.scope.root, self._env)[get_agent(agent).id]
 
     def folders_for(self, agents: Iterable[str]) -> list[str]:
@@ -109,7 +109,9 @@ class LinkFolders:
             os.path.join(self.scope.root, *recorded.split("/")) if recorded[:1] != "/" else recorded
         )
         if os.path.dirname(path) not in self._known_folders or not is_safe_part(os.path.basename(path)):
-            raise InstallError(f"{recorded[:120]!a} is no place where agents look", self.scope.lock_folder, "bad-lock")
+            raise InstallError(
+                f"{recorded[:120]!a} is not a place where agents look", self.scope.lock_folder, "bad-lock"
+            )
         return path
 
     def to_lock_path(self, path: str) -> str:
@@ -149,7 +151,7 @@ class LinkFolders:
         """True unless a folder of a project leads out of it on the real disk; a user's folders may be links."""
         if self.scope.location != "project":
             return True
-        # Fast path: resolving a path costs a system call for each name in it, and thousands of links lie in one folder.
+        # Fast path: resolving a path costs a system call for each name in it, and thousands of links are in one folder.
         # A path that leads to a folder that was found inside before leads inside: one call shows that.
         checked = self._checked_folders.get(folder)
         if checked is not None and checked == _folder_identity(folder):
@@ -188,7 +190,7 @@ class LinkFolders:
             return [name for name in opened.list_entries().links if is_safe_part(name)]
 
     def list_paths(self, name: str) -> list[str]:
-        """The paths of a name in all folders of this scope, whether or not anything is there."""
+        """The paths of a name in all folders of this scope, whether or not anything exists there."""
         return [os.path.join(folder, name) for folder in self._known_folders if self._is_within(folder)]
 
     def find_leftovers(self) -> list[str]:
@@ -204,13 +206,13 @@ class LinkFolders:
 
 
 def skill_folder(scope: InstallScope, install: str, folder: str) -> str:
-    """The path of a skill in an install; ``folder`` is where it lies in the install, ``""`` for all of the install."""
+    """The path of a skill in an install; ``folder`` is where it is in the install, ``""`` for all of the install."""
     place = scope.install_folder(install)
     return os.path.join(place, *folder.split("/")) if folder else place
 
 
 def _folder_identity(folder: str) -> tuple[int, int] | None:
-    """The device and the inode of the folder at the end of a path; ``None`` when there is no folder."""
+    """The device and the inode of the folder at the end of a path; ``None`` without a folder."""
     info = stat_folder(folder)
     return None if info is None else (info.st_dev, info.st_ino)
 

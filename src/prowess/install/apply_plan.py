@@ -97,7 +97,7 @@ def _names_from_other_sources(context: InstallContext, source: str, arriving: se
     known: set[str] = set()
     for scope in context.scopes:
         same_source: set[str] = set()
-        with suppress(InstallError):  # a lock file that makes no sense is reported by the commands that need it
+        with suppress(InstallError):  # a lock file that is malformed is reported by the commands that need it
             for name, entry in context.read_lock(scope).items():
                 if entry.source == source and source:
                     same_source.add(name)

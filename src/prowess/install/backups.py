@@ -29,7 +29,7 @@ REVOKED = "revoked"
 REASONS = {
     "edited": "somebody had changed it by hand",
     "unknown": "it was in no lock file",
-    "foreign": "it lay where a link goes, and was not what Prowess put there",
+    "foreign": "it was where a link goes, and was not what Prowess put there",
     "sourceless": "no source could give it back",
     REVOKED: "it is revoked: do not put it back",
     "interrupted": "a change that was interrupted left it",
@@ -50,7 +50,7 @@ class Backup:
 
     path: Path
     skill: str
-    """``org/name`` of an install, or the name of a skill that lay where agents look."""
+    """``org/name`` of an install, or the name of a skill that was where agents look."""
     when: datetime
     why: str
     bytes: int
@@ -58,8 +58,8 @@ class Backup:
 
 
 def back_up(path: str, scope: InstallScope, what: str, why: str, token: str) -> Issue:
-    """Move an entry to the backups of a scope; returns the issue that tells its new path."""
-    # The reason becomes a part of a path, and a journal, from which it may come, can hold any text.
+    """Move an entry to the backups of a scope; returns the issue that names its new path."""
+    # The reason becomes a part of a path, and a journal, where it may come from, can hold any string.
     reason = why if why in REASONS else "edited"
     folder = os.path.join(scope.base, BACKUP_FOLDER)
     make_folders(folder, durable=True)

@@ -81,7 +81,7 @@ class _Upstream(NamedTuple):
 def compare_sides(scope: InstallScope, entry: LockEntry, access: SourceAccess) -> SkillDiff:
     """The comparison of one install; nothing is changed.
 
-    Raises ``NotInstalledError`` when the install is not on this disk. A source that cannot be asked is no error:
+    Raises ``NotInstalledError`` when the install is not on this disk. A source that cannot be asked is not an error:
     ``why_unasked`` then says why.
     """
     link_folders = LinkFolders(scope)
@@ -146,7 +146,7 @@ def _read_locked_bytes(
         for path in paths:
             if not path.startswith(prefix):
                 continue
-            with suppress(ResourceError):  # an entry that is no file is reported as an edit
+            with suppress(ResourceError):  # an entry that is not a file is reported as an edit
                 contents.read_file(folder, path.removeprefix(prefix))
 
 
@@ -180,10 +180,10 @@ class _BytesByHash:
         return file
 
     def read_file(self, folder: str, path: str) -> FileHash | None:
-        """Keep the bytes of a file on the disk; returns their hash, or ``None`` when there is no file.
+        """Keep the bytes of a file on the disk; returns their hash, or ``None`` without a file.
 
-        The hash of a file that is too large has only its size. Raises ``ResourceError`` for an entry that is no file,
-        or cannot be read.
+        The hash of a file that is too large has only its size. Raises ``ResourceError`` for an entry that is not a
+        file, or cannot be read.
         """
         max_bytes = self._limits.max_resource_bytes
         try:
@@ -195,7 +195,7 @@ class _BytesByHash:
             return None
 
     def has_bytes(self, file: FileHash | None) -> bool:
-        """Whether the bytes of a file are known, or not needed, because there is no file or it is too large to show."""
+        """Whether the bytes of a file are known, or not needed, because the file is missing or too large to show."""
         return file is None or file.size > self._limits.max_resource_bytes or file.sha256 in self._by_hash
 
     def diff_rows(self, rows: Iterable[_FileComparison]) -> Iterator[str]:
@@ -210,7 +210,7 @@ class _BytesByHash:
                 yield from diffs.diff_file(path, self._diff_side(locked), self._diff_side(other))
 
     def _diff_side(self, file: FileHash | None) -> tuple[bytes, bool] | None:
-        """One side of a diff; ``None`` when there is no file."""
+        """One side of a diff; ``None`` without a file."""
         # A file that is too large is replaced by too many zeros, so that the diff only names it.
         if file is None:
             return None

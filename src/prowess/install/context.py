@@ -109,7 +109,7 @@ class InstallContext:
     # -- the lock files ----------------------------------------------------------------------------------------------
 
     def read_lock(self, scope: InstallScope) -> LockEntries:
-        """The entries of a scope's lock file, by name; raises ``InstallError`` for a lock file that makes no sense."""
+        """The entries of a scope's lock file, by name; raises ``InstallError`` for a lock file that is malformed."""
         return read_lock(scope.lock_folder, limits=self.limits)
 
     def list_entries(self, scopes: Sequence[InstallScope]) -> list[tuple[InstallScope, LockEntry]]:
@@ -134,7 +134,7 @@ class InstallContext:
     # -- sources -----------------------------------------------------------------------------------------------------
 
     def open_source(self, spec: SourceSpec, offer: Offer | None = None) -> AbstractContextManager[SourceTree]:
-        """A source as an offer showed it, or as it is now when there is no offer.
+        """A source as an offer showed it, or as it is now without an offer.
 
         Raises ``SkillError`` (``bad-argument``) for an offer of another source.
         """
@@ -163,7 +163,7 @@ class InstallContext:
     @contextmanager
     def share_fetches(self) -> Iterator[None]:
         """Ask each repository once until the block ends, so that all commands in it see one state of it."""
-        # The entries tell which folders of each repository are needed, so that one fetch can get them all.
+        # The entries say which folders of each repository are needed, so that one fetch can get them all.
         before = self.access
         self.access = before.for_entries(self.list_entries(self.scopes))
         try:
@@ -173,7 +173,7 @@ class InstallContext:
 
 
 def parse_refs(refs: Refs) -> list[SkillRef]:
-    """One reference or several, as a list; raises ``BadReferenceError`` for a text that is no reference."""
+    """One reference or several, as a list; raises ``BadReferenceError`` for a string that is not a reference."""
     several = (refs,) if isinstance(refs, str | SkillRef) else refs
     return [ref if isinstance(ref, SkillRef) else SkillRef.parse(ref) for ref in several]
 

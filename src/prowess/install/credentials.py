@@ -20,7 +20,7 @@ def token_variable(address: str) -> str:
     try:
         parts = urlsplit(address)
         host, port = (parts.hostname or "").lower(), parts.port
-    except ValueError:  # it is no address; the request itself reports that
+    except ValueError:  # it is not an address; the request itself reports that
         return ""
     # A token is never sent without encryption.
     if parts.scheme != "https" or _PLAIN_HOST.fullmatch(host) is None:

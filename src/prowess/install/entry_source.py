@@ -56,7 +56,7 @@ def source_for_lock(spec: SourceSpec, scope: InstallScope) -> str:
         path.encode()
     except UnicodeEncodeError:
         raise InstallError(f"the path of the source is not UTF-8: {path!a}", code="bad-file-name") from None
-    # A clone of the project may lie elsewhere, so only a path that a person wrote as absolute is recorded as absolute.
+    # A clone of the project may be elsewhere, so only a path that a person wrote as absolute is recorded as absolute.
     if scope.location == "user" or os.path.isabs(spec.address):
         return path
     if spec.address.startswith("~"):

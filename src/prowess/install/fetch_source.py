@@ -155,7 +155,7 @@ def _name_token_variable(address: str) -> Iterator[None]:
 
 
 class _CommitContents:
-    """The files of a commit, of which each is fetched when it is read."""
+    """The files of a commit, each fetched when it is read."""
 
     def __init__(self, commit: GitCommit, limits: Limits) -> None:
         self._commit, self._limits = commit, limits
@@ -314,7 +314,7 @@ def _fetch_site(spec: SourceSpec, access: SourceAccess) -> SourceTree:
 
 
 def _no_usable_skill_error(spec: SourceSpec, failures: Sequence[Issue]) -> InstallError:
-    """The error for an index of which no entry can be used; it repeats the first reason."""
+    """The error for an index without a usable entry; it repeats the first reason."""
     message = f"{spec.address} publishes no skill that can be used"
     if not failures:
         return InstallError(message, "", "no-index")

@@ -38,7 +38,7 @@ class FileDiffs:
         self._lines_left = limits.max_diff_lines
 
     def diff_file(self, path: str, old: tuple[bytes, bool] | None, new: tuple[bytes, bool] | None) -> Iterator[str]:
-        """The diff of one file; a side is its bytes and whether it is executable, or ``None`` when there is no file."""
+        """The diff of one file; a side is its bytes and whether it is executable, or ``None`` without a file."""
         names = (f"a/{path}" if old else "/dev/null", f"b/{path}" if new else "/dev/null")
         before, after = (side[0] if side else b"" for side in (old, new))
         if old and new and old[1] != new[1]:
@@ -58,7 +58,7 @@ class FileDiffs:
 
 
 class ChangedLines(NamedTuple):
-    """The lines of two texts between those that are equal at both ends, and how many are equal before them."""
+    """The lines of two strings between those that are equal at both ends, and how many are equal before them."""
 
     before: list[str]
     after: list[str]

@@ -65,7 +65,7 @@ class TreeSkill(NamedTuple):
 
 
 class FoundSkills(NamedTuple):
-    """What a tree has: its skills in the order in which they win, what is wrong with others, and its plugins."""
+    """What a tree has: its skills in the order of precedence, what is wrong with others, and its plugins."""
 
     skills: list[TreeSkill]
     issues: list[Issue]

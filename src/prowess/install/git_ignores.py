@@ -63,7 +63,7 @@ def _ignored_issue(path: str, root: str) -> Issue:
 
 
 def _find_ignored_paths(root: str, paths: Sequence[str], limits: Limits) -> set[str] | None:
-    """Those of the paths that git ignores; ``None`` when there is no work tree, or no git."""
+    """Those of the paths that git ignores; ``None`` without a work tree or git."""
     git = GitProgram(limits)
     env = make_environment((), [("core.quotePath", "false")])
     # The program bounds what git writes into its working folder: that is an empty one, and not the project.

@@ -1,4 +1,4 @@
-"""Copies in place of links that are committed: git is told to overlook them, so that the work tree stays clean."""
+"""Copies in place of links that are committed: git is made to overlook them, so that the work tree stays clean."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def overlook_copies(root: str, hidden: Collection[str], shown: Collection[str], 
     """Have git overlook what is at the paths of ``hidden``, and look at those of ``shown`` again.
 
     Only the paths that git has as links count; all are relative to ``root`` and have ``/``. Returns an issue that names
-    what is overlooked, or that says why git could not be told; none where git has none of them as a link.
+    what is overlooked, or that says why git could not be made to; none where git has none of them as a link.
     """
     if git_root(root, os.path.expanduser("~")) is None:
         return ()
@@ -91,5 +91,5 @@ def _describe_links(root: str, paths: list[str], error: str = "") -> tuple[Issue
     if not error:
         message = f"{what}, which git overlooks: {listed}"
         return (Issue("tracked-link", paths[0], message, root, 0, "info"),)
-    message = f"{what}, and git shows them as changes: {listed}; it could not be told to overlook them: {error}"
+    message = f"{what}, and git shows them as changes: {listed}; it could not be made to overlook them: {error}"
     return (Issue("tracked-link", paths[0], message, root, 0, "warning"),)

@@ -89,7 +89,7 @@ class Installer:
 
         Without ``project_dir`` the project is the nearest folder upwards from the working folder that has
         ``prowess.lock``, ``prowess.toml``, ``.prowess/skills`` or ``.git``, or else the working folder itself.
-        ``git`` is called as ``git(args, cwd, env)`` instead of the program. ``schemes`` are the ways in which sources
+        ``git`` is called as ``git(args, cwd, env)`` instead of the program. ``schemes`` are the ways that sources
         may be reached; neither ``http`` nor ``git`` is encrypted. With ``allow_private``, archives and indexes may
         also come from machines that are not public.
         """
@@ -180,9 +180,9 @@ class Installer:
     ) -> Path:
         """Fetch what ``ref`` names and install it; returns where it is, of several chosen skills the first.
 
-        ``select`` chooses some skills of a source, each of which goes to a place of its own, or a plugin of it.
+        ``select`` chooses some skills of a source, each with a place of its own, or a plugin of it.
         ``agents`` are the agents in whose folders the skills are linked, besides ``.agents/skills``. ``replace`` lets
-        them take the place of what is there. With ``copy``, real files go into those folders instead of links, to be
+        them replace existing ones. With ``copy``, real files go into those folders instead of links, to be
         committed with a project; the lock file records that, and updates renew the files. With ``save``, the manifest
         declares the source from then on, when there is a manifest. Of a source with several skills only their folders
         are installed; ``issues`` says what is left out.
@@ -206,7 +206,7 @@ class Installer:
         return apply_plan(self._context, plan)
 
     def keeping_source(self) -> AbstractContextManager[None]:
-        """A block in which the last source stays open, so that what an offer showed is not fetched again."""
+        """A block during which the last source stays open, so that what an offer showed is not fetched again."""
         return self._context.keep_source()
 
     def install_local(
@@ -260,7 +260,7 @@ class Installer:
         return self.install_into(to_local_spec(path), folder, select=select)
 
     def adopt(self, *names: str, project: bool = True) -> tuple[InstalledSkill, ...]:
-        """Take over skills that lie in ``.agents/skills`` or ``.claude/skills`` as they are, without fetching them.
+        """Take over skills in ``.agents/skills`` or ``.claude/skills`` as they are, without fetching them.
 
         Their source is what ``skills-lock.json`` says, or else unknown. The folders become links, and what was there
         is kept as a backup. A project's skill without a source is taken over only when it is named, because nothing
@@ -310,7 +310,7 @@ class Installer:
 
     def _list_scope(self, scope: InstallScope) -> Sequence[InstalledSkill]:
         locked: LockEntries = {}
-        with suppress(InstallError):  # the commands that need a lock file report one that makes no sense
+        with suppress(InstallError):  # the commands that need a lock file report one that is malformed
             locked = self._context.read_lock(scope)
         installs = {skill.full_name: skill for skill in (*list_copied_installs(scope, locked), *list_installs(scope))}
         return [installs[name] for name in sorted(installs)]
@@ -378,7 +378,7 @@ class Installer:
     # -- changing ----------------------------------------------------------------------------------------------------
 
     @overload
-    def remove(  # type: ignore[overload-overlap]  # a text is a sequence of texts
+    def remove(  # type: ignore[overload-overlap]  # a string is a sequence of strings
         self, ref: str | SkillRef, *, save: bool = True, location: Location = "all"
     ) -> Path: ...
     @overload
@@ -443,7 +443,7 @@ class Installer:
         return lock_scope(self._context, scope, update=update, dry_run=dry_run)
 
     def asking_once(self) -> AbstractContextManager[None]:
-        """A block in which updates ask each repository once, so that all of them see one state of it."""
+        """A block during which updates ask each repository once, so that all of them see one state of it."""
         return self._context.share_fetches()
 
     def link(
@@ -469,7 +469,7 @@ class Installer:
 
         With ``remove``, what ``sync(remove=True)`` would change; without it ``issues`` names what that would remove.
         With ``locked``, what ``sync(locked=True)`` would change. It then raises ``LockMismatchError`` as that sync
-        does, except for what a source gives, which only fetching tells.
+        does, except for what a source gives, which only fetching shows.
         """
         return list_changes(self._context, self._context.scope_for(project=project), locked=locked, removes=remove)
 

@@ -8,8 +8,8 @@ A change goes through these steps:
 4. The staged lock file is renamed to ``prowess.lock``. From this moment on the change counts.
 
 A process may die at any moment. Before step 4 the next command can finish the change or take it back; after it, the
-next command finishes it. Each step looks at what is there first, and does nothing that was done already. An entry keeps
-its inode number when it is renamed, which tells the old entry from the new one.
+next command finishes it. Each step looks at the disk first, and does nothing that was done already. An entry keeps
+its inode number when it is renamed, which distinguishes the old entry from the new one.
 
 Recovery never writes lock text: it renames the file that waits beside ``prowess.lock``, or leaves the lock file alone.
 ``installed/journal_format.py`` says what a journal holds, and which journals are not believed.
@@ -229,7 +229,7 @@ class ScopeJournal:
         elif now and syscalls.swap_entries(paths.staged, paths.path):
             syscalls.rename(paths.staged, paths.replaced)
         else:
-            if now:  # a system that cannot exchange two names has a moment in which neither is there
+            if now:  # a system that cannot exchange two names has a moment without either
                 syscalls.rename(paths.path, paths.replaced)
             syscalls.rename(paths.staged, paths.path)
 
@@ -325,7 +325,7 @@ class ScopeJournal:
                     syscalls.delete_file(os.path.join(folder, name))
 
     def _bad_journal_error(self, why: str) -> InstallError:
-        return InstallError(f"the journal of an interrupted change makes no sense: {why}", self._path, "bad-journal")
+        return InstallError(f"the journal of an interrupted change is malformed: {why}", self._path, "bad-journal")
 
 
 def new_token() -> str:

@@ -64,7 +64,7 @@ def _find_leftover_paths(
 
 
 def find_lost_lock(scope: InstallScope, leftovers: Leftovers) -> tuple[Issue, ...]:
-    """A warning where there are leftovers because there is no lock file at all: somebody may have deleted it."""
+    """A warning about leftovers without any lock file: somebody may have deleted it."""
     if not leftovers.installs or exists(os.path.join(scope.lock_folder, LOCK_FILE)):
         return ()
     count = format_count(len(leftovers.installs), "install")

@@ -33,7 +33,7 @@ _INDEX_STAGES = {"1": "base", "2": "ours", "3": "theirs"}
 
 
 class LockSides(NamedTuple):
-    """The texts that a lock file in conflict is merged from."""
+    """The versions that a lock file in conflict is merged from."""
 
     text: str
     """The lock file as it is on the disk."""
@@ -93,7 +93,9 @@ def find_sides(scope: InstallScope, limits: Limits) -> LockSides | None:
         return None
     path = os.path.join(scope.lock_folder, LOCK_FILE)
     if marked is None:
-        raise InstallError("the conflict markers do not pair, so the two sides cannot be told", path, "torn-conflict")
+        raise InstallError(
+            "the conflict markers do not pair, so the two sides cannot be distinguished", path, "torn-conflict"
+        )
     _require_whole_sides(marked, path)
     is_base_known = marked.base is not None and _is_lock_text(marked.base)
     base = (marked.base or "") if is_base_known else ""
@@ -101,7 +103,7 @@ def find_sides(scope: InstallScope, limits: Limits) -> LockSides | None:
 
 
 def _require_whole_sides(marked: ConflictSides, path: str) -> None:
-    """Raise ``InstallError`` (``torn-conflict``) when a side between the markers is no whole lock file."""
+    """Raise ``InstallError`` (``torn-conflict``) when a side between the markers is not a whole lock file."""
     for side in (marked.ours, marked.theirs):
         try:
             parse_lock(side)
@@ -111,7 +113,7 @@ def _require_whole_sides(marked: ConflictSides, path: str) -> None:
 
 
 def _is_lock_text(text: str) -> bool:
-    """Whether a text is a lock file."""
+    """Whether a string is a lock file."""
     # The base by the markers may not be one: git's style zdiff3 leaves out lines that both sides share.
     try:
         parse_lock(text)
@@ -121,9 +123,9 @@ def _is_lock_text(text: str) -> bool:
 
 
 def _read_stages(scope: InstallScope, limits: Limits) -> dict[str, str]:
-    """The versions of the lock file in git's index, by side; the key ``rebase`` is there while a rebase is under way.
+    """The versions of the lock file in git's index, by side; the key ``rebase`` exists during a rebase.
 
-    Empty when the file is not unmerged, and when git cannot tell.
+    Empty when the file is not unmerged, and when git does not know.
     """
     program = GitProgram(limits, printed=limits.max_lock_bytes)
     # The program bounds what git writes into its working folder: that is an empty one, and not the project.
@@ -149,7 +151,7 @@ def _read_stages(scope: InstallScope, limits: Limits) -> dict[str, str]:
 def write_merged_lock(scope: InstallScope, sides: LockSides, text: str, limits: Limits) -> None:
     """Replace the lock file by a merged text; raises ``BusyError`` when it was changed since its sides were read.
 
-    Raises ``InstallError`` (``lock-too-large``) for a text that would be too large to be read again.
+    Raises ``InstallError`` (``lock-too-large``) for a string that would be too large to be read again.
     """
     path = os.path.join(scope.lock_folder, LOCK_FILE)
     refuse_oversized(text, path, limits)

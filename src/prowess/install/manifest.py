@@ -47,7 +47,7 @@ class Declaration:
     agents: tuple[str, ...]
     text: str
     """The source, the version and the mode, which the lock file repeats. It names no skills: entries that differ only
-    in these have one text."""
+    in these are equal."""
     source: str = ""
     """The source as the manifest has it."""
     mode: str = ""
@@ -87,18 +87,18 @@ class ProjectManifest(NamedTuple):
 
 
 def read_declarations(folder: str, limits: Limits) -> tuple[Declaration, ...] | None:
-    """What the manifest in a folder declares; ``None`` when there is no manifest.
+    """What the manifest in a folder declares; ``None`` without a manifest.
 
-    Raises ``InstallError`` (``bad-manifest``) for a manifest that makes no sense.
+    Raises ``InstallError`` (``bad-manifest``) for a manifest that is malformed.
     """
     manifest = load_manifest(folder, limits)
     return manifest.declarations if manifest is not None else None
 
 
 def load_manifest(folder: str, limits: Limits) -> ProjectManifest | None:
-    """The manifest in a folder, of which ``prowess.toml`` wins; ``None`` when there is no manifest.
+    """The manifest in a folder (``prowess.toml`` wins); ``None`` without a manifest.
 
-    Raises ``InstallError`` (``bad-manifest``) for a manifest that makes no sense.
+    Raises ``InstallError`` (``bad-manifest``) for a manifest that is malformed.
     """
     text = _read_text(folder, MANIFEST_FILE, limits)
     if text is not None:
@@ -112,7 +112,7 @@ def load_manifest(folder: str, limits: Limits) -> ProjectManifest | None:
 
 
 def _read_text(folder: str, file: str, limits: Limits) -> str | None:
-    """The text of a file; ``None`` when there is no file. Raises ``InstallError`` (``bad-manifest``) for a link."""
+    """The text of a file; ``None`` without a file. Raises ``InstallError`` (``bad-manifest``) for a link."""
     try:
         return read_text(folder, file, limits)
     except InstallError as error:
@@ -208,7 +208,7 @@ def _parse_declaration(entry: object, agents: tuple[str, ...], mode: str, folder
         raise _bad_manifest_error(
             f"an entry is a source, or a table with {', '.join(_ENTRY_KEYS)}; this one is {given[:120]!a}", folder
         )
-    skills = _check_texts(table.get("skills", []), "skills", folder)
+    skills = _check_strings(table.get("skills", []), "skills", folder)
     # The agents of an entry are added to those of the manifest, and its mode replaces that of the manifest.
     entry_agents = _read_agents(table, folder)
     ref = table.get("ref", "")
@@ -234,7 +234,7 @@ def _parse_declaration(entry: object, agents: tuple[str, ...], mode: str, folder
 
 def _read_agents(table: dict[str, Any], folder: str) -> tuple[str, ...]:
     """The ids of the agents that a manifest, or an entry of it, names; raises ``InstallError`` for an unknown one."""
-    names = _check_texts(table.get("agents", []), "agents", folder)
+    names = _check_strings(table.get("agents", []), "agents", folder)
     try:
         return tuple(get_agent(name).id for name in names)
     except SourceError as error:
@@ -256,11 +256,11 @@ def _refuse_unknown_keys(table: dict[str, Any], known: tuple[str, ...], owner: s
             raise _bad_manifest_error(f"{owner} has no key {key[:80]!a}; {hint}", folder)
 
 
-def _check_texts(value: object, key: str, folder: str) -> tuple[str, ...]:
+def _check_strings(value: object, key: str, folder: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise _bad_manifest_error(f"{key} must be a list of texts", folder)
+        raise _bad_manifest_error(f"{key} must be a list of strings", folder)
     return tuple(item for item in value if isinstance(item, str))
 
 
 def _bad_manifest_error(message: str, folder: str) -> InstallError:
-    return InstallError(f"the manifest makes no sense: {message}", folder, "bad-manifest")
+    return InstallError(f"the manifest is malformed: {message}", folder, "bad-manifest")

@@ -83,7 +83,7 @@ _Part = tuple[str, str]
 def _select_parts(
     declarations: Iterable[Declaration], is_wanted: Callable[[Declaration, _Part], bool]
 ) -> Iterator[Declaration]:
-    """The declarations, each with only those of its skills that are wanted; without those of which nothing is."""
+    """The declarations, each with only those of its skills that are wanted; without those that have none."""
     for declaration in declarations:
         skills = declaration.spec.skills
         wanted = [skill for skill in skills or ("",) if is_wanted(declaration, (declaration.text, skill))]
@@ -149,7 +149,7 @@ def _has_declared_settings(entry: LockEntry, declaration: Declaration) -> bool:
 def _is_install_of(entry: LockEntry, declaration: Declaration, scope: InstallScope) -> bool:
     """Whether an entry is what a declaration would install: source, version, part, mode and agents."""
     spec = declaration.spec
-    # The entry of a chosen skill has the skill's own folder as its subpath, of which the declaration has the beginning.
+    # The entry of a chosen skill has the skill's own folder as its subpath; the declaration has the beginning of it.
     part = entry.subpath if not spec.skills else entry.subpath[: len(spec.subpath)]
     is_part = part == spec.subpath and bool(entry.select) == bool(spec.skills)
     is_source = entry.kind == spec.kind and entry.ref == spec.ref and is_from_source(entry, spec, scope)
@@ -165,7 +165,7 @@ def agents_linked_by_hand(entry: LockEntry) -> tuple[str, ...]:
 
 
 def with_declarations(locked: LockEntries, unmarked: Mapping[str, Declaration]) -> LockEntries:
-    """The entries of a lock file, in which those of ``unmarked`` are recorded as declared."""
+    """The entries of a lock file; those of ``unmarked`` are recorded as declared."""
     marked = {
         name: replace(
             locked[name],
@@ -177,7 +177,7 @@ def with_declarations(locked: LockEntries, unmarked: Mapping[str, Declaration]) 
     return {**locked, **marked}
 
 
-# -- what people are told ----------------------------------------------------------------------------------------------
+# -- what people read -------------------------------------------------------------------------------------------------
 
 
 def list_manifest_changes(diff: ManifestDiff, locked: LockEntries, scope: InstallScope) -> list[str]:
@@ -222,7 +222,7 @@ def describe_manifest_diff(diff: ManifestDiff, locked: LockEntries) -> list[str]
 
 
 def _describe_lock_state(entry: LockEntry, declaration: Declaration) -> str:
-    """How an entry is locked otherwise than it is declared: in which mode, for which agents, or at which version."""
+    """How an entry is locked otherwise than it is declared: its mode, its agents, or its version."""
     if entry.mode != declaration.mode:
         return f"as {MODE_PHRASES[entry.mode]}"
     if entry.ref == declaration.spec.ref and not _has_declared_settings(entry, declaration):
@@ -240,9 +240,9 @@ def find_stale_declarations(
     names = {
         part: entry.name for entry in entries if entry is not None and entry.declared for part in _parts_of_entry(entry)
     }
-    if not names:  # the usual case, in which neither file has to be read
+    if not names:  # the usual case: neither file has to be read
         return
-    with suppress(InstallError):  # the next sync reports a manifest that makes no sense
+    with suppress(InstallError):  # the next sync reports a manifest that is malformed
         declared = read_declarations(scope.lock_folder, limits)
         diff = compare_manifest(declared, read_lock(scope.lock_folder, limits=limits), scope)
         file = manifest_file_name(scope.lock_folder)

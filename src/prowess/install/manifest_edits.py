@@ -163,7 +163,7 @@ def _save_edit(edit: ManifestEdit, scope: InstallScope, limits: Limits) -> None:
     """
     path = os.path.join(edit.manifest.folder, edit.manifest.file)
     with open_store(scope, limits) as store:
-        # The edit was made from a text that was read without the lock, and a person may have saved the file since.
+        # The edit was made from a manifest that was read without the lock, and a person may have saved the file since.
         now = load_manifest(edit.manifest.folder, limits)
         # Writing through a link would replace it by a file, or change a file outside of the project.
         if now is None or now.text != edit.manifest.text or is_link(path):
@@ -184,7 +184,7 @@ def _other_keys(entry: ManifestEntry) -> dict[str, Any]:
 def _write_entry(
     manifest: ProjectManifest, scope: InstallScope, spec: SourceSpec, written: str, rest: dict[str, Any]
 ) -> ManifestEntry:
-    """The shortest entry that names a source: a text, or a table when there is more to say than a text can.
+    """The shortest entry that names a source: a string, or a table when there is more to say than a string can.
 
     Raises ``InstallError`` (``manifest-not-written``) for a source that no entry can name.
     """
@@ -204,7 +204,7 @@ def _write_entry(
 
 
 def _parse_source(source: str, manifest: ProjectManifest) -> SourceSpec | None:
-    """The source that a text names as an entry of a manifest; ``None`` when it names none."""
+    """The source that a string names as an entry of a manifest; ``None`` when it names none."""
     try:
         return parse_entry(source, ManifestDefaults(), manifest.folder).spec
     except InstallError:

@@ -241,7 +241,7 @@ def _string_end(text: str, offset: int, quote: str, *, has_escapes: bool) -> int
 
 
 def _skip_blanks(text: str, offset: int) -> int:
-    """The offset after blanks, line ends and comments."""
+    """The offset after spaces, line ends and comments."""
     match = _BLANK.match(text, offset)
     return match.end() if match else offset
 
@@ -280,7 +280,7 @@ def _newline_of(text: str) -> str:
 
 
 def _indent_at(text: str, offset: int) -> str:
-    """The blanks at the beginning of the line of an offset."""
+    """The spaces at the beginning of the line of an offset."""
     begin = text.rfind("\n", 0, offset) + 1
     return text[begin : _skip_spaces(text, begin)]
 

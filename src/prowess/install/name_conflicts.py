@@ -49,17 +49,17 @@ def refuse_taken(name: str, source: str, scope: InstallScope, locked: LockEntrie
     copied = taken.find_entry(name)
     copied = copied if copied in locked and locked[copied].is_copied else ""
     # Some file systems ignore case: a name that differs only in case is one place there.
-    twin = copied or taken.find_place(name)
-    place = locate_install(locked.get(copied), scope, twin or name)
-    if not twin and not exists(place):
+    existing = copied or taken.find_place(name)
+    place = locate_install(locked.get(copied), scope, existing or name)
+    if not existing and not exists(place):
         return
-    entry = locked.get(twin or name)
+    entry = locked.get(existing or name)
     if entry is not None and entry.source != source:
         raise NameTakenError(f"{name} is installed from {_describe_origin(entry)}, not from {source}", place)
-    if entry is None and taken.is_leftover(twin, place):
+    if entry is None and taken.is_leftover(existing, place):
         return
     unknown = ", and is not in the lock file" if entry is None else ""
-    raise AlreadyInstalledError(f"skill {twin or name} already installed at {place}{unknown}", place)
+    raise AlreadyInstalledError(f"skill {existing or name} already installed at {place}{unknown}", place)
 
 
 def find_displaced_installs(
@@ -78,7 +78,7 @@ def find_displaced_installs(
     replaced = {store.taken_names.find_entry(name) for name in installs}
     others = {name: entry for name, entry in store.locked.items() if name not in replaced}
     folders = store.link_folders.folders_for(options.agents)
-    # Nothing is fetched yet, and only the files tell whether copies that are there already are the skills to come.
+    # Nothing is fetched yet, and only the files show whether existing copies are the skills to come.
     options = options._replace(replace_foreign=True) if options.copy else options
     holders: dict[str, LockEntry] = {}
     for skill, name in skills.items():
@@ -97,7 +97,7 @@ def displace_others(store: Store, locked: LockEntries, links: Sequence[AgentLink
     options = newcomer.options
     names = {os.path.basename(link.path) for link in links}
     for link in links:
-        # A copy that is there already, byte for byte, is in nobody's way.
+        # An existing copy that is equal byte for byte is in nobody's way.
         allowed = options._replace(replace_foreign=True) if is_copy_in_place(store, link) else options
         holder = _find_entry_to_displace(store, locked, link.path, newcomer._replace(options=allowed))
         if holder is not None:
@@ -109,7 +109,7 @@ def displace_others(store: Store, locked: LockEntries, links: Sequence[AgentLink
 def _find_entry_to_displace(store: Store, locked: LockEntries, path: str, newcomer: Newcomer) -> LockEntry | None:
     """The other install that has a path where agents look; ``None`` when the path is free for the newcomer.
 
-    Raises ``NameTakenError`` unless that install, or anything else that is there, gives way.
+    Raises ``NameTakenError`` unless that install, or anything else at its place, gives way.
     """
     # What nobody recorded is refused first: only the caller may give up what could be the user's own.
     holder = find_link_holder(store, locked, path)
@@ -134,7 +134,7 @@ def _describe_origin(entry: LockEntry) -> str:
 def _refuse_partial_loss(path: str, holder: LockEntry, names: set[str]) -> None:
     """Raise when an install that the manifest declares as a whole would lose only some of its skills, ``names``.
 
-    The manifest would then declare those skills twice, and no sync could tell which declaration has them.
+    The manifest would then declare those skills twice, and no sync could know which declaration has them.
     """
     others = ", ".join(f'"{skill}"' for skill in holder.skills if link_name(skill) not in names)
     if others:

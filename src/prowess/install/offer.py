@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OfferedSkill:
-    """A skill of a source, as far as its SKILL.md and the names of its files tell."""
+    """A skill of a source, as far as its SKILL.md and the names of its files show."""
 
     name: str
     description: str
@@ -100,7 +100,7 @@ class Offer:
     date: datetime | None
     """When that commit was made, as its committer says, in UTC."""
     skills: tuple[OfferedSkill, ...]
-    """The skills, sorted by folder; chosen skills are in the order in which they were chosen."""
+    """The skills, sorted by folder; chosen skills are in the order of the choice."""
     issues: tuple[Issue, ...] = ()
     """What is wrong with skills that the source has and cannot give, and which files are in no skill's folder."""
     in_memory: SourceTree | None = field(default=None, repr=False, compare=False)

@@ -132,7 +132,7 @@ def _find_newer(
         if rollback is not None:
             newest, wanted, issues = current, "", [rollback]
     else:
-        # Only a repository tells its newest version without giving its files.
+        # Only a repository shows its newest version without giving its files.
         with wrap_os_errors():
             source_files = source.open_source(spec)
             newest, current = tree_for_entry(entry, source_files, spec, access.limits).digest, entry.digest

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One install to come: its source, its places, the folders in which it is linked, and what it replaces."""
+    """One install to come: its source, its places, the folders where it is linked, and what it replaces."""
 
     spec: SourceSpec
     location: ScopeName
@@ -45,7 +45,7 @@ class Plan:
     places: tuple[str, ...]
     """The folders in the install base; nothing goes there where ``options.copy``."""
     links: tuple[str, ...]
-    """The folders in which each skill is linked, or copied where ``options.copy``."""
+    """The folders where each skill is linked, or copied where ``options.copy``."""
     options: InstallOptions
     """What the caller and the manifest ask for."""
     replaces: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class Plan:
     declared_agents: tuple[str, ...] = ()
     """The agents that the manifest will name. What is on this machine is not what the project needs."""
     issues: tuple[Issue, ...] = ()
-    """Why a manifest that is there will not declare the source."""
+    """Why an existing manifest will not declare the source."""
     offer: Offer | None = field(default=None, repr=False, compare=False)
     """What a person saw of the source before deciding: exactly that commit, or those files, are installed."""
 
@@ -159,7 +159,7 @@ def _plan_install(
     names = _install_names(spec)
     link_folders = LinkFolders(scope)
     links = tuple(link_folders.folders_for(options.agents))
-    # An agent may look in several folders, of which a link in any one is enough.
+    # An agent may look in several folders; a link in any one of them is enough.
     unseen_by = tuple(agent for agent in present if not set(links).intersection(link_folders.folders_of_agent(agent)))
     return Plan(
         spec,
@@ -177,7 +177,7 @@ def _plan_install(
 def _with_offer(context: InstallContext, scope: InstallScope, plan: Plan, offer: Offer) -> Plan:
     """The plan for what an offer showed, with the further installs that give way to it.
 
-    The offer tells the names of the skills, so a name that is taken raises ``NameTakenError`` before anything is
+    The offer has the names of the skills, so a name that is taken raises ``NameTakenError`` before anything is
     fetched.
     """
     spec = plan.spec

@@ -174,7 +174,7 @@ def _plugin_in(base: str, data: dict[str, Any], tree_paths: Collection[str]) -> 
 
 
 def _read_listed(base: str, data: dict[str, Any]) -> Iterator[str]:
-    """The folders that the field ``skills`` names, each of which is a skill or holds skills."""
+    """The folders that the field ``skills`` names; each is a skill or holds skills."""
     listed = data.get("skills", [])
     for folder in [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else ():
         inner = _folder_inside(f"{base}/{folder}")

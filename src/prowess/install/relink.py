@@ -99,7 +99,7 @@ def _stage_links(
 def _links_for(store: Store, entry: LockEntry, agents: Sequence[str]) -> Iterator[AgentLink]:
     """The links of all skills of an install in the shared folder and in the folders of the agents.
 
-    Raises ``LocalEditsError`` for an install in mode copy of which somebody edited every copy.
+    Raises ``LocalEditsError`` for an install in mode copy if somebody edited every copy.
     """
     # Copies are made from an unedited copy: an edit is one person's, and must not spread to other agents.
     files = read_unedited_files(entry, store.link_folders, store.limits)

@@ -139,7 +139,7 @@ class Restoration:
             for entry, tree in batch:
                 options = InstallOptions(entry.agents, replace=True, declared=entry.declared, copy=entry.is_copied)
                 stage_install(store, locked, tree, options)
-                # Which links are copies on this disk is no change of the project: everything stays as it is recorded.
+                # Which links are copies on this disk is not a change of the project: all stays as recorded.
                 links = locked[entry.name].links
                 copies = tuple(copy for copy in entry.copies if copy in links)
                 locked[entry.name] = replace(entry, copies=copies, links=links)
@@ -207,7 +207,7 @@ def find_unequal(scope: InstallScope, limits: Limits, recorded: LockEntries, *, 
 
 
 def _edited_error(entry: LockEntry, differences: Sequence[Difference]) -> LockMismatchError:
-    """The error for an install, or a copy of it, that is there and is not what the lock file says."""
+    """The error for an install, or a copy of it, that exists and is not what the lock file says."""
     edits = [difference for difference in differences if difference.is_edit]
     folder = edits[0].folder
     edited = describe_differences([edit for edit in edits if edit.folder == folder])

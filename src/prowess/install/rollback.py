@@ -26,7 +26,7 @@ _SHOWN_DIGITS = 12
 def find_rollback(entry: LockEntry, commit: str, spec: SourceSpec, access: SourceAccess) -> Issue | None:
     """The warning that the version of an entry is ``commit`` now, which is not newer than the installed commit.
 
-    ``None`` when the version went forward, when there is no commit to compare, or when going back is allowed. Raises
+    ``None`` when the version went forward, without a commit to compare, or when going back is allowed. Raises
     ``GitError`` when the history cannot be fetched.
     """
     # An entry without a commit was moved to another version by a person, or its source has no commits.
@@ -41,7 +41,7 @@ def find_rollback(entry: LockEntry, commit: str, spec: SourceSpec, access: Sourc
             return None
     except GitError as error:
         # Not knowing counts as an error: a server could hide a rollback by refusing to give its history.
-        raise error.about(f"whether {version} went back cannot be told") from error.__cause__
+        raise error.about(f"it is unknown whether {version} went back") from error.__cause__
     message = (
         f"{version} leads to {commit[:_SHOWN_DIGITS]}, whose history does not hold "
         f"{entry.commit[:_SHOWN_DIGITS]}, which is installed: "

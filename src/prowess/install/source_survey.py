@@ -73,7 +73,7 @@ class SourceSurvey(NamedTuple):
         self.tree.contents.prefetch([posixpath.join(self.subpath, path) for path in paths])
 
     def sizes_of(self, skill: TreeSkill) -> list[int | None]:
-        """How many bytes each file of a skill has; ``None`` where only fetching it would tell."""
+        """How many bytes each file of a skill has; ``None`` where only fetching it would show that."""
         size_of = self.tree.contents.size_of
         return [size_of(posixpath.join(self.subpath, path)) for path in self.files_by_folder[skill.folder]]
 

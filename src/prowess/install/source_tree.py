@@ -32,7 +32,7 @@ class Contents(Protocol):
         ...
 
     def size_of(self, path: str) -> int | None:
-        """How many bytes a file has; ``None`` when only fetching it would tell."""
+        """How many bytes a file has; ``None`` when only fetching it would show that."""
         ...
 
 

@@ -113,10 +113,10 @@ def _stage_tree(
     store: Store, tree: InstallTree, before: LockEntry | None, options: InstallOptions, *, is_as_locked: bool
 ) -> None:
     """Stage the files of a tree for the install base; of an install in mode copy, only that its folder there goes."""
-    twin = store.taken_names.find_place(tree.name)
-    place = store.scope.install_folder(twin or tree.name)
+    existing = store.taken_names.find_place(tree.name)
+    place = store.scope.install_folder(existing or tree.name)
     hashes = tree.hashes
-    locked = before if before is not None and twin == tree.name else None
+    locked = before if before is not None and existing == tree.name else None
     here = HashedTree(dict(locked.files), []) if locked is not None and is_as_locked else _hash_install(store, place)
     if locked is not None and here is not None and not options.copy:
         disposals = _dispose_of_skills(store, tree, locked, here)
@@ -129,16 +129,16 @@ def _stage_tree(
     elif _is_as(here, hashes, place):
         disposal = Disposal(digest=digest_on_disk(hashes))
     else:
-        disposal = dispose_of_install(store, before, twin or tree.name)
+        disposal = dispose_of_install(store, before, existing or tree.name)
     # A place whose name differs in case is emptied first: on some systems both names are one folder.
-    if twin and (options.copy or twin != tree.name):
-        store.stage_removal(twin, disposal)
+    if existing and (options.copy or existing != tree.name):
+        store.stage_removal(existing, disposal)
     if not options.copy:
         store.stage_tree(tree.name, tree.files, disposal)
 
 
 def _hash_install(store: Store, place: str) -> HashedTree | None:
-    """The files at the place of an install; ``None`` where there is no folder that can be listed."""
+    """The files at the place of an install; ``None`` without a folder that can be listed."""
     with suppress(OSError, ValueError):
         return hash_tree(place, store.limits)
     return None
@@ -164,7 +164,7 @@ def _dispose_of_skills(
 ) -> dict[str, Disposal] | None:
     """What becomes of each skill folder that a tree changes in an install, which the lock file has as ``before``.
 
-    ``here`` is what is there now. A folder that is neither as the lock file has it nor as Prowess put it there goes to
+    ``here`` is what exists now. A folder that is neither as the lock file has it nor as Prowess put it there goes to
     the backups. ``None`` when the install has to be replaced as a whole: when something outside of its skills changes,
     or nothing does, and when most of its skills do and none was edited.
     """

@@ -69,7 +69,7 @@ class AgentLink(NamedTuple):
     target: str
     files: Sequence[NewFile] = ()
     disposal: Disposal = DELETED
-    """What becomes of the folder that is there now."""
+    """What becomes of the existing folder."""
     copy: bool = False
     """True when the files are copied even where the system can make links."""
 
@@ -141,7 +141,7 @@ class Store:
     def stage_tree(
         self, name: str, files: Sequence[NewFile], disposal: Disposal = DELETED, *, inside: str = ""
     ) -> None:
-        """Stage a tree for the place ``name``; ``disposal`` is what becomes of the tree that is there.
+        """Stage a tree for the place ``name``; ``disposal`` is what becomes of the existing tree.
 
         With ``inside``, it is staged for that folder of the install, and the rest of the install stays.
         """
@@ -160,7 +160,7 @@ class Store:
             self._moves.append(_with_new_inode(move, read_inode(staged)))
 
     def stage_removal(self, name: str, disposal: Disposal = DELETED, *, inside: str = "") -> None:
-        """Stage the removal of a place, or of a folder inside it; ``disposal`` is what becomes of what is there."""
+        """Stage the removal of a place, or of a folder inside it; ``disposal`` is what becomes of what it holds."""
         place = self._check_place(name, inside)
         make_folders(self._folder)
         move_name = f"{name}/{inside}" if inside else name

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 REFUSAL_REASONS = {
     "link-in-skill": "is a link",
     "submodule": "is a submodule",
-    "special-file": "is no regular file",
+    "special-file": "is not a regular file",
     "bad-file-name": "is not a UTF-8 name",
     "unsafe-name": "is not a plain name on every platform",
     "unreadable-directory": "cannot be read",
     "too-many-files": "is one of too many files",
-    "too-deep": "lies too deep",
+    "too-deep": "is too deep",
 }
 """Why an entry of a source is not installed, in words, by the code of the error."""
 

@@ -23,7 +23,7 @@ def parse_typed_source(text: str, folder: str = "") -> SourceSpec:
     """The source that a person typed. The variable ``GH_HOST`` names an enterprise server of GitHub.
 
     A relative path starts at ``folder``, or at the working folder when that is ``""``. Raises ``BadReferenceError``
-    for a text that names no source.
+    for a string that names no source.
     """
     check_text(text, "source")
 
@@ -40,7 +40,7 @@ def to_spec(ref: str | SkillRef | SourceSpec, select: str | Sequence[str] | None
     or has no safe name.
     """
     if isinstance(ref, SkillRef):
-        spec = spec_from_ref(SkillRef.parse(str(ref)))  # parsed again, since a program may have put any text into it
+        spec = spec_from_ref(SkillRef.parse(str(ref)))  # parsed again, since a program may have put any string into it
     else:
         spec = ref if isinstance(ref, SourceSpec) else parse_typed_source(ref)
     names = (select,) if isinstance(select, str) else tuple(select or ())
@@ -62,7 +62,7 @@ def with_safe_name(spec: SourceSpec) -> SourceSpec:
 
 def to_local_spec(path: str | os.PathLike[str]) -> SourceSpec:
     """The source that is a folder or an archive at ``path``, even when the path looks like an address."""
-    # The absolute path only tells the kind and the name; the lock file keeps the path as it was written.
+    # The absolute path only gives the kind and the name; the lock file keeps the path as it was written.
     written = os.fspath(path)
     spec = to_spec(os.path.abspath(os.path.expanduser(written)))
     return SourceSpec("archive" if spec.kind == "archive" else "folder", written, "local", spec.name, local=True)

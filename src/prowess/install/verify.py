@@ -41,7 +41,7 @@ def verify_installs(scopes: Sequence[InstallScope], limits: Limits) -> tuple[Iss
 def find_manifest_differences(scope: InstallScope, locked: LockEntries, limits: Limits) -> Iterator[Issue]:
     """An issue for everything that the manifest declares otherwise than the lock file records it (``lock-outdated``).
 
-    Where there is no lock file, one issue says so. Raises ``InstallError`` for a manifest that is malformed.
+    Without a lock file, one issue says so. Raises ``InstallError`` for a manifest that is malformed.
     """
     declared = read_declarations(scope.lock_folder, limits)
     if exists(os.path.join(scope.lock_folder, LOCK_FILE)):

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from prowess.lockfile.read import LockEntries, LockEntry
 
 LinkPath = Callable[[str], str]
-"""Returns where on the disk a recorded link is; raises ``InstallError`` where that is no place in which agents look."""
+"""Returns where on the disk a recorded link is; raises ``InstallError`` where that is not a place where agents look."""
 InstallState = Literal["equal", "missing", "pristine", "edited", "copy", "unlinked"]
-"""How an install stands to the lock file; ``get_install_state`` says what each word means."""
+"""How an install compares with the lock file; ``get_install_state`` says what each word means."""
 NOT_SYNCED = "not-synced"
 """The code of an install that Prowess put here, that nobody changed, and that the lock file has in another version."""
 OTHER_LINE_ENDS = "changed-line-ends"
@@ -84,7 +84,7 @@ def compare_folder(
     try:
         tree = hash_tree(folder, limits)
     except (OSError, ValueError):
-        # Only now it is asked whether the folder is there: to ask first costs a system call for each folder that is.
+        # Only now it is asked whether the folder exists: to ask first costs a system call for each folder that is.
         if stat_folder(folder) is not None:
             raise
         return [Difference("missing-skill", "", folder, link)]

@@ -57,12 +57,12 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class LockChange:
-    """How the lock file changes: the staged file that replaces it, and the hashes of both texts."""
+    """How the lock file changes: the staged file that replaces it, and the hashes of both versions."""
 
     token: str
     """The random part of the name of the staged file."""
     before: str
-    """The SHA-256 of the text before; empty when there was no lock file."""
+    """The SHA-256 of the lock file before; empty without a lock file."""
     after: str
     """The SHA-256 of the text after; empty when the lock file is removed."""
 
@@ -82,7 +82,7 @@ class Journal:
 
 
 def digest_text(text: str | None) -> str:
-    """The SHA-256 of a lock file's text, empty when there is no lock file."""
+    """The SHA-256 of a lock file's text, empty without a lock file."""
     return hashlib.sha256(text.encode()).hexdigest() if text is not None else ""
 
 
@@ -112,7 +112,7 @@ def read_journal(scope: InstallScope, limits: Limits) -> Journal | None:
     """The journal of a scope; ``None`` when there is none. Raises ``InstallError`` for an invalid one."""
     if exists(old_journal_path(scope)):
         raise _bad_journal_error(
-            "it lies where older versions kept theirs, and is not read there", old_journal_path(scope)
+            "it is where older versions kept theirs, and is not read there", old_journal_path(scope)
         )
     try:
         text = read_text(scope.lock_folder, JOURNAL_FILE, limits)
@@ -134,11 +134,11 @@ def _parse_journal(data: dict[str, Any], scope: InstallScope) -> Journal:
         raise _bad_journal_error("it was written for other folders than these", journal_path(scope))
     moves = tuple(map(_parse_move, data["moves"]))
     lock = LockChange(**data["lock"]) if data["lock"] is not None else None
-    texts = [text for move in moves for text in (move.name, move.token, move.keep, move.digest)]
+    strings = [text for move in moves for text in (move.name, move.token, move.keep, move.digest)]
     numbers = [number for move in moves for number in (move.new, move.old)]
     if lock is not None:
-        texts += (lock.token, lock.before, lock.after)
-    if not all(isinstance(text, str) for text in texts) or not all(isinstance(number, int) for number in numbers):
+        strings += (lock.token, lock.before, lock.after)
+    if not all(isinstance(text, str) for text in strings) or not all(isinstance(number, int) for number in numbers):
         raise _bad_journal_error("it cannot be read", journal_path(scope))
     # The token becomes a part of a file name: anything but hexadecimal digits could lead out of the folder.
     if lock is not None and not _TOKEN.fullmatch(lock.token):

@@ -1,7 +1,7 @@
 """What other tools recorded about the skills that they installed: read, so that these can be listed and taken over.
 
 The npm tool ``skills`` writes ``skills-lock.json`` in a project. It and GitHub's ``gh skill`` write
-``.agents/.skill-lock.json``, of which version 3 is read. ``gh skill`` also writes fields that begin with ``github-``
+``.agents/.skill-lock.json`` (version 3). ``gh skill`` also writes fields that begin with ``github-``
 into the metadata of a SKILL.md.
 """
 
@@ -39,7 +39,7 @@ _KEYS = {
 """The names of the fields in the files, and in ``ForeignEntry``."""
 _BRANCH_OR_TAG = re.compile(r"refs/(?:heads|tags)/")
 _PUNCTUATION = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
-"""ASCII punctuation in the order in which JavaScript's locale sorts it."""
+"""ASCII punctuation in the order of JavaScript's locale."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What Prowess itself put on this disk: a record that tells an edit from another version of an install.
+"""What Prowess itself put on this disk: a record that distinguishes an edit from another version of an install.
 
 After ``git pull`` or ``git switch`` the lock file has changed and the installs have not. An install that is still
 exactly what Prowess put there is *pristine*: nobody's work is in it, and a sync may replace or remove it without a

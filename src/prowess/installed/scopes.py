@@ -3,7 +3,7 @@
 Nothing here changes anything on the disk. A scope has a base (``<base>/<org>/<name>``), a root below which agents look,
 and a lock file. The project's base is ``.prowess/skills`` in its folder; that folder is the root and holds
 ``prowess.lock``. The user's base is ``prowess/skills`` in the configuration folder; the home folder is the root, and
-the lock file lies beside ``skills``. With a base of any other shape everything stays inside it.
+the lock file is beside ``skills``. With a base of any other shape everything stays inside it.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ class LockStates:
     def find_differences(self, folder: str) -> list[Difference]:
         """Return how the folder of an installed skill differs from its lock entry; none if it is not installed.
 
-        Raises ``OSError`` for a folder that is there and cannot be listed.
+        Raises ``OSError`` for an existing folder that cannot be listed.
         """
         recorded = self._verifier.find_entry(folder)
         if recorded is None:
@@ -91,7 +91,7 @@ class LockStates:
         return compare_folder(entry.files_below(inner), os.path.realpath(folder), self._limits)
 
     def find_behind(self, location: str) -> list[str]:
-        """Return the installs of which Prowess last put another version here than the lock file has.
+        """Return the installs that Prowess last put here in another version than the lock file has.
 
         Nothing is hashed. ``location`` is ``"project"`` or ``"user"``.
         """

@@ -44,7 +44,7 @@ class PinnedFiles(FolderFiles):
 
     def renew(self) -> PinnedFiles:
         """Return itself; raises ``SkillValidationError`` unless the whole folder is what the lock file says."""
-        # The whole folder before the instructions: they may tell a model to read, or run, any file of it.
+        # The whole folder before the instructions: they may make a model read, or run, any file of it.
         base, parts, _, location, limits = self._place
         difference = _find_difference(self._hashes, os.path.join(base, *parts), limits)
         if difference:
@@ -214,7 +214,7 @@ class LockRecords:
         if inner is not None:
             parts = inner.split(os.sep)
             return "/".join(parts[:2]), "/".join(parts[2:])
-        if self._copies is None:  # resolved once for all skills, of which there may be thousands
+        if self._copies is None:  # resolved once for all skills: there may be thousands
             self._copies = dict(self._find_copies())
         return self._copies.get(folder)
 

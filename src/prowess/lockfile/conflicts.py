@@ -23,7 +23,7 @@ _NAME = re.compile(r'name = "([^"\\]{1,200})"')
 
 
 class ConflictSides(NamedTuple):
-    """The texts that a file in conflict was made from, as far as the markers show them."""
+    """The versions that a file in conflict was made from, as far as the markers show them."""
 
     base: str | None
     """The text that both sides began with; ``None`` where the markers do not show it (git's style ``merge``)."""
@@ -44,9 +44,9 @@ def find_marker(text: str) -> int:
 
 
 def split_conflict(text: str) -> ConflictSides | None:
-    """The sides of a text with git's conflict markers, in each of its styles; ``None`` where the markers do not pair.
+    """The sides of a file with git's conflict markers, in each of its styles; ``None`` where the markers do not pair.
 
-    Lines outside of conflicts stand in every side. So a side may be a text that nobody has ever written as a file.
+    Lines outside of conflicts are in every side. So a side may be something that nobody has ever written as a file.
     """
     parts: dict[str, list[str]] = {"base": [], "ours": [], "theirs": []}
     labels = {"ours": "", "theirs": ""}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Side = Literal["ours", "theirs"]
 _SHOWN_DIGITS = 12
 _NO_LINKS: dict[str, Any] = {"agents": (), "extra_agents": (), "links": (), "copies": ()}
-"""The fields that say for which agents an entry is linked, emptied: they are no part of what is installed."""
+"""The fields that say for which agents an entry is linked, emptied: they are not part of what is installed."""
 _AS_INSTALLED: dict[str, Any] = {**_NO_LINKS, "declared": "", "unknown": ()}
 """The fields to ignore when two installs are compared: also how the manifest declares the entry, and what only another
 version of Prowess knows about it."""
@@ -43,7 +43,7 @@ class LockMerge:
     """The result of merging two lock files."""
 
     text: str
-    """The merged lock file. Where there are conflicts, both versions of such an entry stand in it between git's
+    """The merged lock file. Where there are conflicts, both versions of such an entry are in it between git's
     markers, so that no command takes it for a whole one."""
     conflicts: tuple[LockConflict, ...]
     """The entries for which somebody has to choose a side, by name."""
@@ -57,18 +57,18 @@ def merge_locks(
     choices: Mapping[str, Side] | None = None,
     labels: tuple[str, str] = ("ours", "theirs"),
 ) -> LockMerge:
-    """Merge two texts of a lock file that both began as ``base``, entry by entry.
+    """Merge two versions of a lock file that both began as ``base``, entry by entry.
 
     An entry that one side alone changed, added or removed is taken as that side has it. Where both changed it
     differently, or one changed and the other removed it, that is a conflict, unless ``choices`` has its name and the
     side to take. So is an entry that one side added to a declaration of the manifest that the other side changed: both
     changes of the manifest merge, and ask for something that neither side has installed. Links that one side made or
-    took away are no conflict with an update by the other, and neither is how the manifest declares an entry. Nor are
+    took away do not conflict with an update by the other, and neither is how the manifest declares an entry. Nor are
     two commits with the same files: both sides updated, and the source had gone on between.
 
     ``labels`` name the two sides in the markers. A text may be empty: a lock file that was not there. Fields that this
     version does not know are merged like the others; where both sides changed one of the file itself, ours counts.
-    Raises ``InstallError`` (``bad-lock``, ``newer-lock``, ``lock-conflict``) that names the side whose text is no lock
+    Raises ``InstallError`` (``bad-lock``, ``newer-lock``, ``lock-conflict``) that names the side that is not a lock
     file.
     """
     files = (_read_base(base), _read_side(ours, "ours"), _read_side(theirs, "theirs"))
@@ -96,7 +96,7 @@ _Declaration = tuple[str, frozenset[str]]
 
 
 class _Declarations(NamedTuple):
-    """The declarations of the entries in each of the three texts."""
+    """The declarations of the entries in each of the three versions."""
 
     base: set[_Declaration]
     ours: set[_Declaration]
@@ -110,7 +110,7 @@ def _declaration_of(entry: LockEntry | None) -> _Declaration:
 
 
 class _EntryVersions(NamedTuple):
-    """One entry in the three texts of a merge; ``None`` where a text does not have it."""
+    """One entry in the three versions of a merge; ``None`` where one does not have it."""
 
     base: LockEntry | None
     ours: LockEntry | None
@@ -155,7 +155,7 @@ def _with_one_commit(versions: _EntryVersions) -> _EntryVersions:
         return versions
     if (mine.source, mine.ref, mine.digest) != (other.source, other.ref, other.digest):
         return versions
-    # Nobody can tell here which is the later one, so that it only has to be the same from both sides.
+    # Nobody can know here which is the later one, so that it only has to be the same from both sides.
     moved = {mine.commit, other.commit}.difference(() if before is None else (before.commit,))
     commit = max(moved)
     return _EntryVersions(before, replace(mine, commit=commit), replace(other, commit=commit))
@@ -208,7 +208,7 @@ def _merge_links(base: LockEntry | None, ours: LockEntry | None, theirs: LockEnt
         if unknown is None:
             return None
         newer = replace(newer, unknown=unknown)
-    if ours.skills.keys() != theirs.skills.keys():  # nobody can tell which links the new skills should have
+    if ours.skills.keys() != theirs.skills.keys():  # nobody can know which links the new skills should have
         return newer if _link_values(older) == _link_values(base) else None
     merged: dict[str, Any] = {
         key: _merge_sets(*(getattr(side, key, ()) for side in (base, ours, theirs))) for key in _NO_LINKS
@@ -263,6 +263,6 @@ def find_shared_links(locked: LockEntries) -> dict[str, tuple[str, ...]]:
 
 
 def wrap_in_markers(ours: str, theirs: str, labels: tuple[str, str]) -> str:
-    """Two whole texts between git's markers, for files that cannot be merged entry by entry."""
+    """Two whole files between git's markers, for files that cannot be merged entry by entry."""
     first, second = (text if not text or text.endswith("\n") else f"{text}\n" for text in (ours, theirs))
     return f"<<<<<<< {labels[0]}\n{first}=======\n{second}>>>>>>> {labels[1]}\n"

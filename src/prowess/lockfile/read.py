@@ -235,7 +235,7 @@ def _check_version(version: object, text: str, path: str) -> None:
 
 
 def _refuse_conflict(text: str, path: str) -> None:
-    """Raise ``InstallError`` (``lock-conflict``) for a text with git's markers; it names the entries that differ."""
+    """Raise ``InstallError`` (``lock-conflict``) for a file with git's markers; it names the entries that differ."""
     from prowess.lockfile.conflicts import (
         find_differing_entries,
         find_marker,
@@ -255,7 +255,7 @@ def _refuse_conflict(text: str, path: str) -> None:
 
 
 class _BadEntryError(Exception):
-    """An entry is invalid: the reason, and a text by which its line is found within the entry."""
+    """An entry is invalid: the reason, and a string that finds its line within the entry."""
 
     def __init__(self, message: str, mark: str) -> None:
         super().__init__(message)
@@ -303,37 +303,37 @@ _ONLY_TEXT = frozenset((str,))
 
 
 def _parse_entry(data: dict[str, Any], taken: set[str], *, may_hold_nul: bool) -> LockEntry:
-    # Fast path: to check each text by itself makes verifying small installs slower by a tenth.
-    texts: dict[str, Any] = {key: data.get(key, "") for key in _TEXT_KEYS}
-    if not _ONLY_TEXT.issuperset(map(type, texts.values())):
-        texts = {key: _check_text(data, key) for key in _TEXT_KEYS}
+    # Fast path: to check each string by itself makes verifying small installs slower by a tenth.
+    strings: dict[str, Any] = {key: data.get(key, "") for key in _TEXT_KEYS}
+    if not _ONLY_TEXT.issuperset(map(type, strings.values())):
+        strings = {key: _check_text(data, key) for key in _TEXT_KEYS}
     # A file that somebody else wrote may hold a secret, and these values are shown to people and written again.
-    texts["source"], texts["declared"] = hide_secrets(texts["source"]), scrub_text(texts["declared"])
-    lists: dict[str, Any] = {key: tuple(_check_texts(data.get(key, []), key)) for key in _LIST_KEYS}
-    if may_hold_nul and "\0" in "".join((*texts.values(), *(text for values in lists.values() for text in values))):
+    strings["source"], strings["declared"] = hide_secrets(strings["source"]), scrub_text(strings["declared"])
+    lists: dict[str, Any] = {key: tuple(_check_strings(data.get(key, []), key)) for key in _LIST_KEYS}
+    if may_hold_nul and "\0" in "".join((*strings.values(), *(text for values in lists.values() for text in values))):
         raise _BadEntryError("the lock file holds a NUL character, which no path can hold", "\\u0000")
-    if texts["commit"] and not is_commit(texts["commit"]):
+    if strings["commit"] and not is_commit(strings["commit"]):
         raise _BadEntryError(
-            f"the lock file's commit is {texts['commit'][:80]!r}, which is no id of a commit", "commit"
+            f"the lock file's commit is {strings['commit'][:80]!r}, which is not the id of a commit", "commit"
         )
     # The name becomes a path below the base: "..", a device or a hidden name must not get there.
-    org, _, name = texts["name"].partition("/")
+    org, _, name = strings["name"].partition("/")
     if not is_safe_part(org) or not is_safe_part(name):
-        raise _BadEntryError(f"the lock file names {texts['name'][:80]!r}, which is no org/name", "name")
-    if texts["name"].lower() in taken:  # case does not tell folders apart on every system
+        raise _BadEntryError(f"the lock file names {strings['name'][:80]!r}, which is not org/name", "name")
+    if strings["name"].lower() in taken:  # case does not distinguish folders on every system
         raise _BadEntryError("the lock file records one name twice", "name")
-    if texts["mode"] not in {"", COPY_MODE}:
-        raise _BadEntryError(f"the lock file's mode is {texts['mode'][:80]!r}; it can only be {COPY_MODE!r}", "mode")
-    files = dict(map(_parse_file_row, _check_texts(data.get("files", []), "files")))
+    if strings["mode"] not in {"", COPY_MODE}:
+        raise _BadEntryError(f"the lock file's mode is {strings['mode'][:80]!r}; it can only be {COPY_MODE!r}", "mode")
+    files = dict(map(_parse_file_row, _check_strings(data.get("files", []), "files")))
     # The digest is what people compare in reviews: it must not say one thing and the list of files another.
-    if digest_tree(files) != texts["digest"]:
-        raise _BadEntryError(f"the lock file's digest of {texts['name']} does not fit its list of files", "digest")
+    if digest_tree(files) != strings["digest"]:
+        raise _BadEntryError(f"the lock file's digest of {strings['name']} does not fit its list of files", "digest")
     # The install of one chosen skill is that skill, so the name is written once.
     if "skills" not in data:
-        texts["select"] = texts["select"] or name
-    rows = _parse_skill_rows(data.get("skills", {texts["select"]: ""}))
+        strings["select"] = strings["select"] or name
+    rows = _parse_skill_rows(data.get("skills", {strings["select"]: ""}))
     skills = {skill: folder for skill, (_, folder) in rows.items()}
-    entry = LockEntry(**texts, **lists, skills=skills, files=files, unknown=_read_unknown(data, _ENTRY_KEYS))
+    entry = LockEntry(**strings, **lists, skills=skills, files=files, unknown=_read_unknown(data, _ENTRY_KEYS))
     _check_skill_digests(entry, rows)
     return entry
 
@@ -363,9 +363,9 @@ def _check_text(data: dict[str, Any], key: str) -> str:
     return value
 
 
-def _check_texts(value: object, key: str) -> list[str]:
+def _check_strings(value: object, key: str) -> list[str]:
     if not isinstance(value, list) or not _ONLY_TEXT.issuperset(map(type, value)):
-        raise _BadEntryError(f"the lock file's {key} must be a list of texts", key)
+        raise _BadEntryError(f"the lock file's {key} must be a list of strings", key)
     return value
 
 
@@ -413,7 +413,7 @@ def bad_lock_error(message: str, path: str) -> InstallError:
 _LIST_BEGIN = compile_pattern(r"(?<=\n)(files|links|copies) = \[\n")
 _LIST = compile_pattern(r'(?:  "[^"\\\n]*+",\n)*+')
 _PLAIN_ROW = compile_pattern(r'("?)([A-Za-z0-9_-]++)\1 = (?:"([^"\\]*+)"|\["([^"\\]*+)"\])')
-"""A key with one text, or with a list of one text: nothing in it is escaped."""
+"""A key with one string, or with a list of one string: nothing in it is escaped."""
 _TEXT_GROUP = 3
 _BARE_KEY = compile_pattern(r"[A-Za-z0-9_-]+")
 _CONTROLS = bytes((*range(10), *range(11, 32), 127))  # all but the line break
@@ -422,14 +422,14 @@ _CONTROLS = bytes((*range(10), *range(11, 32), 127))  # all but the line break
 def parse_plain_toml(text: str) -> dict[str, Any] | None:
     """What a TOML parser gives for a lock file as Prowess writes it; ``None`` for any other text.
 
-    Fast path of the bench rows that verify installs. The slow twin is ``tomllib``; tests/lockfile/test_read.py and
+    Fast path of the bench rows that verify installs. The slow path is ``tomllib``; tests/lockfile/test_read.py and
     bench/fuzz.py compare the two.
     """
     encoded = text.encode("utf-8", "surrogatepass")
     if len(encoded.translate(None, _CONTROLS)) < len(encoded):
         return None  # TOML refuses most of them, even in a comment
     data: dict[str, Any] = {"skill": []}
-    # Each list with a line for each value is cut out as one text: of most lock files they are the greatest part.
+    # Each list with a line for each value is cut out as one string: these are the greatest part of most lock files.
     head, *parts = _LIST_BEGIN.split(text)
     table = _add_rows(head, data, data)
     for key, part in zip(parts[::2], parts[1::2], strict=True):
@@ -476,5 +476,5 @@ def _add_row(row: str, table: dict[str, Any]) -> bool:
 
 
 def _is_plain_value(value: object) -> bool:
-    """True for a text, an integer or a list of texts: JSON has more kinds of values, and a lock file does not."""
+    """True for a string, an integer or a list of strings: JSON has more kinds of values, and a lock file does not."""
     return type(value) in {str, int} or (isinstance(value, list) and all(type(text) is str for text in value))

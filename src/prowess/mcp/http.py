@@ -33,7 +33,7 @@ def make_guarded_app(
 ) -> App:
     """Return the server as an ASGI application behind its guard, for the ``host`` that it will be bound to.
 
-    Raises ``SourceError`` when ``host`` can be reached from other machines and there is no token.
+    Raises ``SourceError`` when ``host`` can be reached from other machines without a token.
     """
     check_token(host, token)
     access = make_access(host, parse_host_names(hosts), parse_origins(origins), token)
@@ -57,7 +57,7 @@ def run_http(  # noqa: PLR0917 - one caller
     origins: Sequence[str],
     ready: Callable[[str], None] | None,
 ) -> None:
-    """Serve until the process is told to end."""
+    """Serve until the process gets a signal to end."""
     _release_large_blocks()
     host, port = parse_bind(bind)
     app = make_guarded_app(server, host, token=token, hosts=hosts, origins=origins)

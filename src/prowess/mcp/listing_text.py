@@ -1,6 +1,6 @@
 """The listing of skills that models are shown, with the sentences around it, within a budget.
 
-The listing stands in two places, with one set of entries: in the server's instructions, and in the description of the
+The listing is in two places, with one set of entries: in the server's instructions, and in the description of the
 tool that loads a skill. Some clients show their model no instructions of a server, and those that show them never ask
 for them again. The description of a tool reaches every model, and is refreshed.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _ELEMENT = "available_skills"
 _SKILLS_INTRO = "Skills are instructions for particular tasks."
 _LOAD_INTRO = "Load a skill: instructions for a particular task."
-_NEW_SKILLS_INTRO = "This is no part of the answer above. New skills have come since the skills were listed."
+_NEW_SKILLS_INTRO = "This is not part of the answer above. New skills have come since the skills were listed."
 _SERVER_INTRO = "This server has skills: instructions for particular tasks."
 _LISTED_IN_TOOL = "The description of load_skill lists them: when a task fits one of them, load it before you begin."
 _SEARCH_GUIDE = (
@@ -38,23 +38,23 @@ _LOAD_GUIDE = "call load_skill with that name before you begin, and follow what 
 
 
 class ListingTexts(NamedTuple):
-    """What a model is told about the skills in each place; ``""`` for a place without a text."""
+    """What a model reads about the skills in each place; ``""`` for a place that says nothing."""
 
     instructions: str
     description: str
     """The description of the tool that loads a skill; ``""`` keeps the tool's own."""
     needs_search: bool
-    """Whether a model needs the tool that searches: a text names it, or some skills are not listed."""
+    """Whether a model needs the tool that searches: the listing names it, or some skills are not listed."""
 
 
 def write_search_guide(options: ServeOptions) -> str:
-    """Return the instructions for a server whose listing stands elsewhere or is not loaded yet."""
+    """Return the instructions for a server whose listing is elsewhere or is not loaded yet."""
     guide = _LISTED_IN_TOOL if options.lists_in("tools") else _SEARCH_GUIDE
     return f"{_SERVER_INTRO} {guide}" if options.tools else ""
 
 
 def write_listing(skills: Sequence[Skill], options: ServeOptions) -> ListingTexts:
-    """Return the texts for these skills in the places that the options name; all are empty without a skill."""
+    """Return the listings of these skills for the places that the options name; all are empty without a skill."""
     if not skills:
         return ListingTexts("", "", needs_search=False)
     in_tool = options.lists_in("tools")
@@ -64,7 +64,7 @@ def write_listing(skills: Sequence[Skill], options: ServeOptions) -> ListingText
     # Both places hold one listing, so it has to fit behind the longer of the two beginnings.
     listing, is_cut = writer.fit_listing(_LOAD_INTRO if in_tool else _SKILLS_INTRO)
     instructions = f"{_SKILLS_INTRO}{listing}" if options.lists_in("instructions") else write_search_guide(options)
-    # A handshake that was answered before the load told of the search tool, unless the listing stands in a tool.
+    # A handshake that was answered before the load named the search tool, unless the listing is in a tool.
     return ListingTexts(instructions, f"{_LOAD_INTRO}{listing}" if in_tool else "", needs_search=is_cut or not in_tool)
 
 
@@ -74,7 +74,7 @@ def write_new_skills(skills: Sequence[Skill], options: ServeOptions) -> str:
 
 
 class _ListingWriter:
-    """Writes texts with as many entries of these skills as the budget allows."""
+    """Writes listings with as many entries of these skills as the budget allows."""
 
     def __init__(self, skills: Sequence[Skill], options: ServeOptions) -> None:
         self._skills = skills
@@ -90,7 +90,7 @@ class _ListingWriter:
         return text.removeprefix(begin), report.is_cut
 
     def _count_cost(self, text: str) -> int:
-        """Return the tokens of a text; more than any budget has when the text has too many characters."""
+        """Return the tokens of a string; more than any budget has when it has too many characters."""
         limit = self._options.max_chars
         # Clients in JavaScript cut by UTF-16 units, of which a character outside the basic plane has two.
         if limit is not None and len(text.encode("utf-16-le", "surrogatepass")) // 2 >= limit:

@@ -1,7 +1,7 @@
-"""Notifications: how connected clients are told that skills, tools or prompts have changed.
+"""Notifications: how connected clients learn that skills, tools or prompts have changed.
 
-Clients of the current protocol subscribe to a bus. Clients of the older protocols are told unasked, each over its own
-connection. A client whose handshake was answered before the skills were loaded is told once they are.
+Clients of the current protocol subscribe to a bus. Clients of the older protocols are notified unasked, each over its
+own connection. A client whose handshake was answered before the skills were loaded is notified once they are.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class ChangeNotifier:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def announce(self, changes: SnapshotChanges) -> None:
-        """Begin to tell every client about ``changes``; call it from the event loop."""
+        """Begin to notify every client of ``changes``; call it from the event loop."""
         self._start_task(self._notify_clients(changes, self._older_connections))
 
     def record_late_handshake(self, ctx: ServerRequestContext[Any, Any]) -> None:
@@ -76,7 +76,7 @@ class ChangeNotifier:
     def record_old_answers(self) -> None:
         """Tell the only client to ask for everything again, since its first answers do not hold any more.
 
-        It is told now if it listens already, and otherwise as soon as it begins to.
+        It is notified now if it listens already, and otherwise as soon as it begins to.
         """
         listening = list(self._older_connections)
         self._was_late, self._is_next_late = True, not listening
@@ -99,7 +99,7 @@ class ChangeNotifier:
     def _notify_late_subscriber(self, deliver: DeliverEvent) -> None:
         """Have a client of the current protocol ask again, if any handshake came too early.
 
-        Such clients have no connection by which the late one could be recognized. So each subscriber is told, which
+        Such clients have no connection by which the late one could be recognized. So each subscriber is notified, which
         costs it one needless request.
         """
 

@@ -1,4 +1,4 @@
-"""The options of an MCP server: which parts it offers, where its listing of skills stands, and its budget."""
+"""The options of an MCP server: which parts it offers, where its listing of skills is, and its budget."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 PARTS = ("extension", "tools", "instructions", "prompts")
 LISTING_PLACES = ("instructions", "tools")
-"""Where the listing may stand: in the answer to the handshake, and in the description of the tool that loads."""
+"""Where the listing may be: in the answer to the handshake, and in the description of the tool that loads."""
 DEFAULT_BUDGET = 1_000  # tokens, which every conversation of every client pays
 DEFAULT_MAX_CHARS = 4_000
 """Claude Code shows the first 4,096 characters of what a server says; other clients show more."""
@@ -34,10 +34,10 @@ class ServeOptions(NamedTuple):
     max_chars: int | None = DEFAULT_MAX_CHARS
     """The text in each place has fewer characters than this."""
     show_folders: bool = True
-    """Whether clients are told where the skills lie on this machine."""
+    """Whether clients see where the skills are on this machine."""
 
     def lists_in(self, place: str) -> bool:
-        """Return whether the listing stands in ``place``, and that part is offered."""
+        """Return whether the listing is in ``place``, and that part is offered."""
         return place in self.listing and bool(getattr(self, place))
 
 

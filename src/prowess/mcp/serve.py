@@ -41,7 +41,7 @@ def serve(
     ``http``: serve on HTTP instead, at ``HOST:PORT``; any address but loopback needs a ``token``. ``hosts`` are further
     names that the server goes by, ``origins`` further pages that may ask; ``ready`` is called with its address.
     ``left_out`` is called with how many skills are not served, if there are any (``check`` says which, and why).
-    ``options`` are those of ``Server``. Returns when the client is gone, or when the process is told to end. Raises
+    ``options`` are those of ``Server``. Returns when the client is gone, or on a signal to end. Raises
     ``SourceError`` for a folder that does not exist, and for an address beyond loopback without a token.
     """
     _check_folders(roots)
@@ -87,7 +87,7 @@ def _check_folders(roots: tuple[str | os.PathLike[str], ...]) -> tuple[str, ...]
 
 
 def require_folder(path: str) -> None:
-    """Raise ``SourceError`` for a path at which there is no folder to serve; the error says if it is a file."""
+    """Raise ``SourceError`` for a path without a folder to serve; the error says if it is a file."""
     if stat_folder(path) is not None:
         return
     if exists(path):
@@ -135,7 +135,7 @@ def survey(*roots: str | os.PathLike[str], limits: Limits | None = None) -> Surv
     bounds = limits or DEFAULT_LIMITS
     served = SkillLoader(_check_folders(roots), bounds).load()
     manifests = ManifestCache(bounds)
-    # A copy of a served skill is no finding. Whether it is one takes hashing, which asking for ``shadowed`` does.
+    # A copy of a served skill is not a finding. Whether it is one takes hashing, which asking for ``shadowed`` does.
     different = {lost.location for lost in served.catalog.shadowed} if served.extension.copies else set()
     refused = [*served.extension.refused, *(copy for copy in served.extension.copies if copy.location in different)]
     count = 0

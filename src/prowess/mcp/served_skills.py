@@ -57,7 +57,7 @@ class ExtensionSkills(NamedTuple):
     """The paths of the skills that the extension lists, sorted."""
     refused: tuple[Refused, ...]
     copies: tuple[Refused, ...]
-    """Skills that are not served and may be copies of a served one; only hashing their files would tell."""
+    """Skills that are not served and may be copies of a served one; only hashing their files would show it."""
 
 
 class ServedSkills:
@@ -155,7 +155,7 @@ class ServedSkills:
     def remember_names(self, before: ServedSkills) -> None:
         """Take over the names of skills that could be loaded ``before`` and cannot be loaded now.
 
-        A model that asks for such a skill by its name is told what is wrong, not that it does not exist.
+        A model that asks for such a skill by its name learns what is wrong, not that it does not exist.
         """
         failing = {issue.path for issue in self.catalog.failures}
         names = {**before.former_names, **{skill.name: skill.location for skill in before.catalog}} if failing else {}
@@ -212,7 +212,7 @@ def build_from_catalog(catalog: Catalog, limits: Limits) -> ServedSkills:
 def _find_lasting_refusals(skill: Skill, path: str, limits: Limits) -> tuple[Issue, ...]:
     """Return why the extension leaves out a skill: nothing when its SKILL.md has changed since the load.
 
-    Who asks for such a skill is told that it is gone or changed, and the next load decides about it. The extension
+    Whoever asks for such a skill learns that it is gone or changed, and the next load decides about it. The extension
     leaves out skills without a folder on this machine, such as remote ones.
     """
     if not skill.is_local:
@@ -222,7 +222,7 @@ def _find_lasting_refusals(skill: Skill, path: str, limits: Limits) -> tuple[Iss
 
 
 def _served_path(skill: Skill, places: Sequence[Place]) -> str:
-    # A linked skill has its files elsewhere: its path is that of the link, which lies in a served folder.
+    # A linked skill has its files elsewhere: its path is that of the link, which is in a served folder.
     if not skill.is_linked:
         return "/".join(skill.parts) or skill.folder_name
     for place in places:

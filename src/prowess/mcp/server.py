@@ -55,7 +55,7 @@ logger = logging.getLogger("prowess.mcp")
 
 
 class _SdkServer(Lowlevel[Any]):
-    """The SDK's server, which promises every client that it will tell when lists change."""
+    """The SDK's server, which promises every client to notify it when lists change."""
 
     def get_capabilities(self, *given: Any, **named: Any) -> types.ServerCapabilities:
         options = NotificationOptions(prompts_changed=True, resources_changed=True, tools_changed=True)
@@ -77,10 +77,10 @@ class Server:
     """An MCP server for the skills below folders (none named: the standard places), or for those of a catalogue.
 
     ``extension``, ``tools``, ``instructions`` and ``prompts`` switch the parts on and off. ``listing``: where models
-    are told about the skills, in the ``instructions``, in the description of a tool (``tools``), or in both.
+    read about the skills, in the ``instructions``, in the description of a tool (``tools``), or in both.
     ``budget`` (tokens) and ``max_chars``: how much the listing may take in each place, ``None`` for any amount.
     ``notice``: how changes on disk are noticed (as for ``watch``), ``None`` for not at all.
-    ``show_folders``: whether clients are told where the skills lie on this machine.
+    ``show_folders``: whether clients see where the skills are on this machine.
     """
 
     def __init__(
@@ -135,8 +135,8 @@ class Server:
     def tell_arrivals(self) -> None:
         """Describe skills that arrive from now on in the answer to the next tool call, each skill once.
 
-        This is for a server with one client, since the server does not know what a second client has been told.
-        Nothing is told when the options ask for no listing.
+        This is for a server with one client, since the server does not know what a second client has seen.
+        Nothing is announced when the options ask for no listing.
         """
         if any(map(self._options.lists_in, LISTING_PLACES)):
             self._new_skills = _NewSkills()
@@ -207,8 +207,8 @@ class Server:
     async def _answer_or_reload(self, method: Method, params: Any) -> dict[str, Any]:
         """Return the result; when it is a refusal, or about a skill that has changed, answer again from the disk.
 
-        A skill that was made, mended, broken or renamed a moment ago may not have been noticed yet. A client that is
-        told that there is no such skill does not ask again.
+        A skill that was made, fixed, broken or renamed a moment ago may not have been noticed yet. A client that is
+        that hears of no such skill does not ask again.
         """
         known = await self._live_catalog.get_snapshot()
         refusal: SkillError | None = None
@@ -295,7 +295,7 @@ class _NewSkills:
 
     def record_change(self, before: Iterable[Skill]) -> None:
         """Remember that the listing has changed; ``before`` are the skills that it had."""
-        if not self._has_changed:  # the model saw only the first listing: skills of later ones are told in answers
+        if not self._has_changed:  # the model saw only the first listing: answers announce skills of later ones
             self._known_to_model.update(skill.name for skill in before)
             self._has_changed = True
 

@@ -1,8 +1,8 @@
 """Strings as words: how the text of a skill is written into the index, and which terms a request consists of.
 
-SQLite's tokenizer ``porter unicode61`` splits the text at blanks and signs, folds case and accents, and stems English
+SQLite's tokenizer ``porter unicode61`` splits a string at spaces and signs, folds case and accents, and stems English
 words. This module does before that what the tokenizer cannot: it splits compounds such as ``camelCase``, and writes
-scripts without blanks between words as pairs of characters.
+scripts without spaces between words as pairs of characters.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ STOP_WORDS = frozenset(
     on one only or other our out over per please same see should show so some such than that the their them then there
     these they this to too up us use using very via want was we were what when where which while who will with would
     you your don ve
-    """.split()  # noqa: SIM905 - a list of words reads better as a text
+    """.split()  # noqa: SIM905 - a list of words reads better as one string
 )
 
 
@@ -78,7 +78,7 @@ def _exclusion() -> re.Pattern[str]:
 
 
 def make_index_text(text: str) -> str:
-    """Return a text as the index takes it: compounds split, and scripts without blanks as pairs of characters."""
+    """Return a string as the index takes it: compounds split, and scripts without spaces as pairs of characters."""
     text = text.replace("\0", " ")
     if not text.islower():
         text = _compound().sub(r"\1 ", text)
@@ -96,7 +96,7 @@ def _compound() -> re.Pattern[str]:
 
 @cache
 def _unspaced_run() -> re.Pattern[str]:
-    """The pattern of characters that are written without blanks between words.
+    """The pattern of characters that are written without spaces between words.
 
     These are kana, Chinese characters, Hangul, and the scripts of Thai, Lao, Burmese and Khmer. The pattern
     is compiled on first use, which takes as long as a search in English.
@@ -139,8 +139,8 @@ def split_request(request: str) -> list[str]:
     # No pattern: to compile one takes longer than to look at the few characters of a request.
     letters = [letter if letter.isalnum() else " " for letter in make_index_text(request).lower()]
     words = list(dict.fromkeys("".join(letters).split()))
-    telling = [word for word in words if word not in STOP_WORDS and (len(word) > 1 or not word.isascii())]
-    return telling or words
+    significant = [word for word in words if word not in STOP_WORDS and (len(word) > 1 or not word.isascii())]
+    return significant or words
 
 
 class SkillText(NamedTuple):
@@ -149,7 +149,7 @@ class SkillText(NamedTuple):
     name: str
     description: str
     labels: str = ""
-    """Tags, triggers and keywords, with blanks between."""
+    """Tags, triggers and keywords, with spaces between."""
     body: str = ""
     """The beginning of the instructions, ``Limits.max_indexed_chars`` at most."""
     state: str = ""
@@ -171,7 +171,7 @@ class SkillText(NamedTuple):
         return f"{self.searched_name.replace('-', ' ')}\n{self.description}\n{self.body}"
 
     def cut(self, limits: Limits) -> SkillText:
-        """Return the texts, of each as much as a search looks at. So no skill is found by every word that there is."""
+        """Return the strings, cut to what a search looks at. So no skill is found by every word that exists."""
         most = limits.max_indexed_description_chars
         return self._replace(
             description=self.description[:most], labels=self.labels[:most], body=self.body[: limits.max_indexed_chars]

@@ -24,7 +24,7 @@ _SCALE_BYTES = 4
 _ROWS_PER_PRODUCT = 256
 """Rows that become floats at a time: they fit into the cache of a processor, and a product of floats is the fastest."""
 _COSINE_DIGITS = 5
-"""Digits of a cosine that count. What a product adds first depends on where a row lies, and copies must stay equal."""
+"""Digits of a cosine that count. What a product adds first depends on where a row is, and copies must stay equal."""
 
 
 def encode_texts(encoder: Encoder, texts: Sequence[str]) -> list[bytes]:

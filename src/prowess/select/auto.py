@@ -70,7 +70,7 @@ NO_ROOM = "no room in the budget"
 
 
 class ShownReason(NamedTuple):
-    """Why a skill is shown; for one that was chosen also its rank and the request, from which the words can be told."""
+    """Why a skill is shown; for one that was chosen also its rank and the request, which shows the words."""
 
     text: str
     rank: int = 0
@@ -103,7 +103,7 @@ class ListingRequest(NamedTuple):
     ranking: Sequence[str] = ()
     """The skills that fit it, the best first."""
     named: Sequence[str] = ()
-    """The skills whose names stand in it."""
+    """The skills whose names occur in it."""
     required: Mapping[str, ShownReason] = {}  # never changed
     """The skills that are shown whatever the request is."""
     query: str = ""
@@ -170,7 +170,7 @@ def _append_fitting(shown: ShownList, new: Mapping[str, ShownReason], count: Cou
     beside = shown.names[:1]
     before = count(shown.names) - count(beside) if beside else 0
     number = find_largest(len(names), lambda number: before + count((*beside, *names[:number])), budget)
-    # The tokens of two texts together are nearly their sum, so that this seldom takes more than one step.
+    # The tokens of two strings together are nearly their sum, so that this seldom takes more than one step.
     while number and count((*shown.names, *names[:number])) > budget:
         number -= 1
     return shown.append({name: new[name] for name in names[:number]})
@@ -182,9 +182,9 @@ def is_brief_request(query: str) -> bool:
 
 
 def find_named_skills(query: str, candidates: Candidates) -> tuple[str, ...]:
-    """Return the candidates whose names stand in a request.
+    """Return the candidates whose names occur in a request.
 
-    A name of several words, such as ``pdf-forms``, counts wherever it stands. A name of one word may be any word, so it
+    A name of several words, such as ``pdf-forms``, counts wherever it occurs. A name of one word may be any word, so it
     counts as a call, ``/pdf``, in quotes, or beside the word "skill".
     """
     known = candidates.by_name
@@ -334,7 +334,7 @@ class AutoSelector(TurnSelector):
     listed, and shortened to the budget.
 
     ``budget``: tokens for the listing, 4,000 unless the host says otherwise. ``window``: the tokens of the model's
-    context window, of which the listing takes 2 %. The budget of a toolset counts instead of both. ``base``: the
+    context window: the listing takes 2 % of it. The budget of a toolset counts instead of both. ``base``: the
     selector that ranks, the best name first; without it words rank, and meaning where ``Catalog.prepare_search`` has
     prepared it. When ``base`` fails, words rank too. Raises ``SourceError`` for a ``base`` that filters.
     """

@@ -77,7 +77,7 @@ def render_catalog(skills: Iterable[Listable], style: ListingStyle = "xml", budg
     """Return the listing of skills for a system prompt, in the order given; ``""`` when there is nothing to list.
 
     ``style`` is ``xml``, ``markdown``, ``text`` or ``json``. A description is cut at 1,024 characters; line breaks and
-    controls become blanks; hidden code points are left out. No text of a skill can end its entry or begin another. With
+    controls become spaces; hidden code points are left out. No text of a skill can end its entry or begin another. With
     a ``budget`` of tokens, descriptions are shortened evenly until the listing fits, then dropped, and then entries are
     left out from the end.
     """

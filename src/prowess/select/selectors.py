@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     Rerank = Callable[[str, Sequence[Skill]], Iterable[str] | Awaitable[Iterable[str]]]
 
 DEFAULT_LIMIT = 20
-"""How many skills ``LexicalSelector`` shows unless it is told otherwise."""
+"""How many skills ``LexicalSelector`` shows by default."""
 DEFAULT_TOP = 30
 """How many of the best skills are reordered unless the host says otherwise."""
 DEFAULT_TIMEOUT = 10.0

@@ -134,5 +134,5 @@ def _split_host(host: str) -> tuple[str, int | None]:
 
 def _is_right_token(given: str, token: str) -> bool:
     kind, _, value = given.partition(" ")
-    # Compared in constant time: how long a comparison takes must not tell how much of a guess is right.
+    # Compared in constant time: how long a comparison takes must not show how much of a guess is right.
     return kind.lower() == "bearer" and hmac.compare_digest(value.strip().encode(), token.encode())

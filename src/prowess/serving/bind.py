@@ -52,7 +52,7 @@ def parse_bind(bind: str) -> tuple[str, int]:
 def parse_host_names(names: Iterable[str]) -> tuple[str, ...]:
     """Return the further names of a server in lower case, as a ``Host`` header has them.
 
-    A name is valid with every port. Raises ``SourceError`` for text that is no name, such as the address of a page.
+    A name is valid with every port. Raises ``SourceError`` for anything else, such as the address of a page.
     """
     return tuple(map(_parse_host_name, names))
 
@@ -92,7 +92,7 @@ def _parse_origin(origin: str) -> str:
 def _split_address(address: str) -> tuple[str, str, str]:
     """Return scheme, host (with the port unless it is the default) and path of an address.
 
-    All three are empty for text that is no address, and for one that names a user.
+    All three are empty for a string that is not an address, and for one that names a user.
     """
     try:
         parts = urlsplit(address.lower())

@@ -1,4 +1,4 @@
-"""The application that stands before the HTTP server, and lets only allowed requests within the limits through."""
+"""The application in front of the HTTP server, and lets only allowed requests within the limits through."""
 
 from __future__ import annotations
 

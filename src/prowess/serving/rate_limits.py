@@ -43,7 +43,7 @@ class ClientRateLimiter:
     def allow_request(self, client: str) -> bool:
         """Count one more request of a client, and return whether it may pass now."""
         limiter = self._limiters.pop(client, None) or RateLimiter(self._limit)
-        self._limiters[client] = limiter  # at the end of the dictionary, where the latest client stands
+        self._limiters[client] = limiter  # at the end of the dictionary, where the latest client is
         if len(self._limiters) > _MAX_TRACKED_CLIENTS:
             del self._limiters[next(iter(self._limiters))]
         return limiter.allow_request()
@@ -105,6 +105,6 @@ class WrongTokens:
 
     def _remember(self, address: str, guesses: TokenGuesses) -> None:
         self._guesses.pop(address, None)
-        self._guesses[address] = guesses  # at the end of the dictionary, where the latest address stands
+        self._guesses[address] = guesses  # at the end of the dictionary, where the latest address is
         if len(self._guesses) > _MAX_TRACKED_CLIENTS:
             del self._guesses[next(iter(self._guesses))]

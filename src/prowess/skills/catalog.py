@@ -103,7 +103,7 @@ class Catalog:
 
         duplicates.check_server_labels(first, second)
         # One skill found twice, perhaps under two names for its folder, has one device and inode. Sizes and times do
-        # not tell: those of two copies may be equal.
+        # not show it: those of two copies may be equal.
         if first.identity is not None and second.identity is not None and first.identity[:2] == second.identity[:2]:
             self._by_name[first.name] = first if on_duplicate == "first" else second
             return
@@ -176,7 +176,7 @@ class Catalog:
         return joined
 
     def map_skills(self, change: Callable[[Skill], Skill]) -> Catalog:
-        """A catalogue in which each skill is what ``change`` makes of it; names must stay as they are."""
+        """A catalogue where each skill is what ``change`` makes of it; names must stay as they are."""
         return self._join(map(change, self.skills), (self,))
 
     def without(self, refused: Mapping[str, Issue]) -> Catalog:
@@ -279,7 +279,7 @@ class Catalog:
         return tuple((skill.name, skill) for skill in self.skills)
 
     def under(self, folder: str = "") -> tuple[Skill, ...]:
-        """The skills whose virtual path lies under ``folder``, whole segments compared; all of them for ``""``."""
+        """The skills whose virtual path is under ``folder``, whole segments compared; all of them for ``""``."""
         if not folder:
             return self.skills
         # Both sides end with a slash, so that whole segments are compared.
@@ -346,7 +346,7 @@ class Catalog:
         encoder, raises ``SourceError`` where that is not so (``search-not-prepared``) or nothing is installed
         (``missing-extra``). ``False`` goes by words alone. ``mode`` of the hits says what the search went by.
 
-        What is not indexed yet is indexed first. The index lies in the cache folder, for its owner alone.
+        What is not indexed yet is indexed first. The index is in the cache folder, for its owner alone.
         """
         return self.rank_skills(query, None, limit, semantic=semantic)
 
@@ -372,7 +372,7 @@ class Catalog:
 
         With ``semantic="auto"`` vectors are made where the extra ``semantic`` is installed. ``True`` raises
         ``SourceError`` (``missing-extra``) where it is not, an encoder of your own takes its place, and ``False`` makes
-        no vectors. ``prowess.progress`` is told of the steps. What was made before an interrupt is kept.
+        no vectors. ``prowess.progress`` gets the steps. What was made before an interrupt is kept.
         """
         from prowess.search import preparation
 
@@ -411,7 +411,7 @@ class Catalog:
 
     @property
     def issues(self) -> tuple[Issue, ...]:
-        """Everything that was wrong, by file and line: what was left out, what was mended, what should be.
+        """Everything that was wrong, by file and line: what was left out, what was fixed, what should be.
 
         Checks that listing does not need are made when this is first asked for.
         """

@@ -37,7 +37,7 @@ def find_catalog_issues(skills: tuple[Skill, ...], shadowed: tuple[Shadowed, ...
                 nested.append(issue)
             else:
                 yield issue
-    # A skill inside another is no news where another root has led to it: it is listed itself.
+    # A skill inside another is not reported where another root has led to it: it is listed itself.
     known = {skill.location for skill in skills} if nested else frozenset()
     yield from (issue for issue in nested if issue.path not in known)
     yield from _folder_collisions(skills)
@@ -54,7 +54,7 @@ def _skill_issues(skill: Skill) -> list[Issue]:
 
 
 def has_plain_folder(skill: Skill) -> bool:
-    """True when ``find_folder_issues`` would surely find nothing."""
+    """True only if ``find_folder_issues`` would find nothing."""
     limits = skill.limits
     most = min(limits.max_entries_per_skill, limits.max_files_per_skill)
     return not skill.is_searched_below and is_surely_only_name(
@@ -89,7 +89,7 @@ def _nested_skill_issues(skill: Skill) -> list[Issue]:
         files = skill.files()
     except SkillError:  # reading the skill reports that
         return []
-    message = f"lies inside the skill {skill.name!r} and is part of it"
+    message = f"is inside the skill {skill.name!r} and is part of it"
     return [
         Issue("nested-skill", "", message, os.path.join(skill.folder, *path.split("/")), 0, "info")
         for path in files
@@ -98,20 +98,16 @@ def _nested_skill_issues(skill: Skill) -> list[Issue]:
 
 
 def _filename_collisions(skill: Skill, entries: FolderEntries) -> list[Issue]:
-    """A warning where the folder has other spellings of the file name, or too many entries to tell."""
+    """A warning where the folder has other spellings of the file name, or too many entries to know."""
     # On a system that ignores case only one of these files can exist, and nobody can say which one it will be.
     own = skill.file_name
     if not entries.complete:
         message = "the folder holds too many entries to look for another spelling of the file"
         return [Issue("too-many-files", "", message, skill.location, 0, "warning")]
-    twins = [name for name in entries.files if name != own and name.lower() == own.lower()]
+    others = [name for name in entries.files if name != own and name.lower() == own.lower()]
     return (
-        [
-            Issue(
-                "filename-collision", "", f"lies beside {', '.join(twins)}; {own} is used", skill.location, 0, "warning"
-            )
-        ]
-        if twins
+        [Issue("filename-collision", "", f"is beside {', '.join(others)}; {own} is used", skill.location, 0, "warning")]
+        if others
         else []
     )
 

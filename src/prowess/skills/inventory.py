@@ -20,7 +20,7 @@ _SCRIPTS = "scripts/"
 
 
 class FileInfo(NamedTuple):
-    """A file of a skill: its path, size, estimated tokens (``None`` where it is no text) and execute bit."""
+    """A file of a skill: its path, size, estimated tokens (``None`` where it is not text) and execute bit."""
 
     path: str
     size: int
@@ -66,7 +66,7 @@ def inventory(skill: Skill) -> Inventory:
 def can_act(skill: Skill) -> bool:
     """True when a skill has a script, or a command in its instructions: ``inventory(skill).acts``, with less to read.
 
-    False where neither the instructions nor the list of files can be read, and for a skill that is no folder on this
+    False where neither the instructions nor the list of files can be read, and for a skill that is not a folder on this
     machine: nothing of it can ever run, and nothing is fetched to find out.
     """
     if not skill.is_local:

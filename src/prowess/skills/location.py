@@ -43,7 +43,7 @@ class SkillLocation(NamedTuple):
     virtual_path: str | None = None
     """The folder under which filters and listings know the skill, where that is not its own."""
     preload: bool = False
-    """Whether the instructions stand in the prompt from the start."""
+    """Whether the instructions are in the prompt from the start."""
     is_body_seen: bool = True
     """Whether discovery saw that the body is not blank."""
     is_searched_below: bool = False

@@ -73,7 +73,7 @@ def _head_issues(skill: Skill, limits: Limits) -> list[Issue]:
 
 def _is_surely_valid(skill: Skill) -> bool:
     """True when no rule can refuse a head that the fast matcher read, so that it need not be parsed."""
-    # Fast path of a server with thousands of skills; the slow twin is ``_head_issues``.
+    # Fast path of a server with thousands of skills; the slow path is ``_head_issues``.
     head = skill.unparsed_head
     return (
         head is not None

@@ -34,7 +34,7 @@ def find_missing_references(file: str, body_offset: int, tree: TreeListing, limi
     by_name = {_fold_name(path): path for path in tree.files}  # another folder or case is the commonest mistake
     for path, mention in missing.items():
         meant = by_name.get(_fold_name(path))
-        message = "is no file of the skill" + (f"; there is {meant}" if meant else "")
+        message = "is not a file of the skill" + (f"; there is {meant}" if meant else "")
         yield Issue("missing-reference", mention.written, message, file, mention.line, "warning")
 
 

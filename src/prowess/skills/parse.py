@@ -1,4 +1,4 @@
-"""Parsing and validation of one SKILL.md: from a text, from a file, or only its head."""
+"""Parsing and validation of one SKILL.md: from a string, from a file, or only its head."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NEVER_REFUSED = frozenset(("empty-body", "hidden-text"))
 
 
 class ParsedSkill(NamedTuple):
-    """A skill, its body without blanks at both ends, and the issues of its file: warnings and information."""
+    """A skill, its body without whitespace at both ends, and the issues of its file: warnings and information."""
 
     skill: Skill
     body: str
@@ -246,7 +246,7 @@ def _with_later_issues(
             _decode_body(data[head.body_offset :], head.body_offset, file_path, limits), head.front, file_path
         )
     known = {(issue.code, issue.field) for issue in first}
-    # Repairs are no findings here: the fault that needed one is already among the first issues.
+    # Repairs are not findings here: the fault that needed one is already among the first issues.
     more = (i for i in rest if (i.code, i.field) not in known and not is_repair(i))
     return (*first, *more)
 

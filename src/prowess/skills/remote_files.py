@@ -46,7 +46,7 @@ class RemoteFiles(SkillFiles):
         raise NotImplementedError
 
     def known_files(self) -> tuple[str, ...] | None:
-        """The files as far as they are known without fetching; ``None`` where only fetching tells."""
+        """The files as far as they are known without fetching; ``None`` where only fetching shows them."""
         raise NotImplementedError
 
     def files(self) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ ListingStyle = Literal["xml", "markdown", "text", "json"]
 
 
 class Listable(Protocol):
-    """The three texts of a skill that a listing shows."""
+    """The three strings of a skill that a listing shows."""
 
     @property
     def name(self) -> str: ...
@@ -68,8 +68,8 @@ def render_entries(entries: Sequence[ListingEntry], style: ListingStyle = "xml")
 
 def render_xml(skills: Iterable[Listable]) -> str:
     """Return the XML listing of all ``skills``, in the order given; ``""`` when there are none."""
-    # Fast path of the bench row "render_catalog": most skills need neither cleaning nor escaping. The slow twin is
-    # ``render_xml_entry``; tests/skills/test_render.py reads listings of any text back.
+    # Fast path of the bench row "render_catalog": most skills need neither cleaning nor escaping. The slow path is
+    # ``render_xml_entry``; tests/skills/test_render.py reads listings of any string back.
     parts = ["<available_skills>\n"]
     for skill in skills:
         name, description, location = skill.name, skill.description, skill.location

@@ -36,7 +36,7 @@ _MAX_SUGGESTIONS = 3
 _TRUNCATION_NOTE = "\n[… cut at {limit} of {size} bytes]"
 _OMISSION_REASONS = {
     "link-in-skill": "is a link",
-    "special-file": "is no regular file",
+    "special-file": "is not a regular file",
     "bad-file-name": "is not a UTF-8 name",
     "unreadable-directory": "cannot be read",
 }
@@ -65,7 +65,7 @@ def check_size(data: bytes, path: str, limit: int) -> bytes:
 
 
 def decode_within(data: bytes, path: str, limit: int, *, truncate: bool, size: int = 0) -> str:
-    """The text of a file of which ``data`` was read; ``size``: how many bytes the file has, where that is more.
+    """The text of a file whose first bytes are ``data``; ``size``: how many bytes the file has, where that is more.
 
     More than ``limit`` bytes raise ``ResourceTooLargeError``. With ``truncate`` they are cut instead, at the last whole
     character, and a last line says so.
@@ -213,7 +213,7 @@ def _omission_issue(code: str, name: str, location: str) -> Issue:
 
 
 def list_files(base: str, parts: tuple[str, ...], location: str, limits: Limits) -> FileList:
-    """Every regular file of a skill's folder, hidden ones too; ``.git`` is no part of a skill."""
+    """Every regular file of a skill's folder, hidden ones too; ``.git`` is not part of a skill."""
     tree = _list_tree(base, parts, location, limits)
     files = FileList(tree.files)
     files.issues = tuple(tree_issues(tree, location, limits))

@@ -72,7 +72,7 @@ class CatalogLibrary:
         return "\n".join((*map(str, _list_bounds(self.limits)), *sorted(places)))
 
     def make_fingerprint(self) -> bytes:
-        # Fast path of the first search of a process: no key and no state of a file becomes a text. Keys are left out,
+        # Fast path of the first search of a process: no key and no state of a file becomes a string. Keys are left out,
         # since a file that has moved is noticed when its old row would be a hit (``has_other_state``).
         remote = [text for skill in self._remote for text in (skill.location, _make_state(skill), skill.name)]
         return "\0".join([str(self._identities_hash), *remote]).encode("utf-8", "surrogatepass")
@@ -117,7 +117,7 @@ class CatalogLibrary:
 
 
 def _list_bounds(limits: Limits) -> tuple[int, ...]:
-    """The bounds by which the texts in an index are cut: libraries with others have another index."""
+    """The bounds that cut the strings in an index: libraries with others have another index."""
     return (limits.max_indexed_chars, limits.max_indexed_description_chars, limits.max_indexed_tags)
 
 
@@ -168,7 +168,7 @@ def _stat_identity(path: str) -> Identity | None:
 
 
 def _read_file(skill: Skill) -> SkillText | None:
-    """The texts in the file of a skill as it is now; ``None`` when it is gone, or is no SKILL.md any more."""
+    """The texts in the file of a skill as it is now; ``None`` when it is gone, or is not a SKILL.md any more."""
     try:
         with OpenFile(skill.base, (*skill.parts, skill.file_name)) as file:
             head, offset = _read_head(skill, file)
@@ -190,7 +190,7 @@ def _read_head(skill: Skill, file: OpenFile) -> tuple[Skill | Frontmatter, int]:
 
 
 def make_head_text(skill: Skill) -> SkillText:
-    """The texts of a skill that stand in its head: its name, its description, its tags and triggers."""
+    """The strings in the head of a skill: its name, its description, its tags and triggers."""
     return _make_text(skill, skill.limits, "", "")
 
 
@@ -204,7 +204,7 @@ def _make_text(head: Skill | Frontmatter, limits: Limits, body: str, state: str)
 
 
 def _make_labels(head: Skill | Frontmatter, limits: Limits) -> str:
-    """The tags and triggers of a skill, as one text."""
+    """The tags and triggers of a skill, as one string."""
     if isinstance(head, Skill):
         raw = head.unparsed_head
         # Fast path: most heads have no labels, and parsing them would take a third of the time of indexing.

@@ -116,7 +116,7 @@ class Skill:
 
         Raises ``SkillError`` for a skill whose files another machine gives: its connection belongs to this process.
         """
-        if not self.is_local and not self.is_inline:  # neither a folder nor a text: a source fetches the files
+        if not self.is_local and not self.is_inline:  # neither a folder nor a string: a source fetches the files
             message = f"skill {self._name!r} cannot be pickled: its files are given by another machine"
             raise SkillError(message, self.location, "not-picklable")
         return None, {slot: getattr(self, slot) for slot in Skill.__slots__}
@@ -135,7 +135,7 @@ class Skill:
 
     @property
     def description(self) -> str:
-        """What the skill does and when to use it, without blanks at both ends."""
+        """What the skill does and when to use it, without whitespace at both ends."""
         return self._description
 
     @property
@@ -172,7 +172,7 @@ class Skill:
 
     @property
     def allowed_tools(self) -> tuple[str, ...]:
-        """The tools that it asks for, one text each (``allowed-tools``)."""
+        """The tools that it asks for, one string each (``allowed-tools``)."""
         # Fast path: each activation asks for the tools, and mostly for no other field, so the head is not parsed.
         if self._front is None:
             tools = allowed_tools.parse_plain_tools(self._raw)
@@ -279,7 +279,7 @@ class Skill:
     @property
     def folder(self) -> str:
         """Its folder as text, ``""`` without one."""
-        # A skill without a folder can be shown under a name of one, such as its URI, which is no folder.
+        # A skill without a folder can be shown under a name of one, such as its URI, which is not a folder.
         return self._folder() if self._location.base else ""
 
     @property
@@ -337,7 +337,7 @@ class Skill:
 
     @property
     def source_label(self) -> str:
-        """Who says what is in it, where a model must be told; ``""``: it is the user's own."""
+        """Who says what is in it, where a model must know it; ``""``: it is the user's own."""
         files = self._location.files
         return files.source_label if files is not None else ""
 
@@ -365,7 +365,7 @@ class Skill:
 
     @property
     def preload(self) -> bool:
-        """Whether its instructions stand in the prompt from the start."""
+        """Whether its instructions are in the prompt from the start."""
         return self._location.preload
 
     @property
@@ -434,7 +434,7 @@ class Skill:
         return self._issues
 
     def is_faultless(self, folder: str) -> bool:
-        """Return True when no rule finds anything in its head, with this folder's name; False is no answer."""
+        """Return True only if no rule finds anything in its head, with this folder's name."""
         return self._front is None and self._name == folder and is_faultless(self._raw, self._description)
 
     def _find_issues(self) -> tuple[Issue, ...]:
@@ -543,7 +543,7 @@ class Skill:
     def read_body(self, *, strip: bool = False, errors: OnBadBytes = "strict", max_bytes: Bound = ...) -> str | bytes:
         """Everything after the closing ``---`` line, byte for byte; the file is read anew at each call.
 
-        ``strip=True``: without blanks at both ends, and ``EmptySkillBodyError`` when nothing is left. ``errors``: a
+        ``strip=True``: without whitespace at both ends, and ``EmptySkillBodyError`` when nothing is left. ``errors``: a
         body that is not UTF-8 is an error (``"strict"``), has U+FFFD for each bad byte (``"replace"``), or every body
         comes as its bytes (``"bytes"``). ``max_bytes``: another bound than ``Limits.max_body_bytes``; ``None`` is none.
 
@@ -604,7 +604,7 @@ class Skill:
                 self.read_bytes(name, limits.max_frontmatter_bytes + limits.max_body_bytes), name
             )
         except ResourceChangedError:
-            raise  # a caller must be able to tell a file that is not what was listed or locked from one that is gone
+            raise  # a file that is not what was listed or locked is not the same as one that is gone
         except ResourceError as error:
             raise instructions.unreadable_error(self.location, error, limits.max_body_bytes) from None
 
@@ -802,7 +802,7 @@ def make_skill_from_document(
 
 
 def make_remote_skill(location: SkillLocation, front: Frontmatter, issues: tuple[Issue, ...] = ()) -> Skill:
-    """A skill of which a source has announced the name and the description, and holds the rest."""
+    """A skill whose name and description a source has announced, and holds the rest."""
     skill = Skill(front)
     skill._location = location
     skill._issues = issues

@@ -54,7 +54,7 @@ def _check_namespaces(sources: tuple[SkillSource, ...]) -> None:
     for index, source in enumerate(sources):
         namespace = getattr(source, "namespace", "")
         first = index_of.setdefault(namespace, index) if namespace else index
-        if sources[first] is not source:  # one source given twice is no conflict
+        if sources[first] is not source:  # one source given twice is not a conflict
             raise SourceError(
                 f"sources[{index}]: {namespace} is the name of sources[{first}] already", code="duplicate-label"
             )

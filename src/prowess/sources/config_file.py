@@ -67,7 +67,7 @@ def load_sources(
     mapping. The other keywords are those of ``scan``, for every folder. An entry for a folder may set each of them, and
     ``base_dir``, for itself. Its ``limits`` is a mapping of the fields to change.
 
-    Raises ``SourceError`` when the list cannot be read, and for an entry that makes no sense, which it names.
+    Raises ``SourceError`` when the list cannot be read, and for a malformed entry, which it names.
     """
     bounds = limits or DEFAULT_LIMITS
     check_instance(bounds, "limits", Limits, remedy="pass prowess.Limits(…)")
@@ -200,7 +200,7 @@ def _read_options(entry: dict[str, object], defaults: Mapping[str, Any]) -> dict
 
 def _read_word(value: object, key: str, _defaults: Mapping[str, Any]) -> str:
     if not isinstance(value, str):
-        raise_bad_argument(key, "is a text", value)
+        raise_bad_argument(key, "is a string", value)
     return value
 
 

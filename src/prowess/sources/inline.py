@@ -58,7 +58,7 @@ class InlineSource:
 
     @property
     def dir(self) -> None:
-        """Always ``None``, because a text has no folder."""
+        """Always ``None``, because a string has no folder."""
         return None
 
     def load(self) -> Catalog:
@@ -71,7 +71,7 @@ class InlineSource:
         _refuse_odd_text(front.name, f"{front.description}\n{self._instructions}")
         if not is_usable_name(front.name) or any(char.isspace() for char in front.name):
             raise SourceError(f"an inline skill cannot be named {front.name!r}", code="bad-name")
-        # A preloaded skill is there from the start, so nobody chooses it by its description.
+        # A preloaded skill is active from the start, so nobody chooses it by its description.
         if not front.description.strip() and not self._preload:
             raise SourceError(f"inline skill {front.name!r} needs a description", code="missing-description")
         if not self._instructions.strip():
@@ -83,7 +83,7 @@ class InlineSource:
 
 
 def _refuse_odd_text(name: str, text: str) -> None:
-    """Raise ``SourceError`` for a text that could not be in a SKILL.md either."""
+    """Raise ``SourceError`` for a string that could not be in a SKILL.md either."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

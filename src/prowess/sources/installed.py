@@ -48,7 +48,7 @@ class InstalledSource:
         return f"Source.installed({str(self._ref)!r})"
 
     def load(self) -> Catalog:
-        """Return the skills of the install; raises ``SourceError`` for a bad reference, or when there is no install."""
+        """Return the skills of the install; raises ``SourceError`` for a bad reference, or without an install."""
         check_mount(self._mount_as)
         if self._verify not in {None, "lock"}:
             raise SourceError(f"verify must be 'lock' or None, not {self._verify!r}")

@@ -80,7 +80,7 @@ class UrlSource:
     def load(self) -> Catalog:
         """Return the skills that the site announces now; ``issues`` says what could not be fetched.
 
-        Raises ``SourceError`` for an address that is no web address, ``PolicyError`` for one that the policy does not
+        Raises ``SourceError`` for anything but a web address, ``PolicyError`` for one that the policy does not
         list or that is revoked, and ``FetchError`` when the index cannot be fetched and ``missing`` is ``"error"``.
         """
         current_policy().check_source(self._base)
@@ -183,12 +183,12 @@ class UrlSource:
 def _prefetch_files(contents: _SiteFiles, notes: list[Issue]) -> bytes | None:
     """Fetch every file of a skill; return its SKILL.md, or ``None`` and add an issue when a file cannot be fetched."""
     try:
-        texts = [file.content for file in contents.read_all() if file.path == SKILL_FILE]
+        found = [file.content for file in contents.read_all() if file.path == SKILL_FILE]
     except SkillError as error:
         message = f"cannot be fetched: {error.message}"
         notes.append(Issue(error.code, "", message, contents.location, 0, "warning"))
         return None
-    return texts[0] if texts else None
+    return found[0] if found else None
 
 
 class _SiteFiles(RemoteFiles):

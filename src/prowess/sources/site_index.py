@@ -7,7 +7,7 @@ version  where                                       an entry has
 0.1.0    ``/.well-known/skills/index.json``          name, description, files
 =======  ==========================================  =========================================================
 
-The field ``$schema`` tells the version: without it, an index is of 0.1.0, and one with an unknown schema is not read.
+The field ``$schema`` has the version: without it, an index is of 0.1.0, and one with an unknown schema is not read.
 Unknown fields are ignored, and entries of an unknown type are left out.
 """
 
@@ -40,7 +40,7 @@ _PINNED_KEYS = frozenset(("type", "url", "digest"))
 """Fields that only entries of version 0.2.0 have."""
 # In a URL these begin an escape, a query or a fragment; in a folder they are letters of a name.
 _URL_CHARACTERS = re.compile(r"[%?#]")
-_MAX_BRACKETS = 8  # for each entry, those in its texts included: bounds what parsing makes before entries are counted
+_MAX_BRACKETS = 8  # for each entry, those in its strings included: bounds what parsing makes before entries are counted
 _MAX_SHOWN_CHARS = 80
 
 
@@ -81,16 +81,16 @@ class _SiteEntryError(ValueError):
 def read_index(body: bytes, url: str, limits: Limits, check: Callable[[str], object]) -> SiteIndex:
     """Return what an index announces. ``check`` raises ``FetchError`` for URLs that may not be asked.
 
-    Raises ``FetchError`` when the bytes are no index, or one of an unknown version.
+    Raises ``FetchError`` when the bytes are not an index, or one of an unknown version.
     """
     rows, is_newer = _parse_rows(body, url, limits)
     return _read_rows(rows, url, limits, _read_newer_entry if is_newer else _read_older_entry, check)
 
 
 def list_states(body: bytes, limits: Limits) -> tuple[str, ...] | None:
-    """Return a text for each skill of an index that changes with the skill; ``None`` when the bytes are no index.
+    """Return a string for each skill of an index that changes with the skill; ``None`` when the bytes are not an index.
 
-    An index has neither a number nor a date, so an older one can be told only by its entries.
+    An index has neither a number nor a date, so only its entries show that it is older.
     """
     try:
         rows, _ = _parse_rows(body, "", limits)
@@ -131,7 +131,7 @@ def _read_rows(
             check(entry.url)  # now, so that a refused address is an issue of the listing and not of a later read
             entries.append(entry)
         except _SiteEntryError as error:
-            # A later version of the format may have more types, which is no fault of the site.
+            # A later version of the format may have more types, which is not the fault of the site.
             severity: Severity = "warning" if error.code == "unknown-type" else "error"
             issues.append(Issue(error.code, error.field, f"{_describe_row(row, number)} {error}", url, 0, severity))
         except FetchError as error:
@@ -146,7 +146,7 @@ def _read_rows(
 
 
 def _find_shared_digests(entries: list[SiteEntry]) -> set[str]:
-    """Return the digests that stand under more than one name. Nobody can tell which skill their bytes belong to."""
+    """Return the digests that occur under more than one name: nobody knows which skill their bytes belong to."""
     names: dict[str, set[str]] = {}
     for entry in entries:
         if entry.digest:
@@ -171,7 +171,7 @@ def _parse_object(body: bytes, url: str, limits: Limits) -> Row:
     except ValueError as error:
         raise FetchError(f"the index is not JSON: {str(error)[:_MAX_SHOWN_CHARS]}", url, "bad-index") from None
     if not isinstance(data, dict):
-        raise FetchError("the index is no JSON object", url, "bad-index")
+        raise FetchError("the index is not a JSON object", url, "bad-index")
     return data
 
 
@@ -179,13 +179,13 @@ def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> Row:
     # Readers disagree on which of two values counts.
     values = dict(pairs)
     if len(values) != len(pairs):
-        raise ValueError("a key stands twice in one object")
+        raise ValueError("a key occurs twice in one object")
     return values
 
 
 def _refuse_constant(name: str) -> None:
     # Python reads NaN and Infinity, which are not JSON.
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _make_count_error(url: str, limits: Limits) -> FetchError:
@@ -199,7 +199,7 @@ def _make_count_error(url: str, limits: Limits) -> FetchError:
 
 def _check_row(row: Any) -> Row:
     if not isinstance(row, dict):
-        raise _SiteEntryError("bad-entry", "", "is no JSON object")
+        raise _SiteEntryError("bad-entry", "", "is not a JSON object")
     return row
 
 
@@ -211,7 +211,7 @@ def _describe_row(row: Any, number: int) -> str:
 def _read_text(row: Row, key: str) -> str:
     value = row.get(key)
     if not isinstance(value, str) or not value.strip():
-        raise _SiteEntryError("bad-entry", key, f"needs a text {key!r}")
+        raise _SiteEntryError("bad-entry", key, f"needs a string {key!r}")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
@@ -239,7 +239,7 @@ def _read_newer_entry(row: Row, base: str, _limits: Limits) -> SiteEntry:
     size = row.get("size")
     # A bool is an int for Python.
     if size is not None and (not isinstance(size, int) or isinstance(size, bool) or size < 0):
-        raise _SiteEntryError("bad-entry", "size", "has a size that is no number of bytes")
+        raise _SiteEntryError("bad-entry", "size", "has a size that is not a number of bytes")
     issues = tuple(field_issues(front, mode="lenient", path=hide_secrets(url)))
     return SiteEntry(front, url, digest[1], size, kind == "archive", issues=issues)
 

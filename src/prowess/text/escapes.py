@@ -37,7 +37,7 @@ def _write_escape(match: re.Match[str]) -> str:
 
 
 def dump_json(data: object, indent: int | None = 2) -> str:
-    """Return JSON in which every unsafe character is escaped, so that the data is exact and the text harmless."""
+    """Return JSON in which every unsafe character is escaped, so that the data is exact and harmless."""
     import json  # every command imports this module, and few print JSON
 
     return re.sub(_UNSAFE_IN_TEXT, _escape_in_json, json.dumps(data, ensure_ascii=False, indent=indent))

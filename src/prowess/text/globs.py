@@ -1,6 +1,6 @@
 """Patterns that filter skills by their paths: ``*`` stays in a folder, ``**`` crosses folders.
 
-All readings of a pattern are followed at once, so that no pattern is slow, whoever wrote it. ``fnmatch`` is no help,
+All readings of a pattern are followed at once, so that no pattern is slow, whoever wrote it. ``fnmatch`` does not help,
 because its ``*`` crosses folders.
 """
 
@@ -33,7 +33,7 @@ def is_filter_match(pattern: str, path: str) -> bool:
 
     A pattern matches the whole path: ``*`` and ``?`` stay within a folder, ``**`` crosses folders, ``[a-z]`` and
     ``[^a]`` are sets, a backslash takes the next character literally. A pattern without any of these names a folder,
-    and also lets through what lies below it. A malformed pattern lets nothing through.
+    and also lets through what is below it. A malformed pattern lets nothing through.
     """
     if not pattern:
         return True
@@ -144,7 +144,7 @@ def _parse_set(pattern: str, offset: int) -> tuple[tuple[_Token, ...], int]:
     negated = pattern[offset : offset + 1] in {"^", "!"}
     offset += negated
     ranges: list[tuple[str, str]] = []
-    while not ranges or pattern[offset : offset + 1] != "]":  # a "]" that stands first is a member, as in a shell
+    while not ranges or pattern[offset : offset + 1] != "]":  # a "]" in the first place is a member, as in a shell
         low, offset = _parse_char(pattern, offset)
         high = low
         if pattern[offset : offset + 1] == "-" and pattern[offset + 1 : offset + 2] not in {"]", ""}:

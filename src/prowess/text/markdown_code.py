@@ -51,7 +51,7 @@ def is_fence_end(fence: str, mark: re.Match[str] | None) -> bool:
 
 
 def find_single_quotes(text: str) -> list[Span]:
-    """Return where shell code in Markdown stands between single quotes, in order: there a shell replaces nothing.
+    """Return where shell code in Markdown is between single quotes, in order: there a shell replaces nothing.
 
     Shell code is the text of a code span, and of a fenced block that names a shell or no language.
     """

@@ -1,4 +1,4 @@
-"""Escaping of skills' texts, so that a text can neither end the element around it nor begin another of that kind.
+"""Escaping of what skills say, so that it can neither end the element around it nor begin another of that kind.
 
 A model is a careless reader: it may take full-width brackets, or a tag with an invisible code point in it, for the tag
 itself. So tags are searched in a folded form of the text: with compatible forms made equal (NFKC), without what nobody
@@ -43,7 +43,7 @@ _SPECIAL = compile_pattern('[&<>"\ufe64\ufe65\uff02\uff1c\uff1e]')
 
 def escape_xml(text: str) -> str:
     """Return ``text`` as the content of an element: a parser reads exactly ``text``, and nobody reads a tag."""
-    # Single characters are found faster than a set of them, and nearly every text has none of these.
+    # Single characters are found faster than a set of them, and nearly every string has none of these.
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     if not text.isascii():
         for bracket, entity in _AS_ENTITIES.items():
@@ -52,12 +52,12 @@ def escape_xml(text: str) -> str:
 
 
 def escape_attribute(text: str) -> str:
-    """Return ``text`` as the value of an attribute in double quotes, which may also stand in an element."""
+    """Return ``text`` as the value of an attribute in double quotes, which may also be in an element."""
     return text.translate(_IN_ATTRIBUTE) if _SPECIAL.search(text) else text
 
 
 def wrap_in_element(tag: str, name: str, text: str) -> str:
-    """Return an element ``tag`` with the attribute ``name`` around ``text``, in which no tag of that kind is left."""
+    """Return an element ``tag`` with the attribute ``name`` around ``text``, which then has no tag of that kind."""
     return f'<{tag} name="{escape_attribute(to_one_line(name))}">\n{neutralize_tags(text, tag)}</{tag}>'
 
 
@@ -75,10 +75,10 @@ def neutralize_json(text: str) -> str:
 
 
 def _neutralize(text: str, tags: tuple[str, ...], escapes: Mapping[str, str]) -> str:
-    # Most texts hold no bracket and need no pattern: to compile one takes 10 ms.
+    # Most strings hold no bracket and need no pattern: to compile one takes 10 ms.
     if not any(bracket in text for bracket in escapes):
         return text
-    # Fast path of the bench row "load_skill, first call": nearly no text holds such a tag, and to fold a text costs as
+    # Fast path of the bench row "load_skill, first call": nearly no string holds such a tag, and to fold one costs as
     # much as to read it. In ASCII the only bracket is a literal, which ``re`` finds ten times as fast as a set.
     if not _compile_quick_pattern(tags, "<" if text.isascii() else _BRACKETS).search(text):
         return text
@@ -101,10 +101,10 @@ def _compile_tag_pattern(tags: tuple[str, ...]) -> re.Pattern[str]:
 
 @cache
 def _compile_quick_pattern(tags: tuple[str, ...], brackets: str) -> re.Pattern[str]:
-    """Return a pattern that matches in every text whose folded form holds one of ``tags``, and in few others.
+    """Return a pattern that matches in every string whose folded form holds one of ``tags``, and in few others.
 
     A character outside ASCII may fold to anything, so that it counts as the rest of the tag. Hidden characters may
-    stand anywhere.
+    occur anywhere.
     """
     hidden = f"[{STRIPPED_RANGES}]*+"
     end = f"(?!{hidden}[A-Za-z0-9_.:-])"

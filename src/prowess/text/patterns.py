@@ -10,7 +10,7 @@ _HAS_CORRECT_POSSESSIVES = sys.version_info >= (3, 11, 5)
 
 
 def compile_pattern(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """Return the compiled pattern, in which a group may have a possessive quantifier, such as ``(?:ab)*+``.
+    """Return the compiled pattern, where a group may have a possessive quantifier, such as ``(?:ab)*+``.
 
     Up to Python 3.11.4, a round of such a group that fails halfway keeps what it has taken, so that the pattern matches
     what it should not. There, an atomic group takes the place of each of them. It means the same, and is slower.

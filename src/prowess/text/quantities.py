@@ -15,10 +15,10 @@ def format_count(number: int, noun: str, several: str = "") -> str:
     return f"{number:,} {noun if number == 1 else several or f'{noun}s'}"
 
 
-def join_first(texts: Sequence[str], limit: int) -> str:
-    """Return the first ``limit`` texts with commas between them, and how many more there are."""
-    more = f" and {len(texts) - limit:,} more" if len(texts) > limit else ""
-    return ", ".join(texts[:limit]) + more
+def join_first(strings: Sequence[str], limit: int) -> str:
+    """Return the first ``limit`` strings with commas between them, and how many more there are."""
+    more = f" and {len(strings) - limit:,} more" if len(strings) > limit else ""
+    return ", ".join(strings[:limit]) + more
 
 
 def format_size(size: int) -> str:

@@ -2,7 +2,7 @@
 
 These may be secrets: a user and a password before the host, a query (``?token=…``), a fragment that is written like a
 query (``#access_token=…``), and a user name that is written like a token of a forge or a registry
-(``ghp_…@host:path``). Any other user name of ssh is no secret (``git@host:path``, ``ssh://git@host/path``), but its
+(``ghp_…@host:path``). Any other user name of ssh is not a secret (``git@host:path``, ``ssh://git@host/path``), but its
 password is.
 """
 
@@ -36,16 +36,16 @@ _MAX_ADDRESS_CHARS = 4096
 
 
 def is_path(text: str) -> bool:
-    """Return whether ``text`` is a path of this machine, in which ``?``, ``@`` and ``#`` are plain letters."""
+    """Return whether ``text`` is a path of this machine, where ``?``, ``@`` and ``#`` are plain letters."""
     return text in {".", "..", "~"} or text.startswith(_PATH_PREFIXES) or _DRIVE.match(text) is not None
 
 
 def hide_secrets(address: str) -> str:
     """Return ``address`` without what may be a secret. A path of this machine stays as it is.
 
-    An address whose host cannot be told from a password loses both.
+    An address whose host cannot be distinguished from a password loses both.
     """
-    # Fast path of lock files, in which nearly every source is such an address; below it would come out unchanged.
+    # Fast path of lock files: nearly every source in them is such an address; below it would come out unchanged.
     if is_path(address) or (len(address) <= _MAX_ADDRESS_CHARS and _PLAIN_ADDRESS.fullmatch(address)):
         return address
     scheme, mark, rest = address.partition("://")
@@ -140,5 +140,5 @@ def _scrub_word(word: str) -> str:
 
 def show_address(address: str, limit: int = 120) -> str:
     """Return an address for a message: without secrets, in ASCII, quoted, and cut after ``limit`` characters."""
-    hidden = scrub_text(hide_secrets(address))  # an address may stand in a part of another (owner/repo@https://…)
+    hidden = scrub_text(hide_secrets(address))  # an address may be in a part of another (owner/repo@https://…)
     return ascii(hidden if len(hidden) <= limit else hidden[:limit] + "...")

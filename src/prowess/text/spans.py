@@ -1,4 +1,4 @@
-"""Parts of a text by their offsets, and the replacement of several parts at once."""
+"""Parts of a string by their offsets, and the replacement of several parts at once."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Span = tuple[int, int]
-"""The offsets at which a part of a text begins and ends."""
+"""The offsets at which a part of a string begins and ends."""
 
 
 def replace_spans(text: str, edits: Iterable[tuple[int, int, str]]) -> tuple[str, tuple[Span, ...]]:
-    """Return ``text`` with each part from a begin to an end replaced by a value, and where the values stand in it.
+    """Return ``text`` with each part from a begin to an end replaced by a value, and where the values are in it.
 
     ``edits`` are in the order of the text and do not overlap.
     """

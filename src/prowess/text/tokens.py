@@ -1,4 +1,4 @@
-"""An estimate of how many tokens a text costs.
+"""An estimate of how many tokens a string costs.
 
 No vocabulary is loaded, because none fits every model.
 
@@ -16,7 +16,7 @@ COUNTER_NAME = "estimate"
 
 
 def _make_table(kept: str) -> bytes:
-    """Return a table for ``bytes.translate``: the characters ``kept`` become the first of them, all others blanks."""
+    """Return a table for ``bytes.translate``: the characters ``kept`` become the first of them, all others spaces."""
     return bytes(ord(kept[0]) if chr(code) in kept else ord(" ") for code in range(256))
 
 
@@ -32,7 +32,7 @@ _OTHER = re.compile(r"[\u0080-\u303f\u3100-\u33ff\ua000-\uabff\ud800-\U0010ffff]
 def estimate_tokens(text: str) -> int:
     """Return about how many tokens a model counts for ``text``: 0 for an empty text, at least 1 for any other."""
     # Runs are counted by translating and splitting, which takes a quarter of the time of patterns: a listing is counted
-    # several times until it fits its budget. The slow twin is in tests/text/test_tokens.py.
+    # several times until it fits its budget. The slow counterpart is in tests/text/test_tokens.py.
     data = text.encode("utf-8", "surrogatepass")
     letters, signs = data.translate(_LETTERS), data.translate(_SIGNS).split()
     long_words = _LONG.findall(letters)

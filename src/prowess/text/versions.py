@@ -76,7 +76,7 @@ def has_numbers(version: str) -> bool:
 def find_later_version(version: str, others: Iterable[str]) -> str:
     """Return the latest of ``others`` that is written like ``version`` and comes after it; ``""`` when there is none.
 
-    Two versions are written alike when an equal text stands before equally many numbers. So neither a pre-release nor
+    Two versions are written alike when an equal string precedes equally many numbers. So neither a pre-release nor
     the version of another product counts.
     """
     current = _split_numbers(version)

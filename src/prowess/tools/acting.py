@@ -118,7 +118,7 @@ def _parse_args(value: object) -> list[str]:
 
 
 def render_script_result(ran: ScriptResult) -> str:
-    """Return the text that tells a model how a script ended and what it printed."""
+    """Return the string that shows a model how a script ended and what it printed."""
     ended = f"stopped at its limit of {ran.limit}" if ran.limit else f"exit status {ran.status}"
     lines = [f"[{ended}, {ran.seconds:.1f} s, sandbox: {ran.sandbox}]"]
     for label, text, is_cut in (("stdout", ran.stdout, ran.stdout_cut), ("stderr", ran.stderr, ran.stderr_cut)):
@@ -139,7 +139,7 @@ class SubAgents:
         self._runner = runner
 
     def run_fork(self, tool: str, prepared: PreparedFork) -> ToolResult:
-        """Return what the sub-agent answers to a call of ``tool``, or the result that says why there is no answer."""
+        """Return what the sub-agent answers to a call of ``tool``, or the result that says why it does not."""
         try:
             made = self._runner(prepared)
             answer = _await_answer(made) if isinstance(made, Awaitable) else made

@@ -42,7 +42,7 @@ def _parse_mapping(given: Mapping[str, Any] | str | bytes) -> dict[str, Any]:
 
 
 def required_text(arguments: Mapping[str, Any], key: str) -> str:
-    """Return a text parameter; raises ``BadArgumentsError`` when it is missing, empty or no text."""
+    """Return a string parameter; raises ``BadArgumentsError`` when it is missing, empty or not a string."""
     value = optional_text(arguments, key)
     if not value:
         raise BadArgumentsError(f"{key} is required")
@@ -50,7 +50,7 @@ def required_text(arguments: Mapping[str, Any], key: str) -> str:
 
 
 def optional_text(arguments: Mapping[str, Any], key: str) -> str:
-    """Return a text parameter, ``""`` when it is absent; raises ``BadArgumentsError`` when it is no text."""
+    """Return a string parameter, ``""`` when it is absent; raises ``BadArgumentsError`` when it is not a string."""
     value = arguments.get(key)
     if value is None:
         return ""

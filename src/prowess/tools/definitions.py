@@ -294,7 +294,7 @@ def detect_media_type(content: bytes) -> str:
 
     Only the first bytes count and never the name: a provider refuses a call with a block of the wrong type.
     """
-    # WebP has its mark behind the length of the file, so no fixed beginning can tell it from other RIFF files.
+    # WebP has its mark behind the length of the file, so no fixed beginning distinguishes it from other RIFF files.
     return (
         "image/webp"
         if content.startswith(b"RIFF") and content[8:12] == b"WEBP"
@@ -303,9 +303,9 @@ def detect_media_type(content: bytes) -> str:
 
 
 def is_pdf_text(text: str) -> bool:
-    """Return whether a text is a whole PDF document that happens to consist of characters only.
+    """Return whether a string is a whole PDF document that happens to consist of characters only.
 
-    The end is checked too: a text about the format may begin like one, and providers refuse a broken document.
+    The end is checked too: a string about the format may begin like one, and providers refuse a broken document.
     """
     return text.startswith("%PDF-") and "%%EOF" in text[-_PDF_END_LENGTH:]
 

@@ -49,7 +49,7 @@ class Tool(NamedTuple):
 
 
 class Dialect(NamedTuple):
-    """The names, shapes and texts of one system's tools; the first tool is the one that loads a skill."""
+    """The names, shapes and strings of one system's tools; the first tool is the one that loads a skill."""
 
     name: DialectName
     tools: tuple[Tool, ...]
@@ -62,7 +62,7 @@ class Dialect(NamedTuple):
     selects_by_default: bool = False
     """Whether the default selector of a session counts: the systems of other dialects show every skill."""
     has_index_tool: bool = False
-    """Whether the listing can stand in the description of a tool."""
+    """Whether the listing can be in the description of a tool."""
 
     @property
     def has_fork_tool(self) -> bool:

@@ -53,7 +53,7 @@ class LineRange(NamedTuple):
 
 
 def take_lines(whole: str, path: str, offset: int, limit: int, max_bytes: int) -> LineRange:
-    """Return the lines of a text from an offset, as many as fit; a note at the end says where to go on.
+    """Return the lines of ``text`` from an offset, as many as fit; a note at the end says where to go on.
 
     Raises ``ResourceTooLargeError`` when already the first line has more than ``max_bytes``.
     """

@@ -83,7 +83,7 @@ class ModelPrompt:
         return render_entries(entries, self._style or "xml")
 
     def count_skill_tokens(self, skills: Iterable[Skill]) -> dict[str, int]:
-        """Return how many tokens each of these skills adds to a listing in which nothing is cut, by name."""
+        """Return how many tokens each of these skills adds to an uncut listing, by name."""
         if self._style:
             return listing_costs(skills, self._style)
         # Beside another skill, so that what comes once with any listing is not counted as this skill's.

@@ -73,7 +73,7 @@ def check_allowed(moment: Moment, allowed: Iterable[str] | None, missing: str) -
         return None
     names = check_texts(allowed, "allowed")
     if missing == "error":
-        # An active skill stays usable after a refresh has taken it out of the catalogue, so its name is no mistake.
+        # An active skill stays usable after a refresh has taken it out of the catalogue, so its name is not a mistake.
         moment.catalog.check_names((name for name in names if moment.find(name) is None), "allowed")
     return tuple(map(moment.resolve_name, names))
 
@@ -90,7 +90,7 @@ def check_counter(tokens: Callable[[str], int] | None) -> Callable[[str], int]:
     if tokens is None:
         return estimate_tokens
     if not callable(tokens):
-        raise SourceError(f"tokens is a function that counts the tokens of a text, or None, not {tokens!r}")
+        raise SourceError(f"tokens is a function that counts the tokens of a string, or None, not {tokens!r}")
     try:
         hash(tokens)
     except TypeError:

@@ -1,4 +1,4 @@
-"""What a model is told of a conversation at one moment: the prompt, the tools, and why each skill is listed or not."""
+"""What a model sees of a conversation at one moment: the prompt, the tools, and why each skill is listed or not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from prowess.tools.definitions import ToolDefinition
     from prowess.tools.options import ToolsetOptions
 
-# One fitting for what stands around the listing. The others are needed since a cut listing adds a sentence, and since
+# One fitting for what is around the listing. The others are needed since a cut listing adds a sentence, and since
 # the tokens of two strings together are not the sum of their tokens.
 _MAX_FITTINGS = 6
 _NOT_BEST = "not among the best for the request"
@@ -43,13 +43,13 @@ class Prompt(NamedTuple):
     left: int | None = None
 
     def count_tokens(self) -> int:
-        """Return the tokens of the prompt, plus those of a listing that stands in a tool's description instead."""
+        """Return the tokens of the prompt, plus those of a listing that is in a tool's description instead."""
         in_description = 0 if self.report.text in self.text else self.report.tokens
         return self.report.count(self.text) + in_description
 
 
 class _Made:
-    """What was made for one choice of skills: the prompt, the tools, and the prompt in which nothing is shortened."""
+    """What was made for one choice of skills: the prompt, the tools, and the prompt without any shortening."""
 
     __slots__ = ("prompt", "tools", "whole")
 
@@ -213,7 +213,7 @@ class View:
     def _make_key(self, choice: ListingChoice) -> Hashable:
         """Return all that a prompt depends on besides the catalogue."""
         options = self.options
-        # Which runner there is changes no text, and it may have no hash; a dialect is as good as its name.
+        # Which runner there is changes nothing in it, and it may have no hash; a dialect is as good as its name.
         able = (options.fork is not None, options.scripts is not None, options.hide_paths, options.tokens)
         kept = (
             options.allowed,

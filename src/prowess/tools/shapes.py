@@ -1,4 +1,4 @@
-"""The shapes in which providers take tools and the results of calls, as types.
+"""The shapes that providers take tools and the results of calls in, as types.
 
 A type checker sees the types of the providers' own packages, so an export fits their calls whichever version is
 installed; a copy here would stop fitting with the next optional key that they add. When a package is not installed,

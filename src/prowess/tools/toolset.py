@@ -58,7 +58,7 @@ class Toolset:
     ``fork``: who runs skills as sub-agents, a callable that gets a ``PreparedFork`` and returns (or awaits) the answer;
     with ``"host"`` the result carries the ``PreparedFork``. ``scripts``: how scripts of trusted skills run (``True``:
     in the best sandbox there is). A dialect that has no tool for ``fork`` or ``scripts`` warns of it. ``tokens``:
-    counts the tokens of a text, in place of our estimate. ``hide_paths``: no absolute path of the host reaches the
+    counts the tokens of a string, in place of our estimate. ``hide_paths``: no absolute path of the host reaches the
     model; the host has the paths in ``data``.
     """
 
@@ -128,7 +128,7 @@ class Toolset:
         names = self._options.allowed or ()
         return tuple(name for name in names if name not in moment.catalog and moment.find(name) is None)
 
-    # -- what models are told ----------------------------------------------------------------------------------------
+    # -- what models see -------------------------------------------------------------------------------------------
 
     def prompt(self, query: str = "") -> str:
         """Return the block for the system prompt; ``""`` when there is nothing to say.
@@ -162,7 +162,7 @@ class Toolset:
         return await self._run_in_pool(partial(self.prompt, query))
 
     def tools(self, query: str = "") -> tuple[ToolDefinition, ...]:
-        """Return the tools to offer now, each of which can do something; built once, as the prompt is."""
+        """Return the tools to offer now, those that can do something; built once, as the prompt is."""
         view = self._open_view()
         return view.get_tools(view.choose_for_tools(query))
 

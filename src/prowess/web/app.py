@@ -279,7 +279,7 @@ def run_console(
     results: ResultFile | None = None,
     ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve the console until the process is told to end; ``ready`` is called with the first address, and its token.
+    """Serve the console until the process gets a signal; ``ready`` is called with the first address, and its token.
 
     With ``read_only`` it refuses every change. ``results`` keeps the results of changes. On loopback
     a token is made where none is given. Raises ``SourceError`` for any other address without a ``token``, for a

@@ -62,7 +62,7 @@ def export_site(library: Library, folder: str | os.PathLike[str]) -> int:
 
 
 def _check_target(target: str) -> None:
-    """Raise ``SourceError`` when a folder holds something that is no earlier export."""
+    """Raise ``SourceError`` when a folder holds something that is not an earlier export."""
     if not os.path.lexists(target):
         return
     is_free = os.path.isdir(target) and not os.path.islink(target)

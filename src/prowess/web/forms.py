@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
 
 class Fields:
-    """The fields of a form, of which each may stand in it several times."""
+    """The fields of a form; each may occur in it several times."""
 
     def __init__(self, values: Mapping[str, Sequence[str]]) -> None:
-        self._values = {name: tuple(texts) for name, texts in values.items()}
+        self._values = {name: tuple(strings) for name, strings in values.items()}
 
     def get(self, name: str) -> str:
-        """Return the first value of a field without blanks around it; ``""`` where the form has none."""
+        """Return the first value of a field without spaces around it; ``""`` where the form has none."""
         return next(iter(self._values.get(name, ())), "").strip()
 
     def get_all(self, name: str) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ class Fields:
 
     def items(self) -> list[tuple[str, str]]:
         """Return every field with each of its values, for a form that asks for the change once more."""
-        return [(name, text) for name, texts in self._values.items() for text in texts]
+        return [(name, text) for name, strings in self._values.items() for text in strings]
 
 
 def require_installer(library: Library) -> Installer:

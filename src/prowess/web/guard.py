@@ -118,7 +118,7 @@ class ConsoleGuard:
             return
         query = _read_query(scope)
         given = dict(query)[TOKEN_PARAMETER]
-        # Compared in constant time: how long a comparison takes must not tell how much of a guess is right.
+        # Compared in constant time: how long a comparison takes must not show how much of a guess is right.
         if scope["method"] not in _READING or not hmac.compare_digest(given.encode(), self._token.encode()):
             wait = self._wrong_tokens.record_wrong(address)
             await send_refusal(make_guess_refusal(wait) if wait else _WRONG_TOKEN, send)

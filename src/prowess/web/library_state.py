@@ -170,7 +170,7 @@ class LibraryState:
         return next((place for path, place in self._places if location.startswith(path)), Place("elsewhere"))
 
     def find_source(self, skill: Skill) -> str:
-        """Return the source that a skill was installed from, or the path of the place that it lies in."""
+        """Return the source that a skill was installed from, or the path of the place that it is in."""
         entry = self.locks.find_entry(skill) if self.locks.has_entries else None
         return entry[0].source if entry is not None else self.find_place(skill.location).path
 

@@ -358,7 +358,7 @@ def _parse_records(value: object) -> list[dict[str, Any]]:
 
 
 def _parse_plans(records: Iterable[dict[str, Any]]) -> Iterator[ChangePlan]:
-    """Yield the plan of each record. One that makes no sense, such as a kind of a later version, hides no other."""
+    """Yield the plan of each record. A malformed one, such as a kind of a later version, hides no other."""
     for record in records:
         with suppress(ValueError, TypeError, KeyError, AttributeError, OverflowError, OSError):
             yield _parse_plan(record)
@@ -379,26 +379,26 @@ def _parse_plan(record: Mapping[str, Any]) -> ChangePlan:
         Fields(fields),
         made,
         record["state"],
-        idle_change(steps=_check_texts(record["steps"])),
-        result=_check_texts(record["result"]),
+        idle_change(steps=_check_strings(record["steps"])),
+        result=_check_strings(record["result"]),
         issues=tuple(map(_parse_issue, record["issues"])),
         error=None if error is None else SkillError(*(_check_kind(error[key]) for key in ("message", "path", "code"))),
-        changed=_check_texts(record["changed"]),
+        changed=_check_strings(record["changed"]),
         is_earlier=True,
     )
 
 
 def _parse_issue(record: Mapping[str, Any]) -> Issue:
     issue = Issue(**record)
-    _check_texts((issue.code, issue.field, issue.message, issue.path))
+    _check_strings((issue.code, issue.field, issue.message, issue.path))
     _check_kind(issue.line, int)
     if issue.severity not in _SEVERITIES:
         raise ValueError(issue.severity)
     return issue
 
 
-def _check_texts(texts: Sequence[object]) -> tuple[str, ...]:
-    return tuple(map(_check_kind, texts))
+def _check_strings(values: Sequence[object]) -> tuple[str, ...]:
+    return tuple(map(_check_kind, values))
 
 
 def _check_kind(value: object, kind: type | tuple[type, ...] = str) -> Any:

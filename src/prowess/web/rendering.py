@@ -1,4 +1,4 @@
-"""Pages as HTML: the templates, in which all text of skills is escaped, and the pieces that they share."""
+"""Pages as HTML: the templates, which escape everything that skills say, and the pieces that they share."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _show_value(value: object) -> object:
     return escape_text(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-_REPLACE_TITLE = "Replace what is there"
+_REPLACE_TITLE = "Replace an existing one"
 _ROLLBACK_TITLE = "Follow sources that went back to an older state"
 _REMOVE_TITLE = "Remove what nothing asks for any more"
 REMEDIES: dict[str, str] = {

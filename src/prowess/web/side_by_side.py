@@ -49,7 +49,7 @@ class FileSides:
     path: str
     parts: Sequence[Sequence[SideRow]] = ()
     notes: Sequence[str] = ()
-    """Sentences about a side: it has no such file, another mode, or a content that is no text."""
+    """Sentences about a side: it has no such file, another mode, or a content that is not text."""
 
 
 def make_sides(diff: SkillDiff) -> list[FileSides]:
@@ -116,7 +116,7 @@ def _read_hunk(match: re.Match[str], lines: Iterator[str]) -> _Hunk:
     new = int(match[4] or 1)
     rows: list[str] = []
     while (old > 0 or new > 0) and (line := next(lines, None)) is not None:
-        if line[:1] == "\\":  # "no newline at the end" is no line of the file
+        if line[:1] == "\\":  # "no newline at the end" is not a line of the file
             continue
         rows.append(line)
         old -= line[:1] in {" ", "-"}
@@ -161,14 +161,14 @@ def _read_side(hunks: Sequence[_Hunk]) -> _Side:
 
 
 def _join_sides(mine: _FileDiff, upstream: _FileDiff) -> list[list[SideRow]]:
-    """Return the parts of a file in which either side differs from the lock file."""
+    """Return the parts of a file where either side differs from the lock file."""
     here, there = _read_side(mine.hunks), _read_side(upstream.hunks)
     locked = here.locked | there.locked
     numbers = sorted(locked.keys() | here.added.keys() | there.added.keys())
     parts: list[list[SideRow]] = []
     before = -1
     for number in numbers:
-        # Lines that no hunk has lie between two parts, and are equal on all sides.
+        # Lines that no hunk has are between two parts, and are equal on all sides.
         if not parts or number > before + 1:
             parts.append([])
         before = number

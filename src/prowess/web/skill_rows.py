@@ -30,7 +30,7 @@ class SkillRow:
     why: str = ""
     """Why a copy lost, or why a file does not load."""
     winner: str = ""
-    """Where the skill lies that a copy lost to."""
+    """Where the skill is that a copy lost to."""
 
 
 def make_skill_rows(catalog: Catalog) -> tuple[SkillRow, ...]:

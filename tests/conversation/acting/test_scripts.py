@@ -384,7 +384,7 @@ def test_a_folder_that_has_gone_is_an_error_and_is_not_made_again(acting: Acting
     acting.trust.grant(skill)
     scripts = prowess.Scripts(sandbox="none", folder=tmp_path / "b")
     (tmp_path / "b").rmdir()
-    with pytest.raises(prowess.SourceError, match="a folder that is there"):
+    with pytest.raises(prowess.SourceError, match="an existing folder"):
         scripts.run(skill, "scripts/a.sh", trust=acting.trust)
     assert not (tmp_path / "b").exists()
 

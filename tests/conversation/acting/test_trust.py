@@ -461,7 +461,7 @@ def assert_nothing_runs(trust: prowess.Trust, skill: prowess.Skill) -> None:
 def test_a_damaged_store_is_an_error_and_stays_as_it_is(
     damage: str, trust: prowess.Trust, skill: prowess.Skill, store: Path
 ) -> None:
-    """Somebody may still mend it, or a later version of Prowess read it: nothing is written over it."""
+    """Somebody may still fix it, or a later version of Prowess read it: nothing is written over it."""
     trust.grant(skill)
     store.write_bytes(DAMAGED[damage])
     assert refusals(trust, skill) == ["trust-store"] * 5

@@ -39,7 +39,7 @@ class SkillEncoder:
 
         A request is cut at 96 tokens. Raises ``TypeError`` when ``texts`` is a single text.
         """
-        _check_texts(texts)
+        _check_strings(texts)
         return self._stack([self._encode(text, self._request_tokens) for text in texts])
 
     def encode_skills(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -48,7 +48,7 @@ class SkillEncoder:
         A text is cut at 256 tokens. To show progress, send some hundred texts at a time. Raises ``TypeError`` when
         ``texts`` is a single text.
         """
-        _check_texts(texts)
+        _check_strings(texts)
         workers = min(_count_cores(), len(texts))
         if workers <= 1:
             return self._stack([self._encode(text, self._skill_tokens) for text in texts])
@@ -67,10 +67,10 @@ class SkillEncoder:
         return np.stack(vectors) if vectors else np.zeros((0, self._positions.shape[1]), dtype=np.float32)
 
 
-def _check_texts(texts: Sequence[str]) -> None:
+def _check_strings(texts: Sequence[str]) -> None:
     """A single text is a sequence of texts too: of its characters, which nobody means."""
     if isinstance(texts, str):
-        raise TypeError("texts must be a list of texts; this is a single text: put it into a list")
+        raise TypeError("texts must be a list of strings; this is a single text: put it into a list")
 
 
 def _count_cores() -> int:

@@ -89,7 +89,7 @@ def _explain_recovery(backup: prowess.Backup) -> Iterator[Block]:
         yield line("Nothing is where the newest one was. To make it a skill of your own:")
         yield Verbatim(f"  cp -R {path} {name}\n  prowess install {name} --project\n")
         return
-    yield line("To see how the newest one differs from what is there now (lines with > are in the backup):")
+    yield line("To see how the newest one differs from the present one (lines with > are in the backup):")
     yield Verbatim(f"  diff -r {quote_path(str(backup.place))} {path}\n")
     edited = _find_last_edited(backup.path, backup.place)
     if not edited:

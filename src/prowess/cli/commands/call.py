@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import prowess
 
 _FORK_NOTE = (
-    "Nothing ran: the sub-agent is prepared, and the host runs it. --json shows what it would be told (under fork); "
+    "Nothing ran: the sub-agent is prepared, and the host runs it. --json shows what it would get (under fork); "
     "in a program, Toolset(session, fork=...) runs it (docs/how-to/acting.md)."
 )
 
@@ -84,7 +84,7 @@ def command(
 
 
 def _print_result(result: prowess.ToolResult, written: str, folder: str | None) -> None:
-    """Print what a model gets, and tell a person, who made the call by hand, what they may not expect of it."""
+    """Print what a model gets, and note for the user, who made the call by hand, what they may not expect of it."""
     printer.print_text(result.content)
     if result.is_error and not written.lstrip().startswith("{"):  # a person may write name=value, a model does not
         printer.note(_JSON_NOTE)

@@ -1,4 +1,4 @@
-"""``prowess check``: prints every finding about skills, and mends what is mechanical."""
+"""``prowess check``: prints every finding about skills, and fixes what is mechanical."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _code_option(name: str, about: str) -> Callable[[Callable[..., T]], Callable
     "check",
     ("prowess check", "the skill in this folder, or the project's skills"),
     ("prowess check skills/ --strict", "a collection; warnings count"),
-    ("prowess check skills/ --fix", "mend mechanical mistakes, and show how"),
+    ("prowess check skills/ --fix", "fix mechanical mistakes, and show how"),
     ("prowess check --spec", "would skills-ref accept it?"),
     ("prowess check --format github", "annotations for a pull request"),
 )
@@ -62,7 +62,7 @@ def _code_option(name: str, about: str) -> Callable[[Callable[..., T]], Callable
     show_default=True,
     help="How findings are written.",
 )
-@click.option("--fix", "mend", is_flag=True, help="Mend mechanical mistakes, and show the difference.")
+@click.option("--fix", "fixes_files", is_flag=True, help="Fix mechanical mistakes, and show the difference.")
 @click.option("--diff", "only_show", is_flag=True, help="Show what --fix would change, and change nothing.")
 @_code_option("--ignore", "Leave out findings of this code (docs/reference/errors.md lists them).")
 @_code_option("--only", "Only findings of this code.")
@@ -78,7 +78,7 @@ def command(
     *,
     strict: bool | None,
     form: str,
-    mend: bool,
+    fixes_files: bool,
     only_show: bool,
     ignore: tuple[str, ...],
     only: tuple[str, ...],
@@ -103,10 +103,10 @@ def command(
         printer.note(f"not checked, since they are installed and their authors check them: {names}")
     with printer.show_progress("checking"):
         # Mended first, so that the findings are those that are left.
-        fixes = _fix_files(targets.paths, write=mend) if mend or only_show else []
+        fixes = _fix_files(targets.paths, write=fixes_files) if fixes_files or only_show else []
         report = check(*targets.checked, budget=settings.number("budget"), spec=spec)
     report = _filter_findings(report, frozenset(only), frozenset(ignore))
-    _print_report(report, fixes, form, written=mend)
+    _print_report(report, fixes, form, written=fixes_files)
     return 0 if report.ok(strict=bool(settings["strict"])) else 1
 
 
@@ -140,7 +140,7 @@ def _find_targets(settings: Settings, names: tuple[str, ...]) -> _Targets:
     try:
         paths = find_own_paths(settings)
     except SourceError:
-        # A clone before 'prowess sync' has no skills, but its lock file records installed ones: that is no failure.
+        # A clone before 'prowess sync' has no skills, but its lock file records installed ones: that is not a failure.
         recorded = LazyLockStates().find_missing("project")
         if not recorded:
             raise
@@ -169,16 +169,16 @@ def _fix_files(paths: tuple[str, ...], *, write: bool) -> list[Fix]:
     fixes: list[Fix] = []
     files, pinned = _split_pinned_files(_find_skill_files(paths))
     if pinned:
-        printer.note(f"not mended, since prowess.lock pins them: {', '.join(pinned)} (mend them at their source)")
+        printer.note(f"not fixed, since prowess.lock pins them: {', '.join(pinned)} (fix them at their source)")
     for file in report_steps(files, lambda file: shorten_path(os.path.dirname(file))):
         try:
-            mended = fix(file)
+            found = fix(file)
         except SkillError:  # a file that cannot be read is among the findings already
             continue
-        if mended:
-            fixes.append(mended)
+        if found:
+            fixes.append(found)
         if write:
-            apply_fix(mended)
+            apply_fix(found)
     return fixes
 
 
@@ -226,7 +226,7 @@ def _to_dict(report: CheckReport, fixes: list[Fix]) -> dict[str, object]:
 def _to_blocks(report: CheckReport, fixes: list[Fix], *, written: bool) -> Iterator[Block]:
     for fixed in fixes:
         yield line(
-            (f"{'mended' if written else 'would mend'} ", "good"),
+            (f"{'fixed' if written else 'would fix'} ", "good"),
             (shorten_path(fixed.path), "name"),
             f": {', '.join(fixed.codes)}",
         )
@@ -251,9 +251,9 @@ def _finding_to_blocks(finding: Finding) -> Iterator[Block]:
         under = ("^" * max(len(escape_line(marked)), 1), _STYLES[finding.severity])
         yield line((f"{number} | ", "dim"), before, marked, after, indent=2, cut=True)
         yield line((f"{margin} | ", "dim"), " " * len(escape_line(before)), under, indent=2, cut=True)
-    mends = " (prowess check --fix mends it)" if finding.fixable else ""
+    repairs = " (prowess check --fix repairs it)" if finding.fixable else ""
     if finding.hint:
-        yield line((f"{margin} = ", "dim"), finding.hint, (mends, "good"), indent=2)
+        yield line((f"{margin} = ", "dim"), finding.hint, (repairs, "good"), indent=2)
 
 
 def _split_around(text: str, begin: int, length: int) -> tuple[str, str, str]:

@@ -25,7 +25,7 @@ _STYLES: dict[str, Style] = {"ok": "good", "note": "dim", "problem": "bad"}
 def command(*, as_data: bool) -> int:
     """Examine programs, extras, settings, folders, agents, links, lock files, skills and grants.
 
-    Each problem comes with its remedy. A missing extra is no problem. Nothing is changed.
+    Each problem comes with its remedy. A missing extra is not a problem. Nothing is changed.
     Exit status 1: there is a problem.
     """
     with printer.show_progress("looking around"):

@@ -37,7 +37,7 @@ _SELECTOR_NOTES = {
     "lexical": "measured with the lexical selector: words in common with the query, ranked; no model is asked",
     "all": "measured with the selector that picks every skill, and leaves the choice to a model; no model is asked",
 }
-"""What each selector measures, in a sentence; the blank is what a search goes by."""
+"""What each selector measures, in a sentence; the gap is what a search goes by."""
 _PLACES = {1: "first", 2: "second", 3: "third"}
 
 

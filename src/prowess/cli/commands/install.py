@@ -69,7 +69,7 @@ _install_options = group_options(
     "options",
     _make_options,
     copy=click.option("--copy", is_flag=True, help="Put files where agents look, to be committed, instead of links."),
-    replace=click.option("--replace", is_flag=True, help="Replace what is there."),
+    replace=click.option("--replace", is_flag=True, help="Replace an existing one."),
     save=click.option(
         "--no-save", "save", flag_value=False, default=True, help="Do not declare the skills in prowess.toml."
     ),
@@ -156,7 +156,7 @@ def command(
     if change.choose is not None:
         names = pick_skills(change.details.offer, change.details.chosen) if flags.may_ask else None
         was_picked = names is not None
-        # Who picks nothing is told that nothing was installed.
+        # Whoever picks nothing reads that nothing was installed.
         change = change.choose(change.details.chosen if names is None else names) if names != [] else change
     # Who picked from a list has seen what each skill is.
     describes = change.steps and flags.may_ask and not was_picked

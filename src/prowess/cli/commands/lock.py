@@ -206,15 +206,16 @@ def _merge_files(
     base: str | None, ours: str, theirs: str, *, names: tuple[str, str], take: str | None, as_data: bool
 ) -> int:
     """Merge three files into ``ours``. A conflict leaves both versions there, between markers with ``names``."""
-    texts = [_read_file(file) if file is not None else "" for file in (base, ours, theirs)]
+    contents = [_read_file(file) if file is not None else "" for file in (base, ours, theirs)]
     try:
-        merged = merge_locks(*texts, labels=names)
+        merged = merge_locks(*contents, labels=names)
         if take is not None:
             side: Side = "ours" if take == "mine" else "theirs"
-            merged = merge_locks(*texts, choices={conflict.name: side for conflict in merged.conflicts}, labels=names)
+            choices = {conflict.name: side for conflict in merged.conflicts}
+            merged = merge_locks(*contents, choices=choices, labels=names)
     except InstallError:
         # git takes this file for the result, and forgets the other side with the next 'git add'. So both are written.
-        write_atomic(ours, wrap_in_markers(texts[1], texts[2], names).encode(), mode=0o644)
+        write_atomic(ours, wrap_in_markers(contents[1], contents[2], names).encode(), mode=0o644)
         raise
     refuse_oversized(merged.text, ours, DEFAULT_LIMITS)
     write_atomic(ours, merged.text.encode(), mode=0o644)

@@ -29,7 +29,7 @@ from prowess.text.quantities import format_count
     type=click.Choice(ARCHIVE_FORMATS),
     help="The format; by default that of the name of --output, or skill.",
 )
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 @json_option
 def command(path: str, *, target: str | None, form: ArchiveFormat | None, force: bool, as_data: bool) -> None:
     """Pack the skill in a folder, or the skill of a name. Equal content always gives equal bytes.

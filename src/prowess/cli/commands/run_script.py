@@ -61,7 +61,7 @@ def command(
     settings = load_cli_settings(sandbox=sandbox, **where)
     chosen = find_skill_and_warn(settings, skill)
     runner = Scripts(sandbox=settings.text("sandbox"), folder=folder, network=network)  # type: ignore[arg-type]  # its choices
-    # One byte more than allowed, so that the runner can tell that it is too much.
+    # One byte more than allowed, so that the runner notices that it is too much.
     script_input = sys.stdin.buffer.read(runner.limits.max_script_input_bytes + 1) if with_stdin else b""
     result = runner.run(chosen, script, arguments, stdin=script_input, trust=Trust())
     printer.print_answer(lambda: _to_dict(result), list, as_data=as_data)

@@ -82,7 +82,7 @@ def command(
         return 1
     if not hits:
         printer.note(f"Nothing among {format_count(len(catalog), 'skill')} fits.", quiet=as_data)
-    # Whoever has not installed the extra is told of it only where it may have helped, or where somebody wants to know.
+    # Whoever has not installed the extra reads of it only where it may have helped, or where somebody wants to know.
     if why or not hits or has_encoder():
         _note_mode(matches.mode, quiet=as_data or only_words)
     return 0 if hits else 1

@@ -154,7 +154,7 @@ def command(
 
     On an address other than loopback, clients need a token. With --check, exit status 1: the skills extension would
     leave some skills out. Tools, prompts and the listing serve every skill that loads.
-    """  # noqa: D301 - the escape tells click to leave the lines as they are
+    """  # noqa: D301 - the escape makes click leave the lines as they are
     http = connection.http
     # The address is optional, so '--http skills/' would take the folder for it.
     if http is not None and (os.sep in http or os.path.isdir(http)):

@@ -16,12 +16,12 @@ from prowess.text.quantities import format_count
 @new_command(
     "unpack",
     ("prowess unpack csv-report.skill", "as ./csv-report"),
-    ("prowess unpack csv-report.skill --force", "in place of the one that is there"),
+    ("prowess unpack csv-report.skill --force", "in place of an existing one"),
     ("prowess unpack csv-report.tar.gz --dir .agents/skills", "where agents look"),
 )
 @click.argument("archive", type=click.Path(exists=True, dir_okay=False))
 @click.option("-d", "--dir", "folder", default=".", type=click.Path(file_okay=False), help="The folder to put it in.")
-@click.option("--force", is_flag=True, help="Replace the folder of a skill that is there.")
+@click.option("--force", is_flag=True, help="Replace the existing folder of a skill.")
 @json_option
 def command(archive: str, *, folder: str, force: bool, as_data: bool) -> None:
     """Unpack the skill in an archive (.skill, .zip, .tar.gz) into a new folder with the name of the skill.

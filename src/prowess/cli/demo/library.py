@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _Document(NamedTuple):
-    """A kind of document: what one is called, what several are called, and what stands in them."""
+    """A kind of document: what one is called, what several are called, and what is in them."""
 
     one: str
     many: str
@@ -83,7 +83,7 @@ _WORKS = (
 
 
 def make_library() -> prowess.Catalog:
-    """Return the 500 skills. They are texts in this program, so no file is read or written."""
+    """Return the 500 skills. They are strings in this program, so no file is read or written."""
     return prowess.Catalog.from_sources([_make_source(document, work) for document in _DOCUMENTS for work in _WORKS])
 
 

@@ -96,7 +96,7 @@ class _DemoProject:
         return prowess.Toolset(session, fork=fork, scripts=prowess.Scripts(folder=self.project))
 
     def add_to_context(self, text: str) -> None:
-        """Count a text as part of the context."""
+        """Count a string as part of the context."""
         # The name of the temporary folder varies, and with it the number of tokens: it is left out.
         self.context.append(text.replace(str(self.folder), ""))
 
@@ -326,7 +326,7 @@ def _truncate(text: str, *, indent: int) -> str:
 
 
 def _first_rows(text: str) -> list[str]:
-    """Return the first rows of a text that are not blank, and how many more there are."""
+    """Return the first rows of a string that are not empty, and how many more there are."""
     rows = [_truncate(row, indent=0) for row in text.splitlines() if row.strip()]
     more = [f"… {len(rows) - _MAX_ROWS} more lines"] if len(rows) > _MAX_ROWS else []
     return [*rows[:_MAX_ROWS], *more]

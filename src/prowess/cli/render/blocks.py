@@ -1,4 +1,4 @@
-"""What commands hand to the printer: lines, tables and texts with named styles, without colours, escapes or widths."""
+"""What commands hand to the printer: lines, tables and strings with named styles, but no colours, escapes or widths."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Table(NamedTuple):
 
 
 class Verbatim(NamedTuple):
-    """Text of several lines, shown as it is except for control characters; ``marks`` are parts that stand out."""
+    """Text of several lines, shown as it is except for control characters; ``marks`` are highlighted parts."""
 
     text: str
     marks: tuple[tuple[int, int], ...] = ()
@@ -92,7 +92,7 @@ def show_unseen(block: Block) -> Block:
 
 def cell_spans(cell: Cell) -> tuple[Span, ...]:
     """Return the spans of a cell, which may be a single span."""
-    return (cell,) if _is_span(cell) else cell  # type: ignore[return-value]  # told apart by the call
+    return (cell,) if _is_span(cell) else cell  # type: ignore[return-value]  # distinguished by the call
 
 
 def _is_span(cell: Cell) -> bool:

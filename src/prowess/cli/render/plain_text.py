@@ -61,12 +61,12 @@ def _cell_to_text(cell: Cell) -> str:
 
 
 def _pad_cell(text: str, width: int, *, right: bool) -> str:
-    blanks = " " * (width - cell_width(text))
-    return blanks + text if right else text + blanks
+    spaces = " " * (width - cell_width(text))
+    return spaces + text if right else text + spaces
 
 
 def cell_width(text: str) -> int:
-    """Return how many columns of a terminal a text takes; for an odd character it may be one too many."""
+    """Return how many columns of a terminal a string takes; for an odd character it may be one too many."""
     if text.isascii():  # fast path: nearly every cell of a table
         return len(text)
     import unicodedata

@@ -119,7 +119,7 @@ def print_text(text: str, *, error: bool = False) -> None:
 
 
 def print_piece(text: str) -> None:
-    """Print a piece of a text that goes on, escaped, at once and without a line break at its end."""
+    """Print a piece of a longer text, escaped, at once and without a line break at its end."""
     _write(sys.stdout, escape_text(text))
     sys.stdout.flush()
 
@@ -164,7 +164,7 @@ def print_issues(issues: Iterable[Issue]) -> None:
         file = f"{issue.path}: " if issue.path and not os.path.isabs(issue.path) else ""
         print_one = note if issue.severity == "info" else warn
         print_one(f"[{issue.code}] {file}{issue.message}")
-    # One hint for all of them: a single command mends it.
+    # One hint for all of them: a single command fixes it.
     if any(issue.code == "rolled-back" for issue in fresh):
         note(f"  hint: {find_remedy('rolled-back')}")
 
@@ -197,7 +197,7 @@ def _dump_error(code: str, message: str, path: str, hint: str) -> str:
 
 
 def print_usage_error(error: click.UsageError, *, as_json: bool = False) -> None:
-    """Print why a command line makes no sense, and which help explains the command."""
+    """Print why a command line is malformed, and which help explains the command."""
     name = error.ctx.command_path if error.ctx else "prowess"
     hint = f"see {name} --help"
     if isinstance(error, click.exceptions.NoArgsIsHelpError):

@@ -86,7 +86,7 @@ def _table_to_grid(table: Table, width: int) -> Padding:
     grid = Grid(
         box=None, show_header=bool(table.head), padding=(0, _COLUMN_GAP, 0, 0), pad_edge=False, header_style="dim"
     )
-    # The head counts for the widths of the columns, but is no row of the grid.
+    # The head counts for the widths of the columns, but is not a row of the grid.
     cells = [
         [_spans_to_text(cell_spans(cell)) for cell in row]
         for row in ([*table.rows, table.head] if table.head else table.rows)

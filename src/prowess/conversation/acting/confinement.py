@@ -140,7 +140,7 @@ def _enter_landlock(restrictions: dict[str, Any]) -> None:
 def _add_rule(ruleset: int, path: str, access: int, file_access: int, beneath: str = "") -> None:
     """Allow access below a path; a path that does not exist needs no rule, and one through a link gets none.
 
-    ``beneath``: the folder to which the path is relative, in which a program may swap a folder for a link meanwhile.
+    ``beneath``: the folder that the path is relative to; a program may swap a folder in it for a link meanwhile.
     """
     try:
         handle = _open_beneath(beneath, path) if beneath else os.open(path, os.O_PATH | os.O_CLOEXEC)
@@ -172,7 +172,7 @@ def _empty_bounding_set() -> None:
     for number in range(_MAX_CAPABILITIES):
         if _libc.prctl(_PR_CAPBSET_READ, number, 0, 0, 0) == 1 and _libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0):
             if ctypes.get_errno() == errno.EPERM:
-                return  # an ordinary user: there are no capabilities, and forbid_privileges keeps it so
+                return  # an ordinary user has no capabilities, and forbid_privileges keeps it so
             _check_result(-1)
 
 

@@ -36,7 +36,7 @@ def measure_folders(folders: list[str], max_files: int) -> tuple[int, int]:
 
 
 class LimitedFileSystem:
-    """A mounted file system of limited size, in which are all folders that a program may write to."""
+    """A mounted file system of limited size, with all folders that a program may write to."""
 
     def __init__(self, folder: str) -> None:
         self._handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -54,7 +54,7 @@ class CommandExpander:
     ) -> ExpandedText:
         """Return the text that ``read`` returns for a skill, with its commands run if the skill is trusted.
 
-        ``begin`` returns the beginning of that text in which no commands run. Raises ``SkillError`` where nothing can
+        ``begin`` returns the beginning of that text, where no commands run. Raises ``SkillError`` where nothing can
         be shown yet: a person is to be asked first, or too many programs run already.
         """
         text = read(skill)
@@ -98,10 +98,10 @@ class CommandExpander:
             if refusal:
                 return _skip_commands(text, skill, commands, *refusal)
             given = (arguments,) if arguments else ()
-            texts = tuple(command.text for command in commands)
-            permission = self.consent.require(TrustRequest(skill, snapshot.digest, texts, "", given, snapshot.files))
+            lines = tuple(command.text for command in commands)
+            permission = self.consent.require(TrustRequest(skill, snapshot.digest, lines, "", given, snapshot.files))
             with get_pools(self.limits).scripts.hold_place():
-                outputs = [self._run_command(command, snapshot.folder, arguments) for command in texts]
+                outputs = [self._run_command(command, snapshot.folder, arguments) for command in lines]
         expanded, spans = insert_outputs(text, commands, [output for output, _ in outputs])
         failed = (Issue("command-failed", "body", why, skill.location, 0, "warning") for _, why in outputs if why)
         return ExpandedText(expanded, spans, tuple(failed), permission, snapshot.digest)
@@ -137,7 +137,7 @@ def _describe_outcome(command: str, result: ProcessResult, limits: Limits) -> tu
     if result.status != 0 and not result.limit:
         stderr = to_one_line(result.stderr.decode("utf-8", "replace"))[:_MAX_STDERR_SHOWN]
         return _describe_failure(command, f"exit status {result.status}" + (f": {stderr}" if stderr else ""))
-    # A command that printed too much is no failure: a model can use the beginning of a long output.
+    # A command that printed too much is not a failure: a model can use the beginning of a long output.
     text = result.stdout.decode("utf-8", "replace").rstrip("\r\n")
     limit = limits.max_command_output_bytes
     if result.limit and not result.stdout_cut:

@@ -27,7 +27,7 @@ def find_descendants(root: int) -> list[int]:
         if name.isdigit():
             with suppress(OSError, ValueError, IndexError):
                 with open(f"/proc/{name}/stat", "rb") as file:
-                    # The name of the program stands in parentheses, and may hold blanks and parentheses itself.
+                    # The name of the program is in parentheses, and may hold spaces and parentheses itself.
                     state, parent = file.read().rpartition(b")")[2].split()[:2]
                 if state not in (b"Z", b"X"):  # these have ended, and wait to be collected
                     children.setdefault(int(parent), []).append(int(name))

@@ -58,7 +58,7 @@ class ScriptResult:
     stdout_cut: bool = False
     stderr_cut: bool = False
     sandbox_gaps: tuple[str, ...] = ()
-    """What the sandbox cannot prevent with the kernel of this machine, and folders in which nothing new can be made.
+    """What the sandbox cannot prevent with the kernel of this machine, and folders where nothing new can be made.
 
     Empty where the sandbox prevents everything it should, and nothing else.
     """
@@ -71,10 +71,10 @@ class ScriptResult:
 
 @dataclass(frozen=True, slots=True)
 class Scripts:
-    """How scripts are run: in which sandbox, with which folder, environment and limits.
+    """How scripts run: with which sandbox, folder, environment and limits.
 
     ``sandbox``: ``auto`` (the best that works here; an error if none does), ``bwrap``, ``landlock``, or ``none``.
-    ``folder``: an existing folder in which scripts work and may write; only the size of each file is limited there.
+    ``folder``: an existing folder that scripts work in and may write to; only the size of each file is limited there.
     Without one, scripts work in a new folder that is deleted afterwards. ``env``: variables that scripts see besides
     the allow-list. ``network``: whether scripts may use the network. ``protect``: files and folders in ``folder`` that
     no script in a sandbox may change, besides what is always protected there.
@@ -92,8 +92,8 @@ class Scripts:
         if self.folder is not None:
             object.__setattr__(self, "folder", as_existing_folder(self.folder, "folder"))
         if not isinstance(self.env, Mapping):
-            raise_bad_argument("env", "is a mapping of texts", self.env)
-        check_flag(self.network, "network")  # a text such as "no" would open the network
+            raise_bad_argument("env", "is a mapping of strings", self.env)
+        check_flag(self.network, "network")  # a string such as "no" would open the network
         check_instance(self.limits, "limits", Limits, remedy="pass prowess.Limits(…)")
         object.__setattr__(self, "protect", tuple(map(os.path.abspath, check_texts(self.protect, "protect"))))
 
@@ -133,11 +133,11 @@ class Scripts:
     ) -> ScriptResult:
         """Run a script of a skill that ``trust`` allows; return its outcome.
 
-        ``args``, a list or tuple of texts, reach it as they are, never through a shell; only ``${SKILL_DIR}`` is filled
-        with the folder in which the script finds the files of its skill. Raises ``NotTrustedError`` (under the policy
-        ``defer`` with the request in ``request``), ``SandboxError`` (code ``bad-argument`` for arguments or input that
-        no program can be given), ``ResourceError`` when there is no such file, or ``SkillError`` (code ``busy``) when
-        ``max_waiting_scripts`` wait for a place already.
+        ``args``, a list or tuple of strings, reach it as they are, never through a shell; only ``${SKILL_DIR}`` is
+        filled with the folder where the script finds the files of its skill. Raises ``NotTrustedError`` (under the
+        policy ``defer`` with the request in ``request``), ``SandboxError`` (code ``bad-argument`` for arguments or
+        input that no program can be given), ``ResourceError`` when there is no such file, or ``SkillError`` (code
+        ``busy``) when ``max_waiting_scripts`` wait for a place already.
         """
         check_instance(skill, "skill", Skill, remedy="pass catalog[name]")
         check_text(script, "script")
@@ -253,9 +253,11 @@ def _check_input(args: Sequence[str], stdin: str | bytes, limits: Limits) -> byt
     """Return the standard input as bytes; raise ``SandboxError`` for arguments or input that no program can take."""
     # A set or mapping has no order of its own, and an iterator would be used up here, before the script gets anything.
     if not isinstance(args, (list, tuple)):
-        raise SandboxError(f"args is a list or tuple of texts, not a {type(args).__name__}", code="bad-argument")
+        raise SandboxError(f"args is a list or tuple of strings, not a {type(args).__name__}", code="bad-argument")
     if not all(isinstance(arg, str) for arg in args):
-        raise SandboxError("args holds something that is no text: pass each argument as a text", code="bad-argument")
+        raise SandboxError(
+            "args holds something that is not a string: pass each argument as a string", code="bad-argument"
+        )
     if not isinstance(stdin, (str, bytes)):
         raise SandboxError(f"stdin is text or bytes, not {type(stdin).__name__}", code="bad-argument")
     if len(args) > _MAX_ARGUMENTS or any(len(arg) > _MAX_ARGUMENT_LENGTH or "\0" in arg for arg in args):

@@ -35,7 +35,7 @@ class Snapshot(NamedTuple):
 def take_snapshot(skill: Skill) -> Iterator[Snapshot]:
     """Yield a snapshot of a skill, which is deleted at the end of the block.
 
-    Raises ``NotTrustedError`` for a skill that is no folder on this machine, ``SkillValidationError`` for one that
+    Raises ``NotTrustedError`` for a skill that is not a folder on this machine, ``SkillValidationError`` for one that
     cannot be hashed.
     """
     if not skill.is_local:

@@ -68,7 +68,7 @@ class ProcessResult:
 
 @dataclass(frozen=True, slots=True)
 class ProcessLimits:
-    """What a program may use; 0 is no limit."""
+    """What a program may use; 0 means no limit."""
 
     seconds: float
     output: int

@@ -90,7 +90,7 @@ class _SupervisedProcess:
         self.started_at = time.monotonic()
         self.limited_fs = _mount_file_system(task)
         self.confine = _load_neighbour("confinement").confine_process if task["restrictions"] else None
-        self.child = subprocess.Popen(  # noqa: S603 - to run what it is told to is its purpose
+        self.child = subprocess.Popen(  # noqa: S603 - to run what it is given is its purpose
             task["argv"],
             cwd=task["cwd"],
             env=task["env"],

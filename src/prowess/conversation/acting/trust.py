@@ -96,7 +96,7 @@ class Trust:
     def grant(self, what: Skill | TrustRequest) -> Grant:
         """Grant a skill in its present state, or in the state of a request; return the grant.
 
-        Raises ``NotTrustedError``: ``not-local`` for a skill that is no folder on this machine,
+        Raises ``NotTrustedError``: ``not-local`` for a skill that is not a folder on this machine,
         ``changed-since-asked`` where the files are no longer those of the request.
         """
         if isinstance(what, Skill):
@@ -128,7 +128,7 @@ class Trust:
     def revoke(self, what: Skill | str) -> int:
         """Revoke grants; return how many.
 
-        ``what``: a skill, of which every state is revoked, or a digest, name or location.
+        ``what``: a skill, with all its states, or a digest, name or location.
         """
         keys = {what} if isinstance(what, str) else {what.location}
         before = after = 0

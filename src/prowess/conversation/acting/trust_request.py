@@ -1,4 +1,4 @@
-"""The request that a person decides on: exactly what would run, of which skill, in which state of its files."""
+"""The request that a person decides on: exactly what would run, the skill, and the state of its files."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TrustRequest:
-    """What a person is asked to allow: exactly what would run, of which skill, in which state of its files."""
+    """What a person is asked to allow: exactly what would run, the skill, and the state of its files."""
 
     skill: Skill
     digest: str
     commands: tuple[str, ...] = ()
     script: str = ""
     arguments: tuple[str, ...] = ()
-    """The arguments of the script; for commands one text, which a person wrote after the name of the skill."""
+    """The arguments of the script; for commands one string, which the user wrote after the name of the skill."""
     files: tuple[str, ...] = ()
     """Every file of the skill: what runs could use all of them."""
     stdin: str = ""
-    """The standard input of the script; bytes that are no UTF-8 stand as lone surrogates."""
+    """The standard input of the script; bytes that are not UTF-8 are lone surrogates."""
 
     @property
     def id(self) -> str:
@@ -64,7 +64,7 @@ class TrustRequest:
         # Nothing in the data is believed: an approval counts only for a call with an equal id, whose digest is computed
         # from the files when it runs.
         if not _is_saved_request(data):
-            raise NotTrustedError("this is no request that TrustRequest.to_dict wrote", code="bad-request")
+            raise NotTrustedError("this is not a request that TrustRequest.to_dict wrote", code="bad-request")
         from prowess.conversation.session import check_catalog
 
         check_catalog(catalog)
@@ -78,7 +78,7 @@ class TrustRequest:
 
     def __str__(self) -> str:
         """Return a few lines that show a person what would run."""
-        # Commands have one text, as a person wrote it. A script has arguments, and nobody should take two for one.
+        # Commands have one string, as the user wrote it. A script has arguments, and nobody should take two for one.
         words = escape_invisible(shlex.join(self.arguments) if self.script else " ".join(self.arguments))
         runs = [f"  runs the command: {escape_invisible(command)}" for command in self.commands]
         runs += [f"  runs the script: {escape_invisible(self.script)} {words}".rstrip()] if self.script else []
@@ -98,5 +98,5 @@ def _is_saved_request(data: Any) -> bool:
     if not isinstance(data, Mapping) or data.get("version") != 1:
         return False
     lists = [data[key] for key in _LIST_FIELDS if isinstance(data.get(key), list)]
-    texts = [data.get(key) for key in _TEXT_FIELDS]
-    return len(lists) == len(_LIST_FIELDS) and all(isinstance(text, str) for text in chain(texts, *lists))
+    strings = [data.get(key) for key in _TEXT_FIELDS]
+    return len(lists) == len(_LIST_FIELDS) and all(isinstance(text, str) for text in chain(strings, *lists))

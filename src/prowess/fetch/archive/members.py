@@ -71,7 +71,7 @@ class UnpackMeter:
     def __init__(self, packed: int, max_bytes: int, max_ratio: int) -> None:
         self._max_bytes = max_bytes
         self._max_ratio = max_ratio
-        # A small archive may hold a text of one letter a million times: the ratio counts from one MiB on.
+        # A small archive may hold one letter a million times: the ratio counts from one MiB on.
         self._max_ratio_bytes = max(packed * max_ratio, 1 << 20)
         self._unpacked = 0
 

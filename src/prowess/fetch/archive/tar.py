@@ -145,7 +145,7 @@ def _read_header(stream: _TarStream) -> bytes | None:
 def _parse_number(field: bytes, what: str) -> int:
     digits = field.strip(b" \0")
     if not digits or not all(0x30 <= digit <= 0x37 for digit in digits):  # noqa: PLR2004 - the octal digits
-        raise RefusedArchiveError(f"has a {what} that is no octal number")
+        raise RefusedArchiveError(f"has a {what} that is not an octal number")
     return int(digits, 8)
 
 

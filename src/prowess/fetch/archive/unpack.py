@@ -1,7 +1,7 @@
 """Unpacks an archive of skills into memory, or refuses it as a whole. Nothing is written to the disk.
 
-An archive is a zip (a ``.skill`` file is one) or a tar, with gzip or without; its content tells which. SKILL.md lies on
-top, or in the one folder that everything lies in. That folder is then left out of the paths.
+An archive is a zip (a ``.skill`` file is one) or a tar, with gzip or without; its content decides which. SKILL.md is at
+the top, or in the one folder that holds everything. That folder is then left out of the paths.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class _ArchiveTree:
         except PathTraversalError as error:
             why = f"has a member that cannot be accepted: {error.message}"
             raise RefusedArchiveError(why, _KEPT_CODES.get(error.code, "bad-archive")) from None
-        # What lies deeper would not be listed among the files of the skill.
+        # What is deeper would not be listed among the files of the skill.
         if len(parts) > self._limits.max_depth_per_skill:
             raise RefusedArchiveError(f"has folders more than {self._limits.max_depth_per_skill} deep")
         return parts

@@ -36,7 +36,7 @@ _CENTRAL_HEADER = Struct("<4s6H3L5H2L")
 _LOCAL_HEADER = Struct("<4s5H3L2H")
 _SIZES_RECORD = Struct("<3L")
 _EXTRA_HEADER = Struct("<2H")
-_MAX_COMMENT_BYTES = 0xFFFF  # its length has two bytes: the end record lies no further from the end
+_MAX_COMMENT_BYTES = 0xFFFF  # its length has two bytes: the end record is no further from the end
 _ZIP64_MARK = 0xFFFFFFFF
 
 _STORED, _DEFLATED = 0, 8
@@ -83,7 +83,7 @@ def read_zip(data: bytes, limits: Limits) -> Iterator[ArchiveMember]:
     if count > limits.max_archive_entries:
         why = f"has {count} entries; at most max_archive_entries ({limits.max_archive_entries}) are accepted"
         raise RefusedArchiveError(why, "archive-too-large")
-    # In the order of the file, in which each must begin where the one before ends.
+    # In the order of the file: each must begin where the one before ends.
     entries = sorted(_read_directory(data, directory, end, count), key=lambda entry: entry.offset)
     meter = UnpackMeter(len(data), limits.max_unpacked_bytes, limits.max_archive_ratio)
     meter.check_claim(sum(entry.size for entry in entries))
@@ -150,10 +150,10 @@ def _check_entry(entry: _ZipEntry, disk: int) -> None:
     if entry.method not in {_STORED, _DEFLATED}:
         raise _make_refusal(entry, f"is compressed in a way that is not known ({entry.method})")
     if disk or _ZIP64_MARK in {entry.packed_size, entry.size, entry.offset}:
-        raise _make_refusal(entry, "is a zip64 entry or lies in another part")
+        raise _make_refusal(entry, "is a zip64 entry or is in another part")
     kind = stat.S_IFMT(entry.mode)  # 0 where the archiver knows no Unix modes
     if kind not in {0, stat.S_IFDIR if entry.is_folder else stat.S_IFREG}:
-        raise _make_refusal(entry, "is no regular file")
+        raise _make_refusal(entry, "is not a regular file")
     if entry.mode & SPECIAL_BITS and not entry.is_folder:
         raise _make_refusal(entry, "has a setuid, setgid or sticky bit")
     if entry.is_folder and (entry.size or entry.packed_size > _EMPTY_DEFLATED):

@@ -54,7 +54,7 @@ class GitObjects:
         self._run: Callable[..., bytes] | None = None
 
     def add_repository(self, run: Callable[..., bytes]) -> None:
-        """Add the objects of the repository in which ``run`` calls git.
+        """Add the objects of the repository that ``run`` calls git in.
 
         A small repository is read by one call. The objects of a large one are read singly, when they are needed.
         """
@@ -78,7 +78,7 @@ class GitObjects:
         raise GitError("the tag leads to too many tags", code="unknown-version")
 
     def commit_date(self, commit: str) -> datetime | None:
-        """Return when a commit was made, by its committer's clock, in UTC; ``None`` when the date makes no sense."""
+        """Return when a commit was made, by its committer's clock, in UTC; ``None`` when the date is malformed."""
         committer = _read_field(self.get_object(commit)[1], b"committer")
         try:
             return datetime.fromtimestamp(int(committer.split(" ")[-2]), UTC)
@@ -159,7 +159,7 @@ class _CommitWalk:
 
 
 def dump_objects(objects: Mapping[str, tuple[str, bytes]]) -> bytes:
-    """Return objects in the format in which ``git cat-file --batch`` prints them."""
+    """Return objects as ``git cat-file --batch`` prints them."""
     return b"".join(
         b"%s %s %d\n%s\n" % (name.encode(), kind.encode(), len(data), data) for name, (kind, data) in objects.items()
     )
@@ -170,8 +170,8 @@ def load_objects(dumped: bytes) -> dict[str, tuple[str, bytes]]:
     try:
         objects = dict(_parse_objects(dumped))
     except ValueError:  # an id that is not ASCII, or a size of thousands of digits
-        raise GitError("what was kept of a repository makes no sense") from None
-    # The cache is a folder of the user's: what lies in it is believed only as far as its hash proves it.
+        raise GitError("what was kept of a repository is malformed") from None
+    # The cache is a folder of the user's: what is in it is believed only as far as its hash proves it.
     for name, (kind, data) in objects.items():
         if _hash_object(kind, data, len(name)) != name:
             raise GitError(f"an object is not what its id {name!a} says")
@@ -193,7 +193,7 @@ def _parse_objects(printed: bytes) -> Iterator[tuple[str, tuple[str, bytes]]]:
         end = printed.find(b"\n", start)
         head = printed[start:end].split(b" ") if end > 0 else []
         if len(head) != 3 or not head[2].isdigit():  # noqa: PLR2004 - id, kind, size
-            raise GitError("git printed something that is no object")
+            raise GitError("git printed something that is not an object")
         size = int(head[2])
         yield head[0].decode("ascii"), (head[1].decode("ascii"), printed[end + 1 : end + 1 + size])
         start = end + size + 2
@@ -211,16 +211,16 @@ def _read_field(data: bytes, key: bytes) -> str:
     for line in data.split(b"\n\n", 1)[0].split(b"\n"):
         if line.startswith(key + b" "):
             return line[len(key) + 1 :].decode("ascii", "replace")
-    raise GitError("the repository sent an object that makes no sense")
+    raise GitError("the repository sent a malformed object")
 
 
 def _parse_tree(data: bytes, width: int) -> Iterator[tuple[str, bytes, str]]:
     """Yield mode, name and id of each entry of a folder; an id has ``width`` bytes."""
     start = 0
     while start < len(data):
-        blank, end = data.find(b" ", start), data.find(b"\0", start)
-        if not start < blank < end or end + width >= len(data) + 1:
-            raise GitError("the repository sent a folder that makes no sense")
-        mode = data[start:blank].decode("ascii", "replace").lstrip("0")
-        yield mode, data[blank + 1 : end], data[end + 1 : end + 1 + width].hex()
+        space, end = data.find(b" ", start), data.find(b"\0", start)
+        if not start < space < end or end + width >= len(data) + 1:
+            raise GitError("the repository sent a malformed folder")
+        mode = data[start:space].decode("ascii", "replace").lstrip("0")
+        yield mode, data[space + 1 : end], data[end + 1 : end + 1 + width].hex()
         start = end + 1 + width

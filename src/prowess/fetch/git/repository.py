@@ -44,7 +44,7 @@ _ALGORITHM_MISMATCH = "mismatched algorithms"
 
 
 class GitCommit(NamedTuple):
-    """One commit: its id and date, its files (their bytes are read on demand), and the entries that are no files."""
+    """One commit: its id and date, its files (their bytes are read on demand), and the entries that are not files."""
 
     id: str
     date: datetime | None
@@ -134,7 +134,7 @@ class GitRemote(NamedTuple):
     def check_address(self) -> str:
         """Return the address for git.
 
-        Raises ``BadReferenceError`` for an address that may not be asked, ``GitError`` for a path that is no folder.
+        Raises ``BadReferenceError`` for an address that may not be asked, ``GitError`` for a path that is not a folder.
         """
         return _local_address(self.address) if self.local else check_address(self.address, tuple(self.schemes))
 
@@ -291,7 +291,7 @@ class GitRemote(NamedTuple):
 
 
 class _CommitFetch:
-    """Gets one commit: out of the cache as far as it is there, and else from the server."""
+    """Gets one commit: out of the cache as far as it is in there, and else from the server."""
 
     def __init__(self, remote: GitRemote, stack: ExitStack) -> None:
         self._remote = remote
@@ -338,7 +338,7 @@ class _CommitFetch:
         except GitError as error:
             if _ALGORITHM_MISMATCH not in error.message:
                 raise
-            # Only its answer tells by which hash a remote names objects, and a repository here has one kind alone.
+            # Only its answer shows by which hash a remote names objects, and a repository here has one kind alone.
             repository = self._stack.enter_context(TemporaryRepository(self._remote, sha256=True))
             repository.fetch(version, files)
         self._repository = repository
@@ -389,13 +389,13 @@ def _ref_to_ask(ref: str) -> str:
 
 def _find_ref(refs: Mapping[str, str], version: str) -> str:
     """Return the commit of a version among the refs that a server listed; ``""`` when none has that name."""
-    # The order in which git itself looks a name up. "^{}" is the commit behind an annotated tag.
+    # Git itself looks a name up in this order. "^{}" is the commit behind an annotated tag.
     patterns = ("{}", "refs/{}", "refs/tags/{}^{{}}", "refs/tags/{}", "refs/heads/{}")
     return next((refs[name] for name in (pattern.format(version) for pattern in patterns) if name in refs), "")
 
 
 def select_skill_files(files: Iterable[GitFile]) -> list[GitFile]:
-    """Return the files that lie in the folder of a SKILL.md, at any depth."""
+    """Return the files in the folder of a SKILL.md, at any depth."""
     files = tuple(files)
     folders = {entry.path.rpartition("/")[0] for entry in files if entry.path.rpartition("/")[2] == SKILL_FILE}
     return [entry for entry in files if is_below(entry.path, folders)]

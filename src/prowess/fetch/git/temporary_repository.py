@@ -40,7 +40,7 @@ WITHOUT_BLOBS = "--filter=blob:none"
 """The option of git that asks for commits and folders without files."""
 _FILTERING_SERVER = "--upload-pack=git -c uploadpack.allowFilter=true upload-pack"
 _IDS_AT_ONCE = 20_000
-"""How many ids one call of git names: they are arguments, of which Linux takes 2 MiB together."""
+"""How many ids one call of git names: they are arguments, and Linux takes 2 MiB of them."""
 HISTORY_DEPTHS = (64, 2_147_483_647)
 """How much of a history is fetched: most updates are a few commits; the second number is git's own for all of it."""
 
@@ -206,7 +206,7 @@ class UserSettings(NamedTuple):
         if ssh_command:
             variables["GIT_SSH_COMMAND"] = ssh_command
         if _is_encrypted(address):
-            # Git runs in a folder of ours, in which a relative path would lead nowhere.
+            # Git runs in a folder of ours, where a relative path would lead nowhere.
             if authorities := os.environ.get("GIT_SSL_CAINFO"):
                 variables["GIT_SSL_CAINFO"] = os.path.abspath(authorities)
             if program := os.environ.get("GIT_ASKPASS"):

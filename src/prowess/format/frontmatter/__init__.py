@@ -1,1 +1,1 @@
-"""The frontmatter of a SKILL.md: where it lies in the bytes, how its YAML is read, and which fields it gives."""
+"""The frontmatter of a SKILL.md: where it is in the bytes, how its YAML is read, and which fields it gives."""

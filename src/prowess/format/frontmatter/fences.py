@@ -1,4 +1,4 @@
-"""The dashes around the frontmatter: where they stand in the bytes of a file, and the text between them.
+"""The dashes around the frontmatter: where they are in the bytes of a file, and the text between them.
 
 The first line that is not blank is ``---``, and the next line that is ``---`` closes the frontmatter. Blanks after the
 dashes, CRLF and a byte order mark are allowed. Only LF and CRLF end a line. No pattern here can backtrack, so that no
@@ -38,7 +38,7 @@ class Fences(NamedTuple):
 
 
 def find_fences(head: bytes, *, whole: bool, offset: int = 0) -> Fences | None:
-    """Return the fences in ``head`` from ``offset`` on, or ``None`` when more bytes are needed to tell.
+    """Return the fences in ``head`` from ``offset`` on, or ``None`` when more bytes are needed.
 
     ``whole``: there are no more bytes. Raises ``NoFrontmatterError`` when no dashes open the frontmatter, and
     ``UnterminatedFrontmatterError`` when none close it.
@@ -70,7 +70,7 @@ def _find_closer(head: bytes, start: int, *, whole: bool) -> Fences | None:
 
 def _may_still_open(head: bytes, begin: int) -> bool:
     """Return whether more bytes could make an opening line, or an encoding that is refused, of these."""
-    rest = head[begin : begin + 4096]  # a line of blanks or dashes that is longer opens nothing
+    rest = head[begin : begin + 4096]  # a longer line of spaces or dashes opens nothing
     if any(mark.startswith(head) for mark in (BOM, *_WIDE_DASHES, *(mark for mark, _ in _OTHER_BOMS))):
         return True
     return not rest.strip(b" \t\r") or (rest.startswith(b"-") and b"\n" not in rest and not rest.strip(b"- \t\r"))
@@ -120,7 +120,7 @@ def decode_frontmatter(head: bytes, fences: Fences) -> str:
         raise InvalidFrontmatterError(
             [Issue("not-utf8", "", message, line=fences.line + raw.count(b"\n", 0, error.start))],
         ) from None
-    # Fast path: no forbidden character is printable, and Python knows at once whether all of a text is.
+    # Fast path: no forbidden character is printable, and Python knows at once whether all of a string is.
     control = None if text.replace("\n", "").isprintable() else _FORBIDDEN.search(text)
     if control:
         offset = fences.start + len(text[: control.start()].encode())

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     AddFinding = Callable[[str, str, str], None]
 
 TEXT_FIELDS = ("name", "description", "license", "compatibility", "version", "model", "context")
-"""The keys whose values are one text and an attribute of ``Frontmatter``."""
+"""The keys whose values are one string and an attribute of ``Frontmatter``."""
 _REQUIRED_FIELDS = frozenset(("name", "description"))
 SPEC_FIELDS = frozenset(("name", "description", "license", "compatibility", "metadata", "allowed-tools"))
 """The keys of the specification."""
@@ -52,7 +52,7 @@ class Frontmatter:
     context: str | None = None
     extra: Mapping[str, Value] = field(default_factory=dict)
     lines: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)
-    """The line of the file on which each key stands."""
+    """The line of the file that each key is on."""
     findings: tuple[Issue, ...] = field(default=(), repr=False, compare=False)
     """The issues of values whose shape the field does not allow."""
     raw: bytes = field(default=b"", repr=False, compare=False)
@@ -101,7 +101,7 @@ class Frontmatter:
 
 
 def _list_tools(given: Iterable[str] | str | None) -> tuple[str, ...]:
-    """Return the tools that a program names, in a list or in one string as it would stand in a file."""
+    """Return the tools that a program names, in a list or in one string as in a file."""
     if given is None or isinstance(given, str):
         return parse_allowed_tools(given)
     return parse_allowed_tools(" ".join(check_texts(given, "allowed_tools")))
@@ -147,24 +147,24 @@ def build_frontmatter(
     def add_finding(code: str, key: str, message: str) -> None:
         findings.append(Issue(code, key, message, line=lines.get(key, lines.get(key.partition(".")[0], 0))))
 
-    texts = {key: _read_text(values[key], key, add_finding) for key in TEXT_FIELDS if key in values}
+    strings = {key: _read_text(values[key], key, add_finding) for key in TEXT_FIELDS if key in values}
     extra = {key: value for key, value in values.items() if key not in SPEC_FIELDS}
     tools = _read_tools(values.get("allowed-tools", values.get("allowed_tools")), add_finding)
     metadata = _read_metadata(values.get("metadata", {}), add_finding)
     if metadata is None:  # kept as it was written, so that no program loses what its author said
         extra["metadata"] = values["metadata"]
     return Frontmatter(
-        name=texts.get("name") or "",
-        description=texts.get("description") or "",
-        license=texts.get("license"),
-        compatibility=texts.get("compatibility"),
+        name=strings.get("name") or "",
+        description=strings.get("description") or "",
+        license=strings.get("license"),
+        compatibility=strings.get("compatibility"),
         metadata=metadata or {},
         allowed_tools=parse_allowed_tools(tools),
         allowed_tools_raw=tools,
         tags=_read_tags(values.get("tags", ""), add_finding),
-        version=texts.get("version"),
-        model=texts.get("model"),
-        context=texts.get("context"),
+        version=strings.get("version"),
+        model=strings.get("model"),
+        context=strings.get("context"),
         extra=extra,
         lines=lines,
         findings=tuple(findings),
@@ -203,23 +203,23 @@ def _read_tools(value: Value | None, add_finding: AddFinding) -> str | None:
     if value is None or isinstance(value, str):
         return value or None
     if isinstance(value, dict):
-        add_finding("wrong-type", "allowed-tools", "must be text or a list of texts, not a mapping")
+        add_finding("wrong-type", "allowed-tools", "must be a string or a list of strings, not a mapping")
         return None
-    texts = [item for item in value if isinstance(item, str) and item.strip()]
-    if len(texts) < len(value):
-        add_finding("wrong-type", "allowed-tools", "every entry of the list must be text that is not blank")
-    return " ".join(texts) or None  # one text, so that ``parse_allowed_tools`` is the only place that splits tools
+    strings = [item for item in value if isinstance(item, str) and item.strip()]
+    if len(strings) < len(value):
+        add_finding("wrong-type", "allowed-tools", "every entry of the list must be a string that is not blank")
+    return " ".join(strings) or None  # one string, so that ``parse_allowed_tools`` is the only place that splits tools
 
 
 def _read_tags(value: Value, add_finding: AddFinding) -> tuple[str, ...]:
     tags = split_names(value)
     if tags is None:
-        add_finding("wrong-type", "tags", "must be a list of texts")
+        add_finding("wrong-type", "tags", "must be a list of strings")
     return tags or ()
 
 
 def split_names(value: object) -> tuple[str, ...] | None:
-    """Return the names in a text with commas, or in a list of texts, without blank ones; ``None`` for other values."""
+    """Return the names in a string with commas, or in a list of strings, without empty ones; ``None`` otherwise."""
     if isinstance(value, str):
         return tuple(name for part in value.split(",") if (name := part.strip()))
     if isinstance(value, list) and all(isinstance(item, str) for item in value):

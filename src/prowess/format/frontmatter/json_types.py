@@ -54,7 +54,7 @@ def parse_typed_frontmatter(head: bytes, *, whole: bool = True, limits: Limits =
 def parse_typed_yaml(text: str, limits: Limits = DEFAULT_LIMITS) -> dict[str, Json]:
     """Return the mapping in a YAML document as JSON; a number that JSON cannot hold stays text.
 
-    Raises ``YamlError`` for text that is no YAML, or no mapping.
+    Raises ``YamlError`` for a string that is not YAML, or not a mapping.
     """
     return {key: _to_json(value, str) for key, value in parse_styled_yaml(text, limits).items()}
 
@@ -114,12 +114,12 @@ def find_unquoted_values(head: bytes, *, whole: bool = True, limits: Limits = DE
     SKILL.md.
     """
     fields, first = _parse_head(head, whole=whole, limits=limits)
-    texts: dict[str, Value] = {key: fields[key] for key in _MUST_BE_TEXT if key in fields}
+    strings: dict[str, Value] = {key: fields[key] for key in _MUST_BE_TEXT if key in fields}
     if isinstance(metadata := fields.get("metadata"), dict):
-        texts |= {f"metadata.{key}": value for key, value in metadata.items()}
+        strings |= {f"metadata.{key}": value for key, value in metadata.items()}
     return [
         UnquotedValue(field, value, first + value.line, value.column)
-        for field, value in texts.items()
+        for field, value in strings.items()
         if isinstance(value, PlainScalar) and read_core_scalar(value) != value
     ]
 
@@ -184,7 +184,7 @@ def _invalid_error(code: str, key: str, message: str, line: int) -> InvalidFront
 
 
 def find_differing_fields(written: dict[str, Value], announced: dict[str, Json]) -> tuple[str, ...]:
-    """Return the fields whose ``announced`` value is no reading of the ``written`` one, in order.
+    """Return the fields whose ``announced`` value is not a reading of the ``written`` one, in order.
 
     Hosts type unquoted scalars by one of two versions of YAML, or not at all. Each of these is a reading.
     """

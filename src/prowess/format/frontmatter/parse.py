@@ -71,7 +71,7 @@ def needs_more_bytes(head: bytes, *, repair: bool) -> bool:
 def parse_head(
     head: bytes, *, whole: bool = True, lenient: bool = False, repair: bool = False, limits: Limits = DEFAULT_LIMITS
 ) -> ParsedHead:
-    """Return the parsed head of a file, of which ``head`` is the first bytes.
+    """Return the parsed head of a file; ``head`` is its first bytes.
 
     ``whole``: there are no more bytes within the limits.
     Strict by default. ``lenient`` accepts odd line breaks, and ``repair`` repairs what real files get wrong; each
@@ -98,7 +98,7 @@ def parse_head(
 
 
 def _build_fields(head: bytes, fences: Fences, values: dict[str, Value], lines: dict[str, int]) -> Frontmatter:
-    """Return the fields with the line of the file on which each key stands, and the bytes that they were read from."""
+    """Return the fields with the line of the file that each key is on, and the bytes that they were read from."""
     raw = head[fences.start : fences.end]
     return build_frontmatter(values, {key: fences.line + number for key, number in lines.items()}, raw)
 
@@ -138,7 +138,7 @@ def _restore_description(text: str, values: dict[str, Value], line: int) -> Iter
 
 
 def _find_frontmatter(head: bytes, *, whole: bool, repair: bool, limits: Limits) -> tuple[Fences, tuple[Issue, ...]]:
-    """Return the fences of the frontmatter, and the issue of a repair where it stands in the wrong place."""
+    """Return the fences of the frontmatter, and the issue of a repair if it is in the wrong place."""
     # Indented frontmatter first: dashes further down, such as a rule of the body, would close it too late.
     misplaced = find_indented_frontmatter(head, whole=whole) if repair else None
     if misplaced is None:
@@ -175,18 +175,18 @@ def _repair_issue(misplaced: MisplacedFrontmatter) -> Issue:
 
 
 def normalize_raw(raw: bytes) -> str:
-    """Return the text of frontmatter that was read before, with LF line ends and blanks for odd line breaks."""
+    """Return the text of frontmatter that was read before, with LF line ends and spaces for odd line breaks."""
     return _ODD_LINE_BREAKS.sub(" ", raw.decode("utf-8").replace("\r\n", "\n"))
 
 
 def _replace_line_breaks(text: str, line: int, *, lenient: bool) -> tuple[str, Issue]:
-    """Return the text with blanks for odd line breaks, and an issue about the first; strict mode raises it instead.
+    """Return the text with spaces for odd line breaks, and an issue about the first; strict mode raises it instead.
 
     Readers disagree about which of these end a line, so that one file could mean different things.
     """
     match = _ODD_LINE_BREAKS.search(text)
     offset = match.start() if match else 0
-    message = f"U+{ord(text[offset]):04X} is no line end here"
+    message = f"U+{ord(text[offset]):04X} is not a line end here"
     issue = Issue("line-break", "", message, line=line + text.count("\n", 0, offset), severity="warning")
     if not lenient:
         raise InvalidFrontmatterError([replace(issue, severity="error")])
@@ -258,7 +258,7 @@ def _read_steps(stream: BinaryStream, limits: Limits) -> tuple[bytes, bool]:
 
 
 def _read_lines(stream: BinaryStream, limits: Limits) -> tuple[bytes, bool]:
-    """Return the lines up to the second fence, or to a first line that is no fence, and whether these are enough."""
+    """Return the lines up to the second fence, or to a first line that is not a fence, and whether these are enough."""
     # A stream that cannot seek cannot give bytes back, so nothing behind the closing line may be read.
     head = bytearray()
     is_open = False

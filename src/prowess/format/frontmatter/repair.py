@@ -1,4 +1,4 @@
-"""Repair of frontmatter that is no YAML, so that it reads as its author meant it.
+"""Repair of frontmatter that is not YAML, so that it reads as its author meant it.
 
 The text is cut into its top-level entries. An entry that is YAML keeps its value, and any other gets the author's whole
 text. What the YAML rules refuse (anchors, tags, duplicate keys …) is never repaired, and a complex key is never taken
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
     from prowess.model import Value
 
-# Each entry is parsed by itself, some several times, so that these bounds keep the work small for any text.
+# Each entry is parsed by itself, some several times, so that these bounds keep the work small for any file.
 MAX_ENTRIES = 400
 _MAX_NESTED_BLOCKS = 4  # blocks within blocks that are repaired entry by entry
 _MAX_JOINED_ENTRIES = 12  # entries that may turn out to be lines of one quoted text
@@ -24,7 +24,7 @@ _MAX_JOINED_ENTRIES = 12  # entries that may turn out to be lines of one quoted 
 _TEXT_KEYS = frozenset(
     ["name", "description", "license", "compatibility", "version", "author", "title", "argument-hint", "when_to_use"]
 )
-# After a key a colon needs a blank or the beginning of a value. Only the commonest keys may do without (``name:pdf``):
+# After a key a colon needs a space or the beginning of a value. Only the commonest keys may do without (``name:pdf``):
 # any other line with a colon may be an address, or text of the entry above.
 _KEY_LINE = re.compile(r"([A-Za-z_][\w.-]{0,127}+)[ \t]*+:(?=[ \t\"'\[{]|$)[ \t]*+(.*)")
 _TIGHT_KEY_LINE = re.compile(r"(name|description|license|version|author|metadata|tags|allowed-tools):(.*)")
@@ -91,7 +91,7 @@ def _split_entries(lines: list[str]) -> list[_YamlEntry]:
     """Return the entries of the lines, each with what follows it; none when there is text before the first key."""
     entries: list[_YamlEntry] = []
     for number, line in enumerate(lines):
-        # No key begins with a blank, and a third of the lines do.
+        # No key begins with a space, and a third of the lines do.
         match = None if line.startswith(" ") else _KEY_LINE.fullmatch(line) or _TIGHT_KEY_LINE.fullmatch(line)
         if match:
             entries.append(_YamlEntry(match[1], match[2], [], number, [line]))
@@ -155,11 +155,11 @@ def _parse_entry(entry: _YamlEntry, limits: Limits) -> Value | None:
 
 
 _MESSAGES = {
-    "repaired-colon": "the text holds a colon followed by a blank, and is not quoted",
+    "repaired-colon": "the text holds a colon followed by a space, and is not quoted",
     "repaired-block-text": "there is text on the line of the '>' or '|'",
     "repaired-leading-character": "the text begins with a character that means something else to YAML",
-    "repaired-missing-blank": "there is no blank after the colon",
-    "repaired-brackets": "brackets that are no YAML list; kept as text",
+    "repaired-missing-blank": "there is no space after the colon",
+    "repaired-brackets": "brackets that are not a YAML list; kept as text",
     "repaired-metadata": "the inline JSON is broken",
     "repaired-quotes": "the quotes do not match; kept as text",
     "repaired-value": "the value is not YAML; kept as text",
@@ -199,7 +199,7 @@ def _repair_block_text(entry: _YamlEntry, _state: _RepairState) -> tuple[str, Va
 
 
 def _repair_missing_blank(entry: _YamlEntry, state: _RepairState) -> tuple[str, Value] | None:
-    """Repair ``name:pdf``, in which YAML sees no key."""
+    """Repair ``name:pdf``, where YAML sees no key."""
     key, colon, text = entry.source[0].partition(":")
     if key != entry.key or not colon or not text[:1].strip():
         return None
@@ -245,7 +245,7 @@ def _repair_inner_entries(entry: _YamlEntry, indent: int, state: _RepairState) -
 
 
 def _fold_lines(lines: list[str]) -> str:
-    """Return the lines joined by blanks, as YAML folds them; a blank line between two of them is a line break."""
+    """Return the lines joined by spaces, as YAML folds them; a blank line between two of them is a line break."""
     paragraphs: list[list[str]] = [[]]
     for line in lines:
         if line.strip():

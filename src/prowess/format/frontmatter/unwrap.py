@@ -1,6 +1,6 @@
 """Search for misplaced frontmatter: behind a comment, in a code fence, indented, or with glued closing dashes.
 
-Lenient mode repairs these places. Glued dashes stand on one line with the heading that follows: ``---# Title``.
+Lenient mode repairs these places. Glued dashes are on one line with the heading that follows: ``---# Title``.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _INDENTED = compile_pattern(rb"(?:[ \t]*+\r?\n)*+([ \t]*+)---[ \t]*+\r?\n(?=([ \
 _INDENT_BEGUN = compile_pattern(rb"(?:[ \t]*+\r?\n)*+[ \t]++(?:-{0,2}+|---[ \t]*+\r?(?:\n[ \t]*+)?)\Z")
 _WRAPPER_STARTS = (b"<!--", b"```", b"~~~")
 _MESSAGES = {
-    "repaired-comment": "the frontmatter stood behind or inside an HTML comment",
-    "repaired-code-fence": "the frontmatter stood in a code fence",
+    "repaired-comment": "the frontmatter was behind or inside an HTML comment",
+    "repaired-code-fence": "the frontmatter was in a code fence",
     "repaired-glued-dashes": "the closing dashes were glued to the heading",
     "repaired-indentation": "the frontmatter was indented, with its closing dashes",
 }
@@ -98,7 +98,7 @@ def may_have_indent(head: bytes) -> bool:
 def find_indented_frontmatter(head: bytes, *, whole: bool) -> MisplacedFrontmatter | None:
     """Return the frontmatter that is indented as a whole, closing dashes included, or ``None`` when there is none.
 
-    Every line of it is blank or begins with the indentation of the first line. The opening dashes may stand at the
+    Every line of it is blank or begins with the indentation of the first line. The opening dashes may be at the
     margin. Without ``whole`` more bytes may follow, and ``None`` is also returned when the closing line may go on.
     """
     # Dashes in the column of the keys are never YAML, so this takes nothing that could be read in another way.

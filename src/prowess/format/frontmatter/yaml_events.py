@@ -38,13 +38,13 @@ class YamlRefusedError(YamlError):
 
 
 class UndefinedAliasError(YamlError):
-    """An alias such as ``*text`` without its anchor: most likely a text that begins with an asterisk."""
+    """An alias such as ``*text`` without its anchor: most likely a string that begins with an asterisk."""
 
 
 def parse_yaml(text: str, limits: Limits = DEFAULT_LIMITS) -> tuple[dict[str, Value], dict[str, int]]:
     """Return the mapping that ``text`` holds, and the line (from 0) of each key of its first two levels.
 
-    A key of the second level is written ``metadata.key``. Raises ``YamlError`` for a text that is no such mapping, and
+    A key of the second level is written ``metadata.key``. Raises ``YamlError`` for anything but such a mapping, and
     ``YamlRefusedError`` for one that the rules refuse.
     """
     return _ValueBuilder(list(_check_events(_parse_events(text), limits))).build_document()
@@ -99,7 +99,7 @@ def find_unindented_line(text: str) -> int | None:
 def _iter_multiline_values(text: str, lines: list[str]) -> Iterator[tuple[int, int, int, bool]]:
     """Yield for each quoted or bracketed value: its first and last line, the column of its block, whether it is quoted.
 
-    The block is the mapping or list in which the value stands.
+    The block is the mapping or list that the value is in.
     """
     blocks = [-1]  # the columns of the mappings and lists around an event
     brackets: list[int] = []  # the lines on which the brackets around it opened
@@ -164,7 +164,7 @@ def _find_unclosed_quote(text: str, line: int) -> int | None:
     """Return the line above ``line``, where a parser failed, on which a quote opens that is not closed before it.
 
     Returns ``None`` when there is none. A parser reads on to the next such quote, or to the end, and fails there, far
-    from the line that its author has to mend.
+    from the line that its author has to fix.
     """
     lines = text.split("\n")[:line]
     for number in range(len(lines) - 1, -1, -1):
@@ -176,7 +176,7 @@ def _find_unclosed_quote(text: str, line: int) -> int | None:
 
 def _check_events(events: Iterable[Any], limits: Limits) -> Iterator[Any]:
     """Yield the events, and raise ``YamlRefusedError`` at the first that the rules refuse."""
-    # While the parser runs, not after it, so that the limits end the parsing of a text that is too deep or too large.
+    # While the parser runs, not after it, so that the limits end the parsing of a string that is too deep or too large.
     depth = documents = 0
     for count, event in enumerate(events):
         kind = type(event).__name__

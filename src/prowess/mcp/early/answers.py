@@ -4,8 +4,8 @@ Loading the SDK takes about three quarters of the time to a first answer, and a 
 it. A handshake, a ping and the lists need nothing of the SDK, so this module answers them meanwhile.
 
 It answers only requests that leave no doubt: well-formed, of a known version, with nothing but the usual fields. Any
-other request waits for the SDK, and so does everything behind a line that is no plain message. The SDK gets every line
-in the end, also those that were answered here, so that it is in the same state as if it had answered alone
+other request waits for the SDK, and so does everything behind a line that is not a plain message. The SDK gets every
+line in the end, also those that were answered here, so that it is in the same state as if it had answered alone
 (``mcp/early/replay.py`` drops its second answers, and compares them). ``tests/mcp/test_early_answers.py`` compares what
 both say for every version of the protocol and for every client of ``make test-clients``.
 """
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from prowess.mcp.snapshot import ServerSnapshot
 
 HANDSHAKE_VERSIONS = frozenset(("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"))
-"""The versions of the protocol in which a connection begins with ``initialize``."""
+"""The versions of the protocol whose connections begin with ``initialize``."""
 MODERN_VERSION = "2026-07-28"
-"""The version of the protocol in which each request names the version and the client."""
+"""The version of the protocol whose requests name the version and the client."""
 _PREFIX = "io.modelcontextprotocol/"
 _LOG_LEVELS = frozenset(("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"))
 _MODERN_FIELDS = frozenset(("resultType", *NO_CACHE))
@@ -47,7 +47,7 @@ class EarlyReply(NamedTuple):
     result: dict[str, Any] | None
 
     def encode(self) -> bytes:
-        """Return the line to send; raises ``UnicodeEncodeError`` for a text that UTF-8 cannot hold."""
+        """Return the line to send; raises ``UnicodeEncodeError`` for a string that UTF-8 cannot encode."""
         message = {"jsonrpc": "2.0", "id": self.request_id, "result": self.result}
         return (json.dumps(message, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
 
@@ -191,7 +191,7 @@ def _parse_plain_message(line: bytes) -> dict[str, Any] | None:
 
 
 def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON; raises ``ValueError`` for a repeated key, of which readers take the first or last."""
+    """Return an object of JSON; raises ``ValueError`` for a repeated key, since readers take the first or last."""
     made = dict(pairs)
     if len(made) != len(pairs):
         raise ValueError("a key is repeated")

@@ -73,7 +73,7 @@ def _can_answer_early() -> bool:
     """Return whether the standard streams are those of the process, and lead to a program that can be waited for."""
     try:
         is_usual = (sys.stdin.fileno(), sys.stdout.fileno()) == (_STDIN, _STDOUT)
-        # A terminal tells only once that its input has ended, and the SDK has to hear it.
+        # A terminal reports only once that its input has ended, and the SDK has to hear it.
         is_program = not os.isatty(_STDIN) and os.get_blocking(_STDIN) and os.get_blocking(_STDOUT)
     except (AttributeError, OSError, ValueError):  # somebody has replaced or closed them
         return False
@@ -109,7 +109,7 @@ class EarlyClient:
         """Return the lines for the SDK; waits for the end of a line that has come only in part."""
         while self._unread and not self._unread.endswith(b"\n") and not self._has_ended:
             self._read_more()
-        # The SDK's own way to read: what it would have taken for a line, and how it replaces bytes that are no UTF-8.
+        # The SDK's own way to read: what it would have taken for a line, and how it replaces bytes that are not UTF-8.
         rest = io.TextIOWrapper(io.BytesIO(bytes(self._unread)), encoding="utf-8", errors="replace")
         return EarlyLines([*self._lines, *((line, None) for line in rest)], self._answers.snapshot)
 

@@ -40,7 +40,7 @@ class Approvals:
         Raises ``SourceError`` for a skill that is not from an MCP server.
         """
         if skill.origin != "mcp":
-            raise SourceError(f"skill {skill.name!r} is no skill of an MCP server")
+            raise SourceError(f"skill {skill.name!r} is not a skill of an MCP server")
         self._update_file(lambda states: {**states, skill.location: str(skill.state)})
 
     def revoke(self, skill: Skill) -> bool:

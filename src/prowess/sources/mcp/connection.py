@@ -118,13 +118,13 @@ class McpConnection:
 
 
 class _ConnectionThread:
-    """One connection, and the thread with the event loop in which it runs."""
+    """One connection, and the thread with the event loop that it runs in."""
 
     def __init__(self, server: McpServer, limits: Limits, quota: ReceiveQuota) -> None:
         self._server = server
         self._limits = limits
         self._quota = quota
-        load_sdk()  # before the clock starts: a slow import is no fault of the server
+        load_sdk()  # before the clock starts: a slow import is not the fault of the server
         self._began = time.monotonic()
         self._loop = asyncio.new_event_loop()
         self._client: Any = None
@@ -283,7 +283,7 @@ def _describe_error(error: BaseException) -> str:
 
 
 def _clean_text(text: str) -> str:
-    """Return a text that may come from a server as one short line, without secrets and control characters."""
+    """Return a string that may come from a server as one short line, without secrets and control characters."""
     return to_one_line(scrub_text(text))[:200]
 
 

@@ -213,7 +213,7 @@ def _parse_file(raw: Mapping[str, Json], base: str, uri: str, limits: Limits) ->
     if size > limits.max_served_bytes:
         raise _make_size_error(uri, limits)
     if not isinstance(file_uri, str) or len(file_uri) > _MAX_URI_LENGTH or not file_uri.startswith(base):
-        raise _make_entry_error(f"{uri}: a file lies outside the skill", uri)
+        raise _make_entry_error(f"{uri}: a file is outside the skill", uri)
     # Both addresses are split, so that an encoded "/" or ".." after the common text is found.
     path = "/".join(_split_uri(file_uri)[len(_split_uri(uri)) - 1 :])
     try:

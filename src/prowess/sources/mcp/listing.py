@@ -58,7 +58,7 @@ class McpListing:
         """Add the entries of a page; return the parameters for the next page, or ``None`` when this is the last one."""
         raw_entries = answer.get("skills")
         if not isinstance(raw_entries, list):
-            raise FetchError(f"{self._server}: the listing is no list", self._namespace, "bad-entry")
+            raise FetchError(f"{self._server}: the listing is not a list", self._namespace, "bad-entry")
         self.has_page = True
         for raw in raw_entries:
             # Bad entries count too: they cost time, and each makes an issue.

@@ -138,7 +138,7 @@ class McpSource:
 
     def _listing_deadline(self) -> float:
         """Return the moment at which a listing that begins now must end."""
-        load_sdk()  # before the clock starts: a slow import is no fault of the server
+        load_sdk()  # before the clock starts: a slow import is not the fault of the server
         return time.monotonic() + self._limits.max_mcp_list_seconds
 
     def _read_listing(self, until: float) -> McpListing:
@@ -152,7 +152,7 @@ class McpSource:
         return listing
 
     def _make_skills(self, listing: McpListing) -> list[Skill]:
-        """Return a skill for each entry; where names repeat, numbers tell them apart, and issues say so."""
+        """Return a skill for each entry; where names repeat, numbers distinguish them, and issues say so."""
         names = self._names.name_all(listing.entries)
         skills = [self._make_skill(entry, names[entry.uri]) for entry in listing.entries]
         for entry in listing.entries:
@@ -222,7 +222,7 @@ class _Prefetch(Generic[T]):
 
 
 class _McpNames:
-    """Gives each address the name ``label:name``; where two addresses have one name, ``-2``, ``-3`` tell them apart.
+    """Gives each address the name ``label:name``; where two addresses have one name, ``-2``, ``-3`` distinguish them.
 
     It remembers the addresses of the last listing, and those that the caller asked for one by one. Otherwise a server
     could hand the name of one skill to another by listing them in another order.

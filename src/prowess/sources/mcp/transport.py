@@ -80,7 +80,7 @@ async def _read_messages(process: Process, incoming: Incoming, max_bytes: int, q
             async for line in _read_lines(process.stdout, max_bytes, quota):
                 try:
                     message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-                except ValueError as error:  # a line that is no message; the SDK decides what that means
+                except ValueError as error:  # a line that is not a message; the SDK decides what that means
                     await incoming.send(error)
                     continue
                 await incoming.send(SessionMessage(message))

@@ -82,10 +82,10 @@ def _render_listing(entries: Sequence[ListingEntry], forks: AbstractSet[str]) ->
     rows = ["<available_skills>\n"]
     for name, description, _ in entries:
         mode = "<mode>forked</mode>" if name in forks else ""
-        # Fast path of the bench row "prompt(), made for the first time": one look at both texts instead of six.
+        # Fast path of the bench row "prompt(), made for the first time": one look at both strings instead of six.
         both = name + description
         if not both.isascii() or "<" in both or ">" in both or "&" in both:
-            name, description = escape_xml(name), escape_xml(description)  # noqa: PLW2901 - the same texts, escaped
+            name, description = escape_xml(name), escape_xml(description)  # noqa: PLW2901 - the same strings, escaped
         described = f"<description>{description}</description>" if description else ""
         rows.append(f"<skill><name>{name}</name>{described}{mode}</skill>\n")
     rows.append("</available_skills>")

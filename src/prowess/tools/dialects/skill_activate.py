@@ -43,7 +43,7 @@ _WORDS = {
 
 
 def _render_prompt(view: View) -> str:
-    """Return the index of skills, unless it stands in the description of the tool."""
+    """Return the index of skills, unless it is in the description of the tool."""
     listing = view.render_index() if view.skills else ""
     return "" if view.options.index_in_description else listing
 

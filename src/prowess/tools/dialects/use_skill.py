@@ -62,7 +62,7 @@ def _answer_use(view: View, arguments: Mapping[str, Any]) -> ToolResult:
 def _render_content(skill: Skill, instructions: str) -> str:
     folder = f"Skill directory: {to_one_line(skill.folder)}\n" if skill.folder else ""
     resources = skill.resources()
-    # Only the three folders of the specification are listed; other files stand at the end of ``paths``.
+    # Only the three folders of the specification are listed; other files are at the end of ``paths``.
     paths = resources.paths[: len(resources.paths) - len(resources.other)]
     if not paths:
         return wrap_in_element(CONTENT_TAG, skill.name, f"{instructions}\n\n{folder}")
@@ -83,6 +83,6 @@ DIALECT = Dialect(
     (Tool("from_scratch__use_skill", _define_use, _answer_use, can_load_skills),),
     _render_prompt,
     _render_error,
-    # Preloaded instructions stand in the element that the tool uses.
+    # Preloaded instructions are in the element that the tool uses.
     lambda activation: _render_content(activation.skill, activation.written),
 )

@@ -24,7 +24,7 @@ _MAX_PAGE = 1_000_000
 _MAX_QUERY = 1_000
 _MAX_BAR_PARTS = 6
 _HAVING = frozenset(("linked", "copied", "edited"))
-"""The states in which an agent gets a skill."""
+"""The states of a skill that an agent gets."""
 
 
 class Filter(NamedTuple):
@@ -77,7 +77,7 @@ class LibraryQuery:
 
     @classmethod
     def parse(cls, parameters: Mapping[str, str]) -> LibraryQuery:
-        """Return the query in the parameters of an address. A value that makes no sense counts as absent."""
+        """Return the query in the parameters of an address. An invalid value counts as absent."""
         show = parameters.get("show", "")
         return cls(
             text=parameters.get("q", "")[:_MAX_QUERY].strip(),
@@ -253,7 +253,7 @@ def _search_rows(
     hits = state.catalog.rank_skills(query.text, names, limit)
     found = [state.rows_by_name[hit.name] for hit in hits]
     reasons = dict[str, str]()
-    if len(found) < limit:  # a word that is not typed to its end is no word of any skill yet
+    if len(found) < limit:  # a word that is not typed to its end is not a word of any skill yet
         for row, why in _find_parts(state, names, query.text, frozenset(hit.name for hit in hits)):
             found.append(row)
             reasons[row.id] = why

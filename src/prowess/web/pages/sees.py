@@ -55,20 +55,20 @@ class SeesQuery:
     usual_budget: int | None = None
     """The budget of the library, which counts where an address has none."""
     is_whole: bool = False
-    """Whether texts are shown in full, however long."""
+    """Whether everything is shown in full, however long."""
 
     @classmethod
     def parse(cls, parameters: Mapping[str, str], budget: int | None = None) -> SeesQuery:
         """Return the query in the parameters of an address, with the library's ``budget`` where they have none.
 
-        A value that makes no sense counts as absent.
+        An invalid value counts as absent.
         """
         dialect, selector = parameters.get("dialect", ""), parameters.get("selector", "")
         return cls(
             text=parameters.get("q", "")[:_MAX_TEXT].strip(),
             dialect=dialect if dialect in DIALECTS else "prowess",
             selector=selector if selector in SELECTOR_NAMES else "auto",
-            # A field that is no number means no budget, and an address without the field means the library's.
+            # A field that is not a number means no budget, and an address without the field means the library's.
             budget=read_number(parameters["budget"], _MAX_BUDGET) if "budget" in parameters else budget,
             skill=parameters.get("skill", "")[:_MAX_TEXT].strip(),
             arguments=parameters.get("arguments", "")[:_MAX_TEXT].strip(),
@@ -250,7 +250,7 @@ def _make_activation(catalog: Catalog, query: SeesQuery) -> ActivationView:
 
 
 def _split_text(text: str, marks: Iterable[Span]) -> list[TextPiece]:
-    """Return a text in pieces: what was filled in, the commands that would run, and the rest."""
+    """Return a string in pieces: what was filled in, the commands that would run, and the rest."""
     spans = [(begin, end, "filled") for begin, end in marks]
     # What was filled in is never searched for commands, so a command that overlaps it is none.
     filled = [(begin, end) for begin, end, _ in spans]

@@ -152,7 +152,7 @@ class _SkillReader:
         return SkillView(row.id, row.name, row.location, row.kind, row.why, winner)
 
     def _view_unloaded_file(self) -> SkillView:
-        """Return the view of a SKILL.md that does not load: where it lies, and its text."""
+        """Return the view of a SKILL.md that does not load: where it is, and its text."""
         place = self._state.find_place(self._row.location)
         scope = place.scope.value if place.scope else ""
         return self._add_lines(replace(self._view_row(), scope=scope, source=place.path))
@@ -435,7 +435,7 @@ def read_image(library: Library, parameters: Mapping[str, str]) -> tuple[bytes, 
     data = skill.read_bytes(path)
     kind = _find_image_type(data)
     if not kind:
-        raise BinaryResourceError(f"{path!r} is no PNG, JPEG, GIF or WebP", path)
+        raise BinaryResourceError(f"{path!r} is not a PNG, JPEG, GIF or WebP", path)
     return data, kind
 
 

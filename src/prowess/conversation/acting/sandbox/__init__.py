@@ -86,7 +86,7 @@ def confine_command(kind: str, argv: Sequence[str], jail: Jail) -> Confined:
 def describe_closed(kind: str, protected: Protected) -> tuple[str, ...]:
     """Return what a program cannot do in its working folder because of what is protected there, in at most one string.
 
-    It is no weakness of the sandbox, but a program that fails by it cannot find out why.
+    It is not a weakness of the sandbox, but a program that fails by it cannot find out why.
     """
     folders = closed_folders(protected) if kind == "landlock" else protected.closed if kind == "bwrap" else ()
     if not folders:

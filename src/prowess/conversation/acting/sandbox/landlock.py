@@ -107,7 +107,7 @@ def landlock_command(argv: Sequence[str], jail: Jail, *, version: int | None = N
 
 
 def closed_folders(protected: Protected) -> tuple[str, ...]:
-    """Return the folders in which nothing can be made, renamed or deleted, because something in them is protected."""
+    """Return the folders where nothing can be made, renamed or deleted, because something in them is protected."""
     if not (protected.entries or protected.closed):
         return ()
     return tuple(sorted({"", *protected.between, *protected.closed}))

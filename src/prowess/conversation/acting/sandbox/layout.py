@@ -44,7 +44,7 @@ class Protected(NamedTuple):
     between: tuple[str, ...] = ()
     """The folders around those: they keep their names, because a renamed folder would take what is in it along."""
     closed: tuple[str, ...] = ()
-    """Folders in which nothing can be made, renamed or deleted; ``""`` is the working folder itself."""
+    """Folders where nothing can be made, renamed or deleted; ``""`` is the working folder itself."""
     unwelcome: tuple[str, ...] = ()
     """Files that do not exist, and that are deleted again when the program has made them."""
 
@@ -102,5 +102,5 @@ def settings_files(*, network: bool) -> list[str]:
 
 
 def is_system_path(path: str) -> bool:
-    """Return whether a path lies in one of the system's folders."""
+    """Return whether a path is in one of the system's folders."""
     return any(is_inside(path, top) for top in SYSTEM_FOLDERS)

@@ -185,7 +185,7 @@ def _is_repository(folder: str, new: str) -> bool:
 
 
 def name_repository(path: str) -> str:
-    """Return the ``.git`` in which a protected path is, or the path."""
+    """Return the ``.git`` that a protected path is in, or the path."""
     parts = path.split("/")
     return "/".join(parts[: parts.index(_GIT) + 1]) if _GIT in parts else path
 

@@ -3,7 +3,7 @@
 Two compiled patterns look at the raw bytes. The first knows the commonest shapes, and the second, in ``nested_heads``,
 those that go deeper. A match proves that lenient mode accepts the frontmatter, that name and description are usable as
 they stand, and that a body follows; discovery may then keep the bytes and read the other fields when they are asked
-for. A head about which there is the smallest doubt is no match, and is parsed.
+for. A head with the smallest doubt does not match, and is parsed.
 
 It buys the rows "scan" of the bench: a scan takes three to five times as long without it.
 """
@@ -25,12 +25,12 @@ MAX_HEAD_BYTES = 4096
 MAX_CHARS = 4096
 """A head as short as this stays within every bound of the default limits on events and lengths."""
 _BAR, _APOSTROPHE = b"|'"
-_MARKS = b"\"'[{>|\n"  # what a value begins with that is no unquoted text
+_MARKS = b"\"'[{>|\n"  # what a value begins with that is not an unquoted string
 _DEVICES = frozenset(name.encode() for name in DEVICE_NAMES)
 
 # Each class names the bytes that it takes: `re` needs about twice as long a byte for a class of those it leaves out.
 _CHAR = rb"[ !\"$-9;-~\x80-\xff]"  # no control, ':' or '#'
-_FIRST = rb"[$()+./0-9;<=A-Z\\^_a-z~\x80-\xff]"  # no blank and nothing that means something to YAML
+_FIRST = rb"[$()+./0-9;<=A-Z\\^_a-z~\x80-\xff]"  # no space and nothing that means something to YAML
 REST = _CHAR + rb"*+(?:(?::(?=[^ \n])|(?<=[^ ])#)" + _CHAR + rb"*+)*+"
 PLAIN = _FIRST + REST
 _CONTINUATION = rb"(?: ++(?=[^# \n])" + REST + rb"\n)*+"
@@ -48,8 +48,8 @@ USUAL_NAME = rb"[a-z0-9][a-z0-9-]{0,%d}+" % (MAX_NAME_LENGTH - 1)
 # after the two shows that all of that was there, since what was captured before something failed may stay. Nothing is
 # captured inside the loop for that reason.
 _BEGINNING = rb"---\n(?:name: (" + USUAL_NAME + rb")\ndescription: " + TEXT + rb"\n(?! )())?+"
-# The empty group marks where the closing dashes begin. The next byte begins a character that is not blank: the wide
-# blanks of Unicode count as blanks, because the body is stripped as text.
+# The empty group marks where the closing dashes begin. The next byte begins a character that is not a space: the wide
+# spaces of Unicode count as spaces, because the body is stripped as text.
 ENDING = rb"()---\n\s*+(?=[!-~]|(?!\xe3\x80\x80|\xe2\x80|\xe2\x81\x9f|\xe1\x9a\x80|\xc2[\x85\xa0])[\x80-\xff])"
 _COMMON_HEAD = compile_pattern(
     _BEGINNING + rb"(?:" + KEY + rb":(?: (?:" + PLAIN + rb"\n" + _CONTINUATION + rb"|(?:" + QUOTED + rb"|" + _FLOW
@@ -58,7 +58,7 @@ _COMMON_HEAD = compile_pattern(
     rb")*+" + ENDING,
 )  # fmt: skip
 _match_name = compile_pattern(USUAL_NAME + rb"(?=\n[^ \n])").match
-# The first four bytes of each row that may hold a key: an item of a list begins with a dash, or has a blank there.
+# The first four bytes of each row that may hold a key: an item of a list begins with a dash, or has a space there.
 # Rows that differ in these bytes have different keys, because keys have three letters or more, or stand behind two
 # blanks: rows of one key agree in these bytes.
 _find_row_starts = compile_pattern(rb"\n([ A-Z_a-z]..[!-~])").findall
@@ -68,7 +68,7 @@ _ODD = compile_pattern(rb"\xc2[\x80-\xa0]|\xef\xbb\xbf|\xef\xbf[\xbe\xbf]")
 _find_keys = compile_pattern(rb"\n( *+" + INNER_KEY + rb":)(?=[ \n])").findall
 _find_key_rows = compile_pattern(rb"\n( *+)(- )?(" + INNER_KEY + rb"):(?=[ \n])").findall
 _find_value_end = compile_pattern(rb"\n(?=[^ \n])").search
-# A break inside a quoted text, with the blanks around it and the empty lines that follow.
+# A break inside a quoted string, with the spaces around it and the empty lines that follow.
 _QUOTED_BREAK = compile_pattern(rb"(?:(?<! ) ++)?+\n(\n*+) *+")
 _ESCAPED = compile_pattern(rb'\\(["\\])')
 _FOLDED_BREAKS = compile_pattern(rb"\n++")
@@ -91,7 +91,7 @@ class QuickHead(NamedTuple):
 
 
 def match_head(head: bytes) -> QuickHead | None:
-    """Return what a head says when it is plain and has nothing to mend; ``None`` when only a closer look can tell."""
+    """Return what a head says when it is plain and has nothing to fix; ``None`` when that needs a closer look."""
     match = _COMMON_HEAD.match(head)
     if match is None:
         return _match_nested(head)
@@ -144,7 +144,7 @@ def _match_in_any_order(head: bytes, end: int) -> QuickHead | None:
 
 
 def _read_name(head: bytes, start: int) -> bytes | None:
-    """Return the name that begins at ``start``; ``None`` when it is not surely usable."""
+    """Return the name that begins at ``start``; ``None`` when it may be unusable."""
     usual = _match_name(head, start)
     if usual is not None and usual[0] not in _DEVICES:  # nearly every name: the pattern is faster than what follows
         return usual[0]
@@ -157,7 +157,7 @@ def _read_name(head: bytes, start: int) -> bytes | None:
 
 
 def _read_text(head: bytes, start: int) -> bytes | None:
-    """Return the text of the value that begins at ``start``; ``None`` when it is no text on the line of its key.
+    """Return the text of the value that begins at ``start``; ``None`` when it is not a string on the line of its key.
 
     Of a block of text it may lack the break at its end.
     """
@@ -176,7 +176,7 @@ def _read_text(head: bytes, start: int) -> bytes | None:
         return text.replace(b"''", b"'") if mark == _APOSTROPHE else _ESCAPED.sub(rb"\1", text)
     if mark not in b">|":
         return b" ".join([line.strip(b" ") for line in value.split(b"\n")]).rstrip(b" ")
-    # The pattern has seen that each line stands behind the blanks of the first one, or is empty. Blanks at the end of a
+    # The pattern has seen that each line is indented like the first one, or is empty. Spaces at the end of a
     # line are text.
     text = value.partition(b"\n")[2]
     block = text.lstrip(b" ")
@@ -187,7 +187,7 @@ def _read_text(head: bytes, start: int) -> bytes | None:
 
 
 def _fold_breaks(match: re.Match[bytes]) -> bytes:
-    """Return what several breaks in a row mean: a break fewer, and a blank in place of a single one."""
+    """Fold a run of line breaks as YAML does: one break fewer, and a space in place of a single one."""
     return match[0][1:] or b" "
 
 
@@ -196,14 +196,14 @@ def has_distinct_keys(head: bytes, end: int) -> bool:
 
     False says nothing, because a line of text may look like a key.
     """
-    # Fast path: most heads have no key twice in one column, of whatever mappings. A key may stand behind a bullet.
+    # Fast path: most heads have no key twice in one column, of whatever mappings. A key may follow a bullet.
     rows = _find_keys(head[3:end].replace(b"- ", b"  "))
     if len(set(rows)) == len(rows):
         return True
-    keys: dict[int, set[bytes]] = {}  # by the column in which the keys of a mapping begin
+    keys: dict[int, set[bytes]] = {}  # by the column where the keys of a mapping begin
     last = 0
-    for blanks, bullet, key in _find_key_rows(head, 3, end):
-        column = len(blanks)
+    for indent, bullet, key in _find_key_rows(head, 3, end):
+        column = len(indent)
         if column < last:  # this row ends every mapping that is deeper
             keys = {other: names for other, names in keys.items() if other <= column}
         if bullet:  # a mapping begins behind it

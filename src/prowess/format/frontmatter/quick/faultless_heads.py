@@ -1,6 +1,6 @@
-"""The pattern of heads in which no rule finds anything.
+"""The pattern of heads without any finding.
 
-It buys the row "catalog.issues" of the bench, of which parsing was more than half. The slow path is
+It buys the row "catalog.issues" of the bench: parsing was more than half of it. The slow path is
 ``rules.field_issues``; tests/skills/test_fast_paths.py compares the two.
 """
 
@@ -17,20 +17,20 @@ from prowess.text.patterns import compile_pattern
 if TYPE_CHECKING:
     import re
 
-# One line that begins with a letter or a digit, perhaps in quotes: neither blank nor a structure.
+# One line that begins with a letter or a digit, perhaps in quotes: neither a space nor a structure.
 _TEXT = rb"[\"']?[A-Za-z0-9][ -~\x80-\xff]{0,%d}+\n"
-# An entry of a list. A colon with a blank after it, or at the end, would make a mapping of it.
+# An entry of a list. A colon with a space after it, or at the end, would make a mapping of it.
 _ITEM = rb"[A-Za-z0-9][\w()*./-]*+(?:[ :][\w()*./-]++)*+"
 
 
 @cache
 def _faultless_head() -> re.Pattern[bytes]:
-    """The pattern of heads in which no rule finds anything, provided that the description is as it should be.
+    """The pattern of heads without any finding, provided that the description is as it should be.
 
     It is compiled on first use: a scan alone does without it (bench row "import and first scan").
     """
     # A text of 400 bytes is shorter than every limit. Of keys outside the specification only those are here that no
-    # rule reports, and that may have a text.
+    # rule reports, and that may have a value.
     keys = "|".join(sorted({"license", "compatibility", "allowed-tools", *rules.EXTENSION_FIELDS} - rules.INERT_FIELDS))
     rows = (
         rb"name: (?=[a-z0-9-]{1,%d}\n)[a-z0-9]++(?:-[a-z0-9]++)*+\n" % MAX_NAME_LENGTH,
@@ -43,7 +43,7 @@ def _faultless_head() -> re.Pattern[bytes]:
 
 
 def is_faultless(raw: bytes, description: str) -> bool:
-    """Return True when no rule finds anything in a head of these bytes; False is no answer: parse it.
+    """Return True when no rule finds anything in a head of these bytes; False does not mean the opposite: parse it.
 
     The head is one that a quick reader has read, so it has no odd key and none twice.
     """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import re
 
 _DEEPEST = 6  # The indentation of the deepest mapping whose values may be mappings.
-_DEEPEST_MARGIN_LIST = 2  # The deepest key below which a list may stand in the column of the key itself.
+_DEEPEST_MARGIN_LIST = 2  # The deepest key that may have a list in its own column.
 _VISIBLE = rb"[!-~\x80-\xff]"
 _LINE = _VISIBLE + rb"[ -~\x80-\xff]*+\n"
 _FLOW_CHARS = rb'[ !"$-+\--9;->@-Z\\^-z|~\x80-\xff]*+'
@@ -27,9 +27,9 @@ _ONE_LINE = rb"(?:" + PLAIN + rb"|" + QUOTED + rb"|" + _FLOW + rb")\n"
 
 
 def _make_value(indent: int) -> bytes:
-    """Return the pattern of what may stand behind a key in the column ``indent``.
+    """Return the pattern of what may follow a key in the column ``indent``.
 
-    Each level is two blanks deeper. No group holds an indentation, so that any indentation would do: in some versions
+    Each level is two spaces deeper. No group holds an indentation, so that any indentation would do: in some versions
     of Python what was captured in a loop of this kind may be wrong.
     """
     blanks, inner = b" " * indent, b" " * (indent + 2)
@@ -48,7 +48,7 @@ def _make_value(indent: int) -> bytes:
 
 
 def _make_text(blanks: bytes) -> bytes:
-    """Return the pattern of a text, with the lines below it that are deeper than ``blanks``."""
+    """Return the pattern of a string, with the lines below it that are deeper than ``blanks``."""
     plain = PLAIN + rb"\n(?:" + blanks + rb" ++(?=[^# \n])" + REST + rb"\n)*+"
     if blanks:
         return rb"(?:" + plain + rb"|(?:" + QUOTED + rb")\n)"
@@ -60,7 +60,7 @@ def _make_text(blanks: bytes) -> bytes:
 
 
 def _make_list(blanks: bytes) -> bytes:
-    """Return the pattern of a list of texts, or of mappings with a text or a list of texts behind each key."""
+    """Return the pattern of a list of strings, or of mappings from keys to a string or a list of strings."""
     pair = rb"(?:- |  )" + INNER_KEY + rb": " + _ONE_LINE
     # No text may be followed by anything deeper, which would be a part of it.
     text = rb"- " + _make_text(blanks) + rb"(?!" + blanks + rb" )"
@@ -69,12 +69,12 @@ def _make_list(blanks: bytes) -> bytes:
 
 @cache
 def _compile_head() -> re.Pattern[bytes]:
-    """Return the pattern of a whole head, whose last group is empty and stands before the closing dashes."""
+    """Return the pattern of a whole head, whose last group is empty and precedes the closing dashes."""
     return compile_pattern(rb"---\n(?:" + INNER_KEY + _make_value(0) + rb"|\n)*+" + ENDING)
 
 
 def find_nested_end(head: bytes) -> int | None:
-    """Return the offset of the closing dashes of a plain head in which no key is written twice; ``None`` for others."""
+    """Return the offset of the closing dashes of a plain head without a repeated key; ``None`` for others."""
     match = _compile_head().match(head)
     if match is None:
         return None
