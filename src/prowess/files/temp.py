@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+def make_temporary_folder(prefix: str = "prowess-", parent: str | None = None) -> str:
+    """Create a folder with a name that cannot be guessed; return its path. The caller deletes it."""
+    path = os.path.join(os.path.abspath(parent or tempfile.gettempdir()), prefix + secrets.token_hex(8))
+    syscalls.make_folder(path, 0o700)
+    return path
+
+
 @contextmanager
 def temporary_folder(prefix: str = "prowess-", parent: str | None = None) -> Iterator[str]:
     """Create a folder with a name that cannot be guessed, and delete it at the end as far as the system allows.

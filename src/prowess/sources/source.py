@@ -1,4 +1,4 @@
-"""The public constructors of sources: a folder, text, an install, a site, an MCP server."""
+"""The public constructors of sources: a folder, text, an install, a site, an MCP server, a git repository."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
     from prowess.literals import FollowLinks, Mode, OnDuplicate, Severity
     from prowess.model import SkillScope
+    from prowess.sources.git import GitSource
     from prowess.sources.installed import InstalledSource
     from prowess.sources.mcp.approvals import Approvals
     from prowess.sources.mcp.source import McpSource
@@ -182,6 +183,26 @@ class Source:
             allow_rollback=allow_rollback,
             limits=limits,
         )
+
+    @staticmethod
+    def git(
+        address: str,
+        ref: str = "",
+        *,
+        path: str = "",
+        missing: Literal["ignore", "error"] = "ignore",
+        limits: Limits | None = None,
+    ) -> GitSource:
+        """The skills of a git repository, fetched when the source is loaded, without an install.
+
+        ``address`` is what ``prowess install`` takes, such as ``owner/name`` or ``https://…``. ``ref`` is a tag, a
+        branch, a commit or a range of versions; ``""`` is the default branch. ``path`` is a folder in the repository.
+        The files are in a temporary folder of this process. With ``missing="error"``, loading raises ``GitError`` when
+        the repository cannot be fetched.
+        """
+        from prowess.sources.git import GitSource
+
+        return GitSource(address, ref, path=path, missing=missing, limits=limits)
 
     @staticmethod
     def installed(
