@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from prowess.authoring.pack import Packed, pack, unpack_into, write_packed
     from prowess.cli.health import Diagnosis, doctor
     from prowess.conversation.acting import sandbox
+    from prowess.conversation.acting.runner import RunnerResult, ScriptJob, ScriptRunner
     from prowess.conversation.acting.scripts import ScriptResult, Scripts
     from prowess.conversation.acting.trust import Grant, Grants, Trust
     from prowess.conversation.acting.trust_request import TrustRequest
@@ -195,6 +196,7 @@ _ROOMS = {
     "policy.rules": "Policy",
     "progress_steps": "progress",
     "conversation.acting.sandbox": "sandbox",
+    "conversation.acting.runner": "RunnerResult ScriptJob ScriptRunner",
     "conversation.acting.scripts": "ScriptResult Scripts",
     "conversation.acting.trust": "Grant Grants Trust",
     "conversation.acting.trust_request": "TrustRequest",
@@ -376,10 +378,13 @@ __all__ = [
     "ResourceNotFoundError",
     "ResourceTooLargeError",
     "Resources",
+    "RunnerResult",
     "SandboxError",
     "Scope",
     "ScopeContext",
+    "ScriptJob",
     "ScriptResult",
+    "ScriptRunner",
     "Scripts",
     "SearchHit",
     "SearchHits",

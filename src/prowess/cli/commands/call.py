@@ -66,7 +66,7 @@ def command(
     name = cast("prowess.DialectName", settings.text("dialect"))  # the toolset refuses an unknown one
     known = DIALECTS.get(name, DIALECTS["prowess"])
     can_run = scripts and known.has_script_tool
-    runner = Scripts(settings.text("sandbox"), folder) if can_run else None  # type: ignore[arg-type]  # one of its choices
+    runner = Scripts(settings.text("sandbox"), folder) if can_run else None
     if folder is not None and runner is None:
         raise click.UsageError("--folder has no effect: no script may run, or the dialect has no tool for scripts")
     toolset = Toolset(session, name, fork="host" if known.has_fork_tool else None, scripts=runner)

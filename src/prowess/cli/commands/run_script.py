@@ -60,7 +60,7 @@ def command(
     """
     settings = load_cli_settings(sandbox=sandbox, **where)
     chosen = find_skill_and_warn(settings, skill)
-    runner = Scripts(sandbox=settings.text("sandbox"), folder=folder, network=network)  # type: ignore[arg-type]  # its choices
+    runner = Scripts(sandbox=settings.text("sandbox"), folder=folder, network=network)
     # One byte more than allowed, so that the runner notices that it is too much.
     script_input = sys.stdin.buffer.read(runner.limits.max_script_input_bytes + 1) if with_stdin else b""
     result = runner.run(chosen, script, arguments, stdin=script_input, trust=Trust())

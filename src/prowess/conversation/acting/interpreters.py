@@ -66,6 +66,16 @@ def find_interpreter(path: str, content: bytes) -> Interpreter:
     raise SandboxError(f"{path!r} needs {' or '.join(names)}, which is not on this machine", path, "cannot-start")
 
 
+def find_programs(path: str, content: bytes) -> tuple[str, ...]:
+    """Return the names of the programs that run a script, best first, whether or not they are on this machine.
+
+    Raises ``SandboxError`` (``unknown-interpreter``) for a kind of script that is not known.
+    """
+    if b"\0" in content[:_HEAD_BYTES]:
+        raise SandboxError(f"{path!r} is not text: programs of skills are scripts", path, "unknown-interpreter")
+    return _find_candidates(path, content)[0]
+
+
 def _find_candidates(path: str, content: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names of the programs to look for, and the options of the script's first line."""
     known = INTERPRETERS_BY_EXTENSION.get(os.path.splitext(path)[1].lower())

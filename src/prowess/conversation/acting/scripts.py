@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from prowess.arguments import check_flag, check_instance, check_text, check_texts, raise_bad_argument
 from prowess.conversation.acting import sandbox
-from prowess.conversation.acting.interpreters import find_interpreter
+from prowess.conversation.acting.interpreters import find_interpreter, find_programs
+from prowess.conversation.acting.runner import ScriptJob, check_runner, run_elsewhere
 from prowess.conversation.acting.snapshot import take_snapshot
 from prowess.conversation.acting.supervised import ProcessLimits, make_environment, run_under_supervisor
 from prowess.conversation.acting.trust import Trust
@@ -34,6 +36,7 @@ from prowess.text.escapes import escape_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from prowess.conversation.acting.runner import ScriptRunner
     from prowess.conversation.acting.sandbox import Places, Protected, Sandbox
     from prowess.conversation.acting.snapshot import Snapshot
     from prowess.conversation.acting.supervised import LimitName, ProcessResult
@@ -52,7 +55,7 @@ class ScriptResult:
     stderr: str
     seconds: float
     sandbox: str
-    """``bwrap``, ``landlock`` or ``none``."""
+    """``bwrap``, ``landlock``, ``none``, or the name of the host's runner."""
     limit: LimitName = ""
     """Which limit ended it: timeout, output, memory, processes, files, disk; ``""`` for none."""
     stdout_cut: bool = False
@@ -77,22 +80,29 @@ class Scripts:
     ``folder``: an existing folder that scripts work in and may write to; only the size of each file is limited there.
     Without one, scripts work in a new folder that is deleted afterwards. ``env``: variables that scripts see besides
     the allow-list. ``network``: whether scripts may use the network. ``protect``: files and folders in ``folder`` that
-    no script in a sandbox may change, besides what is always protected there.
+    no script in a sandbox may change, besides what is always protected there. ``runner``: a ``ScriptRunner``, which
+    runs scripts elsewhere. It counts as no sandbox unless ``sandbox`` is its name.
     """
 
-    sandbox: sandbox.Kind = "auto"
+    sandbox: sandbox.Kind | str = "auto"
     folder: str | os.PathLike[str] | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     network: bool = False
     limits: Limits = DEFAULT_LIMITS
     protect: tuple[str, ...] = ()
+    runner: ScriptRunner | None = None
 
     def __post_init__(self) -> None:
-        """Raise ``SourceError`` for an argument that is not as documented; a missing folder is not made."""
+        """Raise ``SourceError`` for an argument that is not as documented; a missing folder is not made.
+
+        Raises ``SandboxError`` (``no-sandbox``) for a runner that counts as no sandbox where one is asked for.
+        """
         if self.folder is not None:
             object.__setattr__(self, "folder", as_existing_folder(self.folder, "folder"))
         if not isinstance(self.env, Mapping):
             raise_bad_argument("env", "is a mapping of strings", self.env)
+        if self.runner is not None:
+            check_runner(self.runner, self.sandbox)
         check_flag(self.network, "network")  # a string such as "no" would open the network
         check_instance(self.limits, "limits", Limits, remedy="pass prowess.Limits(…)")
         object.__setattr__(self, "protect", tuple(map(os.path.abspath, check_texts(self.protect, "protect"))))
@@ -143,7 +153,7 @@ class Scripts:
         check_text(script, "script")
         if not isinstance(trust, Consent):
             check_instance(trust, "trust", Trust, optional=True, remedy="pass prowess.Trust()")
-        kind = sandbox.choose_sandbox(self.sandbox)
+        kind = None if self.runner is not None else sandbox.choose_sandbox(self.sandbox)
         data = _check_input(args, stdin, self.limits)
         if trust is None:
             raise NotTrustedError(
@@ -154,6 +164,8 @@ class Scripts:
             content = self._read_script(snapshot, path, script)
             shown_input = data.decode("utf-8", "surrogateescape")
             trust.require(TrustRequest(skill, snapshot.digest, (), path, tuple(args), snapshot.files, shown_input))
+            if kind is None:
+                return self._run_elsewhere(snapshot, path, find_programs(path, content), args=args, stdin=data)
             program = find_interpreter(path, content)
 
             # The place is waited for before the clock of the timeout starts.
@@ -176,7 +188,11 @@ class Scripts:
         """
         check_text(command, "command")
         _check_input([command], "", self.limits)
-        kind = sandbox.choose_sandbox(self.sandbox)
+        kind = None if self.runner is not None else sandbox.choose_sandbox(self.sandbox)
+        if kind is None:
+            raise SandboxError(
+                f"the runner {self.sandbox!r} runs scripts of skills, and no commands", code="no-sandbox"
+            )
         program = find_interpreter("command.sh", b"")
         with temporary_folder() as empty, get_pools(self.limits).scripts.hold_place():
             folder = skill_folder or empty
@@ -190,6 +206,42 @@ class Scripts:
         except ResourceNotFoundError as error:
             others = (file for file in snapshot.files if file != snapshot.skill.file_name)
             raise with_suggestions(error, script, others) from None
+
+    def _run_elsewhere(
+        self, snapshot: Snapshot, path: str, programs: tuple[str, ...], *, args: Sequence[str], stdin: bytes
+    ) -> ScriptResult:
+        assert self.runner is not None
+        limits = ProcessLimits.for_scripts(self.limits)
+        work = None if self.folder is None else os.path.realpath(self.folder)
+        job = ScriptJob(
+            snapshot.skill.name,
+            snapshot.digest,
+            snapshot.folder,
+            path,
+            programs,
+            tuple(args),
+            stdin,
+            dict(self.env),
+            limits,
+            self.network,
+            work,
+        )
+        with get_pools(self.limits).scripts.hold_place():
+            began = time.monotonic()
+            result, gaps = run_elsewhere(self.runner, job)
+            seconds = time.monotonic() - began
+        kept = [text[: limits.output or None] for text in (result.stdout, result.stderr)]
+        return ScriptResult(
+            result.status,
+            kept[0].decode("utf-8", "replace"),
+            kept[1].decode("utf-8", "replace"),
+            seconds,
+            self.sandbox,
+            result.limit,
+            stdout_cut=len(kept[0]) < len(result.stdout),
+            stderr_cut=len(kept[1]) < len(result.stderr),
+            sandbox_gaps=gaps,
+        )
 
     def _run_in_sandbox(
         self,

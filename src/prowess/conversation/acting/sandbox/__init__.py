@@ -44,7 +44,7 @@ def available() -> tuple[Sandbox, ...]:
     return probe_bwrap(), probe_landlock(), _NONE
 
 
-def choose_sandbox(kind: Kind) -> Sandbox:
+def choose_sandbox(kind: Kind | str) -> Sandbox:
     """Return the sandbox to use.
 
     Raises ``SandboxError`` when the one asked for does not work, or none does; ``PolicyError`` for one that a policy
