@@ -273,7 +273,7 @@ def _read_chat(body: dict[str, Any]) -> ModelRequest:
     for message in body["messages"]:
         role = "system" if message["role"] == "developer" else message["role"]
         by_role[role].append("\n".join(texts_in([part.get("text") for part in _parts(message.get("content"))])))
-    functions = [tool["function"] for tool in body.get("tools") or []]
+    functions = [tool["function"] for tool in body.get("tools") or [] if "function" in tool]  # not the provider's own
     tools = {function["name"]: function.get("description", "") for function in functions}
     said = [text for text in by_role["user"] if text]
     return ModelRequest(body, tools, by_role["tool"], "\n".join(by_role["system"]), _last_said(said))

@@ -201,6 +201,44 @@ def check_scopes(api: Api, library: Path) -> None:
     assert "Look at assets/pixel.png." in loaded.results[0]
 
 
+def check_tools_of_the_host(api: Api, library: Path) -> None:
+    """Bad arguments and unknown tools are answered for the model; what the provider runs goes to it as it is."""
+    made: list[str] = []
+
+    def look_up(word: str, count: int = 1) -> str:
+        made.append(word * count)
+        return "found"
+
+    properties = {"word": {"type": "string"}, "count": {"type": "integer"}}
+    schema = {"type": "object", "properties": properties, "required": ["word"], "additionalProperties": False}
+    tool = HostTool("look_up", "Looks up.", schema, look_up)
+    calls: list[dict[str, Any]] = [{}, {"word": 1}, {"word": "a", "count": "2", "more": 0}, {"word": "a"}]
+    search = {"type": "web_search", "name": "web_search"}
+    moves = [ToolCall("look_up", arguments) for arguments in calls]
+    with api.talk(*moves, ToolCall("nothing", {}), Text("Done.")) as (provider, client):
+        result = api.run(api.skills(library), client, "hello", tools=[tool, search])
+    said = [request.results[-1] for request in provider.requests[1:]]
+    assert result.text == "Done."
+    assert "look_up: word is required" in said[0]
+    assert "look_up: word must be of type string" in said[1]
+    assert "count must be of type integer; more is not a parameter" in said[2]
+    assert ("found" in said[3], made) == (True, ["a"])
+    assert "unknown tool: nothing; known: load_skill" in said[4]
+    assert "look_up" in said[4]
+    assert all(search in request.body["tools"] for request in provider.requests)
+
+
+def check_summarized_messages(api: Api, library: Path) -> None:
+    """A host summarizes its messages: the model gets the skills that it had loaded again."""
+    skills = api.skills(library)
+    with api.talk(load("greet"), Text("One."), Text("Two."), Text("Three.")) as (provider, client):
+        first = api.run(skills, client, "hello", conversation="c")
+        api.run(skills, client, follow(first, "and now?"), conversation="c")
+        api.run(skills, client, "In short: the user was greeted. Go on.", conversation="c")
+    systems = [request.system for request in provider.requests]
+    assert [system.count("Say hello as references/forms.md says.") for system in systems] == [0, 0, 0, 1]
+
+
 def check_checkpoint(api: Api, library: Path) -> None:
     with api.talk(load("greet"), Text("One."), Text("Two.")) as (provider, client):
         first = api.run(api.skills(library), client, "hello", conversation="c")
@@ -239,8 +277,8 @@ def check_host_tools(api: Api, library: Path) -> None:
     numbers = make_tool("numbers", lambda: [1, {"two": 2}])
     builtin = make_tool("builtin", dict, "a")  # Python does not know its parameters
     calls = (ToolCall("note", {"word": "a"}), ToolCall("numbers", {}), ToolCall("note", {"word": "b"}))
-    moves = Calls((*calls, ToolCall("builtin", {"a": 1}))), Text("Done.")
-    wanted = ["noted a", '[1, {"two": 2}]', "noted b", '{"a": 1}']
+    moves = Calls((*calls, ToolCall("builtin", {"a": "1"}))), Text("Done.")
+    wanted = ["noted a", '[1, {"two": 2}]', "noted b", '{"a": "1"}']
     with api.talk(*moves) as (provider, client):
         api.run(api.skills(library), client, "hello", tools=[alone, numbers, builtin])
     assert provider.requests[1].results == wanted
@@ -335,9 +373,9 @@ ERRORS = [
     (ToolCall("load_skill", '{"odd'), "not JSON"),
     (ToolCall("load_skill", "[1]"), "expected an object"),
     (ToolCall("read_skill_file", {"name": "greet", "path": "references/no.md"}), "references/no.md"),
-    (ToolCall("no_tool", {}), "unknown skill tool: no_tool"),
+    (ToolCall("no_tool", {}), "unknown tool: no_tool; known: load_skill"),
     (ToolCall("look_up", '{"odd'), "not JSON"),
-    (ToolCall("look_up", {"wrod": "moon"}), "missing a required argument: 'word'"),
+    (ToolCall("look_up", {"wrod": "moon"}), "word is required"),
     (ToolCall("fail", {}), "fail failed: the host could not run it"),
 ]
 
@@ -524,7 +562,7 @@ def check_fork(api: Api, library: Path) -> None:
     assert child.system.startswith("You carry out the skill")
     assert child.system == last.system
     assert last.results[0] == "moon is a fact"
-    assert "unknown skill tool: delete_all" in last.results[1]
+    assert "unknown tool: delete_all" in last.results[1]
     assert parent.results == ["A fine poem."]
     assert "moon" not in json.dumps(result.messages)
     assert [usage.skill for usage in result.usage] == ["", "review", "review", ""]

@@ -67,6 +67,14 @@ def test_each_user_has_the_skills_of_their_scope(library: Path) -> None:
     checks.check_scopes(API, library)
 
 
+def test_tools_of_the_host_are_checked_and_those_of_the_provider_passed_on(library: Path) -> None:
+    checks.check_tools_of_the_host(API, library)
+
+
+def test_active_skills_come_back_where_the_messages_were_summarized(library: Path) -> None:
+    checks.check_summarized_messages(API, library)
+
+
 def test_session_comes_back_with_the_checkpoint(library: Path) -> None:
     checks.check_checkpoint(API, library)
 

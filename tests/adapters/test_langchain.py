@@ -18,7 +18,7 @@ langchain = pytest.importorskip(
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -970,3 +970,14 @@ def test_each_user_has_the_skills_of_their_scope(library: Path) -> None:
 def test_two_skills_of_one_agent_are_refused(library: Path) -> None:
     with pytest.raises(AssertionError, match="duplicate middleware"):
         create_agent(script(), middleware=[Skills(library), Skills(library)])
+
+
+def test_active_skills_come_back_where_the_messages_were_summarized(library: Path) -> None:
+    model, saver = script(load("greet"), "one", "two", "three"), InMemorySaver()
+    agent = create_agent(model, middleware=[Skills(library)], checkpointer=saver)
+    agent.invoke(say(), thread())
+    agent.invoke(say("and now?"), thread())
+    messages = agent.get_state(thread()).values["messages"]
+    agent.update_state(thread(), {"messages": [RemoveMessage(message.id) for message in messages]})
+    agent.invoke(say("In short: the user was greeted. Go on."), thread())
+    assert [system.count("Say hello as references/forms.md says.") for system in model.systems] == [0, 0, 0, 1]

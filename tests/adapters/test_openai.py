@@ -77,6 +77,14 @@ def test_each_user_has_the_skills_of_their_scope(api: checks.Api, library: Path)
     checks.check_scopes(api, library)
 
 
+def test_tools_of_the_host_are_checked_and_those_of_the_provider_passed_on(api: checks.Api, library: Path) -> None:
+    checks.check_tools_of_the_host(api, library)
+
+
+def test_active_skills_come_back_where_the_messages_were_summarized(api: checks.Api, library: Path) -> None:
+    checks.check_summarized_messages(api, library)
+
+
 def test_session_comes_back_with_the_checkpoint(api: checks.Api, library: Path) -> None:
     checks.check_checkpoint(api, library)
 

@@ -181,6 +181,17 @@ class Conversation:
         """The session: the active skills of this conversation, and what may run in it."""
         return self.toolset.session
 
+    def find_lost(self, read_messages: Callable[[], str]) -> str:
+        """Return a recap where the messages, as one string, no longer have what the active skills were loaded with.
+
+        Frameworks and hosts summarize a conversation that has become long, and the model would forget its skills.
+        """
+        moment = self.session.moment()
+        loaded = [name for name, entry in moment.visible_active.items() if not entry.preloaded]
+        messages = read_messages() if loaded else ""
+        is_lost = any(not re.search(rf'name=\\*"{re.escape(name)}\\*"', messages) for name in loaded)
+        return self.toolset.recap() if is_lost else ""
+
     # -- calls of skill tools ----------------------------------------------------------------------------------------
 
     def call(

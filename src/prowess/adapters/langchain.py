@@ -117,7 +117,8 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
     ) -> ExtendedModelResponse[Any]:
         """Add the listing and the skill tools to one request, and keep the conversation in the agent's state."""
         conversation = self._begin_turn(request, self._open(request))
-        response = handler(self._extend_request(request, turn(conversation, _find_query(request.messages))))
+        shown = _add_recap(conversation, request, turn(conversation, _find_query(request.messages)))
+        response = handler(self._extend_request(request, shown))
         return ExtendedModelResponse(response, Command(update=self._save(conversation, request.state)))
 
     async def awrap_model_call(
@@ -125,7 +126,7 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
     ) -> ExtendedModelResponse[Any]:
         """Do what ``wrap_model_call`` does, in asynchronous code."""
         conversation = self._begin_turn(request, await self._aopen(request))
-        shown = await aturn(conversation, _find_query(request.messages))
+        shown = _add_recap(conversation, request, await aturn(conversation, _find_query(request.messages)))
         response = await handler(self._extend_request(request, shown))
         return ExtendedModelResponse(response, Command(update=self._save(conversation, request.state)))
 
@@ -291,6 +292,12 @@ def _find_conversation(place: ModelRequest[Any] | ToolRuntime | None) -> tuple[s
     # A state can be copied from one thread to another, whose user must not go on with the conversation of the first.
     is_own = info.thread_id is None or f"{saved['key']}|".startswith(f"{info.thread_id}|")
     return saved["key"] if is_own else _make_key(info), saved["text"], info.checkpoint_id
+
+
+def _add_recap(conversation: Conversation, request: ModelRequest[Any], shown: Turn) -> Turn:
+    """Return the turn with the active skills of which a summary of the messages has left nothing."""
+    lost = conversation.find_lost(lambda: "\n".join(str(message.content) for message in request.messages))
+    return shown._replace(prompt="\n\n".join(filter(None, (shown.prompt, lost))))
 
 
 def _find_context(place: ModelRequest[Any] | ToolRuntime | None) -> Any:

@@ -15,6 +15,7 @@ from inspect import isawaitable, iscoroutinefunction, signature
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.adapters.core import aturn, turn
+from prowess.adapters.host_arguments import explain_mistakes, name_provider_tool
 from prowess.adapters.message_types import (
     CallEvent,
     HostTool,
@@ -28,9 +29,10 @@ from prowess.adapters.message_types import (
     to_plain,
 )
 from prowess.errors import FetchError, NotTrustedError, SkillError, SourceError
+from prowess.text.hidden_characters import to_one_line
 from prowess.thread_work import run_awaitable
 from prowess.tools.arguments import BadArgumentsError, parse_arguments
-from prowess.tools.definitions import ToolResult
+from prowess.tools.definitions import ToolResult, sanitize_error
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
@@ -73,6 +75,8 @@ class AgentRun:
     max_turns: int
     is_stream: bool = False
     decisions: Mapping[str, bool] = field(default_factory=dict)
+    provider_tools: tuple[Mapping[str, Any], ...] = ()
+    """Tools that the provider runs, in its own shape."""
     task: ChildTask | None = None
     """The skill that this run carries out as a child agent."""
     usage: list[Usage] = field(default_factory=list)
@@ -174,8 +178,14 @@ class AgentRun:
 
     def _make_request(self, offer: Turn) -> Message:
         prompt = self.task.system if self.task else offer.prompt
+        lost = self.conversation.find_lost(lambda: json.dumps(self.messages))
+        prompt = "\n\n".join(filter(None, (prompt, lost)))
         tools = [*offer.tools, *(tool.definition for tool in self.tools.values())]
         request = self.form.make_request(self.messages, self.system, prompt, tools, is_stream=self.is_stream)
+        # Nobody can judge the calls of these: such a tool is left out while it is not allowed as a whole.
+        judge = self.task or self.conversation
+        given = [dict(tool) for tool in self.provider_tools if not judge.explain_refusal(name_provider_tool(tool))]
+        request |= {"tools": [*request.get("tools", ()), *given]} if given else {}
         chosen = {**request, **self.options, "model": self.model}
         return {key: value for key, value in chosen.items() if value is not None}
 
@@ -262,6 +272,8 @@ class AgentRun:
 
     def _answer_call(self, client: AnyClient, call: ModelCall) -> ToolResult:
         tool = self.tools.get(call.name)
+        if tool is None and (unknown := self._explain_unknown(call)):
+            return unknown
         if tool is None:
             run_child = partial(self._run_child, client)
             how = self._describe_call(call)
@@ -364,6 +376,8 @@ class AgentRun:
 
     async def _aanswer_call(self, client: AnyClient, call: ModelCall) -> ToolResult:
         tool = self.tools.get(call.name)
+        if tool is None and (unknown := self._explain_unknown(call)):
+            return unknown
         if tool is None:
             run_child = partial(self._arun_child, client)
             how = self._describe_call(call)
@@ -390,6 +404,14 @@ class AgentRun:
 
     # -- the host's tools --------------------------------------------------------------------------------------------
 
+    def _explain_unknown(self, call: ModelCall) -> ToolResult | None:
+        """Return the answer to a call of no tool, with the names of all tools; ``None`` for a skill tool."""
+        names = [tool.name for tool in self.conversation.toolset.possible_tools()]
+        if call.name in names or not self.tools:  # without tools of the host, the toolset's own answer has all of them
+            return None
+        message = f"unknown tool: {to_one_line(call.name[:128])}; known: {', '.join((*names, *self.tools))}"
+        return sanitize_error(ToolResult(message, is_error=True, data={"reason": "unknown-tool"}))
+
     def _read_arguments(self, tool: HostTool, call: ModelCall) -> dict[str, Any] | ToolResult:
         """Return the arguments of a call of a host's tool, or the result that says why it may not be made."""
         refusal = (self.task or self.conversation).explain_refusal(call.name, call.arguments)
@@ -397,6 +419,8 @@ class AgentRun:
             return ToolResult(refusal, is_error=True)
         try:
             arguments = parse_arguments(call.arguments)
+            if mistakes := explain_mistakes(arguments, tool.parameters):
+                return ToolResult(f"{call.name}: {mistakes}. Correct the arguments and call it again.", is_error=True)
             with suppress(ValueError):  # Python does not know the parameters of each function that is built in
                 signature(tool.function).bind(**arguments)
         except (BadArgumentsError, TypeError) as error:
@@ -415,6 +439,7 @@ class AgentRun:
     def _open_child(self, task: ChildTask) -> AgentRun:
         """Return the run of a child agent: the skill's model, and the tools that the skill leaves it."""
         tools = {name: tool for name, tool in self.tools.items() if task.may_use(name)}
+        provided = tuple(tool for tool in self.provider_tools if task.may_use(name_provider_tool(tool)))
         messages = [{"role": "user", "content": task.message}]
         return replace(
             self,
@@ -423,6 +448,7 @@ class AgentRun:
             messages=messages,
             system="",
             tools=tools,
+            provider_tools=provided,
             decisions={},
             task=task,
             usage=[],

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.adapters.core import SkillsAdapter
+from prowess.adapters.host_arguments import name_provider_tool
 from prowess.adapters.message_loop import AgentRun, get_result
 from prowess.adapters.message_types import HostTool, to_plain
 from prowess.arguments import check_count, check_flag, check_instance, check_text, raise_bad_argument
 from prowess.errors import SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
     from prowess.adapters.core import Conversation
     from prowess.adapters.message_loop import AnyClient
@@ -38,7 +40,7 @@ class _RunArguments(NamedTuple):
     context: object
     saved: str
     system: str
-    tools: Iterable[HostTool]
+    tools: Iterable[HostTool | Mapping[str, Any]]
     decisions: Mapping[str, bool]
     options: dict[str, Any]
 
@@ -89,7 +91,7 @@ class MessageSkills(SkillsAdapter, ABC):
         context: object = None,
         saved: str = "",
         system: str = "",
-        tools: Iterable[HostTool] = (),
+        tools: Iterable[HostTool | Mapping[str, Any]] = (),
         decisions: Mapping[str, bool] | None = None,
         **options: Any,
     ) -> RunResult:
@@ -98,8 +100,9 @@ class MessageSkills(SkillsAdapter, ABC):
         ``messages``: in the shape of the provider; they are not changed. ``max_turns``: the most requests to the model;
         each child agent has as many. ``conversation``: the key of the conversation; ``None``: the run is a conversation
         of its own. ``context``: what the ``scope`` of these skills is to know of the user. ``saved``: what
-        ``RunResult.saved`` was. ``system``: the text before the skills. ``tools``: the host's own. ``decisions``: what
-        a person decided, by ``PendingCall.id``. All other arguments go to the client.
+        ``RunResult.saved`` was. ``system``: the text before the skills. ``tools``: the host's own, and dictionaries of
+        tools that the provider runs. ``decisions``: what a person decided, by ``PendingCall.id``. All other arguments
+        go to the client.
         The client's errors are raised as they are, and ``SourceError`` for mistakes in the arguments.
         """
         asked = _RunArguments(
@@ -118,7 +121,7 @@ class MessageSkills(SkillsAdapter, ABC):
         context: object = None,
         saved: str = "",
         system: str = "",
-        tools: Iterable[HostTool] = (),
+        tools: Iterable[HostTool | Mapping[str, Any]] = (),
         decisions: Mapping[str, bool] | None = None,
         **options: Any,
     ) -> RunResult:
@@ -140,7 +143,7 @@ class MessageSkills(SkillsAdapter, ABC):
         context: object = None,
         saved: str = "",
         system: str = "",
-        tools: Iterable[HostTool] = (),
+        tools: Iterable[HostTool | Mapping[str, Any]] = (),
         decisions: Mapping[str, bool] | None = None,
         **options: Any,
     ) -> RunStream:
@@ -159,17 +162,20 @@ class MessageSkills(SkillsAdapter, ABC):
         options = dict(asked.options)
         form = self._pick_format(options)
         conversation = self.conversations.open(asked.conversation, asked.saved, context=asked.context)
+        tools = tuple(asked.tools)
+        provided = tuple(tool for tool in tools if isinstance(tool, Mapping) and name_provider_tool(tool))
         run = AgentRun(
             form,
             conversation,
             asked.model,
             _collect_messages(asked.messages),
             asked.system,
-            _collect_tools(asked.tools, conversation),
+            _collect_tools((tool for tool in tools if tool not in provided), conversation),
             options,
             asked.max_turns,
             is_stream,
             asked.decisions,
+            provided,
         )
         run.check_decisions()
         return run
@@ -199,7 +205,7 @@ def _collect_messages(messages: Iterable[Any]) -> list[Message]:
     return collected
 
 
-def _collect_tools(tools: Iterable[HostTool], conversation: Conversation) -> dict[str, HostTool]:
+def _collect_tools(tools: Iterable[Any], conversation: Conversation) -> dict[str, HostTool]:
     """Return the host's tools by name; raises ``SourceError`` for a name that is taken, and for anything else."""
     collected: dict[str, HostTool] = {}
     given = tuple(tools)

@@ -94,6 +94,8 @@ T = TypeVar("T")
 
 _DEFAULT_SELECTOR = AutoSelector()
 """What ``"auto"`` stands for; it has no state, so that all sessions share it."""
+_MAX_READ_FILES = 100
+"""Files that a conversation remembers to have read; a recap names them."""
 _MAX_SHOWN_LISTS = 8
 """How many listings a conversation remembers: a host may ask for another budget with each request."""
 
@@ -226,6 +228,9 @@ class Session:
         now = replace(self._now, active=kept, shown=saved.shown, fixed_filters=saved.bounds.filters)
         # The names are not checked: a skill that was saved may be gone since.
         self._now = now.with_explicit_only(saved.bounds.explicit_only).with_ceiling(saved.bounds.ceiling)
+
+    read_files: tuple[tuple[str, str], ...] = ()
+    """The files that were read in this conversation, each as the name of its skill and its path, the latest last."""
 
     def __repr__(self) -> str:
         """Return how many skills there are, and which are active."""
@@ -658,8 +663,15 @@ class Session:
         except SkillError as error:
             self.events.emit("refused", name, code=error.code, path=path)
             raise
-        self.events.emit("read", name, path=path, characters=len(text))
+        self.note_read(name, path, len(text))
         return text
+
+    def note_read(self, name: str, path: str, characters: int) -> None:
+        """Remember that a file of a skill was read, for a recap, and report it."""
+        with self._lock:
+            kept = [entry for entry in self.read_files if entry != (name, path)]
+            self.read_files = (*kept[1 - _MAX_READ_FILES :], (name, path))
+        self.events.emit("read", name, path=path, characters=characters)
 
     def read_text(self, name: str, *, whole: bool = False) -> str:
         """Return the body of a skill (``whole``: the whole file) without making the skill active.

@@ -8,9 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from weakref import ref
 
-from prowess.arguments import check_instance
+from prowess.arguments import check_count, check_instance
+from prowess.conversation.activation import make_activation
 from prowess.conversation.events import measure_call, record_event_kinds
 from prowess.conversation.fork import PreparedFork
+from prowess.conversation.rendering import render_load_result
 from prowess.conversation.session import Session
 from prowess.conversation.work_pools import get_pools
 from prowess.errors import Issue, NotTrustedError, SkillError
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _MAX_NAME_SHOWN = 128
+_RECAP = "These skills were loaded earlier in this conversation, and are active. Follow their instructions."
 
 
 def _as_text(name: object) -> str:
@@ -198,6 +201,34 @@ class Toolset:
     def _find_skill_parameter(self) -> str:
         """Return the parameter by which tools of the dialect name a skill: the first that its first tool requires."""
         return str(next(iter(self._dialect.tools[0].define(self._open_view()).parameters["required"])))
+
+    def recap(self, budget: int | None = None) -> str:
+        """Return the active skills with their instructions, and the files that were read; ``""`` when none is active.
+
+        It is for hosts that summarize or cut a conversation, so that the model goes on with the skills that it loaded.
+        ``budget``: tokens. The skills that were loaded last come first; one whose instructions do not fit is named, so
+        that the model loads it again. Preloaded skills are not in it: the prompt has them.
+        """
+        check_count(budget, "budget", optional=True)
+        view = self._open_view()
+        visible = {name: entry for name, entry in view.moment.visible_active.items() if not entry.preloaded}
+        names = [name for name in reversed(tuple(view.moment.active)) if name in visible]
+        if not names:
+            return ""
+        count, tool = self._options.tokens, self._dialect.tools[0].name
+        parts, left_out = [_RECAP], []
+        for name in names:
+            activation = view.mask_activation(make_activation(visible[name], note=""))
+            text = view.mask_text(render_load_result(activation, project=view.project_folder, files=False)[0])
+            read = [to_one_line(path) for skill, path in self._session.read_files if skill == name]
+            text += f"\nFiles of {to_one_line(name)} that were read: {', '.join(read)}" if read else ""
+            if budget is not None and count("\n\n".join((*parts, text))) > budget:
+                left_out.append(to_one_line(name))
+            else:
+                parts.append(text)
+        if left_out:
+            parts.append(f"Also active, without their instructions here: {', '.join(left_out)}. Call {tool} for them.")
+        return "\n\n".join(parts)
 
     def report(self) -> BudgetReport:
         """Return what the last listing cost, what was cut to make it fit, and why each skill is listed or not."""

@@ -163,7 +163,7 @@ def _answer_file(view: View, arguments: Arguments) -> ToolResult:
         max_bytes=view.options.max_bytes,
         default_bytes=view.moment.limits.max_resource_bytes,
     )
-    view.session.events.emit("read", answer.result.data["skill"], path=request.path, characters=answer.size)
+    view.session.note_read(answer.result.data["skill"], request.path, answer.size)
     return answer.result
 
 
