@@ -220,7 +220,7 @@ class Toolset:
         for name in names:
             activation = view.mask_activation(make_activation(visible[name], note=""))
             text = view.mask_text(render_load_result(activation, project=view.project_folder, files=False)[0])
-            read = [to_one_line(path) for skill, path in self._session.read_files if skill == name]
+            read = [to_one_line(path) for skill, path in self.session.read_files if skill == name]
             text += f"\nFiles of {to_one_line(name)} that were read: {', '.join(read)}" if read else ""
             if budget is not None and count("\n\n".join((*parts, text))) > budget:
                 left_out.append(to_one_line(name))

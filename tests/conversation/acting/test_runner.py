@@ -22,6 +22,8 @@ from prowess import (
     Trust,
     scan,
 )
+from prowess.errors import PolicyError
+from prowess.policy.files import load_policy, use_policy
 from tests.adapters.skill_library import write_library
 
 # A program that takes the command line of docker and runs what it is asked for, with the skill where it is mounted.
@@ -163,3 +165,12 @@ def test_mistakes_of_a_runner_are_reported(skill: Skill, trust: Trust) -> None:
         replace(scripts, runner=object())  # type: ignore[arg-type]
     with pytest.raises(SandboxError, match="no commands"):
         scripts.run_command("ls")
+
+
+def test_a_policy_that_asks_for_a_sandbox_takes_a_runner_for_none(skill: Skill, trust: Trust, tmp_path: Path) -> None:
+    runner = Recorder()
+    (tmp_path / "policy").mkdir()
+    (tmp_path / "policy/policy.toml").write_text('[run]\nsandbox = ["bwrap", "landlock"]\n')
+    with use_policy(load_policy(tmp_path / "policy")), pytest.raises(PolicyError, match="'none'"):
+        Scripts(sandbox="remote", runner=runner).run(skill, "scripts/count.py", trust=trust)
+    assert runner.jobs == []

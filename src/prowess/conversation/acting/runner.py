@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from prowess.arguments import check_instance
 from prowess.errors import SandboxError
+from prowess.policy.files import current_policy
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -66,6 +67,13 @@ class ScriptRunner(Protocol):
 
     def run(self, job: ScriptJob) -> RunnerResult:
         """Run a script to its end; raise ``SandboxError`` (code ``cannot-start``) where that is not possible."""
+
+
+def check_policy(runner: ScriptRunner) -> None:
+    """Raise ``PolicyError`` where a policy asks for a sandbox: a runner that it does not name counts as none."""
+    policy = current_policy()
+    if not policy.allows_sandbox(runner.name):
+        policy.check_sandbox("none")
 
 
 def check_runner(runner: ScriptRunner, sandbox: str) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from prowess.arguments import check_flag, check_instance, check_text, check_texts, raise_bad_argument
 from prowess.conversation.acting import sandbox
 from prowess.conversation.acting.interpreters import find_interpreter, find_programs
-from prowess.conversation.acting.runner import ScriptJob, check_runner, run_elsewhere
+from prowess.conversation.acting.runner import ScriptJob, check_policy, check_runner, run_elsewhere
 from prowess.conversation.acting.snapshot import take_snapshot
 from prowess.conversation.acting.supervised import ProcessLimits, make_environment, run_under_supervisor
 from prowess.conversation.acting.trust import Trust
@@ -154,6 +154,8 @@ class Scripts:
         if not isinstance(trust, Consent):
             check_instance(trust, "trust", Trust, optional=True, remedy="pass prowess.Trust()")
         kind = None if self.runner is not None else sandbox.choose_sandbox(self.sandbox)
+        if self.runner is not None:
+            check_policy(self.runner)
         data = _check_input(args, stdin, self.limits)
         if trust is None:
             raise NotTrustedError(
