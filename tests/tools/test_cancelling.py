@@ -96,7 +96,7 @@ def test_a_cancelled_script_ends_with_all_of_its_processes_and_its_folders(
     put("act", files={"scripts/run.py": PROGRAM})
     session = talk(trust=trust)
     trust.grant(session.skill("act"))
-    scripts = prowess.Scripts(sandbox=sandbox, folder=scene.base)  # type: ignore[arg-type]
+    scripts = prowess.Scripts(sandbox=sandbox, folder=scene.base)
     toolset = prowess.Toolset(session, scripts=scripts)
     call = {"name": "act", "script": "scripts/run.py", "args": [str(scene.pipe)]}
 
