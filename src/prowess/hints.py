@@ -116,7 +116,7 @@ HINTS: dict[str, str] = {
     "missing-since-saved": "install it again, or go on without it",
     "policy": "ask whoever keeps the policy file; 'prowess policy show' says what is in force",
     "bad-policy": "correct the file; until then, what it could refuse is refused",
-    "unsafe-policy": "make root or yourself its owner, and let nobody else write to it or to its folder",
+    "unsafe-policy": "make root or yourself the owner, and run: chmod go-w FILE FOLDER",
     "unknown-rule": "upgrade Prowess, or correct the name of the rule",
     "revoked": "do not use it: 'prowess audit --fix' takes it off the disk; look for a version that is not revoked",
     "not-reviewed": "have it reviewed: prowess review SOURCE",

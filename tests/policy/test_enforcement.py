@@ -246,7 +246,7 @@ def test_versions_of_a_source_are_revoked_by_a_range(world: World, installer: pr
     pdf = world.repository("pdf")
     pdf.skill("", body="Newer.\n")
     pdf.commit(tag="v2")
-    write(f'[[skill]]\nsource = "{pdf.path}"\nrange = "<2"\n', "revoked.toml")
+    write(f'[[skill]]\nsource = "file://{pdf.path}"\nrange = "<2"\n', "revoked.toml")
     with pytest.raises(prowess.PolicyError):
         installer.install(f"{pdf.path}#v1", project=True)
     installer.install(f"{pdf.path}#v2", project=True)

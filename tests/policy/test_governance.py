@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -115,6 +116,24 @@ def test_one_of_many_skills_of_an_install_is_taken_off(
     assert {"one", "three"} <= set(prowess.discover().names)
     assert not (world.agents / "two").is_symlink()
     assert (world.agents / "one").is_symlink()
+
+
+@pytest.mark.parametrize("form", ["file://{0}", "{0}"])
+def test_a_source_of_this_machine_is_revoked_in_every_form(
+    world: World, command: Command, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    monkeypatch.setenv("PROWESS_CACHE_DIR", str(world.base / "cache"))
+    folder = world.folder("notes")
+    for source in (os.path.relpath(folder), str(folder)):
+        assert command("install", source, "--project", "--yes", "--replace").status == 0
+        toolset = prowess.Toolset(prowess.Session(prowess.discover()))
+        assert not toolset.call("load_skill", {"name": "notes"}).is_error
+        deploy(world.home, "revoked.toml", f'[[skill]]\nsource = "{form.format(folder)}"\n')
+        assert command("policy", "check").status == 1
+        assert "notes" not in prowess.discover()
+        assert command("install", source, "--project", "--yes", "--replace").status == 3
+        assert command("audit").status == 1
+        (world.home / ".config" / "prowess" / "revoked.toml").unlink()
 
 
 def test_the_ordinary_day(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

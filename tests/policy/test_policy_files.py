@@ -57,6 +57,7 @@ def test_the_stricter_word_the_larger_number_and_every_list_count(write: Write) 
         ('[run]\nscripts = "nevr"\n', "bad-policy", "one of ask, approved, never"),
         ('[run]\nverify = "true"\n', "bad-policy", "false or true"),
         ('[run]\nsandbox = "bwrap"\n', "bad-policy", "a list"),
+        ('[sources]\nallow = ["github.com/acme/*"]\n', "bad-policy", "a list of addresses"),
         ('[run]\nsandbox = ["docker"]\n', "bad-policy", "a list of bwrap"),
         ("[versions]\ncooldown-days = -1\n", "bad-policy", "a whole number"),
         ("[versions]\ncooldown-days = true\n", "bad-policy", "a whole number"),
@@ -83,6 +84,8 @@ def test_a_malformed_policy_fails_closed(write: Write, text: str, code: str, sai
         ("[[skill]]\n", "revoked.toml"),
         (f'[[skill]]\ndigest = "{DIGEST}"\nsource = "https://x.example"\n', "revoked.toml"),
         ('[[skill]]\nsource = "https://x.example"\nrange = "1.x"\n', "revoked.toml"),
+        ('[[skill]]\nsource = "./weekly-report"\n', "revoked.toml"),
+        ('[[skill]]\nsource = "git.acme.example/x"\n', "revoked.toml"),
         (f'[[skill]]\ndigest = "{DIGEST}"\naction = "delete"\n', "revoked.toml"),
     ],
 )
@@ -168,6 +171,8 @@ def test_a_program_names_the_policy_that_counts(write: Write, tmp_path: Path) ->
         ("git@git.acme.example:team/**", "git@git.acme.example:team/skills.git", True),
         ("ssh://git@git.acme.example/**", "ssh://git@git.acme.example/team/skills", True),
         ("file:///srv/skills/**", "file:///srv/skills/pdf", True),
+        ("/srv/skills/**", "file:///srv/skills/pdf", True),
+        ("**", "https://anywhere.example/x", True),
     ],
 )
 def test_a_pattern_matches_whole_hosts_and_parts_of_paths(pattern: str, address: str, *, matches: bool) -> None:
@@ -179,6 +184,7 @@ def test_a_revocation_covers_a_digest_or_versions_of_a_source() -> None:
     assert by_range.covers(DIGEST, "https://git.acme.example/pdf.git", "v1.3.9")
     assert not by_range.covers(DIGEST, "https://git.acme.example/pdf.git", "v1.4.0")
     assert not by_range.covers(DIGEST, "https://git.acme.example/other", "v1.3.9")
+    assert by_range.covers(DIGEST, "https://git.acme.example/pdf", "main")
     assert Revocation(source="https://git.acme.example/pdf").covers(DIGEST, "https://git.acme.example/pdf", "main")
     assert Revocation(digest=DIGEST).covers(DIGEST)
     assert not Revocation(digest=DIGEST).covers("cd" * 32)

@@ -10,6 +10,7 @@ from prowess.addresses.address_check import check_address
 from prowess.addresses.source_spec import SourceSpec
 from prowess.errors import InstallError, NotInstalledError
 from prowess.files.paths import is_really_inside, relative_path
+from prowess.policy.rules import to_address
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +30,8 @@ def local_path(spec: SourceSpec) -> str:
 
 
 def policy_address(spec: SourceSpec) -> str:
-    """The address of a source as the patterns of a policy see it: a path of this machine begins with ``file://``."""
-    return f"file://{local_path(spec)}" if spec.local else spec.address
+    """The address of a source as the rules of a policy see it."""
+    return to_address(local_path(spec)) if spec.local else spec.address
 
 
 def refuse_own_source(spec: SourceSpec, into: str) -> None:

@@ -9,6 +9,7 @@ from prowess.addresses.skill_ref import link_name
 from prowess.addresses.source_spec import SourceSpec, with_skills
 from prowess.errors import InstallError, Issue, UnsafeTreeError
 from prowess.files.tree import GUESSED_CODE, HAS_EXECUTABLE_BITS, digest_tree, find_guesses, hash_bytes
+from prowess.install.entry_source import policy_address
 from prowess.install.plugins import refuse_only_plugins
 from prowess.install.source_survey import find_claimed_folders, survey_source
 from prowess.install.tree_paths import check_paths, refuse_irregular
@@ -158,7 +159,7 @@ def refuse_by_policy(trees: Iterable[InstallTree], folder: str = "") -> None:
             prefix = f"{inside}/" if inside else ""
             files = (file for file in tree.files if file.path.startswith(prefix))
             digest = digest_tree({path.removeprefix(prefix): one for path, one in hashes_of(files).items()})
-            policy.check_skill(name, digest, tree.spec.address, tree.spec.ref)
+            policy.check_skill(name, digest, policy_address(tree.spec), tree.spec.ref)
 
 
 def recorded_tree(entry: LockEntry, spec: SourceSpec, files: tuple[NewFile, ...]) -> InstallTree:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.addresses.skill_ref import is_commit
-from prowess.errors import Issue, PolicyError, SkillError
-from prowess.install.entry_source import policy_address, spec_of_entry
+from prowess.errors import Issue, PolicyError
 from prowess.installed.scopes import is_on_disk
 from prowess.lockfile.read import LOCK_FILE
+from prowess.policy.rules import to_address
 from prowess.text.versions import has_numbers, is_range
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def check_lock_entries(scope: InstallScope, locked: Mapping[str, LockEntry], pol
     path = os.path.join(scope.lock_folder, LOCK_FILE)
     for entry in locked.values():
         checks = [partial(_check_source, scope, entry, policy)]
-        checks += [partial(_check_skill, entry, skill, policy) for skill in entry.skills]
+        checks += [partial(_check_skill, scope, entry, skill, policy) for skill in entry.skills]
         for check in checks:
             try:
                 check()
@@ -54,17 +53,16 @@ def check_lock_entries(scope: InstallScope, locked: Mapping[str, LockEntry], pol
 def _check_source(scope: InstallScope, entry: LockEntry, policy: Policy) -> None:
     if entry.kind == "adopted":
         return
-    address = entry.source
-    with suppress(SkillError):  # an address that makes no sense is on no list
-        address = policy_address(spec_of_entry(entry, scope))
+    address = to_address(entry.source, scope.lock_folder)
     policy.check_source(address)
     if entry.kind == "git":
         is_version = is_commit(entry.ref) or is_range(entry.ref) or has_numbers(entry.ref)
         policy.check_ref(entry.ref, address, lambda: is_version)
 
 
-def _check_skill(entry: LockEntry, skill: str, policy: Policy) -> None:
-    policy.check_skill(skill, entry.skill_digest(skill), entry.source, entry.ref)
+def _check_skill(scope: InstallScope, entry: LockEntry, skill: str, policy: Policy) -> None:
+    source = to_address(entry.source, scope.lock_folder)
+    policy.check_skill(skill, entry.skill_digest(skill), source, entry.ref)
 
 
 def list_inventory(scope: InstallScope, locked: Mapping[str, LockEntry]) -> Iterator[InventoryRow]:

@@ -67,14 +67,14 @@ def find_revoked_skills(
 def _examine(
     skill: Skill, scopes: Sequence[InstallScope], verifier: LockVerifier, policy: Policy
 ) -> RevokedSkill | None:
-    origin, entry = find_origin(skill, verifier), verifier.find_entry(skill.real_folder)
-    digest = origin.digest if origin is not None else ""
+    origin = find_origin(skill, verifier)
+    digest, source, ref = (origin.digest, origin.source, origin.ref) if origin is not None else ("", "", "")
     with suppress(SkillError):  # a folder that cannot be hashed may still be revoked by its source
         digest = skill.digest()
-    revocation = policy.find_revocation(digest, origin.source if origin else "", origin.ref if origin else "")
+    revocation = policy.find_revocation(digest, source, ref)
     if revocation is None:
         return None
-    install, inside = (entry[0].name, entry[1]) if entry is not None else ("", "")
+    install, inside = (origin.install, origin.inside) if origin is not None else ("", "")
     in_base = any(is_inside(skill.real_folder, os.path.realpath(scope.base)) for scope in scopes)
     return RevokedSkill(skill.name, digest, skill.real_folder, install, inside, in_base and bool(install), revocation)
 

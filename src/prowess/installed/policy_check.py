@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import Issue, PolicyError, SkillError
 from prowess.installed.verifier import LockVerifier
+from prowess.policy.rules import to_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,11 +19,14 @@ if TYPE_CHECKING:
 
 
 class SkillOrigin(NamedTuple):
-    """The digest of a skill, and where it was installed from; ``""`` for what is not known."""
+    """A skill as a lock file records it: its digest, its source as the rules see it, its version and its install."""
 
     digest: str
-    source: str = ""
-    ref: str = ""
+    source: str
+    ref: str
+    install: str
+    inside: str
+    """Its folder below the install."""
 
 
 def drop_refused(
@@ -49,11 +53,12 @@ def drop_refused(
 
 def find_origin(skill: Skill, verifier: LockVerifier) -> SkillOrigin | None:
     """The digest and the source of a skill as the lock files have them; ``None`` for one that none of them records."""
-    found = verifier.find_entry(skill.real_folder) if skill.is_local else None
+    found = verifier.find_record(skill.real_folder) if skill.is_local else None
     if found is None:
         return None
-    entry, inner = found
-    return SkillOrigin(entry.folder_digest(inner) if inner else entry.digest, entry.source, entry.ref)
+    scope, entry, inner = found
+    digest = entry.folder_digest(inner) if inner else entry.digest
+    return SkillOrigin(digest, to_address(entry.source, scope.lock_folder), entry.ref, entry.name, inner)
 
 
 def find_revoked(skills: Iterable[Skill], policy: Policy) -> dict[str, Issue]:

@@ -123,12 +123,17 @@ class LockVerifier:
 
     def find_entry(self, folder: str) -> tuple[LockEntry, str] | None:
         """The lock entry of the install that a skill's folder is in, and its path in there; ``None`` for any other."""
+        found = self.find_record(folder)
+        return found[1:] if found is not None else None
+
+    def find_record(self, folder: str) -> tuple[InstallScope, LockEntry, str] | None:
+        """``find_entry`` with the scope of the lock file that has the entry."""
         real = self._resolver.resolve(folder).end
         for records in self.records:
             place = records.locate_folder(real)
             entry = records.locked.get(place[0]) if place is not None else None
             if place is not None and entry is not None:
-                return entry, place[1]
+                return records.scope, entry, place[1]
         return None
 
     def _pin_skill(

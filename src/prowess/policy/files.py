@@ -22,7 +22,7 @@ from prowess.files.path_arguments import as_absolute
 from prowess.files.projects import config_home, project_root
 from prowess.files.read import OpenFile
 from prowess.limits import DEFAULT_LIMITS
-from prowess.policy.rules import RULES, Approval, Policy, Revocation, Rule
+from prowess.policy.rules import RULES, Approval, Policy, Revocation, Rule, is_address_pattern
 from prowess.text.spelling import did_you_mean
 from prowess.text.versions import is_range
 
@@ -158,7 +158,7 @@ def _read_toml(path: str, folder: PolicyFolder, limits: Limits) -> dict[str, Any
     try:
         with OpenFile(folder.path, (os.path.basename(path),)) as file:
             if folder.is_trusted and not (_is_safe(file.info) and _is_safe(os.stat(folder.path))):
-                message = "others than you and the administrator may write to it, or to its folder"
+                message = "somebody besides you and the administrator may write to it, or to its folder"
                 raise PolicyError(f"the policy cannot be trusted: {message}", path, "unsafe-policy")
             data = file.read_all(limits.max_policy_bytes)
         return tomllib.loads(data.decode("utf-8"))
@@ -180,7 +180,8 @@ def _is_safe(info: os.stat_result) -> bool:
 def _parse_rules(content: Mapping[str, Any], path: str) -> Iterator[Rule]:
     for table, rules in content.items():
         if not isinstance(rules, dict):
-            raise PolicyError(f"{table!r} has to be a table: [{table}]", path, "bad-policy")
+            message = f"{table!r} has to be a table, [{table}]; a file of another program needs another name"
+            raise PolicyError(message, path, "bad-policy")
         for key, value in rules.items():
             name = f"{table}.{key}"
             kind = RULES.get(name)
@@ -197,9 +198,13 @@ def _check_value(name: str, kind: RuleKind, value: object, path: str) -> RuleVal
     if kind.is_list:
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             unknown = [item for item in value if kind.choices and item not in kind.choices]
+            if name == "sources.allow":
+                unknown = [item for item in value if not is_address_pattern(item)]
             if not unknown:
                 return tuple(value)
-        expected = f"a list of {', '.join(kind.choices)}" if kind.choices else "a list of strings"
+        expected = (
+            f"a list of {', '.join(kind.choices)}" if kind.choices else "a list of addresses such as https://host/**"
+        )
     elif kind.is_number:
         if type(value) is int and value >= 0:
             return value
@@ -242,6 +247,9 @@ def _parse_revocation(entry: dict[str, Any], path: str) -> Revocation:
     fields.pop("name", None)  # for whoever reads the file
     if bool(fields.get("digest")) == bool(fields.get("source")):
         raise PolicyError("a revocation names either a digest or a source", path, "bad-policy")
+    if fields.get("source") and not is_address_pattern(fields["source"]):
+        message = f"{fields['source']!r:.80} can match no source: name an address such as https://host/repository, or file:///path"
+        raise PolicyError(message, path, "bad-policy")
     if fields.get("range") and (not fields.get("source") or not is_range(fields["range"])):
         raise PolicyError("range goes with source, and is such as '<1.4' or '>=1.0,<2'", path, "bad-policy")
     if fields.get("action", "refuse") not in {"refuse", "remove"}:

@@ -6,6 +6,7 @@ the stricter word wins, and the larger number does.
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass, field
 from datetime import date
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.addresses.skill_ref import is_commit
 from prowess.errors import PolicyError
 from prowess.text.globs import is_filter_match
-from prowess.text.versions import find_latest_in_range, is_range
+from prowess.text.patterns import compile_pattern
+from prowess.text.versions import find_latest_in_range, is_range, read_release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -99,7 +101,8 @@ class Revocation(NamedTuple):
             return digest == self.digest
         if not source or not is_source_match(self.source, source):
             return False
-        return not self.range or bool(find_latest_in_range(self.range, (ref,)))
+        # A branch or a commit says nothing about its version: what cannot be compared with the range is covered.
+        return not self.range or not read_release(ref) or bool(find_latest_in_range(self.range, (ref,)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,11 +254,29 @@ class Policy:
                 raise PolicyError(f"scripts may not run in the sandbox {kind!r}: {rule} allows {allowed}", rule.file)
 
 
+def to_address(source: str, folder: str = "") -> str:
+    """Return a source as the rules see it: a path of this machine, from ``folder``, is ``file:///…``."""
+    if not _PATH.match(source):
+        return source
+    path = os.path.abspath(os.path.join(folder, os.path.expanduser(source)))
+    return f"file://{'' if path.startswith('/') else '/'}{path.replace(os.sep, '/')}"
+
+
+_PATH = compile_pattern(r"(?:\.\.?|~)(?:/|$)|/|[A-Za-z]:[\\/]")
+_ADDRESS = compile_pattern(r"\*\*$|[a-z][a-z0-9+.-]*://|mcp:|[A-Za-z0-9_.-]+@[A-Za-z0-9_.*-]+:")
+
+
+def is_address_pattern(pattern: str) -> bool:
+    """Return whether a pattern can match an address: it begins with a scheme, a host or the root of the disk."""
+    return pattern.startswith("/") or _ADDRESS.match(pattern) is not None
+
+
 def is_source_match(pattern: str, address: str) -> bool:
     """Return whether a pattern of addresses matches one: ``*`` within a part of the path, ``**`` across parts.
 
     ``.git`` at the end of an address does not matter, nor does the case of its scheme and host.
     """
+    pattern = f"file://{pattern}" if pattern.startswith("/") else pattern
     scheme, host, path = _split_address(address)
     # Characters that end a host early, or lead out of a folder, would let another place pass for one that is listed.
     if not _HOST_ENDS.isdisjoint(host) or (scheme in {"http", "https"} and "@" in host):

@@ -76,7 +76,8 @@ def _to_blocks(policy: Policy) -> Iterator[Block]:
         f"{format_count(len(policy.revocations), 'revocation')}."
     )
     missing = [key for key in RULES if not policy.find_rules(key)]
-    yield line((f"Without a rule: {', '.join(missing)}.", "dim"))
+    if missing:
+        yield line((f"Without a rule: {', '.join(missing)}.", "dim"))
 
 
 def _format_value(value: RuleValue) -> str:
