@@ -6,7 +6,7 @@ Both ends are Prowess here; either may be any other program that speaks the skil
 
 from __future__ import annotations
 
-import sys
+import sysconfig
 from pathlib import Path
 
 import prowess
@@ -16,7 +16,9 @@ SKILLS = Path(__file__).resolve().parent / "skills"
 
 def main() -> None:
     """Start a server, list its skills beside one of our own, and load one as a model would."""
-    command = [sys.executable, "-m", "prowess", "serve", str(SKILLS)]
+    # The program by its path: "python -m prowess" would look for it in the working folder first.
+    program = Path(sysconfig.get_path("scripts"), "prowess")
+    command = [str(program), "serve", str(SKILLS)]
     with prowess.Source.mcp("office", command=command) as server:
         own = prowess.Source.inline("greet", "Greets people. Use when somebody arrives.", "Say hello.")
         catalog = prowess.Catalog.from_sources([own, server])

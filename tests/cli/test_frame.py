@@ -46,7 +46,6 @@ ROOMS = {
         "agent",
         "authoring",
         "fetch",
-        "health",
         "install",
         "mcp",
         "conversation",
@@ -70,7 +69,7 @@ USED: dict[str, set[str]] = {
     **dict.fromkeys(("sync (recursive)", "outdated (recursive)", "verify (recursive)"), _INSTALLING),
     "adopt": {*_INSTALLING, "ctypes", "subprocess"},
     "cache": _INSTALLING,
-    "policy show": {"tomllib"},
+    "policy show": {"install", "tomllib"},
     "policy check": {"install", "tomllib"},
     "audit": {*_INSTALLING, "ctypes", "tomllib"},
     "inventory": {"install"},
@@ -89,7 +88,7 @@ USED: dict[str, set[str]] = {
     "pack": {"authoring", "ctypes", "zipfile"},
     "eval": {"authoring", "conversation", "ctypes", "select", "sqlite3"},
     "eval (agent)": {*_AGENT, "authoring", "numpy", "onnxruntime", "sqlite3"},  # meaning is prepared
-    "preview": _TALKING,
+    "preview": {"conversation", "select"},
     "show": {"ctypes"},
     "read": {"ctypes"},
     "trust list": {"conversation", "ctypes"},
@@ -111,7 +110,7 @@ USED: dict[str, set[str]] = {
             "web",
         ),
     },
-    "doctor": {"ctypes", "fetch", "health", "install", "conversation", "subprocess"},
+    "doctor": {"ctypes", "fetch", "install", "conversation", "subprocess"},
     "trust grant": {"ctypes", "conversation"},
     "trust revoke": {"conversation"},
     "call": _TALKING,
@@ -119,7 +118,7 @@ USED: dict[str, set[str]] = {
     "run-script": {"ctypes", "conversation", "subprocess"},
     **dict.fromkeys(("run", "try"), _AGENT),
     "serve": {"ctypes", "mcp"},  # the sample is --check, which starts no server
-    "demo": {*_AGENT, "fetch", "sources", "sqlite3"},
+    "demo": {*_AGENT, "fetch", "rich", "sources", "sqlite3"},
     "completion": {"subprocess"},
 }
 """Exactly what the sample of each command loads of those, in a pipe."""

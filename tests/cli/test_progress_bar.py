@@ -85,7 +85,7 @@ WORKS = {
     "eval": Work(("eval", str(SKILLS / "csv-report"), "--selector", "lexical"), 2, with_evals),
     "pack": Work(("pack", str(SKILLS / "csv-report")), 4, lambda: None),
     "unpack": Work(("unpack", "packed.skill", "--dir", "out"), 4, packed),
-    "doctor": Work(("doctor",), 11, lambda: None),
+    "doctor": Work(("doctor",), 12, lambda: None),
 }
 
 

@@ -20,7 +20,7 @@ Talk = Callable[..., Session]
 
 PUBLIC_NAMES = """
     acall allowed aprompt atools call child dialect explain explicit issues missing possible_tools prepare_fork prompt
-    report tools
+    recap report tools
 """
 
 

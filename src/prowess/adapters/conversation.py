@@ -188,8 +188,9 @@ class Conversation:
         """
         moment = self.session.moment()
         loaded = [name for name, entry in moment.visible_active.items() if not entry.preloaded]
-        messages = read_messages() if loaded else ""
-        is_lost = any(not re.search(rf'name=\\*"{re.escape(name)}\\*"', messages) for name in loaded)
+        # Without backslashes: in messages as JSON the quotes of an attribute are escaped.
+        messages = read_messages().replace("\\", "") if loaded else ""
+        is_lost = any(f'name="{name}"' not in messages for name in loaded)
         return self.toolset.recap() if is_lost else ""
 
     # -- calls of skill tools ----------------------------------------------------------------------------------------

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-from logging import getLogger
 from threading import Condition, Event, Thread, current_thread
 from typing import TYPE_CHECKING, Any, Self, overload
 
-from prowess.discovery.scan import scan
 from prowess.errors import SourceError
 from prowess.skills.catalog import Catalog
 
@@ -110,13 +108,17 @@ class _FollowedSource:
 
     def load(self) -> Catalog:
         if isinstance(self._source, (str, os.PathLike)):
+            from prowess.discovery.scan import scan
+
             return scan(self._source)
         try:
             loaded = self._source.load()
         except Exception:
             if self._last is None:
                 raise
-            getLogger("prowess").warning("%r could not be loaded again", self._source, exc_info=True)
+            import logging
+
+            logging.getLogger("prowess").warning("%r could not be loaded again", self._source, exc_info=True)
             return self._last
         if self._last is not None and any(place.state in _UNREACHED for place in loaded.places):
             return Catalog(self._last.skills, issues=loaded.issues, places=self._last.places)
@@ -203,4 +205,6 @@ class Live:
             del fresh  # Waiting for the next change must not keep this catalogue in memory.
 
     def _log_failure(self, error: Exception) -> None:
-        getLogger("prowess").error("%r could not be read again", self._catalogs, exc_info=error)
+        import logging  # a session imports this module, and most programs never follow anything
+
+        logging.getLogger("prowess").error("%r could not be read again", self._catalogs, exc_info=error)
