@@ -18,6 +18,7 @@ from prowess.files.tree import hash_tree
 from prowess.install.backups import REASONS, REVOKED
 from prowess.install.installer import Installer
 from prowess.limits import DEFAULT_LIMITS
+from prowess.text.escapes import escape_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -82,6 +83,10 @@ def _explain_recovery(backup: prowess.Backup) -> Iterator[Block]:
     if backup.why == REASONS[REVOKED]:
         yield line("The newest one is revoked. Look at it if you have to, and do not put it back.")
         return
+    edited = _find_last_edited(backup.path, backup.place) if backup.place is not None else ""
+    if escape_line(f"{backup.path}{edited}") != f"{backup.path}{edited}":
+        yield line("Its name has characters that a command cannot show: open its folder in a file manager.")
+        return
     # Quoted: a backup may have a name that came with a clone, and people paste this into a shell.
     path = quote_path(str(backup.path))
     if backup.place is None:
@@ -91,7 +96,6 @@ def _explain_recovery(backup: prowess.Backup) -> Iterator[Block]:
         return
     yield line("To see how the newest one differs from the present one (lines with > are in the backup):")
     yield Verbatim(f"  diff -r {quote_path(str(backup.place))} {path}\n")
-    edited = _find_last_edited(backup.path, backup.place)
     if not edited:
         yield line("It has no file that differs.")
         return
