@@ -8,7 +8,7 @@ A file that is malformed, or that somebody else could have written, stops everyt
 from __future__ import annotations
 
 import os
-import threading
+import time
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import date, datetime
@@ -30,8 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
+    from prowess.files.read import Identity
     from prowess.limits import Limits
     from prowess.policy.rules import RuleKind, RuleValue
+
+    FolderState = tuple[int, int] | None
 
 POLICY_FILE, APPROVED_FILE, REVOKED_FILE = "policy.toml", "approved.toml", "revoked.toml"
 _FILES = (POLICY_FILE, APPROVED_FILE, REVOKED_FILE)
@@ -74,9 +77,24 @@ def load_policy(folder: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS)
 # -- the policy in force -----------------------------------------------------------------------------------------------
 
 _chosen: ContextVar[Policy | None] = ContextVar("prowess_policy", default=None)
-_cache: dict[tuple[PolicyFolder, ...], tuple[tuple[object, ...], Policy]] = {}
-_cache_lock = threading.Lock()
-_MAX_CACHED = 64
+
+
+class _Known(NamedTuple):
+    """A policy, and the state of its folders and files when it was read."""
+
+    policy: Policy
+    folders: tuple[FolderState, ...]
+    files: tuple[tuple[str, Identity | None], ...]
+    settled: bool
+    """False when a folder or file had just changed: a second change within one tick of the clock would not show."""
+
+
+_known: dict[tuple[PolicyFolder, ...], _Known] = {}
+_places: dict[tuple[str, str, str], tuple[float, tuple[PolicyFolder, ...]]] = {}
+_MAX_KEPT = 64
+_PLACES_SECONDS = 1.0
+"""How long the root of a project is believed to stay where it is. A file in it is looked at for each question."""
+_CLOCK_TICK_NS = 50_000_000
 
 
 def current_policy(folder: str = "") -> Policy:
@@ -87,18 +105,33 @@ def current_policy(folder: str = "") -> Policy:
     chosen = _chosen.get()
     if chosen is not None:
         return chosen
-    folders = _find_folders(folder)
-    state = tuple(identity_at(os.path.join(one.path, name)) for one in folders for name in _FILES)
-    with _cache_lock:
-        known = _cache.get(folders)
-    if known is not None and known[0] == state:
-        return known[1]
-    policy = reduce(and_, (_read_folder(one, DEFAULT_LIMITS) for one in folders))
-    with _cache_lock:
-        if len(_cache) >= _MAX_CACHED:
-            _cache.clear()
-        _cache[folders] = state, policy
+    places = _find_folders(folder)
+    # This is asked for each skill that is loaded (bench row "load_skill"): a new file shows in the state of its folder.
+    state = tuple([_folder_state(place.path) for place in places])
+    known = _known.get(places)
+    if known is not None and known.settled and known.folders == state:
+        for path, identity in known.files:
+            if identity_at(path) != identity:
+                break
+        else:
+            return known.policy
+    paths = [os.path.join(place.path, name) for place in places for name in _FILES]
+    files = tuple((path, identity) for path in paths if (identity := identity_at(path)) is not None)
+    policy = reduce(and_, (_read_folder(place, DEFAULT_LIMITS) for place in places))
+    newest = time.time_ns() - _CLOCK_TICK_NS
+    if len(_known) >= _MAX_KEPT:
+        _known.clear()
+    times = [one[1] for one in state if one is not None] + [identity[3] for _, identity in files]
+    _known[places] = _Known(policy, state, files, settled=all(one < newest for one in times))
     return policy
+
+
+def _folder_state(path: str) -> FolderState:
+    try:
+        info = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return info.st_ino, info.st_mtime_ns
 
 
 def list_policy_files(folder: str = "") -> tuple[str, ...]:
@@ -109,10 +142,19 @@ def list_policy_files(folder: str = "") -> tuple[str, ...]:
 def _find_folders(folder: str) -> tuple[PolicyFolder, ...]:
     home = os.path.expanduser("~")
     try:
-        project = project_root(os.path.abspath(folder or os.getcwd()), home)
+        here = os.path.abspath(folder) if folder else os.getcwd()
     except OSError:  # the working folder is gone
-        project = ""
-    return list_policy_folders("" if project == home else project, home, os.environ)
+        here = ""
+    key = here, home, os.environ.get("XDG_CONFIG_HOME", "")
+    until, places = _places.get(key, (0.0, ()))
+    now = time.monotonic()
+    if now >= until:
+        project = project_root(here, home) if here else ""
+        places = list_policy_folders("" if project == home else project, home, os.environ)
+        if len(_places) >= _MAX_KEPT:
+            _places.clear()
+        _places[key] = now + _PLACES_SECONDS, places
+    return places
 
 
 @contextmanager
