@@ -331,7 +331,11 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case(("policy", "check", f"x{EVIL}")),
     ),
     "audit": (Case(("audit",), hostile_policy), Case(("audit", "--fix"), hostile_policy), Case(("audit",), bad_policy)),
-    "inventory": (Case(("inventory",), installed, seen=False), Case(("inventory",), bad_lock), Case(("inventory", f"x{EVIL}"))),
+    "inventory": (
+        Case(("inventory",), installed, seen=False),
+        Case(("inventory",), bad_lock),
+        Case(("inventory", f"x{EVIL}")),
+    ),
     "cache": (Case(("cache", "--verify"), odd_backup, seen=False), Case(("cache", "--prune", "--yes"), odd_backup)),
     "link": (
         Case(("link", "notes", "--agent", "claude-code", "--yes"), installed, seen=False),

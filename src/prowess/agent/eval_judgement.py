@@ -17,11 +17,12 @@ from prowess.conversation.acting.scripts import Scripts
 from prowess.conversation.acting.snapshot import take_snapshot
 from prowess.conversation.acting.trust import Trust
 from prowess.conversation.acting.trust_request import TrustRequest
-from prowess.errors import NotTrustedError, SandboxError, SkillError
+from prowess.errors import NotTrustedError, PolicyError, SandboxError, SkillError
 from prowess.files.paths import is_same_folder
 from prowess.files.read import OpenFile
 from prowess.files.temp import temporary_folder
 from prowess.files.tree import list_tree
+from prowess.policy.files import current_policy
 from prowess.skills.catalog import Catalog
 from prowess.text.patterns import compile_pattern
 from prowess.thread_work import run_in_thread
@@ -76,14 +77,16 @@ class CommandConsent:
             choose_sandbox(self._sandbox)
             for command in commands:
                 await self.admit(command, source, snapshot, skill)
-        except (NotTrustedError, SandboxError) as error:
+        except (NotTrustedError, PolicyError, SandboxError) as error:
             return error.message
         return ""
 
     async def admit(self, command: str, source: str, snapshot: Snapshot, skill: Skill) -> None:
-        """Return where a command from the file ``source`` may run; raise ``NotTrustedError`` otherwise."""
+        """Return where a command from the file ``source`` may run; raise ``NotTrustedError`` or ``PolicyError``."""
         request = TrustRequest(skill, snapshot.digest, (command,), files=snapshot.files)
         is_covered = self._is_hashed(command, source, snapshot, skill)
+        if (refusal := current_policy().find_run_refusal(snapshot.digest, "run.commands")) is not None:
+            raise refusal
         if self._trust != "never" and is_covered and Trust().judge(request) == "granted":
             return
         if self._trust == "ask" and self._person is not None:

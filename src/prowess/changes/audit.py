@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 def prepare_quarantine(installer: Installer) -> Change[Sequence[Issue]]:
     """Return the change that takes revoked skills off the disk; its details are the skills."""
     found = installer.find_revoked()
+    movable = tuple(one for one in found if one.revocation.action == "remove")
 
     def quarantine() -> Sequence[Issue]:
-        installer.quarantine(found)
+        installer.quarantine(movable)
         return installer.issues
 
     return Change(
-        steps=[f"move {one.name} in {shorten_path(one.folder)} to the backups" for one in found],
+        steps=[f"move {one.name} in {shorten_path(one.folder)} to the backups" for one in movable],
         apply=quarantine,
         details=found,
         issues=lambda: installer.issues,

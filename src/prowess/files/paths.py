@@ -74,7 +74,10 @@ def is_really_inside(path: str, folder: str) -> bool:
 
     Two spellings of one folder count as one, as on a disk that ignores case, and where a folder is mounted twice.
     """
-    real, real_folder = os.path.realpath(path), os.path.realpath(folder)
+    try:
+        real, real_folder = os.path.realpath(path), os.path.realpath(folder)
+    except ValueError:  # NUL, which no path has
+        return False
     if is_inside(real, real_folder):
         return True
     above, parent = real, os.path.dirname(real)

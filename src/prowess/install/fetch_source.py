@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import time
 from contextlib import ExitStack, contextmanager, suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
@@ -123,8 +124,8 @@ class SourceAccess(NamedTuple):
         policy = self.check_policy(spec)
         if spec.kind == "git":
             with self.remote_for(spec).open_commit(spec.ref) as commit:
-                if commit.date is not None:
-                    policy.check_age(commit.date.timestamp(), spec.address)
+                # A commit without a date that makes sense is as young as can be.
+                policy.check_age(commit.date.timestamp() if commit.date else time.time(), spec.address)
                 paths, contents = [entry.path for entry in commit.files], _CommitContents(commit, self.limits)
                 yield SourceTree(paths, commit.unsupported, contents, commit=commit.id, date=commit.date)
         elif spec.kind == "folder":

@@ -10,11 +10,12 @@ from prowess.addresses.skill_ref import is_commit
 from prowess.errors import Issue, PolicyError
 from prowess.installed.scopes import is_on_disk
 from prowess.lockfile.read import LOCK_FILE
+from prowess.policy.files import current_policy
 from prowess.policy.rules import to_address
 from prowess.text.versions import has_numbers, is_range
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from prowess.installed.scopes import InstallScope
     from prowess.lockfile.read import LockEntry
@@ -41,13 +42,23 @@ def check_lock_entries(scope: InstallScope, locked: Mapping[str, LockEntry], pol
     """
     path = os.path.join(scope.lock_folder, LOCK_FILE)
     for entry in locked.values():
-        checks = [partial(_check_source, scope, entry, policy)]
-        checks += [partial(_check_skill, scope, entry, skill, policy) for skill in entry.skills]
-        for check in checks:
+        for check in _list_checks(scope, entry, policy):
             try:
                 check()
             except PolicyError as error:
                 yield Issue(error.code, entry.name, error.message, path)
+
+
+def refuse_entry(scope: InstallScope, entry: LockEntry) -> None:
+    """Raise ``PolicyError`` for an entry that breaks a rule: nothing of it is fetched or put back."""
+    policy = current_policy(scope.root)
+    for check in _list_checks(scope, entry, policy) if policy.rules or policy.revocations else ():
+        check()
+
+
+def _list_checks(scope: InstallScope, entry: LockEntry, policy: Policy) -> list[Callable[[], None]]:
+    skills = [partial(_check_skill, scope, entry, skill, policy) for skill in entry.skills]
+    return [partial(_check_source, scope, entry, policy), *skills]
 
 
 def _check_source(scope: InstallScope, entry: LockEntry, policy: Policy) -> None:

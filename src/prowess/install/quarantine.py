@@ -20,6 +20,7 @@ from prowess.install.system_errors import wrap_os_errors
 from prowess.installed.policy_check import find_origin
 from prowess.installed.verifier import LockVerifier
 from prowess.lockfile.read import read_lock
+from prowess.policy.files import current_policy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -61,7 +62,16 @@ def find_revoked_skills(
     found = {
         skill.real_folder: skill for skill in find_skills(places, rules, allowed=(context.project.root, *bases)).skills
     }
-    return [one for skill in found.values() if (one := _examine(skill, context.scopes, verifier, policy)) is not None]
+    # What a clone revokes counts in the clone alone: its files must not move what is the user's own.
+    own, project = current_policy(home), os.path.realpath(context.project.root)
+    has_project = context.project.root != context.user.root
+    revoked = []
+    for skill in found.values():
+        in_project = has_project and is_inside(skill.real_folder, project)
+        one = _examine(skill, context.scopes, verifier, policy if in_project else own)
+        if one is not None:
+            revoked.append(one)
+    return revoked
 
 
 def _examine(

@@ -15,6 +15,7 @@ from prowess.install.install_options import InstallOptions
 from prowess.install.install_tree import InstallTree, read_recorded_tree, recorded_tree, take_recorded_modes
 from prowess.install.installed_files import read_unedited_files
 from prowess.install.leftovers import describe_leftovers, find_leftovers
+from prowess.install.policy_gate import refuse_entry
 from prowess.install.stage import stage_install
 from prowess.install.store import open_store
 from prowess.installed.compare import (
@@ -150,6 +151,7 @@ class Restoration:
 
 def fetch_recorded_tree(entry: LockEntry, scope: InstallScope, source: LastOpenSource, limits: Limits) -> InstallTree:
     """Exactly what an entry records, from its source; raises ``LockMismatchError`` when that gives other bytes."""
+    refuse_entry(scope, entry)
     spec = spec_of_entry(entry, scope, ref=entry.commit or entry.ref)
     # No sync can bring what the source does not have any more, so a sync is not the advice.
     advice = f"'prowess update {entry.name} --allow-rollback' takes what it has now"

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.errors import PolicyError, ResourceError, ResourceNotFoundError
 from prowess.files.identity import identity_at
 from prowess.files.path_arguments import as_absolute
-from prowess.files.projects import config_home, project_root
+from prowess.files.projects import config_home, project_folders
 from prowess.files.read import OpenFile
 from prowess.limits import DEFAULT_LIMITS
 from prowess.policy.rules import RULES, Approval, Policy, Revocation, Rule, is_address_pattern
@@ -27,7 +27,7 @@ from prowess.text.spelling import did_you_mean
 from prowess.text.versions import is_range
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
     from prowess.files.read import Identity
@@ -55,13 +55,13 @@ def machine_folder() -> str:
     return "/etc/prowess"
 
 
-def list_policy_folders(project: str, home: str, env: Mapping[str, str]) -> tuple[PolicyFolder, ...]:
-    """Return the folders of the machine, the user and the project; a project's is trusted with nothing."""
+def list_policy_folders(projects: Iterable[str], home: str, env: Mapping[str, str]) -> tuple[PolicyFolder, ...]:
+    """Return the folders of the machine, the user and a project; those of a project are trusted with nothing."""
     user = os.path.join(config_home(home, env), "prowess")
     folders = [PolicyFolder(machine_folder(), is_trusted=True), PolicyFolder(user, is_trusted=True)]
-    # The home folder is not a project, and neither of the others counts a second time with less trust.
-    if project and os.path.realpath(project) not in {os.path.realpath(folder.path) for folder in folders}:
-        folders.append(PolicyFolder(project, is_trusted=False))
+    # Neither of the first two counts a second time with less trust.
+    known = {os.path.realpath(folder.path) for folder in folders}
+    folders += [PolicyFolder(one, is_trusted=False) for one in projects if os.path.realpath(one) not in known]
     return tuple(folders)
 
 
@@ -149,8 +149,8 @@ def _find_folders(folder: str) -> tuple[PolicyFolder, ...]:
     until, places = _places.get(key, (0.0, ()))
     now = time.monotonic()
     if now >= until:
-        project = project_root(here, home) if here else ""
-        places = list_policy_folders("" if project == home else project, home, os.environ)
+        # All of them up to the root of the repository: a project in another one is not out of its policy.
+        places = list_policy_folders(project_folders(here, home) if here else (), home, os.environ)
         if len(_places) >= _MAX_KEPT:
             _places.clear()
         _places[key] = now + _PLACES_SECONDS, places
@@ -177,6 +177,8 @@ def use_policy(policy: Policy) -> Iterator[Policy]:
 def _read_folder(folder: PolicyFolder, limits: Limits) -> Policy:
     rules, approvals, revocations, files = [], [], [], []
     for name in _FILES:
+        if name == APPROVED_FILE and not folder.is_trusted:
+            continue
         path = os.path.join(folder.path, name)
         content = _read_toml(path, folder, limits)
         if content is None:
@@ -186,15 +188,21 @@ def _read_folder(folder: PolicyFolder, limits: Limits) -> Policy:
             rules = [*_parse_rules(content, path)]
         elif name == REVOKED_FILE:
             revocations = [_parse_revocation(entry, path) for entry in _list_entries(content, path)]
-        elif folder.is_trusted:
+        else:
             approvals = [_parse_approval(entry, path) for entry in _list_entries(content, path)]
     return Policy(tuple(rules), tuple(approvals), tuple(revocations), tuple(files))
 
 
 def _read_toml(path: str, folder: PolicyFolder, limits: Limits) -> dict[str, Any] | None:
     """Return the content of a policy file; ``None`` where there is none."""
-    if not os.path.lexists(path):
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        if os.path.islink(folder.path) and not os.path.isdir(folder.path):
+            raise PolicyError("its folder is a link that leads nowhere", path, "bad-policy") from None
         return None
+    except OSError as error:  # nobody knows what a folder that cannot be entered forbids
+        raise PolicyError(f"cannot read the policy: {error.strerror}", path, "bad-policy") from None
     import tomllib
 
     try:
@@ -294,7 +302,7 @@ def _parse_revocation(entry: dict[str, Any], path: str) -> Revocation:
         raise PolicyError(message, path, "bad-policy")
     if fields.get("range") and (not fields.get("source") or not is_range(fields["range"])):
         raise PolicyError("range goes with source, and is such as '<1.4' or '>=1.0,<2'", path, "bad-policy")
-    if fields.get("action", "refuse") not in {"refuse", "remove"}:
+    if fields.get("action", "remove") not in {"refuse", "remove"}:
         raise PolicyError("action is 'refuse' or 'remove'", path, "bad-policy")
     return Revocation(**fields, file=path)
 

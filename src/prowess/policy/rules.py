@@ -7,6 +7,7 @@ the stricter word wins, and the larger number does.
 from __future__ import annotations
 
 import os
+import re
 import time
 from dataclasses import dataclass, field
 from datetime import date
@@ -91,8 +92,8 @@ class Revocation(NamedTuple):
     range: str = ""
     """The versions of ``source`` that are meant; ``""`` for all."""
     reason: str = ""
-    action: str = "refuse"
-    """``refuse``: it is not used. ``remove``: 'prowess audit --fix' also takes it off the disk."""
+    action: str = "remove"
+    """``remove``: 'prowess audit --fix' takes it off the disk. ``refuse``: it is not used, and stays there."""
     file: str = ""
 
     def covers(self, digest: str, source: str = "", ref: str = "") -> bool:
@@ -281,11 +282,13 @@ def is_source_match(pattern: str, address: str) -> bool:
     # Characters that end a host early, or lead out of a folder, would let another place pass for one that is listed.
     if not _HOST_ENDS.isdisjoint(host) or (scheme in {"http", "https"} and "@" in host):
         return False
-    if ".." in path.split("/") or "%2e" in path.lower():
+    if ".." in path.split("/") or _ODD_PATH.search(path):
         return False
     return is_filter_match(_join_address(*_split_address(pattern)), _join_address(scheme, host, path))
 
 
+_ODD_PATH = compile_pattern(r"%(?:2[ef5]|5c)|\\|\.\.;", re.IGNORECASE)
+"""What a server may read as a separator of paths, or as a way up."""
 _HOST_ENDS = frozenset("?#\\")
 
 

@@ -45,7 +45,9 @@ _PROGRAM_FILES = (
     *(".gitconfig", ".husky", ".githooks", ".ssh", ".gnupg", ".netrc"),
     *(".vimrc", ".exrc", ".nvimrc", ".emacs", ".emacs.d", ".tmux.conf", ".screenrc", ".gdbinit", ".lldbinit"),
 )
-_OWN_FILES = (".prowess", "prowess.toml", "prowess.lock", ".prowess.journal")
+_OWN_FILES = (
+    *(".prowess", "prowess.toml", "prowess.lock", ".prowess.journal", "policy.toml", "approved.toml", "revoked.toml"),
+)
 _GIT = ".git"
 _GIT_FILES = frozenset(("hooks", "info", "commondir", "gitdir"))
 _GIT_BEGINNINGS = ("config", "rebase-")
