@@ -16,7 +16,7 @@ SKILLS = Path(__file__).resolve().parent / "skills"
 
 def main() -> None:
     """Start a server, list its skills beside one of our own, and load one as a model would."""
-    # The program by its path: "python -m prowess" would look for it in the working folder first.
+    # The program by its path: Python with -m would look for the package in the working folder first.
     program = Path(sysconfig.get_path("scripts"), "prowess")
     command = [str(program), "serve", str(SKILLS)]
     with prowess.Source.mcp("office", command=command) as server:

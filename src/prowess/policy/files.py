@@ -175,6 +175,10 @@ def use_policy(policy: Policy) -> Iterator[Policy]:
 
 
 def _read_folder(folder: PolicyFolder, limits: Limits) -> Policy:
+    # An administrator's folder in which others may write could have had any file, which they have deleted.
+    if folder.path == machine_folder() and os.path.isdir(folder.path) and not _is_safe(os.stat(folder.path)):
+        message = "the policy cannot be trusted: others than the administrator may write to its folder"
+        raise PolicyError(message, folder.path, "unsafe-policy")
     rules, approvals, revocations, files = [], [], [], []
     for name in _FILES:
         if name == APPROVED_FILE and not folder.is_trusted:

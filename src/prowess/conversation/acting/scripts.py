@@ -115,9 +115,12 @@ class Scripts:
         """
         if self.folder is None:
             return sandbox.Protected()
+        return self._find_protected_in(os.path.realpath(self.folder), also)
+
+    def _find_protected_in(self, work: str, also: Sequence[str]) -> Protected:
         from prowess.conversation.acting.sandbox.protection import find_protected
 
-        return find_protected(os.path.realpath(self.folder), self.limits, (*self.protect, *also))
+        return find_protected(work, self.limits, (*self.protect, *also))
 
     def protects(self, path: str) -> bool:
         """Return whether a path in ``folder`` is, by its name or place, what scripts in a sandbox may not change."""
@@ -255,10 +258,12 @@ class Scripts:
         stdin: bytes = b"",
         grants: tuple[str, ...] = (),
     ) -> ScriptResult:
-        # Searched for each run, since the one before may have made what must not be changed, such as a repository.
-        protected = self.find_protected(grants) if kind.name != "none" else sandbox.Protected()
         with self._open_run_folders() as (parent, *folders):
             work, temporary, shared_memory = folders
+            # Searched for each run, since the one before may have made what must not be changed, such as a repository;
+            # and in the folder that is mounted, since a link may lead elsewhere when it is resolved again.
+            is_protected = self.folder is not None and kind.name != "none"
+            protected = self._find_protected_in(work, grants) if is_protected else sandbox.Protected()
             jail = sandbox.Jail(
                 skill_folder, work, temporary, shared_memory, needs, self.network, protected, self.folder is not None
             )
