@@ -71,7 +71,7 @@ def load_policy(folder: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS)
     Raises ``PolicyError``: ``bad-policy`` for a file that is malformed, ``unknown-rule`` for one with a rule that this
     version does not know, ``unsafe-policy`` for one that somebody else could have written.
     """
-    return _read_folder(PolicyFolder(as_absolute(folder, "folder"), is_trusted=True), limits)
+    return _read_policy_in(PolicyFolder(as_absolute(folder, "folder"), is_trusted=True), limits)
 
 
 # -- the policy in force -----------------------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ def current_policy(folder: str = "") -> Policy:
             return known.policy
     paths = [os.path.join(place.path, name) for place in places for name in _FILES]
     files = tuple((path, identity) for path in paths if (identity := identity_at(path)) is not None)
-    policy = reduce(and_, (_read_folder(place, DEFAULT_LIMITS) for place in places))
+    policy = reduce(and_, (_read_policy_in(place, DEFAULT_LIMITS) for place in places))
     newest = time.time_ns() - _CLOCK_TICK_NS
     if len(_known) >= _MAX_KEPT:
         _known.clear()
@@ -174,7 +174,7 @@ def use_policy(policy: Policy) -> Iterator[Policy]:
 # -- the files ---------------------------------------------------------------------------------------------------------
 
 
-def _read_folder(folder: PolicyFolder, limits: Limits) -> Policy:
+def _read_policy_in(folder: PolicyFolder, limits: Limits) -> Policy:
     # An administrator's folder in which others may write could have had any file, which they have deleted.
     if folder.path == machine_folder() and os.path.isdir(folder.path) and not _is_safe(os.stat(folder.path)):
         message = "the policy cannot be trusted: others than the administrator may write to its folder"
