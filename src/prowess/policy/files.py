@@ -90,10 +90,9 @@ class _Known(NamedTuple):
 
 
 _known: dict[tuple[PolicyFolder, ...], _Known] = {}
-_places: dict[tuple[str, str, str], tuple[float, tuple[PolicyFolder, ...]]] = {}
+_places: dict[tuple[str, str, str], tuple[PolicyFolder, ...]] = {}
+"""The folders that count in a folder. A root of a project that is made around it later is not looked for."""
 _MAX_KEPT = 64
-_PLACES_SECONDS = 1.0
-"""How long the root of a project is believed to stay where it is. A file in it is looked at for each question."""
 _CLOCK_TICK_NS = 50_000_000
 
 
@@ -146,14 +145,13 @@ def _find_folders(folder: str) -> tuple[PolicyFolder, ...]:
     except OSError:  # the working folder is gone
         here = ""
     key = here, home, os.environ.get("XDG_CONFIG_HOME", "")
-    until, places = _places.get(key, (0.0, ()))
-    now = time.monotonic()
-    if now >= until:
+    places = _places.get(key)
+    if places is None:
         # All of them up to the root of the repository: a project in another one is not out of its policy.
         places = list_policy_folders(project_folders(here, home) if here else (), home, os.environ)
         if len(_places) >= _MAX_KEPT:
             _places.clear()
-        _places[key] = now + _PLACES_SECONDS, places
+        _places[key] = places
     return places
 
 
