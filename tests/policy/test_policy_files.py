@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -212,3 +214,36 @@ def test_a_commit_has_to_be_as_old_as_the_rule_says(write: Write) -> None:
     policy.check_age(0, "https://x.example", now=7 * day)
     with pytest.raises(prowess.PolicyError, match=r"6\.9 days old"):
         policy.check_age(0, "https://x.example", now=6.9 * day)
+
+
+WITHOUT_POWERS = """
+import os, sys, prowess
+prowess.current_policy(os.devnull), prowess.PolicyError  # loaded while it may be read
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+for home in sys.argv[1:]:
+    os.environ["HOME"] = home
+    try:
+        print(prowess.current_policy("/").files)
+    except prowess.PolicyError as error:
+        print(error.code)
+"""
+
+
+@pytest.mark.needs_modes
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become another user")
+def test_the_policy_of_another_users_closed_home_does_not_count(world: World) -> None:
+    """``sudo -u`` and services can keep the ``HOME`` of root; a closed folder of one's own stops everything."""
+    closed, own = world.base / "closed", world.base / "own"
+    for home in (closed, own):
+        (home / ".config/prowess").mkdir(parents=True)
+    closed.chmod(0o700)
+    os.chown(own, 65534, 65534)
+    os.chown(own / ".config", 65534, 65534)
+    (own / ".config").chmod(0)
+    for folder in (world.base, *world.base.parents):
+        folder.chmod(folder.stat().st_mode | 0o055)
+        if folder.name.startswith("pytest-of-"):
+            break
+    command = [sys.executable, "-c", WITHOUT_POWERS, str(closed), str(own)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd="/")
+    assert done.stdout.split() == ["()", "bad-policy"]

@@ -58,11 +58,29 @@ def machine_folder() -> str:
 def list_policy_folders(projects: Iterable[str], home: str, env: Mapping[str, str]) -> tuple[PolicyFolder, ...]:
     """Return the folders of the machine, the user and a project; those of a project are trusted with nothing."""
     user = os.path.join(config_home(home, env), "prowess")
-    folders = [PolicyFolder(machine_folder(), is_trusted=True), PolicyFolder(user, is_trusted=True)]
+    folders = [PolicyFolder(machine_folder(), is_trusted=True)]
+    if not _is_closed_by_another(user):
+        folders.append(PolicyFolder(user, is_trusted=True))
     # Neither of the first two counts a second time with less trust.
     known = {os.path.realpath(folder.path) for folder in folders}
     folders += [PolicyFolder(one, is_trusted=False) for one in projects if os.path.realpath(one) not in known]
     return tuple(folders)
+
+
+def _is_closed_by_another(path: str) -> bool:
+    """Return whether a path leads through another user's closed folder.
+
+    A service, or ``sudo``, can keep the ``HOME`` of somebody else; what is in there is not this user's policy.
+    """
+    try:
+        os.lstat(path)
+    except PermissionError:
+        while not os.path.exists(path):
+            path = os.path.dirname(path)
+        return hasattr(os, "geteuid") and os.stat(path).st_uid != os.geteuid()
+    except OSError:
+        return False
+    return False
 
 
 def load_policy(folder: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS) -> Policy:
