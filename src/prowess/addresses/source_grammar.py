@@ -32,6 +32,9 @@ SOURCE_FORMS = (
     ("./folder#", "a repository of this machine; also file:///folder and ./repo.git"),
     ("./x.zip", "an archive: .zip, .skill, .tar, .tar.gz, .tgz; also https://host/x.zip"),
     ("https://host/team", "a site that publishes skills"),
+    ("site:https://host/team#REF", "a published site at a version or an alias; also site:./folder"),
+    ("s3://bucket/prefix#REF", "a published site in an object store; also gs:// and az://"),
+    ("oci://host/repo:TAG", "a skill in an OCI registry; also oci://host/repo@sha256:…"),
     ("…#REF", "a tag, a branch or a commit of it; %40 stands for an @ in it, %3A for a colon"),
     ("…#^1.2", "the latest tag from 1.2 on, below 2; #~1.2 is below 1.3; also #>=1.0,<2"),
     ("…:SUBFOLDER", "only this folder of it"),
@@ -57,7 +60,7 @@ _REPOSITORY = re.compile(
     r"|https://(?:www\.)?git(?:hub|lab)\.com/[^#:@]*",
     re.IGNORECASE,
 )
-_LAST_NAME = re.compile(r"[a-z]+://[^/]+/(?:.*[^/])(?=@[^/@:]*$)", re.IGNORECASE)
+_LAST_NAME = re.compile(r"[a-z][a-z0-9]*://[^/]+/(?:.*[^/])(?=@[^/@:]*$)", re.IGNORECASE)
 _DRIVE = re.compile(r"/?[A-Za-z]:(?=[\\/])")
 _PATH_TAIL = re.compile(r"(?::[^#:@]*)?(?:@[^#:@/\\]*)?")
 

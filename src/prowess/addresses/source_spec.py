@@ -4,12 +4,14 @@
 
 1. ``@org/name[@version]``;
 2. a path (``./x``, ``../x``, ``/x``, ``~/x``, ``.``, or one with a drive), with a ``#`` for a local repository;
-3. ``github:owner/repo`` and ``gitlab:owner/repo``;
-4. a page of GitHub, GitLab or Azure that shows a folder;
-5. the address of an archive;
-6. any other address of git (``.git``, ``ssh://``, ``git@host:path``);
-7. any other ``https://`` address, where a well-known index is expected;
-8. ``owner/repo[/sub/path]`` on GitHub.
+3. a published site: ``s3://``, ``gs://`` or ``az://``, or a path or ``https://`` behind ``site:``;
+4. ``oci://host/repository[:tag][@sha256:digest]``;
+5. ``github:owner/repo`` and ``gitlab:owner/repo``;
+6. a page of GitHub, GitLab or Azure that shows a folder;
+7. the address of an archive;
+8. any other address of git (``.git``, ``ssh://``, ``git@host:path``);
+9. any other ``https://`` address, where a well-known index is expected;
+10. ``owner/repo[/sub/path]`` on GitHub.
 
 After each form but the first, ``[#REF][:SUBFOLDER][@SKILL,…]`` may follow: see ``source_grammar``.
 """
@@ -28,12 +30,13 @@ from prowess.addresses.address_check import (
     match_scp_address,
     refuse_secret,
 )
-from prowess.addresses.skill_ref import SkillRef, check_part, check_ref, check_version, to_folder_name
+from prowess.addresses.skill_ref import SkillRef, check_part, check_ref, check_version, is_commit, to_folder_name
 from prowess.addresses.source_grammar import (
     ARCHIVE_SUFFIXES,
     DOWNLOAD_URL,
     SourceParts,
     is_shorthand,
+    read_parts,
     split_address,
     split_path,
     write_parts,
@@ -42,14 +45,17 @@ from prowess.errors import BadReferenceError, PathTraversalError
 from prowess.format.rules import is_usable_name
 from prowess.names import SKILL_FILE, split_relative_path
 from prowess.text.redaction import is_path, show_address
-from prowess.text.versions import LEADING_RANGE
+from prowess.text.versions import LEADING_RANGE, is_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from urllib.parse import SplitResult
 
-SourceKind = Literal["git", "folder", "archive", "index"]
-
+SourceKind = Literal["git", "folder", "archive", "index", "site", "oci"]
+VERSIONED_KINDS = frozenset(("git", "site", "oci"))
+"""The kinds of sources that keep their versions: each can be had again by what the lock file records."""
+STORE_SCHEMES = ("s3", "gs", "az")
+SITE_PREFIX = "site:"
 MAX_ADDRESS_CHARS = 2_000
 # All that parse: which of them may be fetched is decided where they are fetched (``schemes`` of ``Installer``).
 _KNOWN_SCHEMES = ("https", "http", "ssh", "git", "file")
@@ -59,6 +65,10 @@ _GITHUB = re.compile(
 _GITLAB = re.compile(r"(https://[^/]+/.+?)/-/(?:tree|blob)/([^/]+)(?:/(.*?))?/?")
 _GITLAB_PROJECT = re.compile(r"https://gitlab\.com/[^/]+/.+?/?")
 _SLASH_BEFORE_DRIVE = re.compile(r"\A/(?=[A-Za-z]:[\\/])")
+_OCI = re.compile(
+    r"(?P<address>oci://(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?/[a-z0-9]+(?:[._/-]+[a-z0-9]+)*)"
+    r"(?::(?P<tag>[A-Za-z0-9_][A-Za-z0-9._-]{0,127}))?(?:@sha256:(?P<digest>[0-9a-f]{64}))?(?P<tail>[#@].*)?"
+)
 _SHORTHAND = re.compile(r"([A-Za-z0-9._-]+)/([A-Za-z0-9._-]+)((?:/[^@/]+)*)/?")
 
 
@@ -68,7 +78,7 @@ class SourceSpec:
 
     kind: SourceKind
     address: str
-    """A git address, a path, or the address of an archive or an index."""
+    """A git address, a path, or the address of an archive, an index, a published site or an OCI repository."""
     org: str
     name: str
     ref: str = ""
@@ -91,12 +101,28 @@ class SourceSpec:
 
     def __str__(self) -> str:
         """Return ``address[#ref][:subpath][@skill,…]``, which ``parse_source`` reads as this source again."""
+        if self.kind == "oci":
+            return self._write_oci()
+        if self.kind == "site" and not self.address.startswith(tuple(f"{scheme}://" for scheme in STORE_SCHEMES)):
+            return f"{SITE_PREFIX}{self.address}{self._write_tail(self.ref)}"
         needs_hash = self.local and self.kind == "git" and _kind_of_path(self.address) != "git"
         plain = self.address + write_parts(self.ref, self.subpath, self.skills, marked=needs_hash)
         if self.local or self.ref or split_address(plain)[0] == self.address:
             return plain
         # Without a "#" a part would be read as a letter of the address.
         return self.address + write_parts(self.ref, self.subpath, self.skills, marked=True)
+
+    def _write_tail(self, ref: str) -> str:
+        # Behind a "#", so that no part is read as a letter of the address.
+        return write_parts(ref, self.subpath, self.skills, marked=bool(self.subpath or self.skills))
+
+    def _write_oci(self) -> str:
+        if is_commit(self.ref):
+            return f"{self.address}@sha256:{self.ref}{self._write_tail('')}"
+        is_tag = self.ref and not is_range(self.ref)
+        return (
+            f"{self.address}:{self.ref}{self._write_tail('')}" if is_tag else self.address + self._write_tail(self.ref)
+        )
 
 
 def parse_source(text: str, *, github: str = "", is_there: Callable[[str], bool] | None = None) -> SourceSpec:
@@ -118,9 +144,9 @@ def parse_source(text: str, *, github: str = "", is_there: Callable[[str], bool]
         raise BadReferenceError(f"an address must not hold control characters: {show_address(text)}")
     if text.startswith("@"):
         return spec_from_ref(SkillRef.parse(text))
-    local = _parse_local(text, is_there)
-    if local is not None:
-        return local
+    known = _parse_published(text, is_there) or _parse_local(text, is_there)
+    if known is not None:
+        return known
     if not is_shorthand(text) and not is_azure_page(text.partition("#")[0]):
         refuse_secret(text)
     try:
@@ -129,10 +155,14 @@ def parse_source(text: str, *, github: str = "", is_there: Callable[[str], bool]
         refuse_secret(text)  # first: the message would show what may be a piece of a password
         raise
     # In a shorthand "a/b:c@d" is a folder and a skill, not a password. So its parts are checked like a fragment.
-    checked = source.partition("?")[0] if is_azure_page(source) else source
-    tail = LEADING_RANGE.sub("", text[len(source) + 1 :], count=1)  # its "=" does not make it a query
-    refuse_secret(f"{checked}#{re.sub('[#:@]', '', tail)}")
+    _refuse_secret_in(source.partition("?")[0] if is_azure_page(source) else source, text[len(source) + 1 :])
     return _with_source_parts(_parse_remote(source, github), parts)
+
+
+def _refuse_secret_in(address: str, tail: str) -> None:
+    """Raise ``BadReferenceError`` for a secret in an address, or in the parts behind it."""
+    tail = LEADING_RANGE.sub("", tail, count=1)  # its "=" does not make it a query
+    refuse_secret(f"{address}#{re.sub('[#:@]', '', tail)}")
 
 
 def spec_from_ref(ref: SkillRef) -> SourceSpec:
@@ -178,9 +208,10 @@ def _refuse_contradiction(what: str, in_address: str, given: str) -> None:
 
 
 def as_repository(spec: SourceSpec) -> SourceSpec:
-    """Return the source as a repository: a path, or an address of a possible index, is one once a version is named.
+    """Return the source as one that has versions.
 
-    Raises ``BadReferenceError`` for an archive.
+    A path, or the address of a possible index, is a git repository once a version is named. Raises
+    ``BadReferenceError`` for an archive.
     """
     if spec.kind == "folder":
         return replace(spec, kind="git")
@@ -188,13 +219,54 @@ def as_repository(spec: SourceSpec) -> SourceSpec:
         parts = urlsplit(spec.address)
         repository = _git_spec(spec.address, parts.hostname or "", parts.path)
         return replace(spec, kind="git", org=repository.org, name=repository.name)
-    if spec.kind != "git":
+    if spec.kind not in VERSIONED_KINDS:
         raise BadReferenceError(f"only a repository has versions, and this is not one: {show_address(spec.address)}")
     return spec
 
 
 def _with_source_parts(spec: SourceSpec, parts: SourceParts) -> SourceSpec:
     return with_parts(spec, ref=parts.ref, subpath=parts.folder, skills=parts.skills)
+
+
+# -- published skills --------------------------------------------------------------------------------------------------
+
+
+def _parse_published(text: str, is_there: Callable[[str], bool] | None) -> SourceSpec | None:
+    scheme = text.partition("://")[0].lower()
+    if scheme == "oci":
+        return _parse_oci(text)
+    if not text.startswith(SITE_PREFIX):
+        return _parse_site(text, STORE_SCHEMES) if scheme in STORE_SCHEMES else None
+    rest = text.removeprefix(SITE_PREFIX)
+    if not is_path(rest) and not is_path(re.split("[#:@]", rest, maxsplit=1)[0]):
+        return _parse_site(rest, (*STORE_SCHEMES, "https", "http"))
+    path, parts = split_path(rest, is_there)
+    return _with_source_parts(SourceSpec("site", path, "local", _base_name(path), local=True), parts)
+
+
+def _parse_site(text: str, schemes: tuple[str, ...]) -> SourceSpec:
+    source, parts = split_address(text)
+    _refuse_secret_in(source, text[len(source) + 1 :])
+    address = check_address(source, schemes).rstrip("/")
+    url = urlsplit(address)
+    host = url.hostname or ""
+    spec = SourceSpec("site", address, to_folder_name(host), to_folder_name(_base_name(url.path) or host))
+    return _with_source_parts(spec, parts)
+
+
+def _parse_oci(text: str) -> SourceSpec:
+    match = _OCI.fullmatch(text)
+    if match is None:
+        refuse_secret(text)
+        wanted = "oci://HOST/REPOSITORY[:TAG][@sha256:DIGEST], in lower case"
+        raise BadReferenceError(f"this is not {wanted}: {show_address(text)}")
+    address, tag, digest, tail = match.group("address", "tag", "digest", "tail")
+    _refuse_secret_in(address, (tail or "")[1:])
+    url = urlsplit(check_address(address, ("oci",)))
+    names = url.path.strip("/").split("/")
+    org = names[-2] if len(names) > 1 else url.hostname or ""
+    spec = SourceSpec("oci", address, to_folder_name(org), to_folder_name(names[-1]), digest or tag or "")
+    return _with_source_parts(spec, read_parts(tail or "", text))
 
 
 # -- this machine ------------------------------------------------------------------------------------------------------

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from prowess.addresses.address_check import check_address
-from prowess.addresses.source_spec import SourceSpec
+from prowess.addresses.source_spec import STORE_SCHEMES, VERSIONED_KINDS, SourceKind, SourceSpec
 from prowess.errors import InstallError, NotInstalledError
 from prowess.files.paths import is_really_inside, relative_path
 from prowess.policy.rules import to_address
@@ -15,13 +15,12 @@ from prowess.policy.rules import to_address
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from prowess.addresses.source_spec import SourceKind
     from prowess.errors import Issue
     from prowess.installed.scopes import InstallScope
     from prowess.lockfile.read import LockEntry
 
 _EXPLICIT_PATH = re.compile(r"(?:\.\.?|~)(?:/|$)|/|[A-Za-z]:[\\/]")
-_KINDS: dict[str, SourceKind] = {"git": "git", "folder": "folder", "archive": "archive", "index": "index"}
+_KINDS: dict[str, SourceKind] = {kind: kind for kind in get_args(SourceKind)}
 
 
 def local_path(spec: SourceSpec) -> str:
@@ -76,9 +75,9 @@ def spec_of_entry(entry: LockEntry, scope: InstallScope, *, ref: str = "") -> So
     org, _, name = entry.name.partition("/")
     local = _EXPLICIT_PATH.match(entry.source) is not None
     # A lock file may have come with a clone: git must not be given an address that makes it run a program.
-    if not local and kind == "git":
-        check_address(entry.source, ("https", "http", "ssh", "git"))
-    version, base = ref if kind == "git" else "", scope.lock_folder if local else ""
+    if not local and kind in VERSIONED_KINDS:
+        check_address(entry.source, ("https", "http", *(("ssh", "git") if kind == "git" else ("oci", *STORE_SCHEMES))))
+    version, base = ref if kind in VERSIONED_KINDS else "", scope.lock_folder if local else ""
     return SourceSpec(kind, entry.source, org, name, version, entry.subpath, local=local, base=base)
 
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from prowess.addresses.source_spec import VERSIONED_KINDS
 from prowess.errors import InstallError, Issue, LockMismatchError
 from prowess.install.entry_source import is_from_source
 from prowess.install.manifest import MODE_PHRASES, declared_places, manifest_file_name, read_declarations
@@ -140,8 +141,8 @@ def _is_recorded(declaration: Declaration, entries: Sequence[LockEntry]) -> bool
 
 def _has_declared_settings(entry: LockEntry, declaration: Declaration) -> bool:
     """Whether an entry has the declared version and mode, and is linked for the declared agents."""
-    # Only git has versions. An entry may have more agents than declared: a person linked it for them.
-    is_version = entry.kind != "git" or entry.ref == declaration.spec.ref
+    # An archive or a folder has no versions. An entry may have more agents than declared: a person linked it for them.
+    is_version = entry.kind not in VERSIONED_KINDS or entry.ref == declaration.spec.ref
     is_linked = set(entry.agents) == {*declaration.agents, *agents_linked_by_hand(entry)}
     return is_version and is_linked and entry.mode == declaration.mode
 

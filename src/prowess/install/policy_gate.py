@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.addresses.skill_ref import is_commit
+from prowess.addresses.source_spec import VERSIONED_KINDS
 from prowess.errors import Issue, PolicyError
 from prowess.installed.scopes import is_on_disk
 from prowess.lockfile.read import LOCK_FILE
@@ -66,7 +67,7 @@ def _check_source(scope: InstallScope, entry: LockEntry, policy: Policy) -> None
         return
     address = to_address(entry.source, scope.lock_folder)
     policy.check_source(address)
-    if entry.kind == "git":
+    if entry.kind in VERSIONED_KINDS:
         is_version = is_commit(entry.ref) or is_range(entry.ref) or has_numbers(entry.ref)
         policy.check_ref(entry.ref, address, lambda: is_version)
 

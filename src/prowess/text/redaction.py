@@ -45,6 +45,8 @@ def hide_secrets(address: str) -> str:
 
     An address whose host cannot be distinguished from a password loses both.
     """
+    if address.startswith("site:"):  # which the grammar of sources puts before an address
+        return f"site:{hide_secrets(address.removeprefix('site:'))}"
     # Fast path of lock files: nearly every source in them is such an address; below it would come out unchanged.
     if is_path(address) or (len(address) <= _MAX_ADDRESS_CHARS and _PLAIN_ADDRESS.fullmatch(address)):
         return address
