@@ -104,7 +104,7 @@ test-types: $(READY) ## check typed programs against openai, anthropic and mcp w
 lint: $(READY) ## check style, format, types and layers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy src tests $(RETRIEVER)/src $(wildcard bench scripts training examples/*.py examples/frameworks)
+	$(BIN)/mypy src tests $(RETRIEVER)/src $(wildcard bench scripts training examples/*.py examples/frameworks examples/service)
 	$(BIN)/lint-imports --no-logo
 
 .PHONY: format

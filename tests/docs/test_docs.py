@@ -36,6 +36,8 @@ OTHER_PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "requirements/R
 API = ROOT / "docs" / "reference" / "api"
 FRAMEWORK_PAGES = [page for page in PAGES if page.parent == FRAMEWORKS and page.stem != "index"]
 OTHERS = [page for page in PAGES if page not in FRAMEWORK_PAGES]
+PROGRAMS = {"first-agent": "test_tutorials.py", "first-service": "test_service.py"}
+"""Pages whose Python is a program that needs a model, and the tests that run it."""
 
 
 def path_of(page: Path) -> str:
@@ -59,11 +61,16 @@ def test_interactive_snippets_print_what_the_page_says(page: Path) -> None:
     check_session("\n".join(blocks(page, "pycon")), page, {})
 
 
-@pytest.mark.parametrize("page", OTHERS, ids=path_of)
+@pytest.mark.parametrize("page", [page for page in OTHERS if page.stem not in PROGRAMS], ids=path_of)
 @pytest.mark.usefixtures("reader")
 def test_scripts_in_the_pages_run(page: Path) -> None:
     for text in blocks(page, "python"):
         assert run_script(text, page, {}), "a script that shows nothing shows nothing"
+
+
+@pytest.mark.parametrize(("page", "tests"), PROGRAMS.items())
+def test_programs_in_the_pages_are_run_by_tests_of_their_own(page: str, tests: str) -> None:
+    assert f'"{page}.md"' in (ROOT / "tests" / "docs" / tests).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("page", FRAMEWORK_PAGES, ids=path_of)

@@ -13,7 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.adapters.skill_library import require_framework
 from tests.cli_processes import run_command
+from tests.fake_models import Calls, Text, ToolCall, play, provide
+from tests.page_snippets import list_blocks
 from tests.repositories import ENV
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,6 +102,29 @@ def test_a_program_of_the_examples_prints_what_its_page_shows(
         [sys.executable, ROOT / "examples" / script, *words], capture_output=True, text=True, check=True, env=env
     )
     assert shows(expected, ran.stdout), ran.stdout
+
+
+def test_the_loop_with_a_real_client_answers_a_question(tmp_path: Path) -> None:
+    require_framework("openai")
+    ((_, program),) = list_blocks(TUTORIALS / "first-agent.md", "python")
+    assert len(program.splitlines()) <= 30
+    shutil.copytree(ROOT / "examples" / "skills", tmp_path / "skills")
+    (tmp_path / "ask.py").write_text(program)
+    calls = Calls((ToolCall("load_skill", {"name": "csv-report"}), ToolCall("load_skill", {"name": "csv-reports"})))
+    with provide(play(calls, Text("A table."))) as provider:
+        env = {**os.environ, "HOME": str(tmp_path), "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{provider.url}/v1"}
+        ran = subprocess.run(
+            [sys.executable, "ask.py", "What", "is", "in", "a.csv?"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=env,
+        )
+    assert ran.stdout.splitlines()[-1] == "A table.", ran.stderr
+    loaded, unknown = provider.requests[-1].results
+    assert "# CSV report" in loaded
+    assert "unknown skill 'csv-reports'" in unknown
 
 
 def test_the_gallery_shows_five_programs() -> None:
