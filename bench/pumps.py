@@ -342,7 +342,7 @@ def list_parsers() -> dict[str, Callable[[str], object]]:
     """Return, by names, what reads the text of skills, of requests, of models and of servers."""
     from prowess.agent.eval_judgement import parse_verdicts
     from prowess.authoring.findings import mask_secrets
-    from prowess.conversation.path_mask import mask_paths
+    from prowess.conversation.rendering import mask_paths
     from prowess.format.allowed_tools import parse_allowed_tools
     from prowess.format.commands import find_commands
     from prowess.format.file_references import find_file_references

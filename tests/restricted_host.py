@@ -35,8 +35,7 @@ def become_nobody() -> None:
 
 def refuse_calls(names: list[str]) -> None:
     from prowess.conversation.acting import confinement
-    from prowess.conversation.acting.sandbox.seccomp import SeccompRule, assemble_filter
-    from prowess.conversation.acting.sandbox.syscalls import SYSCALL_NUMBERS
+    from prowess.conversation.acting.sandbox.seccomp import SYSCALL_NUMBERS, SeccompRule, assemble_filter
 
     SYSCALL_NUMBERS["landlock_create_ruleset"] = (444, 444)  # no sandbox refuses it, so the table does not have it
     confinement.forbid_privileges()

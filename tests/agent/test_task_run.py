@@ -15,8 +15,7 @@ from pydantic_ai.providers.openai import OpenAIProvider
 
 import prowess
 from prowess.agent.api_keys import KeyFilter
-from prowess.agent.model_failures import explain_failure
-from prowess.agent.models import make_model
+from prowess.agent.models import explain_failure, make_model
 from prowess.agent.task_run import TaskOptions, run_task
 from prowess.agent.transcript import Transcript
 from tests.agent.runs import Answering, Scene, call, script

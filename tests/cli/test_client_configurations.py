@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import prowess
-from prowess.cli.client_configurations import CONFIGURATIONS
+from prowess.cli.commands.serve import CONFIGURATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

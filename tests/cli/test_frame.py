@@ -15,8 +15,8 @@ import pytest
 
 import prowess
 from prowess.cli.command_table import COMMANDS, COMMANDS_BY_NAME, GROUPS
+from prowess.cli.issues import REMEDIES
 from prowess.cli.main import BROKEN_PIPE, BUG, FAILED, USAGE, _run_to_status
-from prowess.cli.remedies import REMEDIES
 from prowess.errors import HINTS
 from tests.cli.samples import SAMPLES, prepare, words_of
 from tests.sandbox_support import can_isolate, require_sandbox

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import prowess
-from prowess.conversation.path_mask import mask_paths
+from prowess.conversation.rendering import mask_paths
 
 Put = Callable[..., Path]
 Talk = Callable[..., prowess.Session]

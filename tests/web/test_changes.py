@@ -25,8 +25,7 @@ from prowess.lockfile.write import lock_text
 from prowess.web.app import ALL_ACTIONS, create_app
 from prowess.web.change_feed import ChangeFeed, stream_events
 from prowess.web.forms import PREPARATIONS, Fields, prepare_skill_grant
-from prowess.web.library import Library
-from prowess.web.local_library import open_library
+from prowess.web.library import Library, open_library
 from prowess.web.pages.changes import make_changes_view
 from prowess.web.plans import PLAN_KINDS, PlanBook, UnknownPlanError
 from prowess.web.rendering import REMEDIES

@@ -15,7 +15,6 @@ from inspect import isawaitable, iscoroutinefunction, signature
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.adapters.core import aturn, turn
-from prowess.adapters.host_arguments import explain_mistakes, name_provider_tool
 from prowess.adapters.message_types import (
     CallEvent,
     HostTool,
@@ -25,7 +24,9 @@ from prowess.adapters.message_types import (
     ResultEvent,
     RunResult,
     TextEvent,
+    explain_mistakes,
     find_query,
+    name_provider_tool,
     to_plain,
 )
 from prowess.errors import FetchError, NotTrustedError, SkillError, SourceError

@@ -9,9 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.adapters.core import SkillsAdapter
-from prowess.adapters.host_arguments import name_provider_tool
 from prowess.adapters.message_loop import AgentRun, get_result
-from prowess.adapters.message_types import HostTool, to_plain
+from prowess.adapters.message_types import HostTool, name_provider_tool, to_plain
 from prowess.arguments import check_count, check_flag, check_instance, check_text, raise_bad_argument
 from prowess.errors import SourceError
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.changes.change import Change
+from prowess.changes.change import Change, list_scope_files, read_file_states
 from prowess.changes.install import describe_installs
-from prowess.changes.states import list_scope_files, read_file_states
 from prowess.files.paths import shorten_path
 from prowess.install.adopt import find_adoptable, is_left_in_place, is_project_own
 from prowess.lockfile.read import LOCK_FILE, read_lock

@@ -1,15 +1,25 @@
-"""A change that is prepared: what it would do, the files that it names in their state of now, and how to do it."""
+"""A prepared change: its steps, the states of the files that it is based on, and the function that applies it."""
 
 from __future__ import annotations
 
+import os
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from prowess.errors import ResourceError
+from prowess.files.directory import exists, stat_folder
+from prowess.files.paths import is_link, read_link
+from prowess.files.tree import digest_tree, hash_file, hash_tree
+from prowess.lockfile.read import LOCK_FILE
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from prowess.errors import Issue
+    from prowess.installed.scopes import InstallScope
+    from prowess.limits import Limits
+
 
 T = TypeVar("T")
 
@@ -47,3 +57,28 @@ class Change(Generic[T]):
 def idle_change(**fields: Any) -> Change[Sequence[str]]:
     """Return a change that does nothing, with these fields."""
     return Change(**{"apply": tuple, **fields})
+
+
+def read_file_states(paths: Iterable[str], limits: Limits) -> dict[str, str]:
+    """Return a string for each path that changes with every byte at that path; for a link, its target."""
+    return {path: _read_state(path, limits) for path in paths}
+
+
+def list_scope_files(scope: InstallScope) -> list[str]:
+    """Return the lock file and the manifest of a scope, which every change of its installs goes by."""
+    from prowess.install.manifest import MANIFEST_FILE  # late: `trust` makes a change without the installer
+
+    return [os.path.join(scope.lock_folder, name) for name in (LOCK_FILE, MANIFEST_FILE)]
+
+
+def _read_state(path: str, limits: Limits) -> str:
+    if is_link(path):
+        return f"a link to {read_link(path)}"
+    if not exists(path):
+        return "missing"
+    try:
+        if stat_folder(path) is not None:
+            return f"a folder, {digest_tree(hash_tree(path, limits).files)}"
+        return f"a file, {hash_file(os.path.dirname(path), (os.path.basename(path),), limits.max_digest_bytes).sha256}"
+    except (OSError, ResourceError) as error:
+        return f"unreadable: {error}"

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from prowess.addresses.skill_ref import link_name
-from prowess.changes.change import Change
-from prowess.changes.states import list_scope_files, read_file_states
+from prowess.changes.change import Change, list_scope_files, read_file_states
 from prowess.files.paths import shorten_path
 from prowess.install.offer_text import describe_plan, summarize_offer
 

@@ -6,8 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.addresses.skill_ref import SkillRef, link_name
-from prowess.changes.change import Change
-from prowess.changes.states import list_scope_files, read_file_states
+from prowess.changes.change import Change, list_scope_files, read_file_states
 from prowess.discovery.agents import get_agent
 from prowess.files.paths import shorten_path
 from prowess.install.agent_links import LinkFolders

@@ -6,8 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from prowess.changes.change import Change, idle_change
-from prowess.changes.states import read_file_states
+from prowess.changes.change import Change, idle_change, read_file_states
 from prowess.errors import Issue
 from prowess.files.paths import shorten_path
 from prowess.install.lock_sides import find_sides, write_merged_lock

@@ -5,8 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from prowess.changes.change import Change
-from prowess.changes.states import list_scope_files, read_file_states
+from prowess.changes.change import Change, list_scope_files, read_file_states
 from prowess.errors import Issue, SkillError
 from prowess.files.paths import shorten_path
 from prowess.install.agent_links import LinkFolders

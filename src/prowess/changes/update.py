@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.changes.change import Change
-from prowess.changes.states import list_scope_files, read_file_states
+from prowess.changes.change import Change, list_scope_files, read_file_states
 from prowess.errors import SkillError
 from prowess.install.abilities import summarize_additions
 from prowess.installed.scopes import find_install, select_scopes

@@ -9,7 +9,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from prowess.agent.model_failures import explain_failure, is_limit
+from prowess.agent.models import explain_failure, is_limit
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Span, Table, diff_to_lines, line, show_unseen
 from prowess.limits import DEFAULT_LIMITS

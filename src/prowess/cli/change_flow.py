@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from prowess.changes.change import Change
 
+
 T = TypeVar("T")
 
 DECLINED_STATUS = 1

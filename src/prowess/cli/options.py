@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
 import click
 
+from prowess.cli.render import printer
 from prowess.cli.skill_lookup import find_skill, is_path, load_catalog, load_cli_settings
 from prowess.errors import HINTS
 from prowess.text.spelling import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from click.shell_completion import CompletionItem
 
@@ -214,3 +216,20 @@ def make_catalog_options(agent_flag: str = "--agent") -> Callable[[Callable[...,
 
 catalog_options = make_catalog_options()
 """``--dir``, ``--agent``, ``--no-project`` and ``--verify``; the command gets them as ``where``."""
+
+
+folder_option = click.option(
+    "--folder",
+    type=click.Path(file_okay=False, exists=True),
+    help="The folder that scripts work in and may write to; by default a new one, deleted afterwards.",
+)
+
+
+def note_empty_folder(arguments: Iterable[object], folder: str | None) -> None:
+    """Print a note if a script got the name of a file here as an argument, but worked in another folder."""
+    # Arguments of a model's call may be of any type.
+    files = [word for word in arguments if isinstance(word, str) and word and os.path.lexists(word)]
+    if files and folder is None:
+        printer.note(
+            f"note: the script ran in a new, empty folder without {files[0]!r}; --folder . lets it read and write here"
+        )

@@ -18,10 +18,11 @@ from prowess.cli.lock_states import (
     without_edited_skills,
 )
 from prowess.cli.render import printer
-from prowess.cli.shown_paths import with_dot_prefix
+from prowess.cli.render.printer import with_dot_prefix
 from prowess.discovery.scan import discover, scan
 from prowess.errors import SkillValidationError, SourceError, UnknownSkillError
 from prowess.files.paths import is_same_folder, shorten_path
+from prowess.files.projects import user_config_file
 from prowess.model import SkillScope
 from prowess.names import SKILL_FILE
 from prowess.settings import Settings, load_settings
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
+    from prowess.conversation.acting.trust import TrustStates
 
 
 _MAX_NAMED = 5
@@ -260,3 +262,24 @@ def _has_skills_below(path: str) -> bool:
         return bool(find_skill_files(path))
     except SourceError:
         return False
+
+
+class LazyTrustStates:
+    """The grants of this user, read once for a command.
+
+    It has the answers of ``TrustStates``, which is loaded only where there are
+    grants.
+    """
+
+    def __init__(self) -> None:
+        self._states: TrustStates | None = None
+        # The path that Trust itself uses. 'prowess list' without grants does not load `conversation`: it only looks
+        # for the file.
+        if os.path.lexists(user_config_file("trust.json")):
+            from prowess.conversation.acting.trust import Trust, TrustStates
+
+            self._states = TrustStates(Trust())
+
+    def find_state(self, skill: prowess.Skill) -> str:
+        """Return ``trusted``, ``changed since trusted`` if an earlier state has a grant, or ``""``."""
+        return "" if self._states is None else self._states.find_state(skill)

@@ -1,4 +1,4 @@
-"""One conversation at one moment, which never changes: every call takes one, and everything below reads it."""
+"""A frozen view of one conversation: each call takes one, and chooses from it which skills the model is shown."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from prowess.arguments import check_name, check_text
 from prowess.conversation.tool_rules import ToolCeiling
 from prowess.errors import SkillFilteredError
 from prowess.files.paths import relative_path
-from prowess.select.auto import ShownReason
-from prowess.select.selectors import Candidates
+from prowess.select.auto import AutoSelector, ListingChoice, ShownReason
+from prowess.select.selectors import Candidates, ask_selector
 from prowess.text.globs import is_filter_match, is_none_filter
 
 if TYPE_CHECKING:
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from prowess.conversation.activation import ActiveSkill
     from prowess.limits import Limits
     from prowess.model import Explanation
-    from prowess.select.auto import ShownList
+    from prowess.select.auto import ListingTurn, ShownList
     from prowess.select.selectors import Selector
     from prowess.skills.catalog import Catalog
     from prowess.skills.skill import Skill
+
 
 T = TypeVar("T")
 
@@ -322,3 +323,22 @@ def make_filter_error(name: str, filters: tuple[str, ...]) -> SkillFilteredError
     patterns = [pattern for pattern in filters if pattern]
     shown = ", ".join(map(repr, patterns)) or "''"
     return SkillFilteredError(f"skill {name!r} is not available here (filter: {shown})", filter=", ".join(patterns))
+
+
+def choose(
+    moment: Moment,
+    query: str,
+    selector: Selector | None,
+    turn: ListingTurn,
+) -> ListingChoice:
+    """Return what to list in a place of its own, such as the prompt of a toolset."""
+    check_text(query, "query")
+    if selector is None:
+        return ListingChoice()
+    # Fast path of the bench row "prompt() and tools() again": nothing was shown yet, and nothing is asked for.
+    if not query and isinstance(selector, AutoSelector) and not moment.visible_active and not turn.has_shown():
+        return ListingChoice(budget=selector.budget if turn.budget is None else turn.budget)
+    skills = moment.eligible()
+    picked = ask_selector(selector, query, skills, turn)
+    choice = turn.choice or ListingChoice(how="picked")
+    return choice if picked is skills else choice._replace(names=tuple(skill.name for skill in picked))

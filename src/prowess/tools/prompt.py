@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.arguments import check_text
 from prowess.conversation.activation import make_activation
 from prowess.conversation.moment import CatalogCache
-from prowess.conversation.path_mask import find_host_folders, mask_paths
+from prowess.conversation.rendering import find_host_folders, mask_paths
 from prowess.errors import SkillError, UnknownSkillError
 from prowess.select.auto import NO_ROOM, WHOLE, ListingChoice, ListingTurn, find_auto_selector
 from prowess.select.budget import BudgetReport, fit_entries, make_report, part_sizes

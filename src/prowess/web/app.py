@@ -29,13 +29,11 @@ from prowess.web.guard import FORM_TOKEN_FIELD, TOKEN_PARAMETER, ConsoleGuard
 from prowess.web.links import ServedLinks
 from prowess.web.pages.agents import make_agents_view
 from prowess.web.pages.changes import make_changes_view, make_plan_view
-from prowess.web.pages.error import ErrorView
 from prowess.web.pages.library import make_library_view
-from prowess.web.pages.run import make_run_view
 from prowess.web.pages.sees import make_sees_view
-from prowess.web.pages.skill import make_file_view, make_skill_view, read_image
+from prowess.web.pages.skill import make_file_view, make_run_view, make_skill_view, read_image
 from prowess.web.plans import PLAN_KINDS, PlanBook, UnknownPlanError
-from prowess.web.rendering import STATIC_FOLDER, render_page
+from prowess.web.rendering import STATIC_FOLDER, ErrorView, render_page
 
 if TYPE_CHECKING:
     import socket

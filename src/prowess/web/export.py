@@ -14,11 +14,10 @@ from prowess.files.write import NewFile, make_folders, write_tree
 from prowess.progress_steps import report_steps
 from prowess.web.links import ExportedLinks
 from prowess.web.pages.agents import make_agents_view
-from prowess.web.pages.error import ErrorView
 from prowess.web.pages.library import FILTERS, make_library_view
 from prowess.web.pages.sees import make_sees_view
 from prowess.web.pages.skill import make_file_view, make_skill_view, read_image
-from prowess.web.rendering import STATIC_FOLDER, render_page
+from prowess.web.rendering import STATIC_FOLDER, ErrorView, render_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

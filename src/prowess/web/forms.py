@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from prowess.addresses.skill_ref import SkillRef
 from prowess.changes.adopt import prepare_adoption
-from prowess.changes.change import Change, idle_change
+from prowess.changes.change import Change, idle_change, read_file_states
 from prowess.changes.install import prepare_install
 from prowess.changes.links import prepare_links
 from prowess.changes.merge import OWNERS, prepare_merge
-from prowess.changes.states import read_file_states
 from prowess.changes.sync import SyncRun
 from prowess.changes.trust import SHORT_DIGEST, prepare_grant, read_digest
 from prowess.changes.update import prepare_update

@@ -1,24 +1,32 @@
-"""The library of the console: the catalogue of now, and whose installs, lock files and grants the pages show."""
+"""The library of the console: the current catalogue, and whose installs, lock files and grants the pages show."""
 
 from __future__ import annotations
 
 import logging
 import os
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from threading import Lock, RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from prowess.conversation.acting.trust import Trust
+from prowess.discovery.agents import find_agents
+from prowess.discovery.live import live
+from prowess.discovery.scan import discover, scan
 from prowess.errors import SkillError
 from prowess.files.identity import identity_at
+from prowess.files.projects import user_state_file
+from prowess.installed.scopes import project_scope, standard_scopes
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.read import LOCK_FILE
 from prowess.skills.catalog import Catalog
 from prowess.web.eval_runs import EvalRuns
 from prowess.web.library_state import LibraryState, StateMarks
+from prowess.web.plans import ResultFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
-    from prowess.conversation.acting.trust import Trust
     from prowess.discovery.live import Live
     from prowess.install.installer import Installer
     from prowess.install.outdated import Outdated
@@ -129,3 +137,50 @@ class Library:
         found = self.installer.outdated() if self.installer is not None else ()
         self.outdated = found
         return found
+
+
+_RESULTS_FILE = "console-results.json"
+
+
+@contextmanager
+def open_library(
+    roots: Sequence[str] = (),
+    *,
+    agents: Sequence[str] = (),
+    project: bool = True,
+    budget: int | None = None,
+    watch: bool = True,
+    eval_results: str = "",
+) -> Iterator[Library]:
+    """Yield the library of the skills below ``roots``, or, without any, in the standard places.
+
+    With ``watch`` it follows changes of the files, from the first page on. ``agents`` and ``project`` are those of
+    ``prowess.discover``. ``eval_results`` is a file of results of evaluations. Raises ``SourceError`` for a root that
+    does not exist.
+    """
+    options: dict[str, Any] = {"missing": "error"} if roots else {"agents": agents, "project": project}
+    home = os.path.expanduser("~")
+    make_library = partial(
+        Library,
+        installer=_make_installer,
+        find_agents=lambda: find_agents(project_scope(None).root, home, os.environ),
+        scopes=standard_scopes(os.getcwd(), home, os.environ, project=project),
+        trust=Trust(),
+        budget=budget,
+        eval_results=eval_results,
+    )
+    catalog = scan(*roots, **options) if roots else discover(**options)
+    with ExitStack() as opened:
+        yield make_library(catalog, follow=(lambda: opened.enter_context(live(*roots, **options))) if watch else None)
+
+
+def open_results(limits: Limits) -> ResultFile:
+    """Return the file with the results of changes in the project around the working folder."""
+    return ResultFile(user_state_file(_RESULTS_FILE), project_scope(None).lock_folder, limits)
+
+
+def _make_installer() -> Installer:
+    # It takes a tenth of the time up to the first page to load, and that page does without it.
+    from prowess.install.installer import Installer
+
+    return Installer()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.addresses.skill_ref import link_name
 from prowess.authoring.similar import find_similar_pairs
-from prowess.conversation.acting.trust_states import TrustStates
+from prowess.conversation.acting.trust import TrustStates
 from prowess.errors import SkillError, UnknownSkillError
 from prowess.installed.states import CHANGED, LockStates
 from prowess.lockfile.read import read_lock

@@ -1,9 +1,10 @@
-"""Pages as HTML: the templates, which escape everything that skills say, and the pieces that they share."""
+"""Pages as HTML: the templates, which escape everything that skills say, the pieces that they share, the error page."""
 
 from __future__ import annotations
 
 import os
 import time
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from prowess.files.paths import shorten_path
+from prowess.hints import HINTS
 from prowess.text.escapes import escape_text
 from prowess.text.hidden_characters import escape_invisible
 from prowess.text.quantities import format_count, format_size
@@ -141,3 +143,17 @@ def render_page(
     values: dict[str, Any] = {"page": name, "view": view, "link": links, "actions": actions, "form_token": form_token}
     environment = _PLAN_ENVIRONMENT if name == "plan" else _ENVIRONMENT
     return environment.get_template(f"{name}.html").render(values)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorView:
+    """What went wrong: the HTTP status, the message, and the code of an error of Prowess."""
+
+    status: int
+    message: str
+    code: str = ""
+
+    @property
+    def hint(self) -> str:
+        """What to do about it; ``""`` where nobody knows."""
+        return HINTS.get(self.code, "")

@@ -14,13 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prowess.conversation.acting.sandbox.seccomp import (
+    MACHINES,
+    SYSCALL_NUMBERS,
     ArgumentTest,
     SeccompRule,
     assemble_filter,
     can_filter,
     filter_rules,
 )
-from prowess.conversation.acting.sandbox.syscalls import MACHINES, SYSCALL_NUMBERS
 
 if TYPE_CHECKING:
     from prowess.conversation.acting.sandbox import Kind

@@ -12,7 +12,7 @@ from prowess.cli.install_options import find_location, note_empty
 from prowess.cli.options import AskedLocation, json_option, location_options
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Table, Verbatim, line
-from prowess.cli.shown_paths import quote_path
+from prowess.cli.render.printer import quote_path
 from prowess.files.paths import shorten_path
 from prowess.files.tree import hash_tree
 from prowess.install.backups import REASONS, REVOKED

@@ -14,19 +14,23 @@ from prowess.cli.install_options import find_location, read_cache_limits
 from prowess.cli.options import AskedLocation, location_options
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Table, line
-from prowess.fetch.cache import Cache
-from prowess.fetch.damage import find_damaged
+from prowess.errors import GitError
+from prowess.fetch.cache import Cache, sha256_hex
+from prowess.fetch.git.objects import load_objects
 from prowess.files.delete import delete_tree
 from prowess.files.paths import shorten_path
 from prowess.install.installer import Installer
 from prowess.install.system_errors import wrap_os_errors
 from prowess.limits import DEFAULT_LIMITS
+from prowess.progress_steps import report_steps
 from prowess.text.quantities import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from prowess.fetch.cache import CachedFile
+    from prowess.limits import Limits
+
 
 _HEAD = ("kept", "how many", "size", "used last")
 _WORDS = {"git": "commits", "archives": "archives", "sha256": "files of sites"}
@@ -71,7 +75,7 @@ def command(*, verify: bool, prune: bool, asked: AskedLocation, flags: ChangeFla
     damaged: list[_Kept] = []
     if verify or prune:
         with printer.show_progress("hashing"):
-            damaged = [_to_kept(cache, file) for file in find_damaged(cache, DEFAULT_LIMITS)]
+            damaged = [_to_kept(cache, file) for file in _find_damaged(cache, DEFAULT_LIMITS)]
     due: list[_Kept] = []
     if prune:
         limits = read_cache_limits()
@@ -150,3 +154,24 @@ def _format_day(kept: Sequence[_Kept]) -> str:
 
 def _describe_deleted(deleted: Sequence[_Kept]) -> Block:
     return line((f"Deleted {len(deleted)}, {format_size(sum(one.size for one in deleted))}.", "good"))
+
+
+def _find_damaged(cache: Cache, limits: Limits) -> list[CachedFile]:
+    """Return the files of the cache that are damaged; every file is read and hashed."""
+    max_bytes = max(limits.max_fetch_bytes, limits.max_download_bytes, limits.max_install_bytes)
+    found = []
+    for file in report_steps(cache.list_files(), lambda file: file.kind):
+        data = cache.read_file(file, max_bytes)
+        if data is None or not _is_intact(file, data):
+            found.append(file)
+    return found
+
+
+def _is_intact(file: CachedFile, data: bytes) -> bool:
+    if file.kind == "git":
+        try:
+            return file.parts[-1] in load_objects(data)  # which compares each object with its id
+        except GitError:
+            return False
+    name = "".join(file.parts[1:]) if file.kind == "sha256" else file.parts[-1]
+    return sha256_hex(data) == name

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from prowess.cli.command_class import new_command
-from prowess.cli.options import CatalogFlags, catalog_options, json_option
+from prowess.cli.options import CatalogFlags, catalog_options, folder_option, json_option, note_empty_folder
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Table
-from prowess.cli.script_folder import folder_option, note_empty_folder
 from prowess.cli.selection import open_session
 from prowess.cli.skill_lookup import load_cli_settings
 from prowess.conversation.acting.scripts import Scripts

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from prowess.cli.command_class import new_command
 from prowess.cli.health import Diagnosis, doctor
+from prowess.cli.issues import REMEDIES
 from prowess.cli.options import json_option
-from prowess.cli.remedies import REMEDIES
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Style, Table, line
 from prowess.text.quantities import format_count

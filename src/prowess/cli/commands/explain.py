@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from prowess.cli.command_class import new_command
-from prowess.cli.issues import issue_to_dict
+from prowess.cli.issues import find_remedy, issue_to_dict
 from prowess.cli.options import CatalogFlags, catalog_options, json_option, skill_argument
-from prowess.cli.remedies import find_remedy
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Table, Title, line
 from prowess.cli.skill_lookup import load_catalog, load_cli_settings, suggest_sync_for

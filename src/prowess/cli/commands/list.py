@@ -27,8 +27,7 @@ from prowess.cli.options import (
 )
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Span, Table, Title, line
-from prowess.cli.skill_lookup import load_catalog, load_cli_settings, suggest_sync_for
-from prowess.cli.trust_states import LazyTrustStates
+from prowess.cli.skill_lookup import LazyTrustStates, load_catalog, load_cli_settings, suggest_sync_for
 from prowess.files.paths import shorten_path
 from prowess.model import Place, Shadowed
 from prowess.text.quantities import format_count

@@ -10,13 +10,12 @@ import click
 from prowess.changes.merge import OWNERS, MergeDetails, find_link_issues, prepare_merge
 from prowess.cli.command_class import new_command
 from prowess.cli.install_options import complete_install, find_installs, network_options
-from prowess.cli.issues import issue_to_dict
+from prowess.cli.issues import find_remedy, issue_to_dict
+from prowess.cli.lock_states import change_to_blocks, update_to_dict, update_to_line
 from prowess.cli.options import json_option
-from prowess.cli.remedies import find_remedy
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Table, line
 from prowess.cli.terminal import ask_choice, open_terminal
-from prowess.cli.updates import change_to_blocks, update_to_dict, update_to_line
 from prowess.errors import InstallError
 from prowess.files.paths import shorten_path
 from prowess.files.write import write_atomic

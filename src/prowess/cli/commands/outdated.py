@@ -10,13 +10,12 @@ import click
 from prowess.cli.command_class import new_command
 from prowess.cli.install_options import find_location, network_options, note_nothing_recorded
 from prowess.cli.issues import issue_to_dict
-from prowess.cli.lock_states import suggest_sync_after_pull
+from prowess.cli.lock_states import change_to_blocks, suggest_sync_after_pull, update_to_dict, update_to_line
 from prowess.cli.main import FAILED
 from prowess.cli.options import AskedLocation, json_option, location_options
 from prowess.cli.recursive import recursive_option, run_in_projects
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Table, line
-from prowess.cli.updates import change_to_blocks, update_to_dict, update_to_line
 
 _HEAD = ("skill", "asked for", "here", "there", "newer")
 

@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING
 import click
 
 from prowess.cli.command_class import new_command
-from prowess.cli.options import CatalogFlags, catalog_options, complete_file, json_option, skill_argument
+from prowess.cli.options import (
+    CatalogFlags,
+    catalog_options,
+    complete_file,
+    folder_option,
+    json_option,
+    note_empty_folder,
+    skill_argument,
+)
 from prowess.cli.render import printer
-from prowess.cli.script_folder import folder_option, note_empty_folder
 from prowess.cli.skill_lookup import find_skill_and_warn, load_cli_settings
 from prowess.conversation.acting.scripts import Scripts
 from prowess.conversation.acting.trust import Trust

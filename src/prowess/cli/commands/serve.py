@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+import sysconfig
+from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from click.core import ParameterSource
 
 import prowess
-from prowess.cli.client_configurations import CONFIGURATIONS, locate_program
 from prowess.cli.command_class import new_command
 from prowess.cli.issues import SKILL_FIELDS, issue_to_dict
 from prowess.cli.lock_states import LazyLockStates, suggest_sync, warn_lock_problems
@@ -19,10 +20,153 @@ from prowess.cli.options import group_options, json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, line
 from prowess.files.paths import shorten_path
+from prowess.text.escapes import dump_json
 from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
+
+
+_SERVER_NAME = "skills"
+"""The name of the server in every configuration."""
+
+
+class _ClientConfiguration(NamedTuple):
+    """How one client learns to start a server."""
+
+    title: str
+    place: str
+    """The file, or the kind of program, that the text goes into."""
+    write: Callable[[str, Sequence[str]], str]
+    """Returns the text for the path of the program and its arguments."""
+    advice: str = ""
+    """What a person has to do besides, if anything."""
+
+
+def _json_writer(table: str, **fields: object) -> Callable[[str, Sequence[str]], str]:
+    """Return a writer of JSON with the server in ``table``; ``fields`` are what the client needs besides."""
+
+    def write(program: str, arguments: Sequence[str]) -> str:
+        server: dict[str, Any] = {**fields, "command": program, "args": list(arguments)}
+        return dump_json({table: {_SERVER_NAME: server}})
+
+    return write
+
+
+def _write_toml(program: str, arguments: Sequence[str]) -> str:
+    """Return the table of Codex in TOML."""
+    # Without 'required' Codex leaves out a server that fails to start, and says nothing.
+    rows = (
+        f"[mcp_servers.{_SERVER_NAME}]",
+        f"command = {_quote_string(program)}",
+        f"args = {_quote_list(arguments)}",
+        "required = true",
+    )
+    return "\n".join(rows)
+
+
+def _quote_string(text: str) -> str:
+    """Return a string literal that TOML and Python both read, with invisible characters escaped."""
+    return f'"{"".join(map(_escape_char, text))}"'
+
+
+def _escape_char(char: str) -> str:
+    """Return a character as it is written in a string of TOML or Python."""
+    # JSON escapes a character beyond 16 bits as two halves, which TOML and Python do not join.
+    escaped = dump_json(char)[1:-1]
+    return f"\\U{ord(char):08x}" if char > "\uffff" and escaped != char else escaped
+
+
+def _quote_list(strings: Sequence[str]) -> str:
+    return f"[{', '.join(map(_quote_string, strings))}]"
+
+
+def _write_openai_agents(program: str, arguments: Sequence[str]) -> str:
+    """Return a program for openai-agents."""
+    # The package waits five seconds for a server by default; a busy machine needs more.
+    return f"""from agents.mcp import MCPServerStdio
+
+server = MCPServerStdio(
+    params={{
+        "command": {_quote_string(program)},
+        "args": {_quote_list(arguments)},
+    }},
+    name="{_SERVER_NAME}",
+    client_session_timeout_seconds=30,
+)"""
+
+
+def _write_pydantic_ai(program: str, arguments: Sequence[str]) -> str:
+    """Return a program for pydantic-ai."""
+    # With cached tools the agent would not learn of new skills. The package waits five seconds for a server by default;
+    # a busy machine needs more.
+    return f"""from fastmcp.client.transports import StdioTransport
+from pydantic_ai.mcp import MCPToolset
+
+server = MCPToolset(
+    StdioTransport(
+        command={_quote_string(program)},
+        args={_quote_list(arguments)},
+    ),
+    id="{_SERVER_NAME}",
+    cache_tools=False,
+    init_timeout=30,
+)"""
+
+
+CONFIGURATIONS = {
+    # Without alwaysLoad the model has to search for a tool before it can call it.
+    "claude-code": _ClientConfiguration(
+        "Claude Code",
+        ".mcp.json in a project; for all projects, mcpServers in ~/.claude.json",
+        _json_writer("mcpServers", type="stdio", alwaysLoad=True),
+        "Claude Code asks once whether the servers of a project's .mcp.json may start.",
+    ),
+    "claude-desktop": _ClientConfiguration(
+        "Claude Desktop",
+        "claude_desktop_config.json (Settings, Developer, Edit Config)",
+        _json_writer("mcpServers"),
+        "Quit and start Claude Desktop after a change of the file.",
+    ),
+    "codex": _ClientConfiguration("Codex", "~/.codex/config.toml", _write_toml),
+    "cursor": _ClientConfiguration(
+        "Cursor", "~/.cursor/mcp.json, or .cursor/mcp.json in a project", _json_writer("mcpServers")
+    ),
+    "gemini": _ClientConfiguration(
+        "Gemini CLI",
+        "~/.gemini/settings.json, or .gemini/settings.json in a project",
+        _json_writer("mcpServers"),
+        "Gemini CLI starts no server in a folder that is not trusted: /permissions trusts it.",
+    ),
+    "openai-agents": _ClientConfiguration(
+        "openai-agents",
+        "a program",
+        _write_openai_agents,
+        "Connect it (async with server), then Agent(mcp_servers=[server]).",
+    ),
+    "pydantic-ai": _ClientConfiguration(
+        "pydantic-ai", "a program", _write_pydantic_ai, "Then Agent(…, toolsets=[server])."
+    ),
+    "vscode": _ClientConfiguration(
+        "VS Code",
+        ".vscode/mcp.json in a project, or the user's own file (MCP: Open User Configuration)",
+        _json_writer("servers", type="stdio"),
+        "VS Code asks once whether the server may start.",
+    ),
+    "zed": _ClientConfiguration("Zed", "settings.json (zed: open settings file)", _json_writer("context_servers")),
+}
+"""The configurations by the names that ``prowess serve --config`` takes."""
+
+
+def _locate_program() -> str:
+    """Return the absolute path of the installed ``prowess``: the running one, or the one beside this Python."""
+    # Links are not resolved: an installer may put a link on PATH and replace what it points to.
+    started = Path(sys.argv[0])
+    return (
+        os.path.abspath(started)
+        if started.stem == "prowess" and started.is_file()
+        else str(Path(sysconfig.get_path("scripts"), "prowess"))
+    )
 
 
 _TOKEN_VARIABLE = "PROWESS_MCP_TOKEN"  # noqa: S105 - the name of a variable
@@ -206,7 +350,7 @@ def _print_configuration(context: click.Context, client: str) -> int:
             "--config is for a server on standard input and output: leave --http, --check and --json out"
         )
     configuration = CONFIGURATIONS[client]
-    printer.print_text(configuration.write(locate_program(), _collect_arguments(context)))
+    printer.print_text(configuration.write(_locate_program(), _collect_arguments(context)))
     printer.note(f"For {configuration.title}: {configuration.place}. {configuration.advice}".rstrip())
     return 0
 

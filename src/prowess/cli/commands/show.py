@@ -10,9 +10,8 @@ from prowess.cli.issues import issue_to_dict
 from prowess.cli.options import CatalogFlags, catalog_options, json_option, skill_argument
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Cell, Table, Title, line
-from prowess.cli.shown_paths import quote_path
-from prowess.cli.skill_lookup import find_skill_and_warn, load_cli_settings
-from prowess.cli.trust_states import LazyTrustStates
+from prowess.cli.render.printer import quote_path
+from prowess.cli.skill_lookup import LazyTrustStates, find_skill_and_warn, load_cli_settings
 from prowess.errors import SkillError
 from prowess.files.paths import shorten_path
 from prowess.names import SKILL_FILE

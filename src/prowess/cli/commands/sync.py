@@ -16,11 +16,10 @@ from prowess.cli.install_options import (
     network_options,
     note_nothing_recorded,
 )
-from prowess.cli.issues import issue_to_dict
+from prowess.cli.issues import find_remedy, issue_to_dict
 from prowess.cli.main import FAILED
 from prowess.cli.options import AskedLocation, location_options
 from prowess.cli.recursive import recursive_option, run_in_projects
-from prowess.cli.remedies import find_remedy
 from prowess.cli.render import printer
 from prowess.files.paths import shorten_path
 from prowess.limits import DEFAULT_LIMITS

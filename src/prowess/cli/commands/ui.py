@@ -87,7 +87,7 @@ def command(
     --export writes the pages that only show something as files instead, which work without a server.
     """
     check_extra()
-    from prowess.web.local_library import open_library, open_results
+    from prowess.web.library import open_library, open_results
 
     # One of the two, each with what it needs: an export loads no server, and the first page waits for no export.
     if export is None:

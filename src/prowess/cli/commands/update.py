@@ -18,11 +18,10 @@ from prowess.cli.install_options import (
     note_nothing_recorded,
 )
 from prowess.cli.issues import issue_to_dict
-from prowess.cli.lock_states import suggest_first_sync, suggest_sync
+from prowess.cli.lock_states import suggest_first_sync, suggest_sync, update_to_dict, update_to_line, updates_to_blocks
 from prowess.cli.options import AskedLocation, location_options
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, line
-from prowess.cli.updates import update_to_dict, update_to_line, updates_to_blocks
 from prowess.lockfile.read import read_lock
 
 if TYPE_CHECKING:

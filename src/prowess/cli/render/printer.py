@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli.remedies import find_error_remedy, find_remedy
+from prowess.cli.issues import find_error_remedy, find_remedy
 from prowess.errors import Issue, SkillError, SkillLoadError
+from prowess.files.paths import shorten_path
 from prowess.progress_steps import progress
 from prowess.text.escapes import dump_json, escape_line, escape_text
 
@@ -298,3 +299,20 @@ def _describe_step(what: str, step: str, width: int) -> str:
 
 def _truncate(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def quote_path(path: str) -> str:
+    """Return a path for a command that a person pastes into a shell, quoted because anybody may have named it."""
+    from shlex import quote
+
+    short_path = shorten_path(path)
+    home = "~" + os.sep
+    if short_path.startswith(home):  # within quotes a shell does not expand the tilde
+        return home + quote(short_path.removeprefix(home))
+    is_clear = os.path.isabs(short_path) or short_path.startswith((".", "~"))
+    return quote(short_path if is_clear else os.path.join(os.curdir, short_path))
+
+
+def with_dot_prefix(name: str) -> str:
+    """Return a relative path that starts with a dot, so that nothing takes it for the name of a skill."""
+    return f".{os.sep}{name}"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
+import sys
 import time
 from collections.abc import Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.arguments import check_flag, check_instance, check_text, check_texts, raise_bad_argument
 from prowess.conversation.acting import sandbox
-from prowess.conversation.acting.interpreters import find_interpreter, find_programs
 from prowess.conversation.acting.runner import ScriptJob, check_policy, check_runner, run_elsewhere
 from prowess.conversation.acting.snapshot import take_snapshot
 from prowess.conversation.acting.supervised import ProcessLimits, make_environment, run_under_supervisor
@@ -22,6 +24,7 @@ from prowess.conversation.work_pools import get_pools
 from prowess.errors import NotTrustedError, ResourceNotFoundError, SandboxError
 from prowess.files.contained_open import open_folder_beneath
 from prowess.files.path_arguments import as_existing_folder
+from prowess.files.paths import is_really_inside
 from prowess.files.read import OpenFile
 from prowess.files.syscalls import delete_file
 from prowess.files.temp import temporary_folder
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from prowess.conversation.acting.sandbox import Places, Protected, Sandbox
     from prowess.conversation.acting.snapshot import Snapshot
     from prowess.conversation.acting.supervised import LimitName, ProcessResult
+
 
 _MAX_ARGUMENTS = 256
 _MAX_ARGUMENT_LENGTH = 32_768
@@ -170,8 +174,8 @@ class Scripts:
             shown_input = data.decode("utf-8", "surrogateescape")
             trust.require(TrustRequest(skill, snapshot.digest, (), path, tuple(args), snapshot.files, shown_input))
             if kind is None:
-                return self._run_elsewhere(snapshot, path, find_programs(path, content), args=args, stdin=data)
-            program = find_interpreter(path, content)
+                return self._run_elsewhere(snapshot, path, _find_programs(path, content), args=args, stdin=data)
+            program = _find_interpreter(path, content)
 
             # The place is waited for before the clock of the timeout starts.
             def make_argv(places: Places) -> list[str]:
@@ -198,7 +202,7 @@ class Scripts:
             raise SandboxError(
                 f"the runner {self.sandbox!r} runs scripts of skills, and no commands", code="no-sandbox"
             )
-        program = find_interpreter("command.sh", b"")
+        program = _find_interpreter("command.sh", b"")
         with temporary_folder() as empty, get_pools(self.limits).scripts.hold_place():
             folder = skill_folder or empty
             return self._run_in_sandbox(kind, folder, lambda _: [*program.argv, "-c", command], needs=program.needs)
@@ -367,3 +371,143 @@ def _make_result(finished: ProcessResult, kind: Sandbox, notes: tuple[str, ...])
         finished.stderr_cut,
         (*kind.gaps, *finished.gaps, *notes),
     )
+
+
+_INTERPRETERS_BY_EXTENSION: dict[str, tuple[str, ...]] = {
+    ".py": ("python",),
+    ".sh": ("bash", "sh"),
+    ".bash": ("bash",),
+    ".zsh": ("zsh",),
+    ".js": ("node", "bun", "deno"),
+    ".mjs": ("node", "bun", "deno"),
+    ".cjs": ("node", "bun"),
+    ".ts": ("bun", "deno"),
+    ".rb": ("ruby",),
+    ".pl": ("perl",),
+    ".php": ("php",),
+    ".lua": ("lua",),
+    ".r": ("Rscript",),
+    ".ps1": ("pwsh",),
+}
+"""The programs for each extension, best first; ``python`` is the one that runs Prowess."""
+
+_EXTRA_ARGUMENTS: dict[str, tuple[str, ...]] = {"deno": ("run",), "pwsh": ("-NoProfile", "-File")}
+_ALLOWED = frozenset(name for names in _INTERPRETERS_BY_EXTENSION.values() for name in names) | {"dash", "ksh"}
+_SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh"))
+# Only options that make a shell stricter or more talkative: others, such as -c, would change what runs.
+_SHELL_OPTIONS = re.compile(r"-[efux]{1,4}")
+_UV_SHEBANG = ["/usr/bin/env", "-S", "uv", "run"]
+_INLINE_METADATA = re.compile(rb"^# /// script\s*$", re.MULTILINE)
+_REQUIRES_PYTHON = re.compile(rb"^#\s*requires-python\s*=", re.MULTILINE)
+_HEAD_BYTES = 4096
+
+
+class _Interpreter(NamedTuple):
+    """A program that runs scripts."""
+
+    name: str
+    argv: tuple[str, ...]
+    """The program and the words before the script."""
+    needs: tuple[str, ...] = ()
+    """The files and folders that the program must be able to read."""
+
+
+def _find_interpreter(path: str, content: bytes) -> _Interpreter:
+    """Return the program for a script.
+
+    Raises ``SandboxError``: ``unknown-interpreter`` for a kind of script that is not known, ``cannot-start`` where the
+    program is not on this machine.
+    """
+    if b"\0" in content[:_HEAD_BYTES]:
+        raise SandboxError(f"{path!r} is not text: programs of skills are scripts", path, "unknown-interpreter")
+    names, options = _find_candidates(path, content)
+    for name in names:
+        interpreter = _find_python(content) if name == "python" else _find_on_path(name)
+        if interpreter is not None:
+            return interpreter._replace(argv=(*interpreter.argv, *options))
+    raise SandboxError(f"{path!r} needs {' or '.join(names)}, which is not on this machine", path, "cannot-start")
+
+
+def _find_programs(path: str, content: bytes) -> tuple[str, ...]:
+    """Return the names of the programs that run a script, best first, whether or not they are on this machine.
+
+    Raises ``SandboxError`` (``unknown-interpreter``) for a kind of script that is not known.
+    """
+    if b"\0" in content[:_HEAD_BYTES]:
+        raise SandboxError(f"{path!r} is not text: programs of skills are scripts", path, "unknown-interpreter")
+    return _find_candidates(path, content)[0]
+
+
+def _find_candidates(path: str, content: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of the programs to look for, and the options of the script's first line."""
+    known = _INTERPRETERS_BY_EXTENSION.get(os.path.splitext(path)[1].lower())
+    line = content[:_HEAD_BYTES].split(b"\n", 1)[0].rstrip(b"\r").decode("utf-8", "replace")
+    if not line.startswith("#!"):
+        if known is None:
+            raise SandboxError(f"{path!r} is of no known kind of script", path, "unknown-interpreter")
+        return known, ()
+    name, options = _parse_shebang(path, line[2:].split())
+    # The extension is what a person sees in a listing: a first line of another kind would be a surprise.
+    if known is not None and name not in known and not (name in _SHELLS and _SHELLS & set(known)):
+        raise SandboxError(f"{path!r} says {line[:80]!r}, which is not for its kind", path, "unknown-interpreter")
+    return (name,), options
+
+
+def _parse_shebang(path: str, words: list[str]) -> tuple[str, tuple[str, ...]]:
+    """Return the name of the program in the words of a first line, and its options.
+
+    Raises ``SandboxError`` for a program or an option that is not on the allow-list.
+    """
+    # The line that uv's documentation recommends; _find_python decides whether uv runs the script.
+    if words[:4] == _UV_SHEBANG and words[4:] in ([], ["--script"]):
+        return "python", ()
+    program, *rest = words or [""]
+    if os.path.basename(program) == "env" and program.startswith("/"):
+        program, *rest = rest or [""]
+        if "/" in program:
+            program = ""
+    # A program elsewhere could be a file of the skill, or of anybody else.
+    elif os.path.dirname(program) not in {"/bin", "/usr/bin", "/usr/local/bin"}:
+        program = ""
+    name = os.path.basename(program)
+    name = name if name in _ALLOWED else name.rstrip("0123456789.")
+    shell = name in _SHELLS and all(_SHELL_OPTIONS.fullmatch(word) for word in rest)
+    if name not in _ALLOWED or (rest and not shell):
+        raise SandboxError(f"{path!r} begins with a line that is not allowed", path, "unknown-interpreter")
+    return name, tuple(rest)
+
+
+def _find_python(content: bytes) -> _Interpreter | None:
+    """Return the Python that runs Prowess, or ``uv`` for a script with inline metadata where ``uv`` is installed."""
+    head = content[: 16 * _HEAD_BYTES]
+    # The path may be relative, such as ../venv/bin/python: inside of a sandbox the folder before the .. is missing.
+    python = os.path.abspath(sys.executable) if sys.executable else ""
+    uv = _find_on_path("uv") if _INLINE_METADATA.search(head) else None
+    folders = tuple(path for path in dict.fromkeys((sys.prefix, sys.base_prefix)) if not _has_home_inside(path))
+    if uv is not None:
+        # A script that names its own version of Python gets that one from uv, not the one of the host.
+        version = () if not python or _REQUIRES_PYTHON.search(head) else ("--python", python)
+        needs = tuple(dict.fromkeys((*uv.needs, *folders)))
+        return uv._replace(argv=(*uv.argv, "run", "--quiet", *version, "--script"), needs=needs)
+    return _Interpreter("python", (python,), folders) if python else _find_on_path("python3")
+
+
+def _find_on_path(name: str) -> _Interpreter | None:
+    program = shutil.which(name)
+    if program is None:
+        return None
+    real = os.path.realpath(program)
+    # Behind a link both must be readable: the link, and the folder that it leads to.
+    needs = tuple(dict.fromkeys((_find_install_folder(real), *((program,) if program != real else ()))))
+    return _Interpreter(name, (program, *_EXTRA_ARGUMENTS.get(name, ())), needs)
+
+
+def _find_install_folder(program: str) -> str:
+    """Return the folder that a program was installed into, or the program itself if that would show a home folder."""
+    prefix = os.path.dirname(os.path.dirname(program))
+    shared = os.path.dirname(prefix) == os.path.realpath(os.path.expanduser("~"))  # such as ~/.local
+    return program if shared or _has_home_inside(prefix) else prefix
+
+
+def _has_home_inside(folder: str) -> bool:
+    return is_really_inside(os.path.expanduser("~"), folder)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     AskAnswer = bool | Literal["always"]
     Ask = Callable[["TrustRequest"], "AskAnswer | Awaitable[AskAnswer]"]
 
+
 TrustPolicy = Literal["never", "ask", "granted", "defer"]
 RunPermission = Literal["granted", "once"]
 TrustAnswer = Literal["granted", "once", "refused", "pending"]
@@ -286,3 +287,23 @@ def _digest_local_skill(skill: Skill) -> str:
 
 def _make_grant(skill: Skill, digest: str) -> Grant:
     return Grant(digest, skill.name, skill.location, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
+
+
+class TrustStates:
+    """The grants of a user, read once."""
+
+    def __init__(self, trust: Trust) -> None:
+        self._trust = trust
+        try:
+            self._granted_skills = frozenset(key for grant in trust for key in (grant.location, grant.name))
+        except NotTrustedError:  # a file that others may write grants nothing; 'prowess doctor' says why
+            self._granted_skills = frozenset()
+
+    def find_state(self, skill: Skill) -> str:
+        """Return ``trusted``, ``changed since trusted`` if an earlier state has a grant, or ``""``."""
+        # Fast path: hashing reads every file of a skill, so a skill without any grant is not hashed.
+        if not self._granted_skills.intersection((skill.location, skill.name)):
+            return ""
+        if self._trust.is_trusted(skill):
+            return "trusted"
+        return "changed since trusted" if skill.location in self._granted_skills else ""

@@ -1,4 +1,4 @@
-"""The pages of one skill and of its files: text, fields, origin, what would run, and what resembles it."""
+"""The pages of one skill, of its files and of its evaluation runs: text, fields, origin, scripts, similar skills."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from prowess.lockfile.read import LockEntry
     from prowess.model import Shadowed
     from prowess.skills.skill import Skill
-    from prowess.web.eval_runs import StoredRun
+    from prowess.web.eval_runs import KeptRun, StoredRun
     from prowess.web.library import Library
     from prowess.web.library_state import LibraryState
     from prowess.web.skill_rows import SkillRow
@@ -454,3 +454,16 @@ def _find_local_skill(library: Library, parameters: Mapping[str, str]) -> tuple[
         # Files of a server or a site are not fetched for somebody who only looks.
         raise ResourceNotFoundError(f"{row.name!r} has no files on this machine", parameters.get("path", ""))
     return row, skill
+
+
+class _RunView(NamedTuple):
+    """What the page shows, and the id of the skill that was evaluated."""
+
+    kept: KeptRun
+    skill_id: str
+
+
+def make_run_view(library: Library, parameters: Mapping[str, str]) -> _RunView:
+    """Return the page of the run whose folder has this name. Raises ``ResourceNotFoundError`` where there is none."""
+    kept = library.eval_runs.read(parameters.get("id", ""))
+    return _RunView(kept, make_skill_id(kept.run.skill))
