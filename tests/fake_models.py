@@ -21,6 +21,7 @@ from tests.model_moves import (
     Failure,
     ModelRequest,
     Move,
+    Raw,
     Reply,
     Slow,
     Text,
@@ -45,6 +46,7 @@ __all__ = [
     "ModelRequest",
     "Move",
     "Provider",
+    "Raw",
     "Reply",
     "Slow",
     "Text",
@@ -121,6 +123,13 @@ class _Handler(BaseHTTPRequestHandler):
     def _reply(self, form: WireFormat, reply: Reply, number: int, *, is_stream: bool) -> None:
         if isinstance(reply, Failure):
             self._fail(form, reply)
+            return
+        if isinstance(reply, Raw):
+            kind = "text/event-stream" if is_stream else "application/json"
+            self._begin(kind, {"Transfer-Encoding": "chunked", **reply.headers})
+            for piece in reply.pieces():
+                self.wfile.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+            self.wfile.write(b"0\r\n\r\n")
             return
         answer = make_answer(reply.move if isinstance(reply, (Cut, Slow)) else reply)
         send = self._send_stream if is_stream else self._send_whole

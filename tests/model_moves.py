@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 Ending = Literal["end", "length", "refusal"]
 """Why an answer ends: the model is done, it ran out of tokens, or the provider refused."""
@@ -74,7 +74,15 @@ class Slow:
     events: int = 0
 
 
-Reply = Move | Failure | Cut | Slow
+@dataclass(frozen=True)
+class Raw:
+    """A fault: these pieces are the body, of an answer with a stream or without, until the client hangs up."""
+
+    pieces: Callable[[], Iterable[bytes]]
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+Reply = Move | Failure | Cut | Slow | Raw
 
 
 @dataclass(frozen=True)

@@ -202,6 +202,10 @@ class Limits:
     max_model_answer_chars: int = 4 * MIB
     """One answer of a model to the agent. No model writes as much; a server that never ends would fill the memory."""
 
+    max_model_answer_bytes: int = 256 * MIB
+    """One answer of a model as its server sends it to the agent or to a child agent, before it is parsed. An event for
+    each token makes it a hundred times as large as its text."""
+
     max_remembered_runs: int = 1_000
     """Runs of the agent for which Prowess remembers that the user typed ``--tools``. A forgotten run asks again."""
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import random
 import socket
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +21,7 @@ from prowess.agent.models import explain_failure, make_model
 from prowess.agent.task_run import TaskOptions, run_task
 from prowess.agent.transcript import Transcript
 from tests.agent.runs import Answering, Scene, call, script
-from tests.fake_models import Calls, Cut, Failure, Slow, Text, ToolCall, play, provide
+from tests.fake_models import Calls, Cut, Failure, Raw, Slow, Text, ToolCall, play, provide
 from tests.sandbox_support import require_sandbox
 from tests.web_sites import Names
 
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
     from prowess.conversation.acting.trust import AskAnswer
     from tests.fake_models import Provider
-    from tests.model_moves import Reply
+    from tests.model_moves import ModelRequest, Reply
 
 
 def loopback(provider: Provider) -> Model:
@@ -377,6 +379,47 @@ def test_answer_that_does_not_end_ends_the_run(scene: Scene, answer: Reply) -> N
     assert (result.status, len(provider.requests)) == ("failed", 1)
     assert result.error is not None
     assert result.error.message == "an answer of the model has more than 4,000 characters"
+
+
+@pytest.mark.parametrize(
+    ("piece", "what"),
+    [(b"x" * 65_536, "line"), (b": still here" * 5_000 + b"\n", "answer")],
+    ids=["one line", "many lines"],
+)
+def test_body_that_does_not_end_ends_the_run(scene: Scene, piece: bytes, what: str) -> None:
+    """No event comes out of such a body, which would fill the memory."""
+    limits = prowess.Limits(max_model_answer_chars=100_000, max_model_answer_bytes=4_000_000)
+    with provide(play(Raw(lambda: repeat(piece)))) as provider:
+        result = scene.run(loopback(provider), limits=limits)
+    assert result.status == "failed"
+    assert result.error is not None
+    assert result.error.code == "model-failed"
+    most = "1,200,000" if what == "line" else "4,000,000"
+    assert (
+        result.error.message
+        == f"the server of the model sent {'a' if what == 'line' else 'an'} {what} of more than {most} bytes"
+    )
+
+
+def test_answer_of_a_child_agent_that_does_not_end_is_an_error_of_its_call(scene: Scene) -> None:
+    endless, limits = Raw(lambda: repeat(b" " * 65_536)), prowess.Limits(max_model_answer_bytes=1_000_000)
+    fork = ToolCall("run_skill", {"name": "review", "task": "my text"})
+
+    def answer(request: ModelRequest) -> Reply:
+        return endless if "my text" in request.said else Text("Done.") if request.results else fork
+
+    with provide(answer) as provider:
+        result = scene.run(loopback(provider), limits=limits)
+    assert (result.status, result.text) == ("done", "Done.")
+    assert [record.is_error for record in result.calls] == [True]
+
+
+def test_compressed_answer_is_refused_before_it_is_unpacked(scene: Scene) -> None:
+    bomb = gzip.compress(b" " * 10_000_000)
+    with provide(play(Raw(lambda: [bomb], {"Content-Encoding": "gzip"}))) as provider:
+        result = scene.run(loopback(provider))
+    assert result.error is not None
+    assert result.error.message == "the server of the model compressed its answer, which it was not asked to"
 
 
 def test_script_without_a_turn_that_fits_says_so(scene: Scene) -> None:

@@ -17,7 +17,7 @@ from prowess.agent.task_run import TaskOptions, run_task
 from prowess.agent.transcript import Transcript, read_transcript
 from prowess.files import syscalls
 from tests.agent.runs import Answering, Scene, call, script
-from tests.fake_models import Slow, Text, ToolCall, play, provide
+from tests.fake_models import Raw, Slow, Text, ToolCall, play, provide
 
 
 @pytest.fixture
@@ -73,6 +73,37 @@ def test_transcript_has_no_key_that_the_server_repeats(
     assert "0123456789" not in written
     assert "Your key is [PROWESS_API_KEY]." in written
     assert len(read_transcript(path).messages) == 8
+
+
+def test_key_in_pieces_is_in_neither_transcript_nor_events(
+    scene: Scene, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reasoning between two pieces, a line end in a key, and a key in JSON inside JSON."""
+    key = 'sk-0123"456789abcdef'
+    monkeypatch.setenv("PROWESS_API_KEY", key)
+    pieces = [{"content": key[:9]}, {"reasoning_content": "Well."}, {"content": f"{key[9:]}. Or "}]
+    pieces += [{"content": f"{key[:5]}\n"}, {"content": f"  {key[5:]}"}]
+    lines = [sse({"choices": [{"index": 0, "delta": {"role": "assistant", **piece}}]}) for piece in pieces]
+    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    lines.append(sse({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": usage}))
+    lines.append(b"data: [DONE]\n\n")
+    nested = {"name": "greet", "arguments": json.dumps({"inner": json.dumps([key])})}
+    with provide(play(ToolCall("load_skill", nested), Raw(lambda: lines))) as provider, Transcript.create(path) as file:
+        result = scene.run(make_model("tiny", f"{provider.url}/v1"), transcript=file)
+    assert result.text == "[PROWESS_API_KEY]. Or [PROWESS_API_KEY]"
+    written = Path(path).read_text(encoding="utf-8")
+    told = json.dumps([event.to_dict() for event in scene.events])
+    assert "Well." in written
+    for half in ("sk-0123", "456789", "0123", "abcdef"):
+        assert half not in written
+        assert half not in told
+    shown = "".join(str(detail["text"]) for detail in scene.told("text"))
+    assert shown == "[PROWESS_API_KEY]. Or [PROWESS_API_KEY]"
+
+
+def sse(data: dict[str, object]) -> bytes:
+    event = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "tiny", **data}
+    return f"data: {json.dumps(event)}\n\n".encode()
 
 
 def test_lines_are_there_before_the_run_has_ended(scene: Scene, path: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
@@ -18,10 +19,12 @@ from prowess.limits import DEFAULT_LIMITS
 from prowess.text.redaction import hide_secrets, scrub_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
+    import httpx2
     from pydantic_ai.models import Model
 
+    from prowess.limits import Limits
 
 SCRIPTED = "scripted:"
 """What the name of a model begins with that plays a script."""
@@ -159,3 +162,63 @@ def explain_failure(error: Exception, model: Model) -> SkillError:
     if isinstance(error, ModelAPIError):
         return ModelError(f"{name} could not be reached, or its answer was cut: {said}")
     return ModelError(f"{name} failed: {said or type(error).__name__}")
+
+
+_MAX_BYTES_PER_CHAR = 12  # a character outside the basic plane, escaped in JSON
+
+
+@contextmanager
+def bound_answers(model: Model, limits: Limits) -> Iterator[None]:
+    """Bound each answer of the model's server, before anything is made of it, until the block ends.
+
+    An answer that is larger than ``limits`` allow, or has too long a line, raises ``ModelError``. That bounds child
+    agents too, whose answers come as a whole. A model without a client of its own, such as a scripted one, is left as
+    it is.
+    """
+    import httpx2
+
+    client = getattr(model.provider, "_own_http_client", None)
+    if not isinstance(client, httpx2.AsyncClient):
+        yield
+        return
+
+    async def refuse_compression(request: httpx2.Request) -> None:
+        request.headers["accept-encoding"] = "identity"  # otherwise a kilobyte can become a megabyte in memory
+
+    async def bound_body(response: httpx2.Response) -> None:
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            raise ModelError("the server of the model compressed its answer, which it was not asked to")
+        response.stream = _make_bounded_stream(response, limits)
+
+    client.event_hooks["request"].append(refuse_compression)
+    client.event_hooks["response"].append(bound_body)
+    try:
+        yield
+    finally:
+        client.event_hooks["request"].remove(refuse_compression)
+        client.event_hooks["response"].remove(bound_body)
+
+
+def _make_bounded_stream(response: httpx2.Response, limits: Limits) -> httpx2.AsyncByteStream:
+    import httpx2
+
+    body, most = response.stream, limits.max_model_answer_bytes
+    most_in_line = min(most, _MAX_BYTES_PER_CHAR * limits.max_model_answer_chars)
+
+    class BoundedStream(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            received = in_line = 0
+            async for piece in body:  # type: ignore[union-attr]  # an asynchronous client has no other streams
+                received += len(piece)
+                end = piece.rfind(b"\n")
+                in_line = in_line + len(piece) if end < 0 else len(piece) - end - 1
+                if received > most:
+                    raise ModelError(f"the server of the model sent an answer of more than {most:,} bytes")
+                if in_line > most_in_line:
+                    raise ModelError(f"the server of the model sent a line of more than {most_in_line:,} bytes")
+                yield piece
+
+        async def aclose(self) -> None:
+            await body.aclose()  # type: ignore[union-attr]  # see above
+
+    return BoundedStream()

@@ -33,7 +33,7 @@ from pydantic_ai.usage import UsageLimits
 from prowess.adapters.pydantic_ai import Skills
 from prowess.agent.api_keys import KeyFilter, hide_keys, hide_keys_in
 from prowess.agent.approval import ToolGate
-from prowess.agent.models import explain_failure, is_client_error
+from prowess.agent.models import bound_answers, explain_failure, is_client_error
 from prowess.agent.own_tools import OWN_TOOLS, OwnToolset
 from prowess.agent.task_result import AgentEvent, CallRecord, TaskResult, TurnTokens
 from prowess.agent.work_folder import WorkFolder
@@ -129,7 +129,8 @@ async def run_task(
     """
     run = _TaskRun(catalog, model, options, earlier, _RunReport(on_event, transcript, options.limits))
     async with model:  # its connections are closed at the end
-        return await run.run(task)
+        with bound_answers(model, options.limits):
+            return await run.run(task)
 
 
 class _TaskRun:
