@@ -377,6 +377,10 @@ class Limits:
     max_console_plans: int = 100
     """Plans of changes, with their results, that the console remembers. A new one beyond this forgets the oldest."""
 
+    max_open_console_plans: int = 16
+    """Plans of the console that are being prepared, made, or wait for a person, whose files are in memory. A new one
+    beyond this discards the oldest that waits for a person, and is refused where none does."""
+
     max_console_result_bytes: int = 4 * MIB
     """The file where the console keeps results. Beyond this the oldest are forgotten."""
 

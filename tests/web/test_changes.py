@@ -522,6 +522,43 @@ def test_the_oldest_plans_are_forgotten(put: Callable[..., Path], tmp_path: Path
         book.get(plans[0].id)
 
 
+def test_plans_that_nobody_confirms_are_bounded(world: World, console: Open) -> None:
+    opened = console()
+    opened.library.limits = Limits(max_open_console_plans=2)
+    book = PlanBook(opened.library)
+    fields = Fields({"source": [str(world.folder())], "scope": ["project"]})
+    plans = [book.wait(book.make_plan("install", fields).id, 10) for _ in range(3)]
+    assert [plan.state for plan in plans] == ["ready"] * 3
+    assert [book.get(plan.id).state for plan in plans] == ["discarded", "ready", "ready"]
+    discarded = book.get(plans[0].id).change
+    assert discarded is not None
+    assert discarded.apply() == ()  # it does not hold on to its files
+
+
+def test_plans_that_wait_for_others_are_bounded_and_the_next_is_refused(world: World, console: Open) -> None:
+    opened = console()
+    install(opened, world.repository("csv"))
+    begun, go_on = threading.Event(), threading.Event()
+    program = GitProgram(Limits())
+
+    def wait_and_run(args: Sequence[str], cwd: str, env: Mapping[str, str]) -> bytes:
+        begun.set()
+        assert go_on.wait(60)
+        return program(args, cwd, env)
+
+    opened = Console(world, installer=prowess.Installer(git=wait_and_run))
+    most = Limits().max_open_console_plans
+    token = opened.browser.get("/changes").page.find("input", name="form-token")[0].attributes["value"]
+    form = {"form-token": token, "kind": "update"}
+    answers = [opened.browser.post("/plans", form) for _ in range(most + 2)]
+    assert begun.wait(60)
+    assert [answer.status for answer in answers] == [303] * most + [503] * 2
+    assert "nothing was done" in answers[-1].text
+    go_on.set()
+    assert opened.open_plan(answers[0]).state == "done"
+    assert opened.browser.post("/plans", form).status == 303
+
+
 def test_a_plan_that_takes_long_shows_its_progress_and_loads_again_without_scripts(world: World, console: Open) -> None:
     opened = console()
     repositories = [world.repository(name) for name in ("csv", "pdf")]

@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from prowess.errors import ResourceNotFoundError, SkillError, UnknownSkillError
+from prowess.errors import BusyError, ResourceNotFoundError, SkillError, UnknownSkillError
 from prowess.serving.access import make_access
 from prowess.serving.bind import check_token, parse_bind, parse_host_names
 from prowess.serving.listen import bind_socket, make_config, server_address
@@ -182,7 +182,8 @@ async def _show_http_error(request: Request, error: Exception) -> Response:
 
 async def _show_skill_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, SkillError)
-    status = 404 if isinstance(error, UnknownSkillError | ResourceNotFoundError) else 422
+    is_missing = isinstance(error, UnknownSkillError | ResourceNotFoundError)
+    status = 404 if is_missing else 503 if isinstance(error, BusyError) else 422
     return respond(request, "error", ErrorView(status, error.message, error.code), status)
 
 

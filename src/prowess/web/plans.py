@@ -16,7 +16,7 @@ from threading import Condition, Lock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from prowess.changes.change import idle_change
-from prowess.errors import Issue, NotTrustedError, SkillError
+from prowess.errors import BusyError, Issue, NotTrustedError, SkillError
 from prowess.files.identity import identity_at
 from prowess.files.owned_json import OwnedJson
 from prowess.progress_steps import progress
@@ -151,9 +151,14 @@ class PlanBook:
     # -- what people do ----------------------------------------------------------------------------------------------
 
     def make_plan(self, kind: str, fields: Fields) -> ChangePlan:
-        """Begin to prepare a change of one of ``PLAN_KINDS``, and return its plan."""
+        """Begin to prepare a change of one of ``PLAN_KINDS``, and return its plan.
+
+        Beyond ``max_open_console_plans`` the oldest that waits for a person is discarded. Raises ``BusyError`` where
+        none does.
+        """
         plan = ChangePlan(secrets.token_urlsafe(9), kind, fields, time.time())
         with self._lock:
+            self._make_room()
             self._plans[plan.id] = plan
             self._forget_oldest()
             self.revision += 1
@@ -176,6 +181,18 @@ class PlanBook:
         """Give a plan up that waits for a person."""
         for state in ("ready", "choosing"):
             self._move(plan_id, state, "discarded")
+
+    def _make_room(self) -> None:
+        """Discard plans that nobody confirmed, which hold their files, until one more may wait."""
+        most = self._library.limits.max_open_console_plans
+        waiting = [plan for plan in self._plans.values() if plan.state not in FINAL_STATES]
+        idle = [plan for plan in waiting if not plan.is_working]
+        surplus = len(waiting) + 1 - most
+        if surplus > len(idle):
+            message = f"{len(waiting) - len(idle)} changes are being prepared or made: nothing was done"
+            raise BusyError(message)
+        for plan in idle[: max(0, surplus)]:
+            self._store(replace(plan, state="discarded"))
 
     def _forget_oldest(self) -> None:
         surplus = len(self._plans) - self._library.limits.max_console_plans
