@@ -214,6 +214,7 @@ class UnknownSkillError(SkillError, KeyError):
         folders = tuple(looked_in)
         names = sorted(available)
         self.name = name
+        self.why = why
         self.available = sort_by_similarity(name, names)
         shown = ", ".join(self.available[:most])
         more = f" and {len(names) - most} more" if len(names) > most else ""

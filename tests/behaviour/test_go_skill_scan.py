@@ -44,12 +44,11 @@ def found(catalog: prowess.Catalog) -> list[tuple[str, str]]:
 
 
 def test_no_root_a_missing_root_and_an_empty_root_give_an_empty_catalogue(tmp_path: Path) -> None:
-    """S0-24: a missing one is information, the others are not worth an issue."""
-    for root in ("", tmp_path):
+    """S0-24: a missing and an empty folder are information."""
+    assert (len(prowess.scan("")), prowess.scan("").issues) == (0, ())
+    for root, code in ((tmp_path, "no-skills"), (tmp_path / "missing", "missing-root")):
         catalog = prowess.scan(root)
-        assert (len(catalog), catalog.issues) == (0, ())
-    missing = prowess.scan(tmp_path / "missing")
-    assert (len(missing), [(issue.code, issue.severity) for issue in missing.issues]) == (0, [("missing-root", "info")])
+        assert (len(catalog), [(issue.code, issue.severity) for issue in catalog.issues]) == (0, [(code, "info")])
 
 
 def test_the_empty_root_is_not_the_working_folder(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -248,3 +248,65 @@ def test_of_several_grants_to_take_back_the_one_that_is_none_is_told(command: Co
     ran = command("trust", "revoke", "csv-report", "csv-reprot")
     assert (ran.status, ran.out) == (1, "Revoked 1 grant.\n")
     assert ran.err == "there is no grant for csv-reprot; did you mean csv-report?\n"
+
+
+# -- names that are nearly right ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", ["check {}", "show {}", "preview {}", "eval {}", "pack {}", "trust grant {}"])
+def test_an_unknown_name_suggests_the_folders_here(command: Command, project: Path, words: str) -> None:
+    prowess.create_skill("sql-review", project, description="Reviews SQL. Use when a query is slow.")
+    prowess.create_skill("memo", project / "skills", description="Writes memos. Use when asked.")
+    ran = command(*words.format("sql-reveiw").split())
+    assert (ran.status, "hint: did you mean sql-review?" in ran.err) == (3, True), ran.err
+    assert "skills/memo" in command(*words.format("memo").split()).err
+
+
+def test_search_and_explain_say_that_they_are_about_another_copy(command: Command, project: Path) -> None:
+    prowess.create_skill("memo", project, description="Writes memos. Use when somebody dictates.")
+    ran = command("explain", "memo")
+    assert (ran.status, "./memo is not where agents look: 'prowess install ./memo'" in ran.err) == (1, True)
+    prowess.Installer().install_local("./memo", project=True)
+    note = "this is about .prowess/skills/local/memo/SKILL.md; for the folder ./memo, say --dir ."
+    for words in (("search", "dictates"), ("explain", "memo")):
+        ran = command(*words)
+        assert (ran.status, note in ran.err) == (0, True), ran.err
+        assert note not in command(*words, "--dir", ".").err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("trust csv-report", "did you mean 'prowess trust grant csv-report'?"),
+        ("trust revoek csv-report", "prowess trust has no command 'revoek'; did you mean revoke?"),
+        ("policy x", "prowess policy has no command 'x'; there are show, check"),
+        ("new memo --evals", "No such option '--evals': write '--with evals'."),
+        ("remove memo --project --user", "--user, --project and --all exclude each other: name one"),
+    ],
+)
+def test_what_people_try_is_answered_with_what_to_write(command: Command, words: str, said: str) -> None:
+    ran = command(*words.split())
+    assert (ran.status, said in ran.err) == (2, True), ran.err
+
+
+def test_project_names_the_installs_of_the_project(command: Command) -> None:
+    install_pair("memo")
+    assert "local/memo" in command("list", "--installed", "--project").out
+    assert command("remove", "memo", "--project", "--yes").status == 0
+    ran = command("remove", "memo", "--project", "--yes")
+    assert (ran.status, "'memo' is not installed for the project" in ran.err) == (3, True)
+
+
+def test_an_install_without_questions_warns_of_descriptions_that_nobody_will_find(
+    command: Command, project: Path
+) -> None:
+    prowess.create_skill("new", project / "more")
+    for name, description in (("vague", "description: TODO\n"), ("none", "")):
+        (project / "more" / name).mkdir()
+        text = f"---\nname: {name}\n{description}---\nDo it well.\n"
+        (project / "more" / name / "SKILL.md").write_text(text, encoding="utf-8")
+    ran = command("install", "./more", "--project", "--yes")
+    assert ran.status == 0
+    assert "[placeholder-text] new/SKILL.md: the description is what a new skill says" in ran.err
+    assert "[vague-description] vague/SKILL.md: the description says nothing" in ran.err
+    assert "[missing-description] none/SKILL.md: the description is required" in ran.err

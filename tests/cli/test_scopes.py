@@ -174,7 +174,7 @@ def test_options_of_the_list_that_contradict_each_other_are_refused(command: Com
 
 def test_user_and_all_contradict_each_other(command: Command) -> None:
     ran = command("verify", "--user", "--all")
-    assert (ran.status, "--all includes what --user means" in ran.err) == (2, True)
+    assert (ran.status, "exclude each other: name one" in ran.err) == (2, True)
 
 
 @pytest.mark.usefixtures("both")

@@ -208,7 +208,7 @@ def test_hidden_links_are_passed_over(put: Put, root: Path, tmp_path: Path) -> N
     for name in (".evil", "_evil"):
         (root / name).symlink_to(tmp_path / "outside" / "evil")
     catalog = scan(root)
-    assert (catalog.names, catalog.issues) == ((), ())
+    assert (catalog.names, codes(catalog)) == ((), [("no-skills", str(root))])
 
 
 @pytest.mark.needs_links
@@ -216,7 +216,7 @@ def test_a_link_to_a_file_is_no_skill_and_no_issue(root: Path, tmp_path: Path) -
     (tmp_path / "README.md").write_text("", encoding="utf-8")
     (root / "README.md").symlink_to("../README.md")
     catalog = scan(root)
-    assert (catalog.names, catalog.issues) == ((), ())
+    assert (catalog.names, codes(catalog)) == ((), [("no-skills", str(root))])
 
 
 @pytest.mark.needs_links
@@ -289,3 +289,39 @@ def test_a_link_that_is_turned_elsewhere_after_the_scan_leads_to_no_other_file(
     (root / "kit").symlink_to(tmp_path / "outside" / "kit")
     assert skill.read_body() == "Right.\n"
     assert skill.load().instructions == "Right."
+
+
+# -- a project without git ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def project(put: Put, root: Path) -> Path:
+    """A project with an installed skill, and the folder of an agent that links to it."""
+    put("root/.prowess/skills/local/kit")
+    (root / ".agents/skills").mkdir(parents=True)
+    (root / ".agents/skills/kit").symlink_to("../../.prowess/skills/local/kit")
+    return root
+
+
+@pytest.mark.needs_links
+def test_a_link_to_an_installed_skill_of_the_project_is_followed(project: Path, put: Put) -> None:
+    catalog = scan(project / ".agents/skills")
+    assert (catalog.names, catalog.issues) == (("kit",), ())
+    # What is beside the install base is not an install.
+    put("root/elsewhere/evil")
+    (project / ".agents/skills/evil").symlink_to("../../elsewhere/evil")
+    catalog = scan(project / ".agents/skills")
+    assert (catalog.names, codes(catalog)) == (
+        ("kit",),
+        [("link-refused", str(project / ".agents/skills/evil"))],
+    )
+
+
+@pytest.mark.needs_links
+def test_an_install_base_that_leads_out_of_the_project_is_not_followed(root: Path, put: Put) -> None:
+    put("other/skills/local/kit")
+    (root / ".prowess").symlink_to("../other")
+    (root / ".agents/skills").mkdir(parents=True)
+    (root / ".agents/skills/kit").symlink_to("../../.prowess/skills/local/kit")
+    catalog = scan(root / ".agents/skills")
+    assert (catalog.names, codes(catalog)) == ((), [("link-refused", str(root / ".agents/skills/kit"))])

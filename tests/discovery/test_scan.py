@@ -58,6 +58,24 @@ def test_a_missing_root_is_information_or_an_error(put: Put, tmp_path: Path) -> 
     assert (caught.value.code, caught.value.path) == ("missing-root", str(tmp_path / "none"))
 
 
+def test_a_root_without_a_skill_is_information_unless_something_else_was_reported(put: Put, tmp_path: Path) -> None:
+    empty, odd = tmp_path / "empty", tmp_path / "odd"
+    empty.mkdir()
+    (odd / "bad").mkdir(parents=True)
+    (odd / "bad/SKILL.md").write_text("no frontmatter", encoding="utf-8")
+    catalog = scan(empty, tmp_path / "none", odd, put("here/kit").parent)
+    assert [(issue.code, issue.path) for issue in catalog.issues][:2] == [
+        ("no-skills", str(empty)),
+        ("missing-root", str(tmp_path / "none")),
+    ]
+    assert "no-skills" not in {issue.code for issue in catalog.issues[1:]}
+    assert repr(catalog) == f"<Catalog of 1 skills; {tmp_path / 'none'} does not exist>"
+    assert (
+        repr(scan(empty)) == f"<Catalog of 0 skills; {empty}: info no-skills: no skill is in this folder or below it>"
+    )
+    assert prowess.discover(cwd=empty, home=empty).issues == ()
+
+
 def test_a_file_as_root_is_an_issue_or_an_error(put: Put, tmp_path: Path) -> None:
     file = put("here/kit") / "notes.md"
     file.write_text("Notes.\n", encoding="utf-8")

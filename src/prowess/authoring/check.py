@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from prowess.authoring.descriptions import description_issues, keyword_issues
+from prowess.authoring.descriptions import PLACEHOLDER_MESSAGE, description_issues, keyword_issues
 from prowess.authoring.eval_files import find_eval_issues
 from prowess.authoring.findings import locate_issues, read_lines, read_skill_file, secret_issues
 from prowess.authoring.fix import NOT_SERVED, RESPELLED, fix, unquoted_issues
@@ -196,13 +196,10 @@ def _folder_name(file: str) -> str:
 
 
 def _find_placeholder_text(file: str, limits: Limits) -> Iterator[Issue]:
-    """Yield a warning for each sentence of the template of a new skill that nobody has replaced."""
+    """Yield a warning for each sentence of the instructions of a new skill that nobody has replaced."""
     for number, line in enumerate(read_lines(*os.path.split(file), limits), 1):
         if is_placeholder_line(line):
-            field = "description" if line.startswith("description:") else "body"
-            yield Issue(
-                "placeholder-text", field, "is what a new skill says, not what this one does", file, number, "warning"
-            )
+            yield Issue("placeholder-text", "body", PLACEHOLDER_MESSAGE, file, number, "warning")
 
 
 def _load_leniently(file: str, limits: Limits) -> Skill | None:

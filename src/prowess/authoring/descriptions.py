@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
     from prowess.skills.skill import Skill
 
+DESCRIPTION_TEMPLATE = (
+    "Says what {name} does, in one sentence. Use when somebody asks for it, in the words that they would use."
+)
+"""The description of a new skill, until its author replaces it."""
+PLACEHOLDER_MESSAGE = "is what a new skill says, not what this one does"
 _MIN_WORDS = 3
 _PLACEHOLDER_TEXT = re.compile(r"\W*(?:todo|tbd|fixme|xxx|lorem ipsum|placeholder)\b", re.IGNORECASE)
 _EMPTY_WORDS = frozenset(("a", "an", "the", "this", "that", "is", "it", "my", "our", "new", "agent", "skill", "skills"))
@@ -34,7 +39,10 @@ def description_issues(skill: Skill) -> Iterator[Issue]:
     if is_from_body or not _ENGLISH.fullmatch(text):
         return
     line = front.lines.get("description", 1)
-    if _is_vague(text):
+    begin, _, end = DESCRIPTION_TEMPLATE.partition("{name}")
+    if text.startswith(begin) and text.endswith(end):
+        yield Issue("placeholder-text", "description", PLACEHOLDER_MESSAGE, skill.location, line, "warning")
+    elif _is_vague(text):
         message = "says nothing about what the skill does"
         yield Issue("vague-description", "description", message, skill.location, line, "warning")
     elif not _WHEN.search(text):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
+from prowess.authoring.descriptions import DESCRIPTION_TEMPLATE
 from prowess.authoring.eval_files import TEMPLATE_MARK
 from prowess.authoring.fix import quote_yaml
 from prowess.errors import SourceError
@@ -24,9 +25,6 @@ from prowess.progress_steps import report_steps
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_DESCRIPTION = (
-    "Says what {name} does, in one sentence. Use when somebody asks for it, in the words that they would use."
-)
 _PLACEHOLDER_SENTENCES = (
     "What this is for, in a sentence or two: what is there at the start, what is there at the end.",
     "Say how one sees that it worked.",
@@ -87,7 +85,7 @@ def create_skill(
     """
     chosen = _check_new_skill(name, description, tuple(dict.fromkeys(parts)))
     target = os.path.join(os.path.abspath(os.fspath(folder)), name)
-    about = description.strip() or _DESCRIPTION.format(name=name.replace("-", " "))
+    about = description.strip() or DESCRIPTION_TEMPLATE.format(name=name.replace("-", " "))
     files = [NewFile(SKILL_FILE, _render_skill_md(name, about, chosen).encode())]
     files += [NewFile(PARTS[part][0], PARTS[part][1].encode(), part == "scripts") for part in chosen]
     place_tree(target, files)
@@ -174,9 +172,8 @@ def _check_new_skill(name: str, description: str, parts: tuple[str, ...]) -> tup
 
 
 def is_placeholder_line(line: str) -> bool:
-    """Return whether a line holds a sentence of the template, which the author should have replaced."""
-    begin, _, end = _DESCRIPTION.partition("{name}")
-    return (begin in line and end in line) or any(sentence in line for sentence in _PLACEHOLDER_SENTENCES)
+    """Return whether a line of the body has a sentence of the template, which the author should have replaced."""
+    return any(sentence in line for sentence in _PLACEHOLDER_SENTENCES)
 
 
 def _render_skill_md(name: str, description: str, parts: tuple[str, ...]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import click
@@ -42,6 +42,7 @@ class CliCommand(click.Command):
     """A command whose function returns the exit status, or nothing, and whose help ends with examples.
 
     ``choices`` is a list of words that help shows under a title. ``forms`` are the forms that SOURCE may have.
+    ``instead``: options that people try, and what to write instead.
     """
 
     def __init__(
@@ -50,12 +51,14 @@ class CliCommand(click.Command):
         examples: Examples = (),
         choices: Choices | None = None,
         forms: Examples = (),
+        instead: Mapping[str, str] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(*args, **options)
         self.examples = examples
         self.choices = choices
         self.forms = forms
+        self.instead = instead or {}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments. Some errors of click do not know their command: it is added here, for the hint."""
@@ -64,6 +67,9 @@ class CliCommand(click.Command):
         except click.UsageError as error:
             # Some errors of click do not know their command, and the hint names its help.
             error.ctx = error.ctx or ctx
+            if isinstance(error, click.NoSuchOption) and error.option_name in self.instead:
+                written = error.option_name
+                raise click.UsageError(f"No such option {written!r}: write {self.instead[written]!r}.", ctx) from None
             raise
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -77,11 +83,27 @@ class CliCommand(click.Command):
 
 
 class CliGroup(click.Group):
-    """A command with commands of its own, and examples in its help."""
+    """A command with commands of its own, and examples in its help.
 
-    def __init__(self, *args: Any, examples: Examples = (), **options: Any) -> None:
+    ``usual`` is the command that people mean who write only its argument, such as ``trust NAME``.
+    """
+
+    def __init__(self, *args: Any, examples: Examples = (), usual: str = "", **options: Any) -> None:
         super().__init__(*args, **options)
         self.examples = examples
+        self.usual = usual
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command, or fail with the names of similar ones, of the usual one, or of all."""
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            from prowess.text.spelling import did_you_mean
+
+            usual = f"did you mean '{ctx.command_path} {self.usual} {args[0]}'?" if self.usual else ""
+            meant = did_you_mean(args[0], self.commands) or usual or f"there are {', '.join(self.commands)}"
+            ctx.fail(f"{ctx.command_path} has no command {args[0]!r}; {meant}")
+        return super().resolve_command(ctx, args)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples."""

@@ -120,7 +120,8 @@ def complete_install(ctx: click.Context, _param: click.Parameter, incomplete: st
     """Return the names of installs that begin so: ``org/name``, the name alone, and the names of skills in them."""
     try:
         installer = Installer()
-        asked: AskedLocation = "user" if ctx.params.get("user") else "all" if ctx.params.get("everything") else None
+        flags: dict[str, AskedLocation] = {"user": "user", "in_project": "project", "everything": "all"}
+        asked = next((location for flag, location in flags.items() if ctx.params.get(flag)), None)
         scopes = list_scopes(installer, find_location(installer, asked))
         known = [_InstallNames(installer, scope) for scope in scopes]
         names = {name for one in known for name in (*one.entries, *one.full_names, *one.short_names)}

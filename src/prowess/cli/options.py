@@ -96,7 +96,7 @@ def complete_code(_ctx: click.Context, _param: click.Parameter, incomplete: str)
 
 
 T = TypeVar("T")
-AskedLocation = Literal["user", "all"] | None
+AskedLocation = Literal["user", "project", "all"] | None
 """Which installs the command line names; ``None`` where it names none, so that it depends on the working folder."""
 
 
@@ -159,19 +159,22 @@ def check_codes(ctx: click.Context, param: click.Parameter, codes: tuple[str, ..
     return codes
 
 
-def _make_location(*, user: bool, everything: bool) -> AskedLocation:
-    if user and everything:
-        raise click.UsageError("--all includes what --user means: leave one of them out")
-    return "user" if user else "all" if everything else None
+def _make_location(*, user: bool, in_project: bool, everything: bool) -> AskedLocation:
+    if user + in_project + everything > 1:
+        raise click.UsageError("--user, --project and --all exclude each other: name one")
+    return "user" if user else "project" if in_project else "all" if everything else None
 
 
 location_options = group_options(
     "asked",
     _make_location,
     user=click.option("--user", is_flag=True, help="Your own installs, not those of the project around this folder."),
+    in_project=click.option(
+        "--project", "in_project", is_flag=True, help="The installs of the project, as without an option inside one."
+    ),
     everything=click.option("--all", "everything", is_flag=True, help="The installs of the project and your own."),
 )
-"""``--user`` and ``--all``; the command gets them as ``asked``, for ``install_options.find_location``."""
+"""``--user``, ``--project``, ``--all``; the command gets them as ``asked``, for ``install_options.find_location``."""
 
 json_option = click.option("--json", "as_data", is_flag=True, help="Print JSON (docs/reference/cli-json.md).")
 skill_argument = click.argument("skill", metavar="NAME", shell_complete=complete_skill)

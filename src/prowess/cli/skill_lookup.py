@@ -7,6 +7,7 @@ skill; a note says so where it could be both. Any other folder of that name coun
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from prowess.cli.lock_states import (
@@ -30,7 +31,7 @@ from prowess.skills.catalog import Catalog
 from prowess.text.quantities import join_first
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import prowess
     from prowess.conversation.acting.trust import TrustStates
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 _MAX_NAMED = 5
 """How many skills a message names."""
+_MAX_LISTED = 1000
+"""How many entries of a folder are looked at to suggest a name."""
 
 
 # -- all skills --------------------------------------------------------------------------------------------------------
@@ -158,12 +161,42 @@ def find_in_catalog(catalog: prowess.Catalog, name: str, *, verify: bool = False
         raise UnknownSkillError(name, catalog.names, why=why)
     if os.path.isdir(name) and not _has_load_failure(catalog, name) and scan(name):
         return _read_skill(with_dot_prefix(name), verify=verify)  # raises the error that names the skills in it
-    return catalog[name]  # raises the error that names similar skills
+    try:
+        return catalog[name]  # raises the error that names similar skills
+    except UnknownSkillError as error:
+        folders = [folder for folder in _list_skill_folders() if folder not in catalog]
+        if not folders:
+            raise
+        raise UnknownSkillError(name, (*error.available, *folders), why=error.why) from None
+
+
+def _list_skill_folders() -> list[str]:
+    """Return the folders of skills in this folder, and in its folder ``skills``, as they can be named."""
+    found: list[str] = []
+    for folder in (os.curdir, "skills"):
+        with suppress(OSError):  # it is missing, or cannot be read
+            names = sorted(os.listdir(folder))[:_MAX_LISTED]
+            found += [
+                name if folder == os.curdir else f"{folder}/{name}"
+                for name in names
+                if is_skill_folder(os.path.join(folder, name))
+            ]
+    return found
 
 
 def _is_folder_of(catalog: prowess.Catalog, name: str) -> bool:
     """Return True when the folder ``name`` here is that of the skill with this name."""
     return name in catalog and is_same_folder(catalog[name].folder, os.path.abspath(name))
+
+
+def note_folders_here(skills: Iterable[prowess.Skill]) -> None:
+    """Say which of the skills are not in the folders of these names here, which somebody may be editing."""
+    namesakes = [skill for skill in skills if is_skill_folder(skill.name)]
+    others = [skill for skill in namesakes if not is_same_folder(skill.folder, os.path.abspath(skill.name))]
+    for skill in others[:_MAX_NAMED]:
+        printer.note(
+            f"this is about {shorten_path(skill.location)}; for the folder {with_dot_prefix(skill.name)}, say --dir ."
+        )
 
 
 def _note_folder(catalog: prowess.Catalog, name: str) -> None:

@@ -102,12 +102,16 @@ class Walk:
         self._skipped_count = 0
         self._depth_stops = 0
         self._repeat_count = 0
-        before = len(self.skills)
+        before, issues_before = len(self.skills), len(self.issues)
         state = self._enter_root(place.path)
         while self._pending_links:
             self._follow_link(*self._pending_links.popleft())
         self._add_summary(place.path)
-        return Place(place.path, place.scope, state, len(self.skills) - before + self._repeat_count)
+        count = len(self.skills) - before + self._repeat_count
+        # Many standard places are empty. A folder that somebody named was expected to have skills.
+        if state == "scanned" and not count and place.scope is None and len(self.issues) == issues_before:
+            self._add_issue("no-skills", place.path, "no skill is in this folder or below it", "info")
+        return Place(place.path, place.scope, state, count)
 
     def _enter_root(self, path: str) -> str:
         try:
@@ -457,8 +461,9 @@ def _describe_error(error: OSError) -> tuple[str, str, str]:
 class LinkPolicy:
     """The folders to which the links of one scan may lead.
 
-    ``allowed`` are the folders beside the scanned ``roots``. ``None`` stands for those of the installers and the git
-    repository around each link. With ``follow_all`` every link may be followed.
+    ``allowed`` are the folders beside the scanned ``roots``. ``None`` stands for those of the installers, and for the
+    git repository around each link, or the installed skills of the project around it where there is no repository. With
+    ``follow_all`` every link may be followed.
     """
 
     def __init__(
@@ -486,5 +491,10 @@ class LinkPolicy:
             self._bases = tuple(os.path.realpath(base) for base in (*self._roots, *allowed))
         if self._allowed is not None:
             return self._bases
-        root = projects.git_root(self._resolver.resolve(folder).end, home)
-        return (*self._bases, root) if root else self._bases
+        here = self._resolver.resolve(folder).end
+        root = projects.git_root(here, home)
+        # Not resolved: an install base that is itself a link may lead anywhere.
+        return (
+            *self._bases,
+            root or os.path.join(projects.project_root(here, home), *projects.NATIVE_PROJECT.split("/")),
+        )

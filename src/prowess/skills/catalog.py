@@ -306,9 +306,10 @@ class Catalog:
         return self._join(_share_preload((*self.skills, *other.skills)), (self, other))
 
     def __repr__(self) -> str:
-        """The number of skills, and a folder that was named and does not exist."""
-        missing = self._missing_roots()
-        return f"<Catalog of {len(self)} skills{f'; {missing[0]} does not exist' if missing else ''}>"
+        """The number of skills, and why a folder that was named may have none."""
+        missing = [f"{path} does not exist" for path in self._missing_roots()]
+        reasons = missing or ([] if self else [str(issue) for issue in self._scan_issues])
+        return f"<Catalog of {len(self)} skills{f'; {reasons[0]}' if reasons else ''}>"
 
     # -- reading -----------------------------------------------------------------------------------------------------
 

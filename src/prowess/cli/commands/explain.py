@@ -11,7 +11,14 @@ from prowess.cli.issues import find_remedy, issue_to_dict
 from prowess.cli.options import CatalogFlags, catalog_options, json_option, skill_argument
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Table, Title, line
-from prowess.cli.skill_lookup import load_catalog, load_cli_settings, suggest_sync_for
+from prowess.cli.render.printer import with_dot_prefix
+from prowess.cli.skill_lookup import (
+    is_skill_folder,
+    load_catalog,
+    load_cli_settings,
+    note_folders_here,
+    suggest_sync_for,
+)
 from prowess.files.paths import shorten_path
 from prowess.text.spelling import did_you_mean
 
@@ -54,8 +61,13 @@ def command(
     suggestion = "" if explanation.location else did_you_mean(skill, catalog.names)
     if suggestion:
         printer.note(suggestion)
+    elif not explanation.location and is_skill_folder(skill):
+        folder = with_dot_prefix(skill)
+        printer.note(f"{folder} is not where agents look: 'prowess install {folder}', or say --dir .")
     elif not catalog.names:
         printer.note(find_remedy("no-skills"))
+    elif skill in catalog:
+        note_folders_here([catalog[skill]])
     if not explanation.location and (absent := suggest_sync_for(settings)):
         printer.warn(absent)
     return 0 if explanation.location else 1

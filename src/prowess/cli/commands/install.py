@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -164,6 +165,15 @@ def command(
     # Who picked from a list has seen what each skill is.
     describes = change.steps and flags.may_ask and not was_picked
     blocks = [*_offer_to_blocks(change.details.offer), Line()] if describes else []
+    if not describes and not was_picked:
+        # Whoever is not shown the skills reads at least which of them a model will not choose.
+        printer.print_issues(
+            replace(issue, message=f"the description {issue.message}")
+            for skill in change.details.offer.skills
+            if skill.name in change.details.chosen
+            for issue in skill.issues
+            if issue.field == "description" and issue.severity != "info"
+        )
     view: ChangeView[tuple[InstalledSkill, ...]] = ChangeView(
         plan=[*blocks, *plan_to_blocks(change.steps)],
         progress_text=f"fetching {spec}",

@@ -136,15 +136,16 @@ def command(
     folder in the project or in the home folder, those that skills are installed for, and those of --agent.
 
     --installed shows the installs instead: inside a project its installs, and elsewhere your own. It marks those that
-    differ from the lock file: missing, changed since installed, not synced. --user and --all go with it.
+    differ from the lock file: missing, changed since installed, not synced. --user, --project and
+    --all go with it.
     """
     if asked and not installed:
-        raise click.UsageError("--user and --all go with --installed")
+        raise click.UsageError("--user, --project and --all go with --installed")
     if installed:
         from prowess.cli.installed_list import show_installed
 
         if below or matrix or where["folders"] or where["agents"]:
-            raise click.UsageError("--installed goes with --user, --all and --json alone")
+            raise click.UsageError("--installed goes with --user, --project, --all and --json alone")
         show_installed(asked, as_data=as_data)
         return
     if matrix:

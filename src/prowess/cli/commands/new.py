@@ -35,6 +35,7 @@ def _check_parts(ctx: click.Context, param: click.Parameter, written: str) -> li
     ("prowess new weekly-report", "in this folder"),
     ("prowess new skills/weekly-report", "in the folder skills"),
     ("prowess new weekly-report --dir .agents/skills --with scripts,references", "where agents look, with files"),
+    instead={f"--{part}": f"--with {part}" for part in PARTS},
 )
 @click.argument("name", metavar="[FOLDER/]NAME")
 @click.option("-d", "--dir", "folder", default=".", type=click.Path(file_okay=False), help="The folder to begin it in.")

@@ -12,7 +12,7 @@ from prowess.cli.options import CatalogFlags, catalog_options, json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Table, line
 from prowess.cli.search_modes import MODE_WORDS, prepare_catalog, suggest_meaning
-from prowess.cli.skill_lookup import load_catalog, load_cli_settings, suggest_sync_for
+from prowess.cli.skill_lookup import load_catalog, load_cli_settings, note_folders_here, suggest_sync_for
 from prowess.files.paths import shorten_path
 from prowess.search.encoder import has_encoder
 from prowess.text.quantities import format_count
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 )
 @click.argument("query", nargs=-1)
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="How many to show at most.")
-@click.option("--why", is_flag=True, help="Show why each skill fits: by which words, or by meaning.")
+@click.option("--why", is_flag=True, help="Show why each skill fits: its score, and by which words, or by meaning.")
 @click.option("--words", "only_words", is_flag=True, help="Go by words alone, also if meaning is prepared.")
 @click.option("--prepare", is_flag=True, help="Index every skill first, also by meaning if that is installed.")
 @catalog_options
@@ -80,6 +80,7 @@ def command(
     if not catalog:
         _note_no_skills(catalog, query, quiet=as_data)
         return 1
+    note_folders_here(hit.skill for hit in hits)
     if not hits:
         printer.note(f"Nothing among {format_count(len(catalog), 'skill')} fits.", quiet=as_data)
     # Whoever has not installed the extra reads of it only where it may have helped, or where somebody wants to know.
@@ -137,7 +138,7 @@ def _to_blocks(hits: Sequence[prowess.SearchHit], fitting: int, *, why: bool) ->
             yield line((hit.name, "name"), f"  {' '.join(hit.description.split())}", cut=True)
             yield line((f"{hit.score:.2f}  {hit.why}", "dim"), indent=4)
     else:
-        rows = [((hit.name, "name"), (f"{hit.score:.2f}", "dim"), " ".join(hit.description.split())) for hit in hits]
+        rows = [((hit.name, "name"), " ".join(hit.description.split())) for hit in hits]
         yield Table(rows, cut=True)
     if fitting > len(hits):
         yield line((f"and {fitting - len(hits):,} more: --limit {fitting} shows them", "dim"))

@@ -37,6 +37,7 @@ _MAX_FILES = 20
 @click.group(
     "trust",
     cls=CliGroup,
+    usual="grant",
     examples=(
         ("prowess trust grant csv-report", "after a look at what would run"),
         ("prowess trust list", "every grant"),
