@@ -1,7 +1,7 @@
 """Web servers on loopback for tests. They record what clients ask for.
 
-``Site`` answers requests from a table of paths, with or without TLS. ``RawSite`` sends exactly the bytes that a test
-gives it, so it can lie about lengths, stall, or never end.
+``Site`` answers requests from a table of paths, or of methods and paths (``"PUT /x"``), with or without TLS.
+``RawSite`` sends exactly the bytes that a test gives it, so it can lie about lengths, stall, or never end.
 """
 
 from __future__ import annotations
@@ -45,10 +45,12 @@ class Reply:
 
 @dataclass(frozen=True)
 class Asked:
-    """The path and the headers of one request."""
+    """The path, the headers, the method and the body of one request."""
 
     path: str
     headers: Mapping[str, str]
+    method: str = "GET"
+    body: bytes = b""
 
 
 class _Server(ThreadingHTTPServer):
@@ -84,15 +86,22 @@ class Site:
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
-                asked = Asked(self.path, {name.lower(): value for name, value in self.headers.items()})
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                body = self.rfile.read(int(headers.get("content-length", 0)))
+                asked = Asked(self.path, headers, self.command, body)
                 site.asked.append(asked)
-                reply = site.replies.get(self.path, Reply(status=404))
+                reply = site.replies.get(f"{self.command} {self.path}") or site.replies.get(
+                    self.path, Reply(status=404)
+                )
                 reply = reply(asked) if callable(reply) else reply
                 self.send_response(reply.status)
                 for name, value in {"Content-Length": str(len(reply.body)), **reply.headers}.items():
                     self.send_header(name, value)
                 self.end_headers()
-                self.wfile.write(reply.body)
+                if self.command != "HEAD":
+                    self.wfile.write(reply.body)
+
+            do_HEAD = do_POST = do_PUT = do_GET  # noqa: N815 - the names that the server looks for
 
             def log_message(self, *_: object) -> None:
                 """Print nothing."""

@@ -263,6 +263,22 @@ class Limits:
     max_download_bytes: int = 16 * MIB
     """One fetched file or archive, after decoding. Skills with pictures and fonts stay below 10 MiB."""
 
+    max_manifest_bytes: int = 4 * MIB
+    """One manifest of an OCI registry. Registries accept no larger ones."""
+
+    max_layers: int = 127
+    """Layers of one artifact or image in a registry, and manifests of an index that are compared. Docker makes no more
+    layers."""
+
+    max_login_bytes: int = MIB
+    """Docker's ``config.json``, and the answer of a token server."""
+
+    max_helper_seconds: float = 30.0
+    """How long a credential helper of Docker may take. It may ask the user, or a server."""
+
+    max_upload_attempts: int = 5
+    """How often one upload to a registry is tried, with what is missing, while the connection breaks."""
+
     max_index_bytes: int = 4 * MIB
     """The index of a site, after decoding. Ten thousand entries fit."""
 

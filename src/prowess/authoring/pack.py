@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from prowess.authoring.new import place_tree, refuse_existing
 from prowess.errors import PathTraversalError, ResourceError, SkillValidationError, SourceError, as_load_error
+from prowess.fetch.archive.tar import compress_gzip, make_tar
 from prowess.files.read import OpenFile
 from prowess.files.tree import find_guesses, is_executable
 from prowess.files.write import NewFile, make_folders, write_atomic
@@ -79,7 +80,11 @@ def pack(path: str | os.PathLike[str], *, form: ArchiveFormat = "skill", limits:
     for name in kept:
         _refuse_unportable_name(name, skill)
     files = _read_files(skill, kept, limits)
-    data = _make_tar_gz(files) if form == "tar.gz" else _make_zip(files, f"{skill.name}/" if form == "skill" else "")
+    data = (
+        compress_gzip(make_tar(files))
+        if form == "tar.gz"
+        else _make_zip(files, f"{skill.name}/" if form == "skill" else "")
+    )
     left_out = tuple(name for name in listed if not _is_for_archive(name))
     guesses = find_guesses((file.path for file in files if file.executable), skill.real_folder)
     return Packed(skill.name, data, tuple(kept), left_out, guesses)
@@ -129,21 +134,6 @@ def _make_zip(files: list[NewFile], prefix: str) -> bytes:
             info.external_attr = (0o100755 if file.executable else 0o100644) << 16
             archive.writestr(info, file.content, zipfile.ZIP_DEFLATED, _COMPRESSION_LEVEL)
     return made.getvalue()
-
-
-def _make_tar_gz(files: list[NewFile]) -> bytes:
-    import gzip
-    import tarfile
-
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-        for file in files:
-            info = tarfile.TarInfo(file.path)
-            info.size = len(file.content)
-            info.mode = 0o755 if file.executable else 0o644
-            archive.addfile(info, io.BytesIO(file.content))
-    # Without the time, which gzip writes into its header: equal content has to give equal bytes.
-    return gzip.compress(made.getvalue(), _COMPRESSION_LEVEL, mtime=0)
 
 
 def write_packed(packed: Packed, path: str | os.PathLike[str], *, replace: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""A guarded HTTP client for GET requests: each redirect is checked, decoded bytes are counted, answers are whole."""
+"""A guarded HTTP client: each redirect is checked, decoded bytes are counted, answers are whole."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
 
 _REDIRECT_STATUSES = frozenset((301, 302, 303, 307, 308))
+_GET_STATUSES = frozenset((200, 304, 404, 410))
 _STATUS_CODES = {401: "login-needed", **dict.fromkeys((408, 425, 429, 500, 502, 503, 504), "server-busy")}
 """The codes of errors for some HTTP statuses; every other one is ``http-status``."""
 UNREACHABLE_CODES = frozenset(("fetch-failed", "fetch-timeout", "server-busy"))
@@ -64,10 +65,12 @@ class Fetcher:
         """True when requests carry the query of the site's address, on which the answers may depend."""
         return bool(self._query)
 
-    def check_url(self, url: str, *, code: str = "other-origin") -> Origin:
+    def check_url(self, url: str, *, code: str = "other-origin", any_host: bool = False) -> Origin:
         """Return the origin of a URL; raises ``FetchError`` with ``code`` when the URL may not be asked."""
         origin = parse_origin(url)
         check_scheme(origin, self._allowed)
+        if any_host:
+            return origin
         if origin != self._base_origin and not {origin.host, origin.display} & self._allowed.hosts:
             raise FetchError(
                 f"{display_url(url)} belongs to another origin than {self._base_origin.display}", code=code
@@ -83,6 +86,26 @@ class Fetcher:
         field of ``Limits`` for the message), when the server fails or takes too long, when an address is not allowed,
         and for every status but 200, 304, 404 and 410.
         """
+        return self.request("GET", url, max_bytes, limit_name=limit_name, headers=headers)
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        max_bytes: int,
+        *,
+        limit_name: str,
+        headers: Mapping[str, str] | None = None,
+        origin_headers: Mapping[str, str] | None = None,
+        body: bytes = b"",
+        statuses: frozenset[int] = _GET_STATUSES,
+        any_host: bool = False,
+    ) -> HttpResponse:
+        """Send a request and return the answer, as ``get`` does; raises ``FetchError`` for other ``statuses``.
+
+        ``origin_headers`` may hold secrets: they go to the origin of the site only. Redirects of GET and HEAD are
+        followed, with ``any_host`` to every address that the policy allows; those of other methods are refused.
+        """
         from prowess.fetch.transport import FAILURES, TIMEOUTS, Deadline
 
         # One deadline for all hops: a server that redirects slowly gains no time.
@@ -90,12 +113,14 @@ class Fetcher:
         origin = self.check_url(url)
         try:
             for _ in range(self._limits.max_redirects + 1):
+                own = {**(origin_headers or {}), **self._headers} if origin == self._base_origin else {}
+                sent = {**_DEFAULT_HEADERS, **(headers or {}), **own}
                 with ExitStack() as stack:
-                    response = self._send_request(url, origin, deadline, headers or {}, stack)
+                    response = self._send_request(method, url, origin, deadline, sent, body, stack)
                     if response.status_code not in _REDIRECT_STATUSES:
-                        return self._read_response(url, response, max_bytes, limit_name)
-                    url = self._redirect_target(url, response)
-                    origin = self.check_url(url, code="redirect-refused")
+                        return self._read_response(url, response, max_bytes, limit_name, statuses, method)
+                    url = self._redirect_target(url, response, method)
+                    origin = self.check_url(url, code="redirect-refused", any_host=any_host)
         except TIMEOUTS:
             raise FetchError(f"{display_url(url)} took too long", code="fetch-timeout") from None
         except FAILURES as error:
@@ -104,18 +129,23 @@ class Fetcher:
             f"{display_url(url)} is behind more than {self._limits.max_redirects} redirects", code="redirect-refused"
         )
 
-    def _send_request(
-        self, url: str, origin: Origin, deadline: Deadline, headers: Mapping[str, str], stack: ExitStack
+    def _send_request(  # noqa: PLR0917 - one request, and where it ends
+        self,
+        method: str,
+        url: str,
+        origin: Origin,
+        deadline: Deadline,
+        headers: Mapping[str, str],
+        body: bytes,
+        stack: ExitStack,
     ) -> httpx2.Response:
         import httpx2
 
         from prowess.fetch.transport import make_transport
 
-        sent = {**_DEFAULT_HEADERS, **headers, **(self._headers if origin == self._base_origin else {})}
-        idle = httpx2.Timeout(self._limits.fetch_idle_seconds)
-        request = httpx2.Request(
-            "GET", self._with_query(url, origin), headers=sent, extensions={"timeout": idle.as_dict()}
-        )
+        extensions = {"timeout": httpx2.Timeout(self._limits.fetch_idle_seconds).as_dict()}
+        address = self._with_query(url, origin)
+        request = httpx2.Request(method, address, headers=headers, content=body, extensions=extensions)
         # Two readers of one URL may see two hosts. The client must connect to the host that was checked.
         if (request.url.scheme, request.url.raw_host.decode("ascii").lower()) != (origin.scheme, origin.host):
             raise FetchError(f"{display_url(url)} is read in two ways", code="bad-address")
@@ -136,7 +166,9 @@ class Fetcher:
             self._tls = make_tls_context()
         return self._tls if origin.scheme == "https" else None
 
-    def _redirect_target(self, url: str, response: httpx2.Response) -> str:
+    def _redirect_target(self, url: str, response: httpx2.Response, method: str) -> str:
+        if method not in {"GET", "HEAD"}:
+            raise FetchError(f"{display_url(url)} redirects what is sent to it elsewhere", code="redirect-refused")
         target = response.headers.get("location", "")
         try:
             new_url = urljoin(url, target) if target else ""
@@ -147,15 +179,23 @@ class Fetcher:
             raise FetchError(f"{display_url(url)} redirects to no web address", code="redirect-refused")
         return new_url
 
-    def _read_response(self, url: str, response: httpx2.Response, max_bytes: int, limit_name: str) -> HttpResponse:
+    def _read_response(  # noqa: PLR0917 - the answer, and what was asked
+        self,
+        url: str,
+        response: httpx2.Response,
+        max_bytes: int,
+        limit_name: str,
+        statuses: frozenset[int],
+        method: str,
+    ) -> HttpResponse:
         status = response.status_code
         headers = {name.lower(): value for name, value in response.headers.items()}
-        if status in {304, 404, 410}:
-            return HttpResponse(hide_secrets(url), status, headers, b"")
-        if status != HTTPStatus.OK:
+        if status not in statuses:
             code = _STATUS_CODES.get(status, "http-status")
             raise FetchError(f"{display_url(url)} is answered with status {status}", code=code)
-        return HttpResponse(hide_secrets(url), status, headers, self._read_body(url, response, max_bytes, limit_name))
+        has_body = status < HTTPStatus.MULTIPLE_CHOICES and method != "HEAD"
+        body = self._read_body(url, response, max_bytes, limit_name) if has_body else b""
+        return HttpResponse(hide_secrets(url), status, headers, body)
 
     def _read_body(self, url: str, response: httpx2.Response, max_bytes: int, limit_name: str) -> bytes:
         length = response.headers.get("content-length", "")

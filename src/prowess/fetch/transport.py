@@ -168,7 +168,9 @@ class GuardedTransport(httpx2.BaseTransport):
             port=request.url.port,
             target=request.url.raw_path,
         )
-        inner = httpcore2.Request(request.method, url, headers=request.headers.raw, extensions=request.extensions)
+        inner = httpcore2.Request(
+            request.method, url, headers=request.headers.raw, content=request.stream, extensions=request.extensions
+        )
         answer = self._pool.handle_request(inner)
         return httpx2.Response(answer.status, headers=answer.headers, stream=_ResponseBody(answer))
 

@@ -7,7 +7,7 @@ import posixpath
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from http import HTTPStatus
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from prowess.errors import (
     BadReferenceError,
@@ -30,15 +30,17 @@ from prowess.install.source_tree import SourceTree
 from prowess.names import SKILL_FILE
 from prowess.policy.files import current_policy
 from prowess.progress_steps import report_steps
+from prowess.text.versions import has_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Self
 
     from prowess.addresses.source_spec import SourceSpec
     from prowess.errors import Issue
     from prowess.fetch.git.process import GitRunner
     from prowess.fetch.git.repository import GitCommit
+    from prowess.fetch.oci.pull import Repository
     from prowess.fetch.url_policy import UrlPolicy
     from prowess.installed.scopes import InstallScope
     from prowess.limits import Limits
@@ -61,6 +63,18 @@ BATCH_BYTES = 64 << 20
 def select_stale_issues(issues: Iterable[Issue]) -> list[Issue]:
     """Those of the issues that say that a catalogue is not what its site has now."""
     return [issue for issue in issues if issue.code in STALE_CODES]
+
+
+class Versions(Protocol):
+    """A source that keeps its versions."""
+
+    def resolve_ref(self, ref: str = "") -> str:
+        """Return the commit or the digest that a version means now."""
+        ...
+
+    def list_tags(self) -> Mapping[str, str]:
+        """Return the tags."""
+        ...
 
 
 class SourceAccess(NamedTuple):
@@ -106,6 +120,17 @@ class SourceAccess(NamedTuple):
             address, spec.local, self.schemes, self.git, self.limits, cache, self.shared_fetches, self.when_dumb
         )
 
+    def repository_for(self, spec: SourceSpec) -> Repository:
+        """The repository of an OCI registry that a source names."""
+        from prowess.fetch.oci.pull import Repository
+        from prowess.fetch.oci.registry import Registry
+
+        return Repository(Registry(spec.address, _url_policy(self), self.limits), Cache())
+
+    def versions_of(self, spec: SourceSpec) -> Versions:
+        """What says which versions a source has: a git repository, or a repository of an OCI registry."""
+        return self.repository_for(spec) if spec.kind == "oci" else self.remote_for(spec)
+
     def check_policy(self, spec: SourceSpec) -> Policy:
         """Return the policy in force; raise ``PolicyError`` for a source, or a version of it, that it refuses."""
         policy = current_policy(self.policy_folder)
@@ -113,6 +138,8 @@ class SourceAccess(NamedTuple):
         policy.check_source(address)
         if spec.kind == "git":
             policy.check_ref(spec.ref, address, lambda: spec.ref in self.remote_for(spec).list_tags())
+        elif spec.kind == "oci":  # a tag without numbers, such as "latest", moves as a branch does
+            policy.check_ref(spec.ref, address, lambda: has_numbers(spec.ref))
         return policy
 
     @contextmanager
@@ -132,6 +159,10 @@ class SourceAccess(NamedTuple):
             if not spec.local:
                 raise BadReferenceError(f"a folder must be named as a path of this machine: {spec.address[:120]!a}")
             yield _read_folder(spec, self.limits)
+        elif spec.kind == "oci":
+            with _as_unsafe_tree():
+                pulled = self.repository_for(spec).pull(spec.ref)
+            yield SourceTree.in_memory(pulled.files, commit=pulled.digest)
         else:
             with _name_token_variable(spec.address):
                 source_files = _read_archive(spec, self) if spec.kind == "archive" else _fetch_site(spec, self)
@@ -262,8 +293,15 @@ def _unpack_archive(data: bytes, spec: SourceSpec, access: SourceAccess) -> Sour
 
     if data.lstrip(b"\xef\xbb\xbf \r\n").startswith(b"---"):  # the address gave a SKILL.md instead of an archive
         return SourceTree.in_memory([NewFile(SKILL_FILE, data)])
-    try:
+    with _as_unsafe_tree():
         return SourceTree.in_memory(unpack_tree(data, name=spec.address, limits=access.limits))
+
+
+@contextmanager
+def _as_unsafe_tree() -> Iterator[None]:
+    """Raise what is wrong with an archive as the error of an install."""
+    try:
+        yield
     except SkillValidationError as error:
         raise UnsafeTreeError(error.message, error.path, error.code) from None
 

@@ -120,8 +120,8 @@ def _find_newer(
     spec = spec_of_entry(entry, scope, ref=entry.ref)
     tag = wanted = ""
     issues: list[Issue] = []
-    if spec.kind == "git":
-        remote = access.remote_for(spec)
+    if spec.kind in {"git", "oci"}:
+        remote = access.versions_of(spec)
         newest, current = remote.resolve_ref(entry.ref), entry.commit
         # Listing tags costs a request, and only a version with numbers, such as v1.2, can have later ones.
         tags = remote.list_tags() if has_numbers(entry.ref) else {}

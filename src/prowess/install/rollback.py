@@ -29,8 +29,8 @@ def find_rollback(entry: LockEntry, commit: str, spec: SourceSpec, access: Sourc
     ``None`` when the version went forward, without a commit to compare, or when going back is allowed. Raises
     ``GitError`` when the history cannot be fetched.
     """
-    # An entry without a commit was moved to another version by a person, or its source has no commits.
-    if access.allow_rollback or not entry.commit or commit == entry.commit:
+    # An entry without a commit was moved to another version by a person. Only git has a history.
+    if access.allow_rollback or not entry.commit or commit == entry.commit or spec.kind != "git":
         return None
     version = f"{spec.ref or 'the default branch'} of {entry.source}"
     remote = access.remote_for(spec)

@@ -71,7 +71,8 @@ class SourceTree:
         self.paths, self.irregular = tuple(paths), tuple(irregular)
         """``irregular`` are the code and the path of each entry that is not a regular file, such as a link."""
         self.commit, self.date = commit, date
-        """The commit of a repository and when it was made; ``""`` and ``None`` for a source that has none."""
+        """The commit of a repository, or the digest in a registry, and when it was made; ``""`` and ``None`` for a
+        source that has none."""
         self.issues = tuple(issues)
         """What the source offers and cannot give."""
         self.contents = contents
@@ -83,10 +84,16 @@ class SourceTree:
 
     @classmethod
     def in_memory(
-        cls, files: Sequence[NewFile], irregular: Sequence[tuple[str, str]] = (), issues: Sequence[Issue] = ()
+        cls,
+        files: Sequence[NewFile],
+        irregular: Sequence[tuple[str, str]] = (),
+        issues: Sequence[Issue] = (),
+        *,
+        commit: str = "",
     ) -> Self:
         """A source whose files are in memory already."""
-        return cls([file.path for file in files], irregular, FilesInMemory({f.path: f for f in files}), issues=issues)
+        contents = FilesInMemory({file.path: file for file in files})
+        return cls([file.path for file in files], irregular, contents, commit=commit, issues=issues)
 
     @property
     def is_in_memory(self) -> bool:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import zlib
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from prowess.errors import MissingPackageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -60,6 +64,35 @@ def inflate(chunks: Iterable[bytes], wbits: int) -> Iterator[bytes]:
         raise BadStreamError("is damaged") from None
     if not engine.eof:
         raise BadStreamError("ends too soon")
+
+
+def unpack_zstd(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Unpack one zstd stream in pieces of at most 64 KiB; raises ``BadStreamError`` as ``inflate`` does.
+
+    Raises ``MissingPackageError`` where neither Python (3.14 and later) nor a package unpacks zstd.
+    """
+    zstd = _load_zstd()
+    engine = zstd.ZstdDecompressor()
+    try:
+        for chunk in chunks:
+            if engine.eof:
+                raise BadStreamError("goes on after its end")
+            yield engine.decompress(chunk, PIECE_BYTES)
+            while not (engine.needs_input or engine.eof):
+                yield engine.decompress(b"", PIECE_BYTES)
+            if engine.unused_data:
+                raise BadStreamError("goes on after its end")
+    except zstd.ZstdError:
+        raise BadStreamError("is damaged") from None
+    if not engine.eof:
+        raise BadStreamError("ends too soon")
+
+
+def _load_zstd() -> Any:
+    for name in ("compression.zstd", "backports.zstd"):
+        with suppress(ImportError):
+            return importlib.import_module(name)
+    raise MissingPackageError("an archive is compressed with zstd, which needs a package: pip install backports.zstd")
 
 
 class UnpackMeter:

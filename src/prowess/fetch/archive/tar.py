@@ -1,4 +1,4 @@
-"""Reads the members of a tar archive, compressed with gzip or not, or refuses the archive.
+"""Reads the members of a tar archive, compressed with gzip, zstd or not at all, or refuses it; and writes a tar.
 
 The archive is read header by header, so nothing is in memory but what was accepted. Only files and folders are
 accepted. The extended records that some programs write before a member are understood, since they hold long names. A
@@ -19,15 +19,18 @@ from prowess.fetch.archive.members import (
     RefusedArchiveError,
     UnpackMeter,
     inflate,
+    unpack_zstd,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from prowess.files.write import NewFile
     from prowess.limits import Limits
 
-GZIP_MAGIC = b"\x1f\x8b"
+GZIP_MAGIC, ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _BLOCK = 512
+_COMPRESSION_LEVEL = 9
 _POSIX_MAGIC, _GNU_MAGIC = b"ustar\x0000", b"ustar  \x00"
 _MAGIC_FIELD = slice(257, 265)
 _MAX_RECORDS_BYTES = 1 << 16  # no name or attribute is near that; it bounds what is held before it is judged
@@ -52,9 +55,12 @@ def is_tar(data: bytes) -> bool:
 def read_tar(data: bytes, limits: Limits) -> Iterator[ArchiveMember]:
     """Yield every member in order; raises ``RefusedArchiveError`` at the first thing that is not accepted."""
     meter = UnpackMeter(len(data), limits.max_unpacked_bytes, limits.max_archive_ratio)
-    is_packed = data.startswith(GZIP_MAGIC)
-    plain = (data[start : start + PIECE_BYTES] for start in range(0, len(data), PIECE_BYTES))
-    stream = _TarStream(inflate([data], GZIP_WBITS) if is_packed else plain, meter)
+    pieces: Iterable[bytes] = (data[start : start + PIECE_BYTES] for start in range(0, len(data), PIECE_BYTES))
+    if data.startswith(GZIP_MAGIC):
+        pieces = inflate(pieces, GZIP_WBITS)
+    elif data.startswith(ZSTD_MAGIC):
+        pieces = filter(None, unpack_zstd(pieces))  # a piece that needs more input is empty, and ends nothing
+    stream = _TarStream(pieces, meter)
     count = 0
     records: dict[str, str] = {}
     while (header := _read_header(stream)) is not None:
@@ -222,3 +228,37 @@ def _decode_text(raw: bytes) -> str:
 
 def _make_refusal(name: str, why: str) -> RefusedArchiveError:
     return RefusedArchiveError(f"holds {name[:80]!r}, which {why}")
+
+
+def make_tar(files: Sequence[NewFile], folder: str = "") -> bytes:
+    """Return files as a tar: equal content gives equal bytes, without times and owners, in the order of ``files``.
+
+    With ``folder`` everything is in that folder, and each folder has an entry of its own: some programs that unpack
+    create no others.
+    """
+    import tarfile
+
+    made, known = BytesIO(), {""}
+    with tarfile.open(fileobj=made, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for file in files:
+            path = f"{folder}/{file.path}" if folder else file.path
+            parts = path.split("/")[:-1] if folder else []
+            for parent in ("/".join(parts[: depth + 1]) for depth in range(len(parts))):
+                if parent not in known:
+                    known.add(parent)
+                    entry = tarfile.TarInfo(parent)
+                    entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+                    archive.addfile(entry)
+            info = tarfile.TarInfo(path)
+            info.size = len(file.content)
+            info.mode = 0o755 if file.executable else 0o644
+            archive.addfile(info, BytesIO(file.content))
+    return made.getvalue()
+
+
+def compress_gzip(data: bytes) -> bytes:
+    """Return bytes compressed with gzip, without what differs between moments and versions of Python."""
+    import gzip
+
+    packed = gzip.compress(data, _COMPRESSION_LEVEL, mtime=0)
+    return packed[:9] + b"\xff" + packed[10:]  # the operating system, which older versions of Python write there

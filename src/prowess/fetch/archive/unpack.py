@@ -1,29 +1,31 @@
 """Unpacks an archive of skills into memory, or refuses it as a whole. Nothing is written to the disk.
 
-An archive is a zip (a ``.skill`` file is one) or a tar, with gzip or without; its content decides which. SKILL.md is at
-the top, or in the one folder that holds everything. That folder is then left out of the paths.
+An archive is a zip (a ``.skill`` file is one) or a tar, with gzip, zstd or neither; its content decides which.
+SKILL.md is at the top, or in the one folder that holds everything. That folder is then left out of the paths.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from prowess.errors import PathTraversalError, SkillValidationError
-from prowess.fetch.archive.members import RefusedArchiveError
-from prowess.fetch.archive.tar import GZIP_MAGIC, is_tar, read_tar
+from prowess.fetch.archive.members import ArchiveMember, RefusedArchiveError
+from prowess.fetch.archive.tar import GZIP_MAGIC, ZSTD_MAGIC, is_tar, read_tar
 from prowess.fetch.archive.zip import ZIP_MAGIC, read_zip
 from prowess.files.write import NewFile
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import SKILL_FILE, find_git_repository, fold_path, split_relative_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-    from prowess.fetch.archive.members import ArchiveMember
     from prowess.limits import Limits
 
     ArrangeFiles = Callable[[dict[str, NewFile]], tuple[NewFile, ...]]
 
+_WHITEOUT = ".wh."
+"""How the name of a file begins that deletes another one of the layers before."""
 _MACOS_FOLDER = "__MACOSX"
 """A folder that the archiver of macOS adds to every archive; it holds attributes of files, never content."""
 _GIT_CODE = "git-in-skill"
@@ -51,6 +53,36 @@ def unpack_tree(data: bytes, *, name: str = "", limits: Limits = DEFAULT_LIMITS)
     return _unpack_files(data, name, limits, _strip_outer_folder)
 
 
+def unpack_layers(layers: Iterable[tuple[bytes, str]], *, name: str = "", limits: Limits) -> tuple[NewFile, ...]:
+    """Return the files of the layers of an image or an artifact, all together, in byte order of their paths.
+
+    A layer is its bytes and the path of the one file that it is, or ``""`` for a tar. Raises ``SkillValidationError``
+    as ``unpack_tree`` does, for a path that two layers have, and for a layer that deletes files of the one before.
+    """
+    try:
+        tree = _ArchiveTree(limits, nested=True)
+        for member in _read_layers(layers, limits):
+            tree.add(member)
+        _refuse_repository(tree.files)
+    except RefusedArchiveError as error:
+        raise SkillValidationError(f"the content is refused: it {error.why}", name, error.code) from None
+    return _sort_files(tree.files)
+
+
+def _read_layers(layers: Iterable[tuple[bytes, str]], limits: Limits) -> Iterator[ArchiveMember]:
+    left = limits.max_unpacked_bytes
+    for data, path in layers:
+        within = replace(limits, max_unpacked_bytes=left)
+        for member in [ArchiveMember(path, data, data.startswith(b"#!"))] if path else read_tar(data, within):
+            left -= len(member.content)
+            if left < 0:
+                why = f"unpacks to more than max_unpacked_bytes ({limits.max_unpacked_bytes})"
+                raise RefusedArchiveError(why, "archive-too-large")
+            if member.name.rpartition("/")[2].startswith(_WHITEOUT):
+                raise RefusedArchiveError(f"deletes files of another layer: {member.name[:80]!r}")
+            yield member
+
+
 def _unpack_files(data: bytes, name: str, limits: Limits, arrange: ArrangeFiles) -> tuple[NewFile, ...]:
     try:
         tree = _ArchiveTree(limits, nested=arrange is _strip_outer_folder)
@@ -71,7 +103,7 @@ def _refuse_repository(files: dict[str, NewFile]) -> None:
 def _read_members(data: bytes, limits: Limits) -> Iterator[ArchiveMember]:
     if data.startswith(ZIP_MAGIC):
         return read_zip(data, limits)
-    if data.startswith(GZIP_MAGIC) or is_tar(data):
+    if data.startswith((GZIP_MAGIC, ZSTD_MAGIC)) or is_tar(data):
         return read_tar(data, limits)
     raise RefusedArchiveError("is neither a zip nor a tar with files in it")
 

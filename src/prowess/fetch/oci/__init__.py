@@ -1,0 +1,1 @@
+"""OCI registries: a skill is pulled from one, and pushed to one."""
