@@ -117,7 +117,7 @@ def test_a_session_needs_no_callback(put: Put, scanned: Scanned) -> None:
     session = Session(scanned())
     session.activate("a")
     session.index()
-    session.events.send(Event("listed"))
+    session.events.emit("listed", "")
     assert session.deactivate("a") == ()
 
 
@@ -172,7 +172,7 @@ def test_an_id_that_is_no_text_is_refused(put: Put, scanned: Scanned) -> None:
 
 
 def test_an_event_that_a_host_tells_is_of_its_session_too(session: Session, events: list[Event]) -> None:
-    session.events.send(Event("listed", "", {"names": ()}, seconds=2.5))
+    session.events.emit("ran", "", seconds=2.5)
     assert (events[0].session, events[0].seconds) == (session.id, 2.5)
     assert events[0].time > 0
 

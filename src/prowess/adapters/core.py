@@ -33,7 +33,7 @@ from prowess.discovery.scan import discover, scan
 from prowess.errors import MissingPackageError, SourceError
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.skills.catalog import Catalog
-from prowess.thread_work import run_awaitable
+from prowess.thread_work import run_awaitable, run_in_thread
 from prowess.tools.toolset import Toolset
 
 if TYPE_CHECKING:
@@ -291,7 +291,7 @@ class Conversations:
         more calls wait than ``Limits`` allows.
         """
         open_it = partial(self.open, key, saved, step, is_new=is_new, context=context)
-        return await get_pools(self.limits).reads.run(open_it)
+        return await run_in_thread(open_it, get_pools(self.limits).reads)
 
     def begin(self, key: str = "", context: object = None) -> Conversation:
         """Return a new conversation that is not kept here."""

@@ -26,8 +26,7 @@ from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.text.escapes import escape_line
 from prowess.text.hidden_characters import escape_invisible
 from prowess.text.quantities import format_count
-from prowess.tools.definitions import detect_media_type
-from prowess.tools.file_ranges import take_lines
+from prowess.tools.file_ranges import detect_media_type, take_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -87,7 +86,7 @@ class WorkFolder:
             text = content.decode("utf-8")
         except UnicodeDecodeError:
             raise ResourceError(f"{relative!r} is not text ({len(content)} bytes)", relative, "binary") from None
-        return ReadFile(take_lines(text, relative, offset, limit, self._limits.max_resource_bytes).shown)
+        return ReadFile(take_lines(text, relative, offset, limit, self._limits.max_resource_bytes)[0])
 
     def _list_names(self, parts: tuple[str, ...], relative: str) -> str:
         """Return the names in a folder, one a line, with ``/`` behind those of folders."""

@@ -105,73 +105,37 @@ class ActivationRequest(NamedTuple):
     """Whether the commands in the instructions run."""
 
 
-ActivationStep = Literal["refuse-filtered", "refuse-full", "keep", "check-grant", "read", "remember"]
+ActivationStep = Literal["keep", "check-grant", "read", "remember"]
 """What an activation does next."""
-
-
-class ActivationState(NamedTuple):
-    """What an activation decides from: when it begins, and again when the file has been read."""
-
-    passes_filter: bool
-    has_room: bool
-    """Whether one more skill may be active."""
-    run: bool
-    """Whether the commands in the instructions are to run."""
-    active: ActiveSkill | None
-    """What the session remembers of the skill now; ``None`` while it is not active."""
-    is_read: bool = False
-    """Whether the file has been read."""
-    before: ActiveSkill | None = None
-    """What the session remembered when the file began to be read."""
-
-
-def next_step(state: ActivationState) -> ActivationStep:
-    """Return what an activation does next. It decides from ``state`` alone, which is collected under a lock.
-
-    ``keep``: answer with what is active. ``check-grant``: answer with what is active if the grants for its commands
-    are unchanged, otherwise read the file. ``read``: read the file, then decide again. ``remember``: make what was read
-    active. ``refuse-filtered`` and ``refuse-full``: raise an error.
-    """
-    # The filter comes first, so that a refusal reveals nothing about a skill that the conversation may not see.
-    if not state.passes_filter:
-        return "refuse-filtered"
-    active = state.active
-    if active is None and not state.has_room:
-        return "refuse-full"
-    if state.is_read:
-        # Another thread may have activated the skill meanwhile: both get the text of the first.
-        return "keep" if active is not None and active is not state.before and active.is_ready else "remember"
-    # Commands that were left unrun matter only to a call that runs commands.
-    if active is None or (not active.is_ready and (state.run or active.stale)):
-        return "read"
-    # Grants are on the disk, so they are looked up outside of the lock, and only for a skill whose commands may run.
-    return "keep" if active.command_decision is None or active.gone or not state.run else "check-grant"
 
 
 def decide_step(now: Moment, request: ActivationRequest, skill: Skill, *, is_read: bool = False) -> ActivationStep:
     """Return what the activation of ``skill`` does next, when it begins and again when the file has been read.
 
-    Raises ``SkillFilteredError`` or ``MaxActiveError`` when it may not go on.
+    ``keep``: answer with what is active. ``check-grant``: answer with what is active if the grants for its commands
+    are unchanged, otherwise read the file. ``read``: read the file, then decide again. ``remember``: make what was read
+    active. It decides from ``now`` and ``request`` alone. Raises ``SkillFilteredError`` or ``MaxActiveError`` when the
+    activation may not go on.
     """
+    # The filter comes first, so that a refusal reveals nothing about a skill that the conversation may not see.
     own_filter = now.filter if request.filter_override is None else request.filter_override
     filters = (own_filter, now.scope_filter, *now.fixed_filters, *request.moment.ambient_filters)
-    step = next_step(
-        ActivationState(
-            passes_filter=now.passes(skill, filters),
-            has_room=now.has_room(),
-            run=request.run,
-            active=now.active.get(request.name),
-            is_read=is_read,
-            before=request.moment.active.get(request.name) if is_read else None,
-        )
-    )
-    if step == "refuse-filtered":
+    if not now.passes(skill, filters):
         raise make_filter_error(request.name, filters)
-    if step == "refuse-full":
+    active = now.active.get(request.name)
+    if active is None and not now.has_room():
         limit = format_count(now.max_active, "active skill")
         said = f"cannot activate {request.name!r}: the session allows {limit} at once"
         raise MaxActiveError(said, limit=now.max_active)
-    return step
+    if is_read:
+        # Another thread may have activated the skill meanwhile: both get the text of the first.
+        is_new = active is not request.moment.active.get(request.name)
+        return "keep" if active is not None and is_new and active.is_ready else "remember"
+    # Commands that were left unrun matter only to a call that runs commands.
+    if active is None or (not active.is_ready and (request.run or active.stale)):
+        return "read"
+    # Grants are on the disk, so they are looked up outside of the lock, and only for a skill whose commands may run.
+    return "keep" if active.command_decision is None or active.gone or not request.run else "check-grant"
 
 
 def make_activation(entry: ActiveSkill, note: str | None = None) -> Activation:

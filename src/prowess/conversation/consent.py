@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from prowess.conversation.acting.trust import RunPermission, Trust
     from prowess.conversation.acting.trust_request import TrustRequest
-    from prowess.conversation.events import EventEmitter
+    from prowess.conversation.events import EventEmitter, EventKind
     from prowess.skills.skill import Skill
 
     Approvals = dict[str, TrustRequest]
@@ -66,7 +66,7 @@ class Consent:
             raise _refused_by_person(request)
         self._approvals[request.id] = request
         self._decision_count += 1
-        self._report_approval(request)
+        self._report("approved", request, by="session", scope="once")
 
     @contextmanager
     def approve_call(self, request: TrustRequest) -> Iterator[None]:
@@ -78,7 +78,7 @@ class Consent:
         approvals = {request.id: request}
         self._decision_count += 1
         if not self.is_refused(request.id):
-            self._report_approval(request)
+            self._report("approved", request, by="session", scope="once")
         token = _CALL.set((self, approvals))
         try:
             yield
@@ -98,8 +98,7 @@ class Consent:
         """Refuse exactly this call; nobody is asked about it again in this conversation."""
         self._check_request(request)
         self.refuse_id(request.id)
-        decided = {"by": "session", "scope": "conversation", "code": "refused-by-person"}
-        self._events.emit("refused", request.skill.name, **_request_detail(request), **decided)
+        self._report("refused", request, by="session", scope="conversation", code="refused-by-person")
 
     def refuse_id(self, request_id: str) -> None:
         """Refuse a request whose skill may be gone by now, so that the refusal still counts when the skill is back."""
@@ -153,30 +152,30 @@ class Consent:
             # A grant would help only where nobody was asked: a person who said no is not to be asked for one.
             is_no = judgement == "ask" and error.code == "not-trusted"
             refusal = _refused_by_person(request) if is_no else error
-            self._report_refusal(request, refusal)
+            self._report_refusal(request, refusal.code)
             raise refusal from None
         except Exception as error:
             if not isinstance(error, SkillError):  # a SkillError is not the host's: the grants cannot be read
                 self._events.report_host_error("ask", error, request.skill.name)
             raise
         if judgement == "ask":
-            scope = "always" if permission == "granted" else "once"
-            self._events.emit("approved", request.skill.name, **_request_detail(request), by="ask", scope=scope)
+            self._report("approved", request, by="ask", scope="always" if permission == "granted" else "once")
         elif request.id in self._pending_ids:  # another process may have granted it, so it is reported when it is used
             self._pending_ids.discard(request.id)
-            self._events.emit("approved", request.skill.name, **_request_detail(request), by="grant", scope="always")
+            self._report("approved", request, by="grant", scope="always")
         return permission
 
-    def _report_approval(self, request: TrustRequest) -> None:
-        self._events.emit("approved", request.skill.name, **_request_detail(request), by="session", scope="once")
-
-    def _report_refusal(self, request: TrustRequest, error: NotTrustedError) -> None:
-        if error.code == "needs-approval":
+    def _report_refusal(self, request: TrustRequest, code: str) -> None:
+        if code == "needs-approval":
             self._pending_ids.add(request.id)
-            self._events.emit("pending", request.skill.name, **_request_detail(request))
-        elif error.code == "refused-by-person":
-            decided = {"by": "ask", "scope": "once", "code": error.code}
-            self._events.emit("refused", request.skill.name, **_request_detail(request), **decided)
+            self._report("pending", request)
+        elif code == "refused-by-person":
+            self._report("refused", request, by="ask", scope="once", code=code)
+
+    def _report(self, kind: EventKind, request: TrustRequest, **decided: str) -> None:
+        runs = {"script": request.script, "arguments": request.arguments} if request.script else {}
+        asked = {"id": request.id, "digest": request.digest, "commands": request.commands, **runs}
+        self._events.emit(kind, request.skill.name, **asked, **decided)
 
     def has_approval_for(self, skill: Skill) -> bool:
         """Return whether an approval of anything of a skill in its present state is left to be used."""
@@ -193,12 +192,6 @@ class Consent:
         if self.trust is None:
             return None
         return self.trust.mark() if self._parent is None else self._parent.mark(), self._decision_count
-
-
-def _request_detail(request: TrustRequest) -> dict[str, object]:
-    """Return the details of a request for an event."""
-    runs = {"script": request.script, "arguments": request.arguments} if request.script else {}
-    return {"id": request.id, "digest": request.digest, "commands": request.commands, **runs}
 
 
 def _refused_by_person(request: TrustRequest) -> NotTrustedError:

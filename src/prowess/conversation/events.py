@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from prowess.host_errors import log_host_error
@@ -82,47 +82,28 @@ class Event:
         return {**skill_name, **{known[key]: value for key, value in self.detail.items() if key in known}}
 
 
+@dataclass(slots=True)
 class EventEmitter:
     """Passes the events of one conversation on to the host's listener."""
 
-    __slots__ = ("on_event", "session")
-
-    def __init__(self, on_event: OnEvent | None, session: str = "") -> None:
-        self.on_event = on_event
-        self.session = session
-
-    def send(self, event: Event) -> None:
-        """Pass an event on; a listener that fails does not disturb the conversation."""
-        recorded = _RECORDED_KINDS.get()
-        if recorded is not None:
-            recorded.append(event.kind)
-        if self.on_event is None:
-            return
-        try:
-            self.on_event(
-                replace(
-                    event,
-                    time=event.time or time.time(),
-                    session=event.session or self.session,
-                    seconds=event.seconds if event.seconds is not None else _event_seconds(event),
-                    decision=event.decision or _DECISIONS.get(event.kind, ""),
-                )
-            )
-        except Exception as error:  # noqa: BLE001 - the listener is the host's; the conversation goes on
-            log_host_error("on_event", error)
-            if event.kind == "host-failed":  # the listener fails for this event too: stop here
-                return
-            self.emit("host-failed", event.skill, where="on_event", error=type(error).__name__)
+    on_event: OnEvent | None
+    session: str
 
     def emit(self, kind: EventKind, skill: str, **detail: object) -> None:
-        """Make an event of these parts and pass it on."""
+        """Make an event of these parts and pass it on; a listener that fails does not disturb the conversation."""
+        recorded = _RECORDED_KINDS.get()
+        if recorded is not None:
+            recorded.append(kind)
         # Without a listener no event is made: this is passed several times in every call of a tool.
         if self.on_event is None:
-            recorded = _RECORDED_KINDS.get()
-            if recorded is not None:
-                recorded.append(kind)
             return
-        self.send(Event(kind, skill, detail))
+        seconds, decision = _event_seconds(detail), _DECISIONS.get(kind, "")
+        try:
+            self.on_event(Event(kind, skill, detail, time.time(), self.session, seconds, decision))
+        except Exception as error:  # noqa: BLE001 - the listener is the host's; the conversation goes on
+            log_host_error("on_event", error)
+            if kind != "host-failed":  # otherwise the listener fails for this event too: stop here
+                self.emit("host-failed", skill, where="on_event", error=type(error).__name__)
 
     def report_host_error(self, where: str, error: Exception, skill: str = "") -> None:
         """Log an exception that the host's own code raised, with its traceback, and emit an event about it."""
@@ -130,9 +111,9 @@ class EventEmitter:
             self.emit("host-failed", skill, where=where, error=type(error).__name__)
 
 
-def _event_seconds(event: Event) -> float | None:
+def _event_seconds(detail: Mapping[str, object]) -> float | None:
     """Return how long a program ran, where one did; else the time since the measured call began, if there is one."""
-    run_seconds = event.detail.get("seconds")
+    run_seconds = detail.get("seconds")
     if isinstance(run_seconds, float):
         return run_seconds
     start = _CALL_START.get()

@@ -1,4 +1,4 @@
-"""A frozen view of one conversation: each call takes one, and chooses from it which skills the model is shown."""
+"""A frozen view of one conversation: each call takes one, and everything below reads it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from prowess.arguments import check_name, check_text
 from prowess.conversation.tool_rules import ToolCeiling
 from prowess.errors import SkillFilteredError
 from prowess.files.paths import relative_path
-from prowess.select.auto import AutoSelector, ListingChoice, ShownReason
-from prowess.select.selectors import Candidates, ask_selector
+from prowess.select.auto import ShownReason
+from prowess.select.selectors import Candidates
 from prowess.text.globs import is_filter_match, is_none_filter
 
 if TYPE_CHECKING:
@@ -26,11 +26,10 @@ if TYPE_CHECKING:
     from prowess.conversation.activation import ActiveSkill
     from prowess.limits import Limits
     from prowess.model import Explanation
-    from prowess.select.auto import ListingTurn, ShownList
+    from prowess.select.auto import ShownList
     from prowess.select.selectors import Selector
     from prowess.skills.catalog import Catalog
     from prowess.skills.skill import Skill
-
 
 T = TypeVar("T")
 
@@ -173,7 +172,8 @@ class Moment:
         A name that no skill has is returned as it is. Raises ``SourceError`` for a name that is not a string.
         """
         check_name(name, "pass skill.name")
-        skill = None if name in self.active else self.catalog.get(name)
+        # Only a name with a colon can be another spelling.
+        skill = self.catalog.get(name) if ":" in name and name not in self.active else None
         return name if skill is None else skill.name
 
     def find(self, name: str) -> Skill | None:
@@ -181,36 +181,44 @@ class Moment:
 
         It is the skill of the catalogue, or the one that was loaded where an active skill has left the catalogue.
         """
-        name = self.resolve_name(name)
+        skill = self._find_known(self.resolve_name(name))
+        return skill if skill is not None and self.passes(skill) else None
+
+    def _find_known(self, name: str) -> Skill | None:
         # A skill that has left the catalogue stays usable while it is active.
         active = self.active.get(name)
-        skill = active.loaded.skill if active is not None and active.gone else self.catalog.get(name)
-        return skill if skill is not None and self.passes(skill) else None
+        return active.loaded.skill if active is not None and active.gone else self.catalog.get(name)
 
     def require(self, name: str) -> Skill:
         """Return what ``find`` finds; raise ``UnknownSkillError`` or ``SkillFilteredError`` for ``None``."""
         skill = self.find(name)
-        if skill is not None:
-            return skill
-        self.require_known(name)
-        raise make_filter_error(name, self.filters)
+        if skill is None:
+            self.require_known(name)
+            raise make_filter_error(name, self.filters)
+        return skill
 
     def require_known(self, name: str) -> Skill:
         """Return the skill of a resolved name, also one that filters hide.
 
         Raises ``UnknownSkillError``, which lists the visible names.
         """
-        active = self.active.get(name)
-        skill = active.loaded.skill if active is not None and active.gone else self.catalog.get(name)
+        skill = self._find_known(name)
         if skill is None or not self.is_allowed(name):  # whoever may not have it must not learn that it exists
             names = [skill.name for skill in self.catalog if self.passes(skill)]
             raise self.catalog.make_unknown_error(name, names, self.limits.max_listed_names)
         return skill
 
+    def pin_state(self, skill: Skill) -> Skill:
+        """Return a skill to read files from: the one that was loaded, if it is active and its files are elsewhere.
+
+        Its source may have changed since, and files of another state must not be beside its instructions.
+        """
+        active = self.active.get(skill.name)
+        return skill if active is None or active.loaded.skill.is_local else active.loaded.skill
+
     def is_allowed(self, name: str) -> bool:
         """Return whether ``allowed`` has a skill, whatever filters say of it."""
-        # Fast path: only a name with a colon can be another spelling.
-        return self.allowed is None or name in self.allowed or (":" in name and self.resolve_name(name) in self.allowed)
+        return self.allowed is None or name in self.allowed or self.resolve_name(name) in self.allowed
 
     def is_for_models(self, skill: Skill) -> bool:
         """Return whether models are shown a skill: neither its file nor the host keeps it for explicit calls."""
@@ -323,22 +331,3 @@ def make_filter_error(name: str, filters: tuple[str, ...]) -> SkillFilteredError
     patterns = [pattern for pattern in filters if pattern]
     shown = ", ".join(map(repr, patterns)) or "''"
     return SkillFilteredError(f"skill {name!r} is not available here (filter: {shown})", filter=", ".join(patterns))
-
-
-def choose(
-    moment: Moment,
-    query: str,
-    selector: Selector | None,
-    turn: ListingTurn,
-) -> ListingChoice:
-    """Return what to list in a place of its own, such as the prompt of a toolset."""
-    check_text(query, "query")
-    if selector is None:
-        return ListingChoice()
-    # Fast path of the bench row "prompt() and tools() again": nothing was shown yet, and nothing is asked for.
-    if not query and isinstance(selector, AutoSelector) and not moment.visible_active and not turn.has_shown():
-        return ListingChoice(budget=selector.budget if turn.budget is None else turn.budget)
-    skills = moment.eligible()
-    picked = ask_selector(selector, query, skills, turn)
-    choice = turn.choice or ListingChoice(how="picked")
-    return choice if picked is skills else choice._replace(names=tuple(skill.name for skill in picked))

@@ -101,16 +101,6 @@ def render_load_result(
     return render_skill_content(skill, filled.text, notes=notes, files=files), filled
 
 
-def render_preload_source(activation: Activation) -> str:
-    """Return the instructions of a preloaded skill as the file has them, with no command run."""
-    return activation.written
-
-
-def render_preload_text(activation: Activation) -> str:
-    """Return the instructions of a preloaded skill, with the output of their commands."""
-    return activation.instructions
-
-
 def render_preload_element(activation: Activation) -> str:
     """Return the instructions of a preloaded skill in the element that a loaded skill has."""
     return render_load_result(replace(activation, note=""))[0]
@@ -179,23 +169,19 @@ def preview(session: Session, name: str, arguments: str | None = None) -> Previe
 
     Commands run as they would then: for trusted skills, in a session that has a ``Trust``.
     """
+    folder = session.base_dir
     if arguments is None:
         activation = session.activate(name)
-        content, filled = render_load_result(replace(activation, note=""), project=session.base_dir)
-        return _make_preview(content, activation, filled)
-    content = session.expand(f"/{name} {arguments}", inline_forks=True)  # refuses what people may not call
-    activation = session.activate(name)
-    filled = fill_instructions(
-        activation.skill, activation.instructions, activation.outputs, arguments.strip(), session.base_dir
-    )
-    return _make_preview(content, activation, filled)
-
-
-def _make_preview(content: str, activation: Activation, filled: FilledText) -> Preview:
+        content, filled = render_load_result(replace(activation, note=""), project=folder)
+    else:
+        content = session.expand(f"/{name} {arguments}", inline_forks=True)  # refuses what people may not call
+        activation = session.activate(name)
+        text, outputs = activation.instructions, activation.outputs
+        filled = fill_instructions(activation.skill, text, outputs, arguments.strip(), folder)
     start = content.find(filled.text)
-    if start < 0:  # a closing tag in the text was made harmless, which moved everything behind it
-        return Preview(content, (), activation.issues)
-    marks = tuple((start + begin, start + end) for begin, end in filled.spans if end > begin)
+    # Below 0, a closing tag in the text was made harmless, which moved everything behind it.
+    spans = filled.spans if start >= 0 else ()
+    marks = tuple((start + begin, start + end) for begin, end in spans if end > begin)
     return Preview(content, marks, activation.issues)
 
 

@@ -8,6 +8,7 @@ outside of the lock, since either may take long, or call the session again from 
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from functools import partial, wraps
@@ -40,7 +41,7 @@ from prowess.conversation.activation import (
 from prowess.conversation.catalog_diff import compare_catalogs, may_differ, update_entries
 from prowess.conversation.consent import Consent
 from prowess.conversation.events import EventEmitter, measure_call
-from prowess.conversation.moment import AMBIENT_FILTERS, Moment, choose
+from prowess.conversation.moment import AMBIENT_FILTERS, Moment
 from prowess.conversation.rendering import parse_call, render_call
 from prowess.conversation.scope import Scope
 from prowess.conversation.session_json import (
@@ -66,14 +67,14 @@ from prowess.files.path_arguments import as_existing_folder, show_path_argument
 from prowess.format.commands import may_have_commands
 from prowess.host_errors import log_host_error
 from prowess.limits import DEFAULT_LIMITS, Limits
-from prowess.select.auto import AutoSelector, ListingTurn
+from prowess.select.auto import AutoSelector, ListingChoice, ListingTurn
 from prowess.select.selectors import ask_selector
 from prowess.skills.catalog import Catalog
 from prowess.skills.render import make_entries, render_lines
 from prowess.text.hidden_characters import find_hidden_points
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from prowess.conversation.acting.trust import Trust
     from prowess.conversation.acting.trust_request import TrustRequest
@@ -83,8 +84,7 @@ if TYPE_CHECKING:
     from prowess.conversation.tool_rules import ToolAnswer
     from prowess.errors import Issue
     from prowess.model import Explanation
-    from prowess.select.auto import ListingChoice
-    from prowess.select.selectors import Selector
+    from prowess.select.selectors import Candidates, Selector
     from prowess.skills.skill import Skill
 
 
@@ -416,33 +416,36 @@ class Session:
 
         They come by name, or in the order of a selector that has one, such as ``AutoSelector``.
         """
-        check_text(query, "query")
-        while True:
-            now = self.moment()
-            turn = ListingTurn(shown=now.shown, required=now.required)
-            picked = ask_selector(now.selector, query, now.eligible(under), turn)
-            if self._end_turn(turn):
-                return picked
+        now = self.moment()
+        return self._take_turn(now, query, now.selector, now.eligible(under), ListingTurn())[0]
 
     def choose(
-        self,
-        moment: Moment,
-        query: str,
-        selector: Selector | None,
-        place: ListingTurn,
+        self, moment: Moment, query: str, selector: Selector | None, skills: Candidates, place: ListingTurn
     ) -> ListingChoice:
-        """Return which skills are listed in a place, and remember it; the turn has not begun."""
-        while True:
-            turn = replace(place, shown=moment.shown, required=moment.required, failures=[])
-            choice = choose(moment, query, selector, turn)
-            if self._end_turn(turn):
-                return choice
-            moment = replace(moment, shown=self._now.shown)
+        """Return which of the eligible skills are listed in a place, and remember it; the turn has not begun."""
+        picked, turn = self._take_turn(moment, query, selector, skills, place)
+        if selector is None:
+            return ListingChoice()
+        choice = turn.choice or ListingChoice(how="picked")
+        return choice if picked is skills else choice._replace(names=tuple(skill.name for skill in picked))
 
-    def find_reachable(self, moment: Moment, selector: Selector | None) -> tuple[Skill, ...]:
+    def _take_turn(
+        self, moment: Moment, query: str, selector: Selector | None, skills: Candidates, place: ListingTurn
+    ) -> tuple[tuple[Skill, ...], ListingTurn]:
+        """Return what a selector picks, and the turn that it took; what the turn has shown is remembered."""
+        check_text(query, "query")
+        shown = moment.shown
+        while True:
+            turn = replace(place, shown=shown, required=moment.required, failures=[])
+            picked = ask_selector(selector, query, skills, turn)
+            if self._end_turn(turn):
+                return picked, turn
+            shown = self._now.shown
+
+    def find_reachable(self, selector: Selector | None, skills: Candidates) -> tuple[Skill, ...]:
         """Return the skills that some request could bring into a listing: those that the filters of a chain leave."""
         turn = ListingTurn()
-        left = ask_selector(selector, "", moment.eligible(), turn)
+        left = ask_selector(selector, "", skills, turn)
         self._end_turn(turn)
         return left
 
@@ -494,12 +497,10 @@ class Session:
         """
         if filter is not None:
             check_text(filter, "filter")
-        request = self._make_request(name, filter, run=run)
-        try:
-            activation = self._activate(request)
-        except SkillError as error:
-            self._report_refusal(request.name, error)
-            raise
+        moment = self.moment()
+        name = moment.resolve_name(name)
+        with self._report_refusals(name):
+            activation = self._activate(ActivationRequest(name, moment, filter, run=run))
         # The skill may have been active with its commands run, by the host or as a preloaded skill.
         return activation if run else replace(activation, instructions=activation.written, outputs=(), issues=())
 
@@ -510,31 +511,29 @@ class Session:
         Commands in the text run if the skill is trusted; ``run=False``: none runs. When the text cannot be read, the
         skill stays inactive.
         """
-        request = self._make_request(name, run=False)
+        moment = self.moment()
+        name = moment.resolve_name(name)
         rendered: list[str] = []
 
         def read_text(skill: Skill) -> None:
             rendered.append(self.instructions.read_text(skill, whole=whole, run=run))
 
-        try:
-            skill = self._activate(request, before_remembering=read_text).skill
+        with self._report_refusals(name):
+            skill = self._activate(ActivationRequest(name, moment, run=False), before_remembering=read_text).skill
             if not rendered:  # it was active already
                 read_text(skill)
-        except SkillError as error:
-            self._report_refusal(request.name, error)
-            raise
         return rendered[0]
 
-    def _make_request(
-        self, name: str, filter_override: str | None = None, *, arguments: str = "", run: bool = True
-    ) -> ActivationRequest:
-        moment = self.moment()
-        return ActivationRequest(moment.resolve_name(name), moment, filter_override, arguments, run)
-
-    def _report_refusal(self, name: str, error: SkillError) -> None:
-        # A call that waits for a person's approval is not refused, and its own event was sent already.
-        if error.code != "needs-approval":
-            self.events.emit("refused", name, code=error.code)
+    @contextmanager
+    def _report_refusals(self, name: str, **detail: str) -> Iterator[None]:
+        """Emit an event for an error that is raised in the block."""
+        try:
+            yield
+        except SkillError as error:
+            # A call that waits for a person's approval is not refused, and its own event was sent already.
+            if error.code != "needs-approval":
+                self.events.emit("refused", name, code=error.code, **detail)
+            raise
 
     def _activate(
         self, request: ActivationRequest, before_remembering: Callable[[Skill], None] | None = None
@@ -542,12 +541,12 @@ class Session:
         """Make a skill active. What ``before_remembering`` raises leaves the skill inactive."""
         name, moment = request.name, request.moment
         skill, active = moment.require_known(name), moment.active.get(name)
-        skill.refuse_revoked()  # also what is active already: it was revoked since
         step = decide_step(moment, request, skill)
         note = GRANTS_CHANGED if step == "check-grant" else ""
         if active is not None and (
             step == "keep" or (step == "check-grant" and self._is_decision_current(name, active))
         ):
+            skill.refuse_revoked()  # it may be revoked since it was loaded
             try:
                 changes = "" if active.gone else active.loaded.skill.find_changes()
             except FetchError:
@@ -624,16 +623,13 @@ class Session:
         if call is None or (call[0] not in moment.catalog and call[0] not in moment.active):
             return ""
         name, arguments = moment.resolve_name(call[0]), call[1]
-        try:
+        with self._report_refusals(name):
             skill = moment.require(name)
             if not skill.user_invocable:
                 raise SkillFilteredError(f"skill {name!r} is not for people to call", code="not-for-people")
             if skill.is_fork and not inline_forks:
                 return ""
             activation = self._activate(ActivationRequest(name, moment, arguments=arguments))
-        except SkillError as error:
-            self._report_refusal(name, error)
-            raise
         if activation.outputs and activation.note == ALREADY_ACTIVE:
             # What the commands printed when it was activated was for other arguments, and at another time.
             activation = make_activation(self.instructions.prepare(activation.skill, arguments))
@@ -644,24 +640,18 @@ class Session:
     def skill(self, name: str) -> Skill:
         """Return a skill that exists and that the filter lets through, to read from.
 
-        For an active skill that is not in a folder on this machine, it is the one that was loaded, even if its source
-        has changed since: files of another state must not be beside its instructions. Raises ``UnknownSkillError``
-        or ``SkillFilteredError``.
+        For an active skill that is not in a folder on this machine, it is the one that was loaded. Raises
+        ``UnknownSkillError`` or ``SkillFilteredError``.
         """
         moment = self.moment()
-        skill = moment.require(name)
-        active = moment.active.get(skill.name)
-        return skill if active is None or active.loaded.skill.is_local else active.loaded.skill
+        return moment.pin_state(moment.require(name))
 
     @_measured
     def read_resource(self, name: str, path: str, max_bytes: int | None = None) -> str:
         """Return the text of a file of a skill that the filter lets through."""
-        try:
+        with self._report_refusals(name, path=path):
             skill = self.skill(name)
             text = skill.label_text(skill.read_resource(path, self._usual_bytes if max_bytes is None else max_bytes))
-        except SkillError as error:
-            self.events.emit("refused", name, code=error.code, path=path)
-            raise
         self.note_read(name, path, len(text))
         return text
 

@@ -15,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from prowess.errors import SkillError
-from prowess.thread_work import call_on_cancel, current_work, run_in_thread
+from prowess.thread_work import call_on_cancel, current_work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -95,15 +95,6 @@ class Pool:
             yield
         finally:
             self.leave()
-
-    async def run(self, function: Callable[[], T]) -> T:
-        """Return what ``function`` returns in a thread of its own, or raise what it raises.
-
-        When the awaiting task is cancelled, so is the work: the thread ends what it has begun
-        (``prowess.thread_work``).
-        Raises ``SkillError`` (code ``busy``) when too many wait already.
-        """
-        return await run_in_thread(function, self)
 
 
 class Pools(NamedTuple):

@@ -67,7 +67,7 @@ def find_revoked(skills: Iterable[Skill], policy: Policy) -> dict[str, Issue]:
     Every skill on this disk is hashed, where there is any such digest.
     """
     found: dict[str, Issue] = {}
-    for skill in skills if policy.has_revoked_digests else ():
+    for skill in skills if policy.revoked_digests else ():
         with suppress(SkillError):  # what cannot be hashed cannot be loaded either
             revocation = policy.find_revocation(skill.digest()) if skill.is_local else None
             if revocation is not None:

@@ -20,9 +20,10 @@ from prowess.select.auto import ListingChoice
 from prowess.text.escapes import escape_line
 from prowess.text.hidden_characters import to_one_line
 from prowess.text.markup import neutralize_tags
+from prowess.tools.dialect import may_have_files
 from prowess.tools.dialects.prowess import DIALECT, answer_about
 from prowess.tools.options import ToolsetOptions
-from prowess.tools.prompt import View, may_have_files
+from prowess.tools.prompt import View
 from prowess.tools.toolset import Toolset
 
 if TYPE_CHECKING:

@@ -118,12 +118,13 @@ class Policy:
     revocations: tuple[Revocation, ...] = ()
     files: tuple[str, ...] = ()
     """The files that were read, the machine's first."""
-    _revoked_digests: Mapping[str, Revocation] = field(init=False, repr=False, compare=False)
+    revoked_digests: Mapping[str, Revocation] = field(init=False, repr=False, compare=False)
+    """The revocations by digest: where there are some, the digest of a skill has to be known before it is used."""
 
     def __post_init__(self) -> None:
         """Index the revocations, which are looked up for each skill that is loaded."""
         revoked = {revocation.digest: revocation for revocation in self.revocations if revocation.digest}
-        object.__setattr__(self, "_revoked_digests", revoked)
+        object.__setattr__(self, "revoked_digests", revoked)
 
     def __and__(self, other: Policy) -> Policy:
         """Return both policies in force: nothing that one refuses is allowed by the other."""
@@ -152,11 +153,6 @@ class Policy:
         """Return the word of a rule that takes one; the loosest where no file has the rule."""
         rule = self.strictest(key)
         return str(rule.value) if rule is not None else RULES[key].words[0]
-
-    @property
-    def has_revoked_digests(self) -> bool:
-        """Whether the digest of a skill has to be known before it is used."""
-        return bool(self._revoked_digests)
 
     @property
     def judges_skills(self) -> bool:
@@ -212,8 +208,8 @@ class Policy:
 
     def find_revocation(self, digest: str, source: str = "", ref: str = "") -> Revocation | None:
         """Return the revocation of a skill, by its digest or else by its source and version."""
-        if digest in self._revoked_digests:
-            return self._revoked_digests[digest]
+        if digest in self.revoked_digests:
+            return self.revoked_digests[digest]
         return next((one for one in self.revocations if one.source and one.covers("", source, ref)), None)
 
     def find_approval(self, digest: str) -> Approval | None:

@@ -721,7 +721,7 @@ class Skill:
 
         policy = current_policy()
         # Hashed at each read: nobody can tell when a file of the skill was changed. Most policies revoke nothing.
-        if policy.has_revoked_digests and self.is_local:
+        if policy.revoked_digests and self.is_local:
             policy.check_revoked(self.name, self.digest())
 
     def _with_suggestions(self, error: ResourceNotFoundError, path: str) -> ResourceNotFoundError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from functools import partial
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from prowess.conversation.fork import PreparedFork, find_body_start, limit_fork_tools
 from prowess.conversation.rendering import explain_arguments, fill_instructions, render_notes
@@ -14,12 +14,12 @@ from prowess.errors import SkillError
 from prowess.format.commands import ExpandedText
 from prowess.format.frontmatter.fields import split_names
 from prowess.text.markup import neutralize_tags
-from prowess.thread_work import LoopRunningError, await_result
+from prowess.thread_work import LoopRunningError, await_result, run_in_thread
 from prowess.tools.arguments import BadArgumentsError, optional_text, required_text
 from prowess.tools.definitions import ToolResult, error_result, sanitize_error
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from prowess.conversation.acting.scripts import ScriptResult
     from prowess.conversation.fork import ForkRunner
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from prowess.tools.dialect import Dialect
     from prowess.tools.prompt import View
 
+T = TypeVar("T")
 _CUT_NOTE = "[cut: it printed more]"
 
 
@@ -140,11 +141,12 @@ class SubAgents:
 
     def run_fork(self, tool: str, prepared: PreparedFork) -> ToolResult:
         """Return what the sub-agent answers to a call of ``tool``, or the result that says why it does not."""
-        try:
-            made = self._runner(prepared)
-            answer = _await_answer(made) if isinstance(made, Awaitable) else made
-        except Exception as error:  # noqa: BLE001 - whatever the host's runner does, the conversation goes on
-            return self._describe_failure(tool, prepared, error)
+        answer = _try_runner(self._runner, prepared)
+        if isinstance(answer, Awaitable):
+            answer = _try_runner(await_result, answer)
+        if isinstance(answer, LoopRunningError):
+            message = "the runner of forks is asynchronous: use 'await toolset.acall(…)' here"
+            answer = SkillError(message, code="fork-failed")
         return self._describe_answer(tool, prepared, answer)
 
     async def arun_fork(self, tool: str, prepared: PreparedFork) -> ToolResult:
@@ -152,21 +154,20 @@ class SubAgents:
 
         Coroutines run on the loop that called, plain functions in a thread.
         """
-        runner = self._runner
+        call = partial(_try_runner, self._runner, prepared)
         try:
-            if _is_coroutine_function(runner):  # runs on the host's loop, so that cancelling the call cancels it
-                made: object = runner(prepared)
-            else:
-                made = await get_pools(self._session.limits).forks.run(partial(_try_runner, runner, prepared))
-            if isinstance(made, Exception):
-                return self._describe_failure(tool, prepared, made)
-            answer = await made if isinstance(made, Awaitable) else made
+            # A coroutine function runs on the host's loop, so that cancelling the call cancels it.
+            is_async = _is_coroutine_function(self._runner)
+            answer = call() if is_async else await run_in_thread(call, get_pools(self._session.limits).forks)
+            answer = await answer if isinstance(answer, Awaitable) else answer
         except Exception as error:  # noqa: BLE001 - whatever the host's runner does, the conversation goes on
-            return self._describe_failure(tool, prepared, error)
+            answer = error
         return self._describe_answer(tool, prepared, answer)
 
     def _describe_answer(self, tool: str, prepared: PreparedFork, answer: object) -> ToolResult:
-        """Return the result with the answer, cut when it is longer than ``Limits`` allows."""
+        """Return the result with the answer, cut when it is longer than ``Limits`` allows, or with what was raised."""
+        if isinstance(answer, Exception):
+            return self._describe_failure(tool, prepared, answer)
         if not isinstance(answer, str):
             return self._describe_failure(tool, prepared, SkillError("the sub-agent gave no text"), verb=":")
         limit = self._session.limits.max_fork_output_bytes
@@ -195,19 +196,9 @@ def _is_coroutine_function(runner: ForkRunner) -> bool:
     return iscoroutinefunction(runner) or iscoroutinefunction(getattr(runner, "__call__", None))  # noqa: B004 - its kind
 
 
-def _try_runner(runner: ForkRunner, prepared: PreparedFork) -> object:
-    """Return what a runner gives, or what it raises: a ``StopIteration`` cannot be raised in a coroutine."""
+def _try_runner(run: Callable[[T], object], argument: T) -> object:
+    """Return what a call gives, or what it raises: a ``StopIteration`` cannot be raised in a coroutine."""
     try:
-        return runner(prepared)
+        return run(argument)
     except Exception as error:  # noqa: BLE001 - whatever the host's runner does, the conversation goes on
         return error
-
-
-def _await_answer(answer: Awaitable[str]) -> str:
-    """Return what a coroutine gives, in plain code; raises ``SkillError`` inside a running loop."""
-    try:
-        return await_result(answer)
-    except LoopRunningError:
-        raise SkillError(
-            "the runner of forks is asynchronous: use 'await toolset.acall(…)' here", code="fork-failed"
-        ) from None

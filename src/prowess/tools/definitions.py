@@ -36,15 +36,6 @@ if TYPE_CHECKING:
     )
 
 PDF_TYPE = "application/pdf"
-_PDF_END_LENGTH = 1_024
-"""A PDF document has its end mark within this many characters of its end; strict readers refuse others."""
-_SIGNATURES = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-    (b"%PDF-", PDF_TYPE),
-)
 _MAX_ERROR_LENGTH = 2_000
 _KEPT_END_LENGTH = 128  # the end of a message says what to do, so the middle is cut
 
@@ -287,27 +278,6 @@ class Media(NamedTuple):
             uri = f"skill://{quote(self.skill, safe='')}/{quote(self.path)}"
             return {"type": "resource", "resource": {"uri": uri, "mimeType": self.media_type, "blob": self.base64}}
         return {"type": "image", "data": self.base64, "mimeType": self.media_type}
-
-
-def detect_media_type(content: bytes) -> str:
-    """Return the media type of a file that models can see, ``""`` for any other file.
-
-    Only the first bytes count and never the name: a provider refuses a call with a block of the wrong type.
-    """
-    # WebP has its mark behind the length of the file, so no fixed beginning distinguishes it from other RIFF files.
-    return (
-        "image/webp"
-        if content.startswith(b"RIFF") and content[8:12] == b"WEBP"
-        else next((kind for signature, kind in _SIGNATURES if content.startswith(signature)), "")
-    )
-
-
-def is_pdf_text(text: str) -> bool:
-    """Return whether a string is a whole PDF document that happens to consist of characters only.
-
-    The end is checked too: a string about the format may begin like one, and providers refuse a broken document.
-    """
-    return text.startswith("%PDF-") and "%%EOF" in text[-_PDF_END_LENGTH:]
 
 
 def find_media(data: Mapping[str, Any]) -> Media | None:

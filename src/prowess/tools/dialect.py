@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from prowess.conversation.rendering import render_preload_source
 from prowess.errors import SkillError, SkillNotActiveError, SkillValidationError
 from prowess.tools.definitions import ToolDefinition, copy_definition, object_schema, string_schema
 
@@ -55,8 +55,8 @@ class Dialect(NamedTuple):
     tools: tuple[Tool, ...]
     render_prompt: Callable[[View], str]
     render_error: Callable[[str, Exception], ToolResult]
-    render_preload: Callable[[Activation], str] = render_preload_source
-    """Renders the instructions of a preloaded skill for the prompt."""
+    render_preload: Callable[[Activation], str] = attrgetter("written")
+    """Renders the instructions of a preloaded skill for the prompt; by default as the file has them."""
     loads_hidden: bool = True
     """Whether its tool loads a skill that is hidden from models, when a model names it nevertheless."""
     selects_by_default: bool = False
@@ -92,7 +92,15 @@ def can_load_skills(view: View) -> bool:
 
 def has_files(view: View) -> bool:
     """Return whether any of the skills has a file besides its SKILL.md, or may have one."""
-    return view.has_files
+    return any(map(may_have_files, view.skills))
+
+
+def may_have_files(skill: Skill) -> bool:
+    """Return whether a skill has a supporting file, or may have one; nothing is fetched to find out."""
+    try:
+        return skill.may_have_files()
+    except SkillError:
+        return False
 
 
 def has_forks(view: View) -> bool:

@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import base64
 import io
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from prowess.errors import BinaryResourceError, ResourceTooLargeError
 from prowess.text.hidden_characters import to_one_line
 from prowess.text.markup import neutralize_tags
-from prowess.tools.definitions import ToolResult, detect_media_type, is_pdf_text
+from prowess.tools.definitions import PDF_TYPE, ToolResult
 
 if TYPE_CHECKING:
     from prowess.skills.skill import Skill
 
 DEFAULT_LINES = 2_000
 """How many lines a call reads that does not say."""
-
-
-class FileAnswer(NamedTuple):
-    """The answer about a file, and how many characters or bytes of it a model was given."""
-
-    result: ToolResult
-    size: int
+_PDF_END_LENGTH = 1_024
+"""A PDF document has its end mark within this many characters of its end; strict readers refuse others."""
+_SIGNATURES = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"%PDF-", PDF_TYPE),
+)
 
 
 def read_file_range(
     skill: Skill, name: str, path: str, offset: int, limit: int, *, max_bytes: int | None, default_bytes: int
-) -> FileAnswer:
+) -> ToolResult:
     """Return the text of a file, or ``limit`` lines of it from ``offset``; a binary file is returned as data.
 
     ``name`` is what the caller calls the skill. ``max_bytes`` is the most that is read, where the host says so;
@@ -37,25 +39,18 @@ def read_file_range(
         whole = skill.read_resource(path, skill.limits.max_file_bytes)
     except BinaryResourceError:
         return _read_binary(skill, path, max_bytes)
-    if is_pdf_text(whole):  # a small PDF can be pure ASCII, and is of no use to a model as text
+    if _is_pdf_text(whole):  # a small PDF can be pure ASCII, and is of no use to a model as text
         return _read_binary(skill, path, max_bytes)
-    taken = take_lines(whole, path, offset, limit, default_bytes if max_bytes is None else max_bytes)
-    data = {"skill": name, "path": path, "offset": offset, "lines": taken.line_count, "total_lines": taken.total}
-    return FileAnswer(ToolResult(skill.label_text(taken.shown), data=data), len(taken.shown))
+    shown, count, total = take_lines(whole, path, offset, limit, default_bytes if max_bytes is None else max_bytes)
+    data = {"skill": name, "path": path, "offset": offset, "lines": count, "total_lines": total}
+    return ToolResult(skill.label_text(shown), data=data)
 
 
-class LineRange(NamedTuple):
-    """Lines of a file as a model gets them, how many they are, and how many the file has."""
+def take_lines(whole: str, path: str, offset: int, limit: int, max_bytes: int) -> tuple[str, int, int]:
+    """Return the lines of a file from an offset, as many as fit, how many they are, and how many the file has.
 
-    shown: str
-    line_count: int
-    total: int
-
-
-def take_lines(whole: str, path: str, offset: int, limit: int, max_bytes: int) -> LineRange:
-    """Return the lines of ``text`` from an offset, as many as fit; a note at the end says where to go on.
-
-    Raises ``ResourceTooLargeError`` when already the first line has more than ``max_bytes``.
+    A note at the end of the lines says where to go on. Raises ``ResourceTooLargeError`` when already the first line has
+    more than ``max_bytes``.
     """
     # Not splitlines(), which also splits at form feeds and other characters that editors do not count as line ends.
     lines = io.StringIO(whole, newline="\n").readlines()
@@ -73,10 +68,10 @@ def take_lines(whole: str, path: str, offset: int, limit: int, max_bytes: int) -
     shown = "".join(taken)
     if following < len(lines):
         shown += f"\n[lines {offset}-{following - 1} of {len(lines)}; go on with offset={following}]"
-    return LineRange(shown, len(taken), len(lines))
+    return shown, len(taken), len(lines)
 
 
-def _read_binary(skill: Skill, path: str, max_bytes: int | None) -> FileAnswer:
+def _read_binary(skill: Skill, path: str, max_bytes: int | None) -> ToolResult:
     content = skill.read_bytes(path, max_bytes)
     media_type = detect_media_type(content)
     kind = f", {media_type}" if media_type else ""
@@ -84,5 +79,23 @@ def _read_binary(skill: Skill, path: str, max_bytes: int | None) -> FileAnswer:
     data = {"skill": skill.name, "path": path, "type": "binary", "size": len(content)}
     visible = {"media_type": media_type} if media_type else {}
     encoded = base64.b64encode(content).decode("ascii")
-    result = ToolResult(skill.label_text(message), data={**data, **visible, "base64": encoded})
-    return FileAnswer(result, len(content))
+    return ToolResult(skill.label_text(message), data={**data, **visible, "base64": encoded})
+
+
+def detect_media_type(content: bytes) -> str:
+    """Return the media type of a file that models can see, ``""`` for any other file.
+
+    Only the first bytes count and never the name: a provider refuses a call with a block of the wrong type.
+    """
+    # WebP has its mark behind the length of the file, so no fixed beginning distinguishes it from other RIFF files.
+    if content.startswith(b"RIFF") and content[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for signature, kind in _SIGNATURES if content.startswith(signature)), "")
+
+
+def _is_pdf_text(text: str) -> bool:
+    """Return whether a string is a whole PDF document that happens to consist of characters only.
+
+    The end is checked too: a string about the format may begin like one, and providers refuse a broken document.
+    """
+    return text.startswith("%PDF-") and "%%EOF" in text[-_PDF_END_LENGTH:]

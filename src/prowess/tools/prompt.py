@@ -11,7 +11,7 @@ from prowess.arguments import check_text
 from prowess.conversation.activation import make_activation
 from prowess.conversation.moment import CatalogCache
 from prowess.conversation.rendering import find_host_folders, mask_paths
-from prowess.errors import SkillError, UnknownSkillError
+from prowess.errors import UnknownSkillError
 from prowess.select.auto import NO_ROOM, WHOLE, ListingChoice, ListingTurn, find_auto_selector
 from prowess.select.budget import BudgetReport, fit_entries, make_report, part_sizes
 from prowess.skills.render import make_entries, render_lines
@@ -73,8 +73,7 @@ class View:
     """What a model sees of a session at one moment, in the dialect of ``options``; each call makes a view.
 
     ``choice``: what is listed; without it, that is chosen when it is first needed. ``left``: the tokens that the
-    listing may cost. ``is_too_large``: the whole listing was counted before, and does not fit. ``is_cut``: the host
-    lists the skills elsewhere, and has left some out.
+    listing may cost. ``is_cut``: the host lists the skills elsewhere, and has left some out.
     """
 
     def __init__(
@@ -85,7 +84,6 @@ class View:
         choice: ListingChoice | None = None,
         *,
         left: int | None = None,
-        is_too_large: bool = False,
         is_cut: bool = False,
     ) -> None:
         self.session = session
@@ -94,7 +92,6 @@ class View:
         self.report = _empty_report(left)
         self._given_choice = choice
         self._left = left
-        self._is_too_large = is_too_large
         self._is_cut = is_cut
 
     # -- the skills --------------------------------------------------------------------------------------------------
@@ -123,11 +120,6 @@ class View:
         """The names of the skills that run as a sub-agent; empty when the host cannot run sub-agents."""
         return frozenset(skill.name for skill in self.skills if skill.is_fork) if self.options.fork else frozenset()
 
-    @cached_property
-    def has_files(self) -> bool:
-        """Whether any of the skills has a file besides its SKILL.md, or may have one."""
-        return any(map(may_have_files, self.skills))
-
     def require_skill(self, name: str) -> Skill:
         """Return a skill that the model may have; raises ``UnknownSkillError``, which lists those that it may have."""
         skill = self.moment.find(name)
@@ -152,7 +144,7 @@ class View:
             whole = (len(self.findable), self._find_whole(ListingChoice(budget=budget)) is not None)
         measure = partial(self._measure, budget)
         place = ListingTurn(measure, place=options.dialect.name, budget=options.budget, whole=whole)
-        return self.session.choose(self.moment, query, selector, place)
+        return self.session.choose(self.moment, query, selector, self.findable, place)
 
     def choose_for_tools(self, query: str) -> ListingChoice:
         """Return what the tools are about: what the query brings into the listing only if a tool's description has it.
@@ -168,9 +160,12 @@ class View:
         choice = ListingChoice(budget=auto.budget if options.budget is None else options.budget)
         if selector is auto:
             return choice
-        reachable = self.session.find_reachable(self.moment, selector)
-        is_all = len(reachable) == len(self.moment.eligible())
-        return choice if is_all else choice._replace(names=tuple(skill.name for skill in reachable))
+        reachable = self.session.find_reachable(selector, self.findable)
+        return (
+            choice
+            if len(reachable) == len(self.findable)
+            else choice._replace(names=tuple(skill.name for skill in reachable))
+        )
 
     def _measure(self, budget: int | None, skills: Sequence[Skill]) -> int:
         """Return the tokens that count against the budget when these skills are listed."""
@@ -243,17 +238,13 @@ class View:
 
     def _make_prompt(self, choice: ListingChoice) -> Prompt:
         """Return the prompt within the budget where possible: the listing gets what everything else leaves."""
-        is_too_large = False
-        if choice.how == "all" and choice.budget is not None:
-            whole = self._find_whole(choice)
-            if whole is not None:
-                return whole
-            is_too_large = True
+        whole = self._find_whole(choice) if choice.how == "all" and choice.budget is not None else None
+        if whole is not None:
+            return whole
         budget = self.options.budget
         if budget is None:
             # The budget of a selector shortens a listing of everything. What was chosen within it stays as it is.
-            left = None if choice.how == "chosen" else choice.budget
-            return self._render(choice, left, is_too_large=is_too_large)
+            return self._render(choice, None if choice.how == "chosen" else choice.budget)
         left = budget
         prompt = self._render(choice, left)
         for _ in range(_MAX_FITTINGS):
@@ -264,9 +255,9 @@ class View:
             prompt = self._render(choice, left)
         return prompt
 
-    def _render(self, choice: ListingChoice, left: int | None, *, is_too_large: bool = False) -> Prompt:
-        """Return the prompt with a listing of at most ``left`` tokens; ``is_too_large``: the whole does not fit."""
-        view, dialect = self._with(choice, left, is_too_large=is_too_large), self.options.dialect
+    def _render(self, choice: ListingChoice, left: int | None) -> Prompt:
+        """Return the prompt with a listing of at most ``left`` tokens."""
+        view, dialect = self._with(choice, left), self.options.dialect
         blocks = [dialect.render_prompt(view)]
         preloaded = (entry for entry in self.moment.visible_active.values() if entry.preloaded)
         blocks += [dialect.render_preload(self.mask_activation(make_activation(entry))) for entry in preloaded]
@@ -274,9 +265,9 @@ class View:
         budget = self.options.budget if choice.budget is None else choice.budget
         return Prompt(text, replace(view.report, budget=budget, text=self.mask_text(view.report.text)), left)
 
-    def _with(self, choice: ListingChoice, left: int | None, *, is_too_large: bool = False) -> View:
+    def _with(self, choice: ListingChoice, left: int | None) -> View:
         """Return the view of this moment with another choice, whose listing may cost ``left`` tokens."""
-        view = View(self.session, self.options, self.moment, choice, left=left, is_too_large=is_too_large)
+        view = View(self.session, self.options, self.moment, choice, left=left)
         vars(view)["findable"] = self.findable
         return view
 
@@ -290,12 +281,10 @@ class View:
         has_location: bool = False,
     ) -> str:
         """Return a listing within the budget; ``report`` says what was cut."""
-        listed = self.skills if skills is None else skills
-        entries = make_entries(listed, has_location=has_location)
+        entries = make_entries(self.skills if skills is None else skills, has_location=has_location)
         count, shown = self.options.tokens, entries
         if self._left is not None:
-            is_too_large = self._is_too_large and skills is None
-            shown = fit_entries(entries, lambda some: count(render(some)), self._left, is_too_large=is_too_large)
+            shown = fit_entries(entries, lambda some: count(render(some)), self._left)
         text = render(shown)
         self.report = make_report(entries, shown, text, self._left, count)
         return text
@@ -351,14 +340,6 @@ class View:
     def mask_text(self, text: str) -> str:
         """Return ``text`` without absolute paths of the host, when the options hide them."""
         return mask_paths(text, find_host_folders(self.moment)) if self.options.hide_paths else text
-
-
-def may_have_files(skill: Skill) -> bool:
-    """Return whether a skill has a supporting file, or may have one; nothing is fetched to find out."""
-    try:
-        return skill.may_have_files()
-    except SkillError:
-        return False
 
 
 class ListingReasons(Mapping[str, str]):

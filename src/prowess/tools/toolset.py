@@ -18,9 +18,10 @@ from prowess.conversation.work_pools import get_pools
 from prowess.errors import Issue, NotTrustedError, SkillError
 from prowess.text.hidden_characters import to_one_line
 from prowess.text.markup import CONTENT_TAG, USER_CALL_TAG, neutralize_tags
+from prowess.thread_work import run_in_thread
 from prowess.tools.acting import SubAgents, prepare_fork
 from prowess.tools.arguments import BadArgumentsError, parse_arguments
-from prowess.tools.definitions import ToolResult, sanitize_error
+from prowess.tools.definitions import ToolResult, error_result, sanitize_error
 from prowess.tools.options import ToolsetOptions, check_allowed, check_counter, check_fork, check_scripts, find_dialect
 from prowess.tools.prompt import ListingReasons, View
 
@@ -47,8 +48,8 @@ _RECAP = "These skills were loaded earlier in this conversation, and are active.
 
 
 def _as_text(name: object) -> str:
-    """Return the name of a called tool; a value that is not a string becomes its ``repr``, which names no tool."""
-    return name if isinstance(name, str) else repr(name)
+    """Return what a model gave as the name of a tool, for a message; that may be anything of any length."""
+    return (name if isinstance(name, str) else repr(name))[:_MAX_NAME_SHOWN]
 
 
 class Toolset:
@@ -99,7 +100,6 @@ class Toolset:
             hide_paths,
         )
         self._dialect = self._options.dialect
-        self._tools_by_name = {tool.name: tool for tool in self._dialect.tools}
         # Weak, since a listing may be as large as everything else that a conversation holds, and the cache has it.
         self._listed: tuple[ListingChoice, ReferenceType[BudgetReport]] | None = None
 
@@ -266,15 +266,10 @@ class Toolset:
 
     def call(self, name: str, arguments: Arguments = None) -> ToolResult:
         """Answer a model's call. It never raises: what goes wrong is a result that says what to do next."""
-        name = _as_text(name)
-        tool = self._tools_by_name.get(name)
-        if tool is None:
-            return self._hide_paths(self._answer_unknown_tool(name))
-        result = self._answer_and_report(tool, arguments)
-        runner = self._options.fork
+        result, runner = self._answer(name, arguments), self._options.fork
         if result.fork is None or not callable(runner):  # without a runner, the host runs the fork
             return result
-        return self._hide_paths(SubAgents(self.session, self._dialect, runner).run_fork(tool.name, result.fork))
+        return self._hide_paths(SubAgents(self.session, self._dialect, runner).run_fork(name, result.fork))
 
     async def acall(self, name: str, arguments: Arguments = None) -> ToolResult:
         """Answer a model's call from asynchronous code, in a thread of ours; raises only when it is cancelled.
@@ -284,41 +279,37 @@ class Toolset:
         """
         import asyncio
 
-        name = _as_text(name)
-        tool = self._tools_by_name.get(name)
         try:
-            if tool is None:
-                return self._hide_paths(await self._run_in_pool(partial(self._answer_unknown_tool, name)))
-            result = await self._run_in_pool(partial(self._answer_and_report, tool, arguments))
+            result = await self._run_in_pool(partial(self._answer, name, arguments))
         except asyncio.CancelledError:
             # The approval of this call must not be left for the next one that is equal.
             self.session.consent.withdraw_approvals(self._find_named_skill(arguments))
             raise
         except SkillError as error:  # the pool is busy: whatever else goes wrong is a result already
             self.session.consent.withdraw_approvals(self._find_named_skill(arguments))
-            self.session.events.emit("refused", "", tool=name[:_MAX_NAME_SHOWN], code=error.code)
-            return self._describe_error(name[:_MAX_NAME_SHOWN], error)
+            self.session.events.emit("refused", "", tool=_as_text(name), code=error.code)
+            return self._describe_error(_as_text(name), error)
         runner = self._options.fork
         if result.fork is None or not callable(runner):  # without a runner, the host runs the fork
             return result
         sub_agents = SubAgents(self.session, self._dialect, runner)
-        return self._hide_paths(await sub_agents.arun_fork(tool.name, result.fork))
+        return self._hide_paths(await sub_agents.arun_fork(name, result.fork))
 
     async def _run_in_pool(self, function: Callable[[], T]) -> T:
         """Return what ``function`` returns in a thread; raises ``SkillError`` (``busy``) when too many calls wait."""
-        return await get_pools(self.session.limits).reads.run(function)
+        return await run_in_thread(function, get_pools(self.session.limits).reads)
 
-    def _answer_unknown_tool(self, name: str) -> ToolResult:
-        """Return the answer to a call of no tool, which names the tools that are offered now."""
-        view = self._open_view()
-        offered = ", ".join(tool.name for tool in self._dialect.tools if tool.is_offered(view))
-        known = f"known: {offered}" if offered else "none is offered"
-        message = f"unknown skill tool: {to_one_line(name[:_MAX_NAME_SHOWN])}; {known}"
-        self.session.events.emit("refused", "", tool=name[:_MAX_NAME_SHOWN], code="unknown-tool")
-        return sanitize_error(ToolResult(message, is_error=True, data={"reason": "unknown-tool"}))
-
-    def _answer_and_report(self, tool: Tool, arguments: Arguments) -> ToolResult:
+    def _answer(self, name: str, arguments: Arguments) -> ToolResult:
+        """Return the answer to a call; a fork is prepared, and does not run yet."""
+        tool = next((tool for tool in self._dialect.tools if tool.name == name), None)
         events = self.session.events
+        if tool is None:
+            view = self._open_view()
+            offered = ", ".join(tool.name for tool in self._dialect.tools if tool.is_offered(view))
+            known = f"known: {offered}" if offered else "none is offered"
+            events.emit("refused", "", tool=_as_text(name), code="unknown-tool")
+            message = f"unknown skill tool: {to_one_line(_as_text(name))}; {known}"
+            return self._hide_paths(sanitize_error(error_result(message, reason="unknown-tool")))
         if events.on_event is None:  # nobody hears of a refusal, so nothing needs to be recorded
             return self._run_handler(tool, arguments)
         with measure_call():

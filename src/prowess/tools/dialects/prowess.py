@@ -156,15 +156,11 @@ def _define_file(view: View) -> ToolDefinition:
 def _answer_file(view: View, arguments: Arguments) -> ToolResult:
     """Return the text of a file, whole or in lines; a binary file is returned as data for the host."""
     request = _parse_file_request(arguments)
-    view.require_skill(request.name)
-    answer = read_file_range(
-        view.session.skill(request.name),
-        *request,
-        max_bytes=view.options.max_bytes,
-        default_bytes=view.moment.limits.max_resource_bytes,
-    )
-    view.session.note_read(answer.result.data["skill"], request.path, answer.size)
-    return answer.result
+    skill = view.moment.pin_state(view.require_skill(request.name))
+    default_bytes = view.moment.limits.max_resource_bytes
+    result = read_file_range(skill, *request, max_bytes=view.options.max_bytes, default_bytes=default_bytes)
+    view.session.note_read(result.data["skill"], request.path, result.data.get("size", len(result.content)))
+    return result
 
 
 class _FileRequest(NamedTuple):
@@ -192,7 +188,7 @@ def answer_about(skill: Skill, tool: str, arguments: Arguments, project: str) ->
             request = optional_text(given, "arguments")
             return ToolResult(render_load_result(read_activation(skill), request or None, project=project)[0])
         file = _parse_file_request(given)
-        return read_file_range(skill, *file, max_bytes=None, default_bytes=DEFAULT_LIMITS.max_resource_bytes).result
+        return read_file_range(skill, *file, max_bytes=None, default_bytes=DEFAULT_LIMITS.max_resource_bytes)
     except (SkillError, BadArgumentsError) as error:
         return sanitize_error(_render_error(tool, error))
     except Exception as error:  # noqa: BLE001 - the edge to a model: no details of a fault reach it

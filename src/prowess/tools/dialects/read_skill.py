@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from prowess.conversation.rendering import render_preload_text
 from prowess.errors import PathTraversalError, SkillError, SkillValidationError
 from prowess.text.hidden_characters import to_one_line
 from prowess.text.markup import escape_attribute, escape_xml
@@ -136,5 +136,5 @@ DIALECT = Dialect(
     ),
     _render_prompt,
     _render_error,
-    render_preload_text,
+    attrgetter("instructions"),  # with the output of their commands
 )
