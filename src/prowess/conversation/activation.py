@@ -11,9 +11,8 @@ from prowess.format.commands import ExpandedText, may_have_commands
 from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from prowess.conversation.acting.expand_commands import CommandExpander
     from prowess.conversation.acting.supervised import ProcessResult
     from prowess.conversation.consent import Consent
     from prowess.conversation.events import EventEmitter
@@ -195,13 +194,10 @@ class InstructionLoader:
         if not run or not may_have_commands(loaded.instructions):
             return ActiveSkill(loaded)
         grants = self.consent.mark()  # before the commands run: a grant that changes meanwhile is noticed later
-        expanded = self._make_expander(skill).expand(
-            skill,
-            # The copy that commands run from is read again: only its text has the digest that was granted.
-            lambda source: loaded.instructions if source is skill else source.load().instructions,
-            arguments=arguments,
+        # The copy that commands run from is read again: only its text has the digest that was granted.
+        expanded = self._run_commands(
+            skill, lambda source: loaded.instructions if source is skill else source.load().instructions, arguments
         )
-        self._report_skipped_commands(skill, expanded)
         has_trust = self.consent.trust is not None
         decision = CommandDecision(expanded.permission, expanded.digest, grants) if has_trust else None
         written = None if expanded.text == loaded.instructions else loaded.instructions
@@ -250,24 +246,30 @@ class InstructionLoader:
         def read_head(source: Skill) -> str:
             return source.read_text().removesuffix(_read_body(source))
 
-        expanded = self._make_expander(skill).expand(skill, read_skill_text, begin=read_head if whole else None)
-        self._report_skipped_commands(skill, expanded)
+        expanded = self._run_commands(skill, read_skill_text, begin=read_head if whole else None)
         text = skill.label_text(expanded.text)
         label_length = len(text) - len(expanded.text)
         outputs = tuple((begin + label_length, end + label_length) for begin, end in expanded.outputs)
         return replace(expanded, text=text, outputs=outputs)
 
-    def _report_skipped_commands(self, skill: Skill, expanded: ExpandedText) -> None:
-        """Emit an event for commands that did not run: no model can allow them, so the text does not mention it."""
-        if expanded.permission == "refused":
-            for issue in expanded.issues:
-                self.events.emit("not-expanded", skill.name, code=issue.code, why=issue.message)
-
-    def _make_expander(self, skill: Skill) -> CommandExpander:
+    def _run_commands(
+        self,
+        skill: Skill,
+        read: Callable[[Skill], str],
+        arguments: str = "",
+        *,
+        begin: Callable[[Skill], str] | None = None,
+    ) -> ExpandedText:
+        """Return what ``read`` gives, with its commands run if they may; each of them is reported as an event."""
         from prowess.conversation.acting.expand_commands import CommandExpander
 
         def report_command(command: str, result: ProcessResult | None) -> None:
             outcome = {"status": result.status, "limit": result.limit, "seconds": result.seconds} if result else {}
             self.events.emit("expanded", skill.name, command=command, **outcome)
 
-        return CommandExpander(self.consent, self.folder, self.limits, report_command, self.variables)
+        expander = CommandExpander(self.consent, self.folder, self.limits, report_command, self.variables)
+        expanded = expander.expand(skill, read, arguments=arguments, begin=begin)
+        # No model can allow the commands that did not run, so the text does not mention them.
+        for issue in expanded.issues if expanded.permission == "refused" else ():
+            self.events.emit("not-expanded", skill.name, code=issue.code, why=issue.message)
+        return expanded

@@ -57,14 +57,13 @@ def _find_difference(old: Catalog, new: Catalog) -> Refreshed:
 
 def update_entries(active: Mapping[str, ActiveSkill], new: Catalog, report: Refreshed) -> dict[str, ActiveSkill]:
     """Return the active skills, each with whether the new catalogue has lost it or has another state of it."""
-    return {name: _update_entry(name, entry, new, report) for name, entry in active.items()}
-
-
-def _update_entry(name: str, entry: ActiveSkill, new: Catalog, report: Refreshed) -> ActiveSkill:
-    gone = name not in new
-    # A skill that comes back after it was gone is loaded again, since nothing was compared meanwhile.
-    stale = entry.stale or name in report.changed or (entry.gone and not gone)
-    return entry._replace(gone=gone, stale=stale and not gone)
+    entries = {}
+    for name, entry in active.items():
+        gone = name not in new
+        # A skill that comes back after it was gone is loaded again, since nothing was compared meanwhile.
+        stale = entry.stale or name in report.changed or entry.gone
+        entries[name] = entry._replace(gone=gone, stale=stale and not gone)
+    return entries
 
 
 def may_differ(old: Skill, new: Skill) -> bool:

@@ -156,20 +156,16 @@ def fork_user_message(prepared: PreparedFork) -> str:
 def find_body_start(content: str) -> int:
     """Return how many characters precede the instructions; 0 without a complete frontmatter."""
     data = content.encode("utf-8", "surrogatepass")
-    return len(data[: _find_body_offset(data)].decode("utf-8", "surrogatepass"))
-
-
-def _find_body_offset(data: bytes) -> int:
     try:
-        document = read_head(data, quick=False, policy=LoadPolicy(check_dir=False), folder="skill")
+        offset = read_head(data, quick=False, policy=LoadPolicy(check_dir=False), folder="skill").body_offset
     except SkillError:
         # A host may make a fork of text that is not a valid skill: the fences of a frontmatter still count.
         try:
             fences = find_fences(data, whole=True)
         except InvalidFrontmatterError:
             return 0
-        return 0 if fences is None else fences.body
-    return document.body_offset
+        offset = 0 if fences is None else fences.body
+    return len(data[:offset].decode("utf-8", "surrogatepass"))
 
 
 def subprocess_fork(

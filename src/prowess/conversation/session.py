@@ -11,10 +11,10 @@ import os
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
-from functools import partial, wraps
+from functools import partial
 from inspect import iscoroutinefunction
 from threading import RLock
-from typing import TYPE_CHECKING, Concatenate, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 from prowess.arguments import (
     check_callable,
@@ -88,29 +88,12 @@ if TYPE_CHECKING:
     from prowess.skills.skill import Skill
 
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
 _DEFAULT_SELECTOR = AutoSelector()
 """What ``"auto"`` stands for; it has no state, so that all sessions share it."""
 _MAX_READ_FILES = 100
 """Files that a conversation remembers to have read; a recap names them."""
 _MAX_SHOWN_LISTS = 8
 """How many listings a conversation remembers: a host may ask for another budget with each request."""
-
-
-def _measured(method: Callable[Concatenate[Session, P], T]) -> Callable[Concatenate[Session, P], T]:
-    """Return a method of a session whose events say how long it has been running."""
-
-    @wraps(method)
-    def run(self: Session, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        # Without a listener there are no events, and most calls of a model pass here twice.
-        if self.events.on_event is None:
-            return method(self, *args, **kwargs)
-        with measure_call():
-            return method(self, *args, **kwargs)
-
-    return run
 
 
 class Session:
@@ -360,7 +343,7 @@ class Session:
         """
         return self.moment().resolve_name(name)
 
-    @_measured
+    @measure_call()
     def set_filter(self, pattern: str) -> tuple[str, ...]:
         """Filter by another pattern from now on; return the names of the skills that this deactivated, sorted."""
         check_text(pattern, "pattern")
@@ -466,7 +449,7 @@ class Session:
             self._now = replace(self._now, shown={**dict(others[1 - _MAX_SHOWN_LISTS :]), key: new})
         return True
 
-    @_measured
+    @measure_call()
     def index(self, query: str = "", under: str = "") -> str:
         """Return the candidates as lines of text for a prompt."""
         skills = self.candidates(query, under)
@@ -479,7 +462,7 @@ class Session:
 
     # -- activation --------------------------------------------------------------------------------------------------
 
-    @_measured
+    @measure_call()
     def activate(
         self,
         name: str,
@@ -504,7 +487,7 @@ class Session:
         # The skill may have been active with its commands run, by the host or as a preloaded skill.
         return activation if run else replace(activation, instructions=activation.written, outputs=(), issues=())
 
-    @_measured
+    @measure_call()
     def activate_text(self, name: str, *, whole: bool = False, run: bool = True) -> str:
         """Make a skill active; return its body as the file has it now (``whole``: the whole file).
 
@@ -590,7 +573,7 @@ class Session:
                     self._now = self._now.with_active(name, active._replace(command_decision=decision))
         return decision is not None
 
-    @_measured
+    @measure_call()
     def deactivate(self, name: str) -> tuple[str, ...]:
         """Deactivate a skill; return the tools that no other active skill brings, sorted.
 
@@ -607,7 +590,7 @@ class Session:
         self.events.emit("deactivated", name, reason="asked", tools=removed)
         return removed
 
-    @_measured
+    @measure_call()
     def expand(self, message: str, *, inline_forks: bool = False) -> str:
         """Return the text to send to the model for ``/name arguments`` or ``$name arguments``; ``""`` for other text.
 
@@ -646,7 +629,7 @@ class Session:
         moment = self.moment()
         return moment.pin_state(moment.require(name))
 
-    @_measured
+    @measure_call()
     def read_resource(self, name: str, path: str, max_bytes: int | None = None) -> str:
         """Return the text of a file of a skill that the filter lets through."""
         with self._report_refusals(name, path=path):
@@ -693,7 +676,7 @@ class Session:
         )
         return child
 
-    @_measured
+    @measure_call()
     def refresh(self, catalog: Catalog) -> Refreshed:
         """Use another catalogue from now on; return what was added, removed and changed. No live one is followed.
 

@@ -64,7 +64,7 @@ def grant_tools(wanted: Iterable[str], ceiling: Iterable[str] | None) -> tuple[s
 
     ``None`` means no ceiling. A pattern is granted as written where the ceiling has it, or has its whole tool. A whole
     tool is granted as the patterns of it that the ceiling has. ``mcp__*`` in a ceiling means every tool whose name
-    begins so; a ceiling that a host gives has no such names (``without_wildcards``).
+    begins so; a ceiling that a host gives has no such names.
     """
     if ceiling is None:
         return tuple(sorted(set(wanted)))
@@ -105,7 +105,9 @@ class ToolCeiling(NamedTuple):
             if not is_tool_pattern(tool):
                 expected = "is a tool or a tool with a pattern in parentheses"
                 raise_bad_argument(f"tools[{index}]", expected, tool, "pass 'Bash(git:*)' or 'Bash'")
-        return cls(without_wildcards(written), grants=True)
+        # A ceiling names each tool, so that no ``*`` can allow them all. Only the list of a fork may name a family of
+        # tools such as ``mcp__*``; it can only narrow a ceiling.
+        return cls(tuple(tool for tool in written if "*" not in parse_tool_pattern(tool).tool), grants=True)
 
     def grant(self, wanted: Iterable[str]) -> tuple[str, ...]:
         """Return the tools that are approved of those that a skill wants, sorted."""
@@ -114,14 +116,6 @@ class ToolCeiling(NamedTuple):
     def intersect(self, other: ToolCeiling) -> ToolCeiling:
         """Return the ceiling that allows and grants only what both ceilings do."""
         return ToolCeiling(intersect_ceilings(self.tools, other.tools), self.grants and other.grants)
-
-
-def without_wildcards(tools: Iterable[str]) -> tuple[str, ...]:
-    """Return the tools whose names hold no asterisk: a ceiling names each tool, so that no ``*`` can allow them all.
-
-    Only the list of a fork may name a family of tools such as ``mcp__*``; it can only narrow a ceiling.
-    """
-    return tuple(written for written in tools if "*" not in parse_tool_pattern(written).tool)
 
 
 def intersect_ceilings(first: Iterable[str] | None, second: Iterable[str] | None) -> tuple[str, ...] | None:

@@ -6,10 +6,10 @@ awaited on the loop of the host that awaits the call, else on a loop of its own.
 
 from __future__ import annotations
 
+from concurrent.futures import Future, wait
 from contextvars import copy_context
 from functools import cached_property, partial
 from inspect import isawaitable, iscoroutinefunction
-from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -96,14 +96,6 @@ class Candidates(tuple["Skill", ...]):  # noqa: SLOT001 - a tuple with slots can
     def by_name(self) -> Mapping[str, Skill]:
         """The candidates by their names."""
         return {skill.name: skill for skill in self}
-
-    def narrow(self, skills: Iterable[Skill]) -> Candidates:
-        """Return those of the candidates that are in ``skills``; their catalogue stays."""
-        return Candidates(skills, self.catalog)
-
-    def keep_names(self, names: Iterable[str]) -> Candidates:
-        """Return the candidates of these names, sorted by name."""
-        return self.narrow(self.by_name[name] for name in sorted(set(names)) if name in self.by_name)
 
     def rank(self, query: str, limit: int, semantic: Semantic = "auto") -> SearchHits:
         """Return at most ``limit`` of the candidates that fit ``query``, the best first; ``False``: by words alone."""
@@ -249,7 +241,7 @@ class SelectorChain(TurnSelector):
         remaining = tuple(skills) if not isinstance(skills, Candidates) else skills
         for part in self.selectors:
             left = ask_selector(part, query, remaining, turn)
-            remaining = remaining.narrow(left) if isinstance(remaining, Candidates) else left
+            remaining = Candidates(left, remaining.catalog) if isinstance(remaining, Candidates) else left
         return remaining
 
 
@@ -298,42 +290,36 @@ class RerankSelector:
 
     def _ask_host(self, query: str, skills: tuple[Skill, ...]) -> tuple[str, ...]:
         """Return the names that the host's function gives; none when it fails."""
+
+        def call() -> Any:
+            answer = self.rerank(query, skills)
+            # A generator does its work when it is read: that must end in time as well, so it is read here.
+            return answer if isawaitable(answer) else check_texts(answer, _ANSWER)
+
         try:
-            if self.timeout is None or iscoroutinefunction(self.rerank):
-                answer = self.rerank(query, skills)
-            else:
-                answer = _call_in_time(lambda: self._call_and_read(query, skills), self.timeout)
+            is_timed = self.timeout is not None and not iscoroutinefunction(self.rerank)
+            answer = _call_in_time(call, self.timeout) if is_timed else call()
             return _check_names(_await_in_time(answer, self.timeout) if isawaitable(answer) else answer, _ANSWER)
         except Exception as error:  # noqa: BLE001 - the host's code; the order that was there stays
             log_host_error("rerank", error)
             return ()
 
-    def _call_and_read(self, query: str, skills: tuple[Skill, ...]) -> Any:
-        """Return the names that a plain function gives; an awaitable, which it may give too, is returned as it is."""
-        answer = self.rerank(query, skills)
-        # A generator does its work when it is read: that must end in time as well, so it is read in this thread.
-        return answer if isawaitable(answer) else check_texts(answer, _ANSWER)
 
-
-def _call_in_time(call: Callable[[], Any], seconds: float) -> Any:
+def _call_in_time(call: Callable[[], Any], seconds: float | None) -> Any:
     """Return what ``call`` returns in a thread; raise what it raises, or ``TimeoutError`` when it takes too long."""
-    outcome: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+    outcome: Future[Any] = Future()
 
     def run() -> None:
         try:
-            outcome.put((call(), None))
+            outcome.set_result(call())
         except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
-            outcome.put((None, error))
+            outcome.set_exception(error)
 
     # A daemon: a function that hangs must not keep the process from ending.
     Thread(target=copy_context().run, args=(run,), name="prowess rerank", daemon=True).start()
-    try:
-        answer, error = outcome.get(timeout=seconds)
-    except Empty:
-        raise TimeoutError(f"rerank took more than {seconds:g} seconds") from None
-    if error is not None:
-        raise error
-    return answer
+    if not wait([outcome], seconds).done:
+        raise TimeoutError(f"rerank took more than {seconds:g} seconds")
+    return outcome.result()
 
 
 async def _await_in_time(awaitable: Awaitable[Any], seconds: float | None) -> Any:

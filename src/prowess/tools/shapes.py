@@ -2,13 +2,12 @@
 
 A type checker sees the types of the providers' own packages, so an export fits their calls whichever version is
 installed; a copy here would stop fitting with the next optional key that they add. When a package is not installed,
-its shape is unknown to the checker. At run time no package is imported: a plain ``TypedDict`` says what an export
-holds.
+its shape is unknown to the checker. At run time no package is imported, and these types are plain dictionaries.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 
 class JsonSchemaTool(TypedDict):
@@ -77,94 +76,23 @@ class McpResult(TypedDict):
 
 
 if TYPE_CHECKING:
-    from anthropic.types import DocumentBlockParam, ImageBlockParam
-    from anthropic.types import ToolParam as AnthropicTool
-    from anthropic.types import ToolResultBlockParam as AnthropicToolResult
-    from openai.types.chat import ChatCompletionContentPartParam as OpenAIMedia
-    from openai.types.chat import ChatCompletionFunctionToolParam as OpenAITool
-    from openai.types.chat import ChatCompletionToolMessageParam as OpenAIToolMessage
-    from openai.types.chat import ChatCompletionUserMessageParam as OpenAIUserMessage
-    from openai.types.responses import FunctionToolParam as OpenAIResponsesTool
-    from openai.types.responses import ResponseInputFileContentParam, ResponseInputImageContentParam
-    from openai.types.responses.response_input_param import FunctionCallOutput as OpenAIResponsesOutput
+    from anthropic import types as anthropic
+    from openai.types import chat, responses
+    from openai.types.responses import response_input_param
 
-    AnthropicMedia = ImageBlockParam | DocumentBlockParam
-    OpenAIResponsesMedia = ResponseInputImageContentParam | ResponseInputFileContentParam
+    AnthropicMedia: TypeAlias = anthropic.ImageBlockParam | anthropic.DocumentBlockParam
+    AnthropicTool: TypeAlias = anthropic.ToolParam
+    AnthropicToolResult: TypeAlias = anthropic.ToolResultBlockParam
+    OpenAIMedia: TypeAlias = chat.ChatCompletionContentPartParam
+    OpenAIResponsesMedia: TypeAlias = responses.ResponseInputFileContentParam | responses.ResponseInputImageContentParam
+    OpenAIResponsesOutput: TypeAlias = response_input_param.FunctionCallOutput
+    OpenAIResponsesTool: TypeAlias = responses.FunctionToolParam
+    OpenAITool: TypeAlias = chat.ChatCompletionFunctionToolParam
+    OpenAIToolMessage: TypeAlias = chat.ChatCompletionToolMessageParam
+    OpenAIUserMessage: TypeAlias = chat.ChatCompletionUserMessageParam
 else:
-    AnthropicMedia = OpenAIMedia = OpenAIResponsesMedia = dict[str, Any]
-
-    class OpenAITool(TypedDict):
-        """A tool for OpenAI's Chat Completions API."""
-
-        type: Literal["function"]
-        function: JsonSchemaTool
-
-    class OpenAIResponsesTool(TypedDict):
-        """A tool for OpenAI's Responses API."""
-
-        type: Literal["function"]
-        name: str
-        description: str
-        parameters: dict[str, Any]
-        strict: bool | None
-
-    class AnthropicTool(TypedDict):
-        """A tool for Anthropic's Messages API."""
-
-        name: str
-        description: str
-        input_schema: dict[str, Any]
-
-    class AnthropicToolResult(TypedDict):
-        """The result of a call for Anthropic's Messages API: a block of a user's message."""
-
-        type: Literal["tool_result"]
-        tool_use_id: str
-        content: list[dict[str, Any]]
-        is_error: bool
-
-    class OpenAIToolMessage(TypedDict):
-        """The result of a call for OpenAI's Chat Completions API: a message."""
-
-        role: Literal["tool"]
-        tool_call_id: str
-        content: str
-
-    class OpenAIUserMessage(TypedDict):
-        """A user's message with an image or a PDF document, which a tool cannot return in that API."""
-
-        role: Literal["user"]
-        content: list[dict[str, Any]]
-
-    class OpenAIResponsesOutput(TypedDict):
-        """The result of a call for OpenAI's Responses API: an item of the input."""
-
-        type: Literal["function_call_output"]
-        call_id: str
-        output: str | list[dict[str, Any]]
-
+    AnthropicMedia = AnthropicTool = AnthropicToolResult = dict[str, Any]
+    OpenAIMedia = OpenAITool = OpenAIToolMessage = OpenAIUserMessage = dict[str, Any]
+    OpenAIResponsesMedia = OpenAIResponsesOutput = OpenAIResponsesTool = dict[str, Any]
 
 OpenAIMessage = OpenAIToolMessage | OpenAIUserMessage
-
-__all__ = [
-    "AnthropicMedia",
-    "AnthropicTool",
-    "AnthropicToolResult",
-    "JsonSchemaTool",
-    "McpAnnotations",
-    "McpBlob",
-    "McpImage",
-    "McpMedia",
-    "McpResource",
-    "McpResult",
-    "McpText",
-    "McpTool",
-    "OpenAIMedia",
-    "OpenAIMessage",
-    "OpenAIResponsesMedia",
-    "OpenAIResponsesOutput",
-    "OpenAIResponsesTool",
-    "OpenAITool",
-    "OpenAIToolMessage",
-    "OpenAIUserMessage",
-]
