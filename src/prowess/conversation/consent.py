@@ -45,10 +45,6 @@ class Consent:
         # Part of ``mark``: a decision must be noticed even though it changes no file.
         self._decision_count = 0
 
-    def open_child(self) -> Consent:
-        """Return the consent of a sub-agent: it has decisions of its own besides those of this conversation."""
-        return Consent(self.trust, self._events, parent=self)
-
     @property
     def refused_ids(self) -> tuple[str, ...]:
         """The ids of the requests that a person refused here or in a parent conversation, sorted."""

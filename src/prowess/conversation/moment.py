@@ -9,14 +9,14 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
 from prowess.arguments import check_name, check_text
 from prowess.conversation.tool_rules import ToolCeiling
 from prowess.errors import SkillFilteredError
 from prowess.files.paths import relative_path
-from prowess.select.auto import ShownReason
+from prowess.select.auto import AutoSelector, ShownReason
 from prowess.select.selectors import Candidates
 from prowess.text.globs import is_filter_match, is_none_filter
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_DEFAULT_SELECTOR = AutoSelector()
+"""What ``"auto"`` stands for; it has no state, so that all sessions share it."""
 AMBIENT_FILTERS: ContextVar[tuple[str, ...]] = ContextVar("prowess_skill_filter", default=())
 """Every filter around the caller, outermost first; it holds for one thread or task."""
 
@@ -118,10 +120,8 @@ class Moment:
     """The most that the host allows, and whether skills may approve any of it."""
     max_active: int = 0
     """How many skills may be active besides the preloaded ones; 0 means no limit."""
-    selector: Selector | None = None
-    """What chooses the skills that a model is shown."""
-    is_default_selector: bool = False
-    """Whether the selector counts only in places that select by default."""
+    selector: Selector | Literal["auto"] | None = None
+    """What chooses the skills that a model is shown; ``"auto"``: the default, where one counts."""
     active: Mapping[str, ActiveSkill] = field(default_factory=dict)
     """What is remembered of each active skill, by name, also of those that a filter hides."""
     shown: Mapping[tuple[str, int], ShownList] = field(default_factory=dict)
@@ -152,17 +152,10 @@ class Moment:
         # An absolute pattern says where it begins. A relative one begins at base_dir, so folders above do not count.
         if os.path.isabs(pattern):
             return is_filter_match(pattern.replace(os.sep, "/"), path.replace(os.sep, "/"))
-        return is_filter_match(pattern, self._path_below_base(skill))
-
-    def _path_below_base(self, skill: Skill) -> str:
-        """Return the path of a skill with ``/``, relative to ``base_dir`` if inside; ``""`` for an inline skill."""
-        if skill.is_inline:
-            return ""
-        path = skill.virtual_path
         if not os.path.isabs(path):
-            return path.strip("/")
+            return is_filter_match(pattern, path.strip("/"))
         inside = relative_path(path, self.base_dir)
-        return (path if inside.startswith("..") else inside).replace(os.sep, "/")
+        return is_filter_match(pattern, (path if inside.startswith("..") else inside).replace(os.sep, "/"))
 
     # -- one skill ---------------------------------------------------------------------------------------------------
 
@@ -292,14 +285,12 @@ class Moment:
 
     def selector_where(self, *, by_default: bool) -> Selector | None:
         """Return the selector that counts in a place, which selects by default or not."""
-        return self.selector if by_default or not self.is_default_selector else None
+        default = _DEFAULT_SELECTOR if by_default else None
+        return default if isinstance(self.selector, str) else self.selector
 
     def has_room(self) -> bool:
         """Return whether one more skill may be active."""
-        # The number of all entries settles most calls; the preloaded ones are only counted where it does not.
-        if self.max_active <= 0 or len(self.active) < self.max_active:
-            return True
-        return sum(not entry.preloaded for entry in self.active.values()) < self.max_active
+        return self.max_active <= 0 or sum(not each.preloaded for each in self.active.values()) < self.max_active
 
     # -- the next moment ---------------------------------------------------------------------------------------------
 

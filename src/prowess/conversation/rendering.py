@@ -75,30 +75,22 @@ def render_notes(*notes: str) -> str:
 # -- loaded by a model -------------------------------------------------------------------------------------------------
 
 
-def render_skill_content(skill: Skill, instructions: str, *, notes: str = "", files: bool = True) -> str:
-    """Return filled instructions in an element that names the skill, its folder, the rule for paths and its files.
-
-    ``notes`` are below the instructions, as ``render_notes`` returns them.
-    """
-    listed = _render_files(skill) if files else ""
-    folder = skill.folder
-    place = f"\n\nSkill directory: {to_one_line(folder)}\n{_PATH_RULE}{listed}" if folder else listed
-    return wrap_in_element(CONTENT_TAG, skill.name, f"{instructions}{notes}{place}\n")
-
-
 def render_load_result(
     activation: Activation, arguments: str | None = None, *, project: str = "", remedy: str = "", files: bool = True
 ) -> tuple[str, FilledText]:
     """Return what a model receives when it loads a skill, and the instructions with their placeholders filled.
 
-    ``remedy`` says what to call instead, for a skill that is written to run as a sub-agent.
+    That is an element with the instructions, notes about them, the folder, the rule for paths and the files. ``remedy``
+    says what to call instead, for a skill that is written to run as a sub-agent.
     """
     skill = activation.skill
+    inline = f"{FORK_LOADED_INLINE}{remedy}" if skill.is_fork else ""
+    folder = f"\n\nSkill directory: {to_one_line(skill.folder)}\n{_PATH_RULE}" if skill.folder else ""
     filled = fill_instructions(skill, activation.instructions, activation.outputs, arguments, project)
     left_over = "" if filled.used_arguments or not arguments else f"the user's request: {to_one_line(arguments)}"
-    inline = f"{FORK_LOADED_INLINE}{remedy}" if skill.is_fork else ""
     notes = render_notes(activation.note, explain_arguments(skill, filled, arguments), left_over, inline)
-    return render_skill_content(skill, filled.text, notes=notes, files=files), filled
+    listed = _render_files(skill) if files else ""
+    return wrap_in_element(CONTENT_TAG, skill.name, f"{filled.text}{notes}{folder}{listed}\n"), filled
 
 
 def render_preload_element(activation: Activation) -> str:

@@ -67,7 +67,7 @@ from prowess.files.path_arguments import as_existing_folder, show_path_argument
 from prowess.format.commands import may_have_commands
 from prowess.host_errors import log_host_error
 from prowess.limits import DEFAULT_LIMITS, Limits
-from prowess.select.auto import AutoSelector, ListingChoice, ListingTurn
+from prowess.select.auto import ListingChoice, ListingTurn
 from prowess.select.selectors import ask_selector
 from prowess.skills.catalog import Catalog
 from prowess.skills.render import make_entries, render_lines
@@ -88,8 +88,6 @@ if TYPE_CHECKING:
     from prowess.skills.skill import Skill
 
 
-_DEFAULT_SELECTOR = AutoSelector()
-"""What ``"auto"`` stands for; it has no state, so that all sessions share it."""
 _MAX_READ_FILES = 100
 """Files that a conversation remembers to have read; a recap names them."""
 _MAX_SHOWN_LISTS = 8
@@ -172,8 +170,7 @@ class Session:
             filter,
             ceiling=ToolCeiling.of(tools),
             max_active=max_active,
-            selector=_DEFAULT_SELECTOR if isinstance(selector, str) else selector,
-            is_default_selector=isinstance(selector, str),
+            selector=selector,
         )
         if hidden:
             self._now = self._now.with_explicit_only(hidden)
@@ -389,10 +386,8 @@ class Session:
         The next request counts as the first one of the conversation.
         """
         _check_selector(selector)
-        is_default = isinstance(selector, str)
-        chosen = _DEFAULT_SELECTOR if isinstance(selector, str) else selector
         with self._lock:
-            self._now = replace(self._now, selector=chosen, is_default_selector=is_default, shown={})
+            self._now = replace(self._now, selector=selector, shown={})
 
     def candidates(self, query: str = "", under: str = "") -> tuple[Skill, ...]:
         """Return the skills worth showing for ``query``: those eligible ones that the selector picks.
@@ -400,7 +395,8 @@ class Session:
         They come by name, or in the order of a selector that has one, such as ``AutoSelector``.
         """
         now = self.moment()
-        return self._take_turn(now, query, now.selector, now.eligible(under), ListingTurn())[0]
+        selector = now.selector_where(by_default=True)
+        return self._take_turn(now, query, selector, now.eligible(under), ListingTurn())[0]
 
     def choose(
         self, moment: Moment, query: str, selector: Selector | None, skills: Candidates, place: ListingTurn
@@ -454,22 +450,13 @@ class Session:
         """Return the candidates as lines of text for a prompt."""
         skills = self.candidates(query, under)
         self.events.emit("listed", "", names=tuple(skill.name for skill in skills), query=query)
-        return (
-            f"Available skills:\n{render_lines(make_entries(skills, has_location=False))}"
-            if skills
-            else "No skills available."
-        )
+        listing = render_lines(make_entries(skills, has_location=False))
+        return f"Available skills:\n{listing}" if skills else "No skills available."
 
     # -- activation --------------------------------------------------------------------------------------------------
 
     @measure_call()
-    def activate(
-        self,
-        name: str,
-        filter: str | None = None,
-        *,
-        run: bool = True,
-    ) -> Activation:
+    def activate(self, name: str, filter: str | None = None, *, run: bool = True) -> Activation:
         """Make a skill active; return its instructions, and the tools that it brings.
 
         ``filter`` replaces the session's filter for this call. Activating a skill again gives what was loaded the first
@@ -665,7 +652,7 @@ class Session:
         active = {name: entry for name, entry in now.active.items() if entry.preloaded}
         begun = replace(now, active=active, shown={}, fixed_filters=filters, ambient_filters=(), grants=None)
         ceiling = now.ceiling._replace(tools=intersect_ceilings(now.ceiling.tools, tools))
-        consent = self.consent.open_child()
+        consent = Consent(self.consent.trust, self.events, parent=self.consent)
         # A copy, not a call of __init__, which would run the commands of preloaded skills again.
         child = copy(self)
         vars(child).update(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.arguments import check_count
@@ -129,7 +128,7 @@ def extend_shown(
         if name not in shown.reasons
     }
     if new and not request.is_brief and has_room(shown, count, budget):
-        shown = _append_fitting(shown, new, count, first_part(budget))
+        shown = _append_fitting(shown, new, count, int(_FIRST_SHARE * budget))
     best = {name: new[name] for name in request.ranking[:LATER_SKILLS] if name not in shown.reasons}
     shown = _append_fitting(shown, best, count, budget)
     return shown, tuple(name for name in best if name not in shown.reasons)
@@ -154,11 +153,6 @@ def cut_whole(shown: ShownList, count: CountNames, budget: int) -> ShownList:
 def has_room(shown: ShownList, count: CountNames, budget: int) -> bool:
     """Return whether a request may add more than its best few skills: nothing, or little, was shown before."""
     return not shown.names or count(shown.names) < _REFILL_SHARE * budget
-
-
-def first_part(budget: int) -> int:
-    """Return the part of a budget that one request may fill; the rest is for those that come later."""
-    return int(_FIRST_SHARE * budget)
 
 
 def _append_fitting(shown: ShownList, new: Mapping[str, ShownReason], count: CountNames, budget: int) -> ShownList:
@@ -249,10 +243,6 @@ class ListingTurn:
             return self.whole[1]
         return all(self.measure(candidates[:size]) <= budget for size in part_sizes(len(candidates), budget))
 
-    def has_shown(self) -> bool:
-        """Return whether the conversation has been shown skills in this place."""
-        return find_latest_shown(self.shown, self.place) is not None
-
     def show_all(self, candidates: Candidates, budget: int, *, is_request: bool) -> tuple[Skill, ...]:
         """Return all candidates, those first that were shown before; the conversation begins with a request."""
         old, shown = self._read_lists(budget)
@@ -272,7 +262,11 @@ class ListingTurn:
         """
         count = self._make_counter(candidates)
         old, shown = self._read_lists(budget)
-        begun = _cut_list(shown, count, budget) if old is None else cut_whole(shown, count, budget)
+        if old is None:  # it was made for another budget: as much of it is kept as the first request may fill
+            names, most = shown.names, int(_FIRST_SHARE * budget)
+            begun = shown.keep(names[: find_largest(len(names), lambda number: count(names[:number]), most)])
+        else:
+            begun = cut_whole(shown, count, budget)
         no_room: tuple[str, ...] = ()
         if begun.names or request.ranking or request.named:
             new, no_room = extend_shown(begun, request, count, budget)
@@ -308,12 +302,6 @@ class ListingTurn:
 def find_latest_shown(shown: Mapping[tuple[str, int], ShownList], place: str) -> ShownList | None:
     """Return the list of a place that changed last, whatever its budget; ``None`` where there is none."""
     return next((made for (other, _), made in reversed(tuple(shown.items())) if other == place), None)
-
-
-def _cut_list(shown: ShownList, count: Callable[[Sequence[str]], int], budget: int) -> ShownList:
-    """Return the beginning of a list that was made for another budget: as much as the first request may fill."""
-    number = find_largest(len(shown.names), lambda number: count(shown.names[:number]), first_part(budget))
-    return shown.keep(shown.names[:number])
 
 
 def _find_skills(shown: ShownList, candidates: Candidates) -> tuple[Skill, ...]:
@@ -365,11 +353,11 @@ class AutoSelector(TurnSelector):
 
         Everything is returned for ``""``. The tokens are those of lines of text. To be awaited where ``base`` is.
         """
-        choose = partial(self._choose_names, query, candidates)
-        return run_in_thread(choose) if self.is_async else choose()
 
-    def _choose_names(self, query: str, candidates: Sequence[Skill]) -> list[str]:
-        return [skill.name for skill in self.choose_skills(query, candidates)]
+        def choose() -> list[str]:
+            return [skill.name for skill in self.choose_skills(query, candidates)]
+
+        return run_in_thread(choose) if self.is_async else choose()
 
     def choose_skills(self, query: str, skills: Sequence[Skill], turn: ListingTurn | None = None) -> tuple[Skill, ...]:
         """Return the skills to show in a turn of a conversation, in their order; ``turn.choice`` says more."""
@@ -378,7 +366,7 @@ class AutoSelector(TurnSelector):
         if turn.fits(candidates, budget):
             return turn.show_all(candidates, budget, is_request=bool(query))
         required = {name: why for name, why in turn.required.items() if name in candidates.by_name}
-        if not (query or turn.has_shown()):
+        if not query and find_latest_shown(turn.shown, turn.place) is None:
             # Without a request nothing can be chosen yet, and the budget shortens a listing of everything from its end.
             everything = turn.show_all(candidates, budget, is_request=False)
             first = tuple(candidates.by_name[name] for name in required)

@@ -6,7 +6,6 @@ awaited on the loop of the host that awaits the call, else on a loop of its own.
 
 from __future__ import annotations
 
-from concurrent.futures import Future, wait
 from contextvars import copy_context
 from functools import cached_property, partial
 from inspect import isawaitable, iscoroutinefunction
@@ -307,6 +306,8 @@ class RerankSelector:
 
 def _call_in_time(call: Callable[[], Any], seconds: float | None) -> Any:
     """Return what ``call`` returns in a thread; raise what it raises, or ``TimeoutError`` when it takes too long."""
+    from concurrent.futures import Future, wait  # loads logging
+
     outcome: Future[Any] = Future()
 
     def run() -> None:

@@ -19,15 +19,6 @@ def parse_arguments(given: Mapping[str, Any] | str | bytes | None) -> dict[str, 
     """Return the arguments as a dictionary; raises ``BadArgumentsError`` when they are not an object with names."""
     if given is None or given in ("", b""):
         return {}
-    arguments = _parse_mapping(given)
-    for value in arguments.values():
-        if isinstance(value, str) and not value.isascii() and _LONE_SURROGATE.search(value):
-            # Half of a character cannot be encoded as UTF-8: it would fail later, in a file name or a log.
-            raise BadArgumentsError("a value holds half a character")
-    return arguments
-
-
-def _parse_mapping(given: Mapping[str, Any] | str | bytes) -> dict[str, Any]:
     if isinstance(given, (str, bytes)):
         if len(given) > _MAX_CHARS:
             raise BadArgumentsError("the arguments are too long")
@@ -38,6 +29,10 @@ def _parse_mapping(given: Mapping[str, Any] | str | bytes) -> dict[str, Any]:
     # Fast path: nearly all arguments are dictionaries, and a check against an abstract class is slow.
     if type(given) is not dict and not isinstance(given, Mapping):
         raise BadArgumentsError("expected an object with named parameters")
+    for value in given.values():
+        if isinstance(value, str) and not value.isascii() and _LONE_SURROGATE.search(value):
+            # Half of a character cannot be encoded as UTF-8: it would fail later, in a file name or a log.
+            raise BadArgumentsError("a value holds half a character")
     return dict(given)
 
 

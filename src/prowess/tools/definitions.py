@@ -59,28 +59,16 @@ class ToolDefinition:
 
     def to_openai(self, *, strict: bool = False) -> OpenAITool:
         """Return the tool for the Chat Completions API; ``strict``: with a schema that the model is held to."""
-        function = {
-            "name": self.name,
-            "description": self.description,
-            "parameters": self._make_parameters(strict=strict),
-        }
-        return cast(
-            "OpenAITool", {"type": "function", "function": {**function, **({"strict": True} if strict else {})}}
-        )
+        plain = self.to_json_schema()
+        function = {**plain, "parameters": make_strict(plain["parameters"]), "strict": True} if strict else plain
+        return cast("OpenAITool", {"type": "function", "function": function})
 
     def to_openai_responses(self, *, strict: bool = False) -> OpenAIResponsesTool:
         """Return the tool for the Responses API; ``strict``: with a schema that the model is held to."""
+        plain = self.to_json_schema()
+        parameters = make_strict(plain["parameters"]) if strict else plain["parameters"]
         # "strict": False is written out, because the API takes a schema without it for a strict one.
-        return {
-            "type": "function",
-            "name": self.name,
-            "description": self.description,
-            "parameters": self._make_parameters(strict=strict),
-            "strict": strict,
-        }
-
-    def _make_parameters(self, *, strict: bool) -> dict[str, Any]:
-        return make_strict(self._copy_schema()) if strict else self._copy_schema()
+        return cast("OpenAIResponsesTool", {"type": "function", **plain, "parameters": parameters, "strict": strict})
 
     def to_anthropic(self) -> AnthropicTool:
         """Return the tool for Anthropic's Messages API."""
@@ -194,6 +182,12 @@ def object_schema(
     if closed:
         schema["additionalProperties"] = False
     return schema
+
+
+def text_schema(described: Mapping[str, str], *, closed: bool = False) -> dict[str, Any]:
+    """Return the schema of an object of strings, all of them required, each with its description."""
+    properties = {name: string_schema(description) for name, description in described.items()}
+    return object_schema(properties, tuple(described), closed=closed)
 
 
 def sanitize_error(result: ToolResult) -> ToolResult:

@@ -63,7 +63,7 @@ class ModelPrompt:
         """The skills that models may see at all."""
         self.tools: list[JsonSchemaTool] = []
         if style:
-            choice = session.choose(moment, query, moment.selector, self.eligible, ListingTurn())
+            choice = session.choose(moment, query, moment.selector_where(by_default=True), self.eligible, ListingTurn())
             listed = self.eligible if choice.names is None else [self.eligible.by_name[name] for name in choice.names]
             self.text, report = fit_listing(listed, budget, self._render_entries)
             report = replace(report, reasons=ListingReasons(moment, choice, report))

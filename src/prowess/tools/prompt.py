@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from functools import cache, cached_property, partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.arguments import check_text
@@ -48,25 +48,19 @@ class Prompt(NamedTuple):
         return self.report.count(self.text) + in_description
 
 
+@dataclass(slots=True)
 class _Made:
-    """What was made for one choice of skills: the prompt, the tools, and the prompt without any shortening."""
+    """What was made for one choice of skills."""
 
-    __slots__ = ("prompt", "tools", "whole")
-
-    def __init__(self) -> None:
-        self.prompt: Prompt | None = None
-        self.tools: tuple[ToolDefinition, ...] | None = None
-        self.whole: tuple[Prompt | None] | None = None
-        """``(None,)`` where that does not fit."""
+    prompt: Prompt | None = None
+    tools: tuple[ToolDefinition, ...] | None = None
+    whole: Prompt | None = None
+    """The prompt without any shortening; ``None`` where that does not fit, or was not tried."""
+    is_whole_tried: bool = False
 
 
 PROMPTS: CatalogCache[_Made] = CatalogCache()
 """All sessions share it: 10,000 conversations over one catalogue make their prompt once."""
-
-
-@cache
-def _empty_report(budget: int | None) -> BudgetReport:
-    return BudgetReport("", budget, ())
 
 
 class View:
@@ -89,7 +83,7 @@ class View:
         self.session = session
         self.options = options
         self.moment = moment
-        self.report = _empty_report(left)
+        self.report = BudgetReport("", left, ())
         self._given_choice = choice
         self._left = left
         self._is_cut = is_cut
@@ -209,32 +203,24 @@ class View:
         """Return all that a prompt depends on besides the catalogue."""
         options = self.options
         # Which runner there is changes nothing in it, and it may have no hash; a dialect is as good as its name.
-        able = (options.fork is not None, options.scripts is not None, options.hide_paths, options.tokens)
-        kept = (
-            options.allowed,
-            options.budget,
-            options.max_bytes,
-            options.hint_resources,
-            options.index_in_description,
-        )
+        able = (options.fork is not None, options.scripts is not None)
+        kept = (options.allowed, options.budget, options.tokens, options.index_in_description, options.hide_paths)
         return options.dialect.name, able, kept, self.moment.listing_key, choice[:3]
 
     def _find_whole(self, choice: ListingChoice) -> Prompt | None:
         """Return the prompt that lists all skills of a choice with nothing shortened; ``None`` if it does not fit."""
         made = self._get_made(choice)
-        if made.whole is None:
-            made.whole = (self._make_whole(choice),)
-        return made.whole[0]
-
-    def _make_whole(self, choice: ListingChoice) -> Prompt | None:
-        assert choice.budget is not None
-        names = tuple(self.findable.by_name) if choice.names is None else choice.names
-        prompt = None
-        for size in part_sizes(len(names), choice.budget):
-            prompt = self._render(choice if size == len(names) else choice._replace(names=names[:size]), None)
-            if self._count_tokens(prompt) > choice.budget:
-                return None
-        return prompt
+        if not made.is_whole_tried:
+            assert choice.budget is not None
+            names = tuple(self.findable.by_name) if choice.names is None else choice.names
+            whole = None
+            for size in part_sizes(len(names), choice.budget):
+                whole = self._render(choice if size == len(names) else choice._replace(names=names[:size]), None)
+                if self._count_tokens(whole) > choice.budget:
+                    whole = None
+                    break
+            made.whole, made.is_whole_tried = whole, True
+        return made.whole
 
     def _make_prompt(self, choice: ListingChoice) -> Prompt:
         """Return the prompt within the budget where possible: the listing gets what everything else leaves."""
@@ -302,11 +288,6 @@ class View:
     def is_cut_by_selector(self) -> bool:
         """Whether an ``AutoSelector`` leaves out something that the model may have."""
         return self.choice.budget is not None and self.is_listing_cut
-
-    @property
-    def has_lasting_order(self) -> bool:
-        """Whether the skills are in an order that must stay, since the conversation was shown them so."""
-        return self.choice.budget is not None and self.choice.names is not None
 
     def count_missing_skills(self) -> int:
         """Return how many skills the budget has kept out of the listing."""

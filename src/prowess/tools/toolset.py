@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from prowess.select.budget import BudgetReport
     from prowess.tools.definitions import ToolDefinition
     from prowess.tools.dialect import Tool
-    from prowess.tools.prompt import Prompt
 
     Arguments = Mapping[str, Any] | str | bytes | None
 
@@ -141,21 +140,17 @@ class Toolset:
         """
         view = self._open_view()
         choice = view.choose(query)
-        if self.session.events.on_event is None:  # counting the tokens of a listing costs more than all else here
-            return self._make_prompt(view, choice).text
+        events = self.session.events
         with measure_call():
-            made = self._make_prompt(view, choice)
-            report, events = self._explain_report(view, choice, made.report), self.session.events
-            events.emit("listed", "", names=report.shown, tokens=report.tokens)
-            if report.is_cut:
-                cuts = {"shortened": report.shortened, "dropped": report.dropped, "omitted": report.omitted}
-                events.emit("cut", "", **cuts)
+            made = view.get_prompt(choice)
+            self._listed = (choice, ref(made.report))
+            if events.on_event is not None:  # counting the tokens of a listing costs more than all else here
+                report = self._explain_report(view, choice, made.report)
+                events.emit("listed", "", names=report.shown, tokens=report.tokens)
+                if report.is_cut:
+                    cuts = {"shortened": report.shortened, "dropped": report.dropped, "omitted": report.omitted}
+                    events.emit("cut", "", **cuts)
         return made.text
-
-    def _make_prompt(self, view: View, choice: ListingChoice) -> Prompt:
-        made = view.get_prompt(choice)
-        self._listed = (choice, ref(made.report))
-        return made
 
     async def aprompt(self, query: str = "") -> str:
         """Return what ``prompt`` returns, made in a thread; an asynchronous selector is awaited on the caller's loop.

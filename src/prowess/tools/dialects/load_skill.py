@@ -6,14 +6,7 @@ from typing import TYPE_CHECKING
 
 from prowess.skills.render import render_lines
 from prowess.tools.arguments import BadArgumentsError, optional_text
-from prowess.tools.definitions import (
-    ToolDefinition,
-    ToolResult,
-    describe_error,
-    error_result,
-    object_schema,
-    string_schema,
-)
+from prowess.tools.definitions import ToolDefinition, ToolResult, describe_error, error_result, text_schema
 from prowess.tools.dialect import Dialect, Tool, can_load_skills
 
 if TYPE_CHECKING:
@@ -35,10 +28,7 @@ def _render_prompt(view: View) -> str:
 _LOAD = ToolDefinition(
     "load_skill",
     "Load the full instructions for a named skill. Returns the complete SKILL.md body as markdown.",
-    object_schema(
-        {"skill_name": string_schema('Name of the skill to load (matches the frontmatter "name" field).')},
-        ("skill_name",),
-    ),
+    text_schema({"skill_name": 'Name of the skill to load (matches the frontmatter "name" field).'}),
 )
 
 
@@ -63,8 +53,5 @@ def _render_error(_tool: str, error: Exception) -> ToolResult:
 
 
 DIALECT = Dialect(
-    "load_skill",
-    (Tool("load_skill", _LOAD, _answer_load, can_load_skills),),
-    _render_prompt,
-    _render_error,
+    "load_skill", (Tool("load_skill", _LOAD, _answer_load, can_load_skills),), _render_prompt, _render_error
 )

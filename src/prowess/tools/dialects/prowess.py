@@ -21,6 +21,7 @@ from prowess.tools.definitions import (
     object_schema,
     sanitize_error,
     string_schema,
+    text_schema,
 )
 from prowess.tools.dialect import (
     Dialect,
@@ -124,7 +125,7 @@ def _answer_load(view: View, arguments: Arguments) -> ToolResult:
 _UNLOAD = ToolDefinition(
     "unload_skill",
     "Put a skill aside whose instructions no longer apply.",
-    object_schema({"name": string_schema("The skill's name")}, ("name",), closed=True),
+    text_schema({"name": "The skill's name"}, closed=True),
     parallel=False,
     read_only=False,
 )

@@ -14,9 +14,9 @@ from prowess.tools.definitions import (
     ToolDefinition,
     ToolResult,
     error_result,
-    object_schema,
     render_plain_error,
     string_schema,
+    text_schema,
 )
 from prowess.tools.dialect import Dialect, Tool, can_load_skills, fork_parameters, has_files, has_forks
 
@@ -65,7 +65,7 @@ def _list_paths(skill: Skill) -> tuple[str, ...]:
 _READ = ToolDefinition(
     "read_skill",
     "Read the content of a skill by name. Call it when a request fits the description of a skill.",
-    object_schema({"name": string_schema("The name of the skill to read")}, ("name",), closed=True),
+    text_schema({"name": "The name of the skill to read"}, closed=True),
     title="Read Skill",
 )
 
@@ -82,12 +82,11 @@ _FILE = ToolDefinition(
     "read_skill_file",
     "Read a supporting file from a skill (e.g. references, scripts, assets). "
     "Call it when the instructions name a file.",
-    object_schema(
+    text_schema(
         {
-            "skill_name": string_schema("The name of the skill that contains the file"),
-            "path": string_schema("The relative path to the file within the skill (e.g. references/FORMS.md)"),
+            "skill_name": "The name of the skill that contains the file",
+            "path": "The relative path to the file within the skill (e.g. references/FORMS.md)",
         },
-        ("skill_name", "path"),
         closed=True,
     ),
     title="Read Skill File",
@@ -120,11 +119,9 @@ _RUN = ToolDefinition(
 
 def _render_error(tool: str, error: Exception) -> ToolResult:
     """Return the message alone; for a skill that could not be read, say so."""
-    return (
-        error_result(f"reading file: {error.message}", reason=error.code)
-        if isinstance(error, SkillValidationError)
-        else render_plain_error(tool, error)
-    )
+    if isinstance(error, SkillValidationError):
+        return error_result(f"reading file: {error.message}", reason=error.code)
+    return render_plain_error(tool, error)
 
 
 DIALECT = Dialect(

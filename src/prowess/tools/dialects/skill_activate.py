@@ -15,6 +15,7 @@ from prowess.tools.definitions import (
     object_schema,
     render_plain_error,
     string_schema,
+    text_schema,
 )
 from prowess.tools.dialect import Dialect, Tool, can_load_skills, deactivate_skill, require_allowed_skill
 
@@ -52,11 +53,10 @@ def _define_activate(view: View) -> ToolDefinition:
     description = "Activate a skill to load its instructions and tools."
     if view.options.index_in_description:
         description += f"\n\n{view.render_index()}"
-    name = string_schema("Name of the skill to activate.")
     return ToolDefinition(
         SKILL_ACTIVATE_TOOL,
         description,
-        object_schema({"name": name}, ("name",)),
+        text_schema({"name": "Name of the skill to activate."}),
         parallel=False,
         read_only=False,
         output=object_schema({"instructions": string_schema(), "added_tools": _NAMES}),
@@ -78,7 +78,7 @@ def _answer_activate(view: View, arguments: Mapping[str, Any]) -> ToolResult:
 _DEACTIVATE = ToolDefinition(
     SKILL_DEACTIVATE_TOOL,
     "Deactivate a skill to unload its instructions and tools.",
-    object_schema({"name": string_schema("Name of the skill to deactivate.")}, ("name",)),
+    text_schema({"name": "Name of the skill to deactivate."}),
     parallel=False,
     read_only=False,
     output=object_schema({"removed_tools": _NAMES}),
@@ -97,12 +97,11 @@ def _answer_deactivate(view: View, arguments: Mapping[str, Any]) -> ToolResult:
 _READ = ToolDefinition(
     SKILL_READ_RESOURCE_TOOL,
     "Read a resource file from within a skill's directory.",
-    object_schema(
+    text_schema(
         {
-            "skill_name": string_schema("Name of the skill owning the resource."),
-            "path": string_schema("Relative path to the resource within the skill directory."),
-        },
-        ("skill_name", "path"),
+            "skill_name": "Name of the skill owning the resource.",
+            "path": "Relative path to the resource within the skill directory.",
+        }
     ),
     output=object_schema({"content": string_schema()}),
 )

@@ -15,6 +15,7 @@ from prowess.tools.definitions import (
     object_schema,
     render_plain_error,
     string_schema,
+    text_schema,
 )
 from prowess.tools.dialect import Dialect, Tool, can_load_skills
 
@@ -32,7 +33,9 @@ _MAX_FILE_BYTES = 65_536
 def _render_prompt(view: View) -> str:
     """Return a Markdown section in the order of the allowed list, with descriptions cut at 200 characters."""
     known = {skill.name: skill for skill in view.skills}
-    order = tuple(known) if view.options.allowed is None or view.has_lasting_order else view.options.allowed
+    # What a conversation was shown keeps its order.
+    was_shown = view.choice.budget is not None and view.choice.names is not None
+    order = tuple(known) if view.options.allowed is None or was_shown else view.options.allowed
     skills = tuple(known[name] for name in order if name in known)
     if not skills:
         return ""
@@ -54,7 +57,7 @@ def _render_entry(entry: ListingEntry, needs: str | None) -> str:
 _LOAD = ToolDefinition(
     "skill_load",
     "Load the full instructions for a named skill. The system prompt lists the names.",
-    object_schema({"name": string_schema("Skill name (as advertised in the system prompt).")}, ("name",)),
+    text_schema({"name": "Skill name (as advertised in the system prompt)."}),
 )
 
 
