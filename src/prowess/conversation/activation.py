@@ -11,7 +11,7 @@ from prowess.format.commands import ExpandedText, may_have_commands
 from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from prowess.conversation.acting.supervised import ProcessResult
     from prowess.conversation.consent import Consent
@@ -151,11 +151,6 @@ def read_activation(skill: Skill) -> Activation:
     instructions = skill.label_text(skill.load().instructions)
     # A model has a preloaded skill already, whoever asks for it.
     return Activation(skill, instructions, (), ALREADY_ACTIVE if skill.preload else "", written=instructions)
-
-
-def collect_tools(entries: Iterable[ActiveSkill]) -> set[str]:
-    """Return the tools that active skills bring."""
-    return {tool for entry in entries for tool in entry.tools}
 
 
 # -- the loader --------------------------------------------------------------------------------------------------------

@@ -33,7 +33,13 @@ _DIFFERENCES: CatalogCache[Refreshed] = CatalogCache()
 
 def compare_catalogs(old: Catalog, new: Catalog, active: Mapping[str, ActiveSkill]) -> Refreshed:
     """Return what differs between two catalogues, and between the new one and the active skills."""
-    between = _find_difference(old, new)
+    # Weak, since the old catalogue may not live on because of this.
+    between = _DIFFERENCES.find(new, key := ref(old))
+    if between is None:
+        before, after = set(old.names), set(new.names)
+        changed = tuple(name for name in before & after if may_differ(old[name], new[name]))
+        between = Refreshed(tuple(sorted(after - before)), tuple(sorted(before - after)), changed)
+        _DIFFERENCES.store(new, key, between, limit=1)
     # An active skill may have been loaded from a catalogue before ``old``, or after its file was edited.
     edited = {
         name
@@ -42,17 +48,6 @@ def compare_catalogs(old: Catalog, new: Catalog, active: Mapping[str, ActiveSkil
     }
     vanished = sorted(name for name in active if name not in new)
     return replace(between, changed=tuple(sorted(edited.union(between.changed))), vanished=tuple(vanished))
-
-
-def _find_difference(old: Catalog, new: Catalog) -> Refreshed:
-    # Weak, since the old catalogue may not live on because of this.
-    between = _DIFFERENCES.find(new, key := ref(old))
-    if between is None:
-        before, after = set(old.names), set(new.names)
-        changed = tuple(name for name in before & after if may_differ(old[name], new[name]))
-        between = Refreshed(tuple(sorted(after - before)), tuple(sorted(before - after)), changed)
-        _DIFFERENCES.store(new, key, between, limit=1)
-    return between
 
 
 def update_entries(active: Mapping[str, ActiveSkill], new: Catalog, report: Refreshed) -> dict[str, ActiveSkill]:

@@ -34,7 +34,6 @@ from prowess.conversation.activation import (
     Activation,
     ActivationRequest,
     InstructionLoader,
-    collect_tools,
     decide_step,
     make_activation,
 )
@@ -48,7 +47,6 @@ from prowess.conversation.session_json import (
     SavedSession,
     SessionBounds,
     merge_bounds,
-    older_save_issue,
     reactivate_skills,
     session_as_json,
     session_from_json,
@@ -184,7 +182,11 @@ class Session:
         if preloaded:
             self._now = replace(self._now, active={name: entry for name, entry in preloaded.items() if entry})
         if restored is not None:
-            self._apply_save(restored)
+            kept = {name: entry for name, entry in self._now.active.items() if name in restored.active}
+            now = replace(self._now, active=kept, shown=restored.shown, fixed_filters=restored.bounds.filters)
+            # The names are not checked: a skill that was saved may be gone since.
+            now = now.with_explicit_only(restored.bounds.explicit_only)
+            self._now = now.with_ceiling(restored.bounds.ceiling)
 
     def _preload(self, skill: Skill) -> ActiveSkill | None:
         """Return what is remembered of a preloaded skill; one that cannot be loaded is reported and left out."""
@@ -200,13 +202,6 @@ class Session:
             self.events.emit("refused", skill.name, code=error.code)
             return None
         return prepared.with_ceiling(self._now.ceiling)._replace(preloaded=True, commands_unrun=unrun)
-
-    def _apply_save(self, saved: SavedSession) -> None:
-        """Take the bounds of a save and what was shown, and end preloaded skills that were no longer active in it."""
-        kept = {name: entry for name, entry in self._now.active.items() if name in saved.active}
-        now = replace(self._now, active=kept, shown=saved.shown, fixed_filters=saved.bounds.filters)
-        # The names are not checked: a skill that was saved may be gone since.
-        self._now = now.with_explicit_only(saved.bounds.explicit_only).with_ceiling(saved.bounds.ceiling)
 
     read_files: tuple[tuple[str, str], ...] = ()
     """The files that were read in this conversation, each as the name of its skill and its path, the latest last."""
@@ -304,7 +299,7 @@ class Session:
     @property
     def active_tools(self) -> tuple[str, ...]:
         """The tools that the active skills bring, each once, sorted."""
-        return tuple(sorted(collect_tools(self.moment().visible_active.values())))
+        return tuple(sorted({tool for entry in self.moment().visible_active.values() for tool in entry.tools}))
 
     @property
     def listed_tools(self) -> tuple[str, ...]:
@@ -572,7 +567,7 @@ class Session:
             if entry is None:
                 raise SkillNotActiveError(f"skill {name!r} is not active")
             self._now = self._now.with_active(name, None)
-            kept = collect_tools(self._now.active.values())
+            kept = {tool for other in self._now.active.values() for tool in other.tools}
         removed = tuple(tool for tool in entry.tools if tool not in kept)
         self.events.emit("deactivated", name, reason="asked", tools=removed)
         return removed
@@ -685,12 +680,10 @@ class Session:
         It also has the names of the skills that were chosen for the conversation, each with the reason, so that a
         restored session goes on with its listing. The requests are not in it.
         """
-        self._follow_live_catalog()
-        now = self._now
-        active = {name: entry.loaded.skill for name, entry in now.active.items()}
+        now = self.moment()
         hidden = tuple(sorted(now.explicit_only))
         bounds = SessionBounds(now.ceiling, now.max_active, now.filter, now.fixed_filters, hidden)
-        return session_as_json(bounds, active, self.consent.refused_ids, now.shown)
+        return session_as_json(bounds, now.active, self.consent.refused_ids, now.shown)
 
     @classmethod
     def restore(
@@ -728,8 +721,7 @@ class Session:
         vars(session).update(_restored=save._replace(bounds=bounds))
         start = partial(cls.__init__, session, catalog, None, bounds.max_active, selector, bounds.filter, base_dir)
         start(trust, limits=limits, on_event=on_event, id=id, command_env=command_env, explicit_only=hidden or ())
-        issues = (older_save_issue(),) if save.is_older and not widen else ()
-        return session, (*issues, *reactivate_skills(save.active, partial(session.activate, run=False)))
+        return session, tuple(reactivate_skills(save, partial(session.activate, run=False), widen=widen))
 
 
 def check_catalog(catalog: Catalog | Live) -> None:

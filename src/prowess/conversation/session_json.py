@@ -16,7 +16,7 @@ from prowess.select.auto import ShownList, ShownReason
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from prowess.conversation.activation import Activation
+    from prowess.conversation.activation import Activation, ActiveSkill
     from prowess.skills.skill import Skill
 
     ShownLists = Mapping[tuple[str, int], ShownList]
@@ -54,12 +54,12 @@ class SavedSession(NamedTuple):
 
 def session_as_json(
     bounds: SessionBounds,
-    active: Mapping[str, Skill],
+    active: Mapping[str, ActiveSkill],
     refused: Iterable[str],
     shown: ShownLists,
 ) -> str:
     """Return a save: the bounds, the active skills with their digests, what a person refused, what was shown."""
-    skills = {name: digest_skill(skill) for name, skill in sorted(active.items())}
+    skills = {name: digest_skill(entry.loaded.skill) for name, entry in sorted(active.items())}
     bounds_json = {
         "filter": bounds.filter,
         "bounds": bounds.filters,
@@ -68,14 +68,13 @@ def session_as_json(
         "max_active": bounds.max_active,
         "explicit_only": bounds.explicit_only,
     }
-    rest = {"active": skills, "refused": list(refused), "shown": [_listing_json(*place) for place in shown.items()]}
+    lists = []
+    for (place, budget), one in shown.items():
+        # The requests are not saved, since they are what a person wrote.
+        reasons = [(one.reasons[name].text, one.reasons[name].rank) for name in one.names]
+        lists.append({"place": place, "budget": budget, "names": one.names, "reasons": reasons})
+    rest = {"active": skills, "refused": list(refused), "shown": lists}
     return json.dumps({"version": _SAVE_VERSION, **bounds_json, **rest})
-
-
-def _listing_json(key: tuple[str, int], shown: ShownList) -> dict[str, object]:
-    """Return what is saved of a list: the requests are not, since they are what a person wrote."""
-    reasons = [(shown.reasons[name].text, shown.reasons[name].rank) for name in shown.names]
-    return {"place": key[0], "budget": key[1], "names": shown.names, "reasons": reasons}
 
 
 def merge_bounds(
@@ -195,19 +194,18 @@ def _is_text_list(value: object) -> TypeGuard[list[str]]:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
-def older_save_issue() -> Issue:
-    """Return the issue that says why a session of an older save has no tools."""
-    message = "the save is of an older version, which did not record the allowed tools: none are allowed"
-    return Issue("saved-without-ceiling", "tools", message, "", 0, "warning")
-
-
-def reactivate_skills(active: Mapping[str, str], activate: Callable[[str], Activation]) -> Iterator[Issue]:
+def reactivate_skills(
+    save: SavedSession, activate: Callable[[str], Activation], *, widen: bool = False
+) -> Iterator[Issue]:
     """Activate what was active when the session was saved, and yield an issue for each skill that changed or is gone.
 
     ``activate`` is to run no command: what it printed is in the host's transcript, and approvals are not saved. The
-    next activation of the skill runs what is granted then, or asks.
+    next activation of the skill runs what is granted then, or asks. ``widen``: the host said which tools are allowed.
     """
-    for name, digest in active.items():
+    if save.is_older and not widen:
+        message = "the save is of an older version, which did not record the allowed tools: none are allowed"
+        yield Issue("saved-without-ceiling", "tools", message, "", 0, "warning")
+    for name, digest in save.active.items():
         try:
             skill = activate(name).skill
         except SkillError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from dataclasses import dataclass
 from functools import partial
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -131,17 +132,17 @@ def render_script_result(ran: ScriptResult) -> str:
 # -- sub-agents --------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
 class SubAgents:
     """The sub-agents of one session, run by ``runner``; whatever that does becomes a result."""
 
-    def __init__(self, session: Session, dialect: Dialect, runner: ForkRunner) -> None:
-        self._session = session
-        self._dialect = dialect
-        self._runner = runner
+    session: Session
+    dialect: Dialect
+    runner: ForkRunner
 
     def run_fork(self, tool: str, prepared: PreparedFork) -> ToolResult:
         """Return what the sub-agent answers to a call of ``tool``, or the result that says why it does not."""
-        answer = _try_runner(self._runner, prepared)
+        answer = _try_runner(self.runner, prepared)
         if isinstance(answer, Awaitable):
             answer = _try_runner(await_result, answer)
         if isinstance(answer, LoopRunningError):
@@ -154,11 +155,11 @@ class SubAgents:
 
         Coroutines run on the loop that called, plain functions in a thread.
         """
-        call = partial(_try_runner, self._runner, prepared)
+        call = partial(_try_runner, self.runner, prepared)
         try:
             # A coroutine function runs on the host's loop, so that cancelling the call cancels it.
-            is_async = _is_coroutine_function(self._runner)
-            answer = call() if is_async else await run_in_thread(call, get_pools(self._session.limits).forks)
+            is_async = iscoroutinefunction(self.runner) or iscoroutinefunction(type(self.runner).__call__)
+            answer = call() if is_async else await run_in_thread(call, get_pools(self.session.limits).forks)
             answer = await answer if isinstance(answer, Awaitable) else answer
         except Exception as error:  # noqa: BLE001 - whatever the host's runner does, the conversation goes on
             answer = error
@@ -170,7 +171,7 @@ class SubAgents:
             return self._describe_failure(tool, prepared, answer)
         if not isinstance(answer, str):
             return self._describe_failure(tool, prepared, SkillError("the sub-agent gave no text"), verb=":")
-        limit = self._session.limits.max_fork_output_bytes
+        limit = self.session.limits.max_fork_output_bytes
         data = answer.encode("utf-8", "surrogatepass")
         kept = data[:limit].decode("utf-8", "ignore")  # the cut may fall into the middle of a character
         text = answer if len(data) <= limit else f"{kept}\n[cut: the answer is longer]"
@@ -185,15 +186,10 @@ class SubAgents:
         if isinstance(error, SkillError):
             why = error.message
         else:
-            self._session.events.report_host_error("fork", error, prepared.skill_name)
+            self.session.events.report_host_error("fork", error, prepared.skill_name)
             why = "the host could not run it"
-        self._session.events.emit("refused", prepared.skill_name, tool=tool, code=code)
-        return sanitize_error(self._dialect.render_error(tool, SkillError(f"{prepared.title}{verb} {why}", code=code)))
-
-
-def _is_coroutine_function(runner: ForkRunner) -> bool:
-    """Return whether a call of ``runner`` runs nothing yet: it is a coroutine function, or its ``__call__`` is one."""
-    return iscoroutinefunction(runner) or iscoroutinefunction(getattr(runner, "__call__", None))  # noqa: B004 - its kind
+        self.session.events.emit("refused", prepared.skill_name, tool=tool, code=code)
+        return sanitize_error(self.dialect.render_error(tool, SkillError(f"{prepared.title}{verb} {why}", code=code)))
 
 
 def _try_runner(run: Callable[[T], object], argument: T) -> object:

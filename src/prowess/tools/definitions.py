@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import quote
 
@@ -91,12 +91,6 @@ class ToolDefinition:
     def _copy_schema(self) -> dict[str, Any]:
         # A copy, since the caller may change what it gets, and the definition is frozen.
         return deepcopy(dict(self.parameters))
-
-
-def copy_definition(tool: ToolDefinition) -> ToolDefinition:
-    """Return a copy of a tool whose schemas its holder may change."""
-    output = None if tool.output is None else deepcopy(dict(tool.output))
-    return replace(tool, parameters=deepcopy(dict(tool.parameters)), output=output)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from prowess.errors import SkillError, SkillNotActiveError, SkillValidationError
-from prowess.tools.definitions import ToolDefinition, copy_definition, object_schema, string_schema
+from prowess.tools.definitions import ToolDefinition, object_schema, string_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -45,7 +46,7 @@ class Tool(NamedTuple):
     def define(self, view: View) -> ToolDefinition:
         """Return the definition for what ``view`` shows; it is the caller's to change."""
         definition = self.definition
-        return copy_definition(definition) if isinstance(definition, ToolDefinition) else definition(view)
+        return deepcopy(definition) if isinstance(definition, ToolDefinition) else definition(view)
 
 
 class Dialect(NamedTuple):

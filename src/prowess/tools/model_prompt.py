@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from prowess.conversation.session import Session
@@ -18,11 +19,11 @@ from prowess.tools.prompt import ListingReasons
 from prowess.tools.toolset import Toolset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from prowess.literals import DialectName
     from prowess.select.budget import BudgetReport
-    from prowess.skills.render import ListingEntry, ListingStyle
+    from prowess.skills.render import ListingStyle
     from prowess.skills.skill import Skill
     from prowess.tools.shapes import JsonSchemaTool
 
@@ -58,6 +59,7 @@ class ModelPrompt:
         toolset = Toolset(session, dialect, fork=self._fork, budget=budget)
         self._dialect: DialectName = dialect
         self._style = style
+        self._render_entries = partial(render_entries, style=style or "xml")
         moment = session.moment()
         self.eligible = moment.eligible()
         """The skills that models may see at all."""
@@ -78,9 +80,6 @@ class ModelPrompt:
         omitted = tuple(skill.name for skill in self.eligible if skill.name not in shown)
         self.report: BudgetReport = replace(report, omitted=omitted)
         """What is listed, what was cut and left out, and why."""
-
-    def _render_entries(self, entries: Sequence[ListingEntry]) -> str:
-        return render_entries(entries, self._style or "xml")
 
     def count_skill_tokens(self, skills: Iterable[Skill]) -> dict[str, int]:
         """Return how many tokens each of these skills adds to an uncut listing, by name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +16,6 @@ from prowess.errors import UnknownSkillError
 from prowess.select.auto import NO_ROOM, WHOLE, ListingChoice, ListingTurn, find_auto_selector
 from prowess.select.budget import BudgetReport, fit_entries, make_report, part_sizes
 from prowess.skills.render import make_entries, render_lines
-from prowess.tools.definitions import copy_definition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -63,37 +63,30 @@ PROMPTS: CatalogCache[_Made] = CatalogCache()
 """All sessions share it: 10,000 conversations over one catalogue make their prompt once."""
 
 
+@dataclass(eq=False)  # without slots, because what was found out is kept
 class View:
-    """What a model sees of a session at one moment, in the dialect of ``options``; each call makes a view.
+    """What a model sees of a session at one moment, in the dialect of ``options``; each call makes a view."""
 
-    ``choice``: what is listed; without it, that is chosen when it is first needed. ``left``: the tokens that the
-    listing may cost. ``is_cut``: the host lists the skills elsewhere, and has left some out.
-    """
+    session: Session
+    options: ToolsetOptions
+    moment: Moment
+    given_choice: ListingChoice | None = None
+    """What is listed; without it, that is chosen when it is first needed."""
+    left: int | None = None
+    """The tokens that the listing may cost."""
+    is_cut: bool = False
+    """Whether the host lists the skills elsewhere, and has left some out."""
 
-    def __init__(
-        self,
-        session: Session,
-        options: ToolsetOptions,
-        moment: Moment,
-        choice: ListingChoice | None = None,
-        *,
-        left: int | None = None,
-        is_cut: bool = False,
-    ) -> None:
-        self.session = session
-        self.options = options
-        self.moment = moment
-        self.report = BudgetReport("", left, ())
-        self._given_choice = choice
-        self._left = left
-        self._is_cut = is_cut
+    def __post_init__(self) -> None:
+        """Begin with the report of no listing."""
+        self.report = BudgetReport("", self.left, ())
 
     # -- the skills --------------------------------------------------------------------------------------------------
 
     @cached_property
     def choice(self) -> ListingChoice:
         """What is listed."""
-        return self.choose("") if self._given_choice is None else self._given_choice
+        return self.choose("") if self.given_choice is None else self.given_choice
 
     @cached_property
     def skills(self) -> tuple[Skill, ...]:
@@ -189,7 +182,7 @@ class View:
             left = self.get_prompt(choice).left if self.options.dialect.has_index_tool else None
             view = self._with(choice, left)
             made.tools = tuple(tool.define(view) for tool in self.options.dialect.tools if tool.is_offered(view))
-        return tuple(map(copy_definition, made.tools))  # all sessions share them, and a host may change its own
+        return tuple(map(deepcopy, made.tools))  # all sessions share them, and a host may change its own
 
     def _get_made(self, choice: ListingChoice) -> _Made:
         catalog, key = self.moment.catalog, self._make_key(choice)
@@ -253,7 +246,7 @@ class View:
 
     def _with(self, choice: ListingChoice, left: int | None) -> View:
         """Return the view of this moment with another choice, whose listing may cost ``left`` tokens."""
-        view = View(self.session, self.options, self.moment, choice, left=left)
+        view = View(self.session, self.options, self.moment, choice, left)
         vars(view)["findable"] = self.findable
         return view
 
@@ -269,16 +262,16 @@ class View:
         """Return a listing within the budget; ``report`` says what was cut."""
         entries = make_entries(self.skills if skills is None else skills, has_location=has_location)
         count, shown = self.options.tokens, entries
-        if self._left is not None:
-            shown = fit_entries(entries, lambda some: count(render(some)), self._left)
+        if self.left is not None:
+            shown = fit_entries(entries, lambda some: count(render(some)), self.left)
         text = render(shown)
-        self.report = make_report(entries, shown, text, self._left, count)
+        self.report = make_report(entries, shown, text, self.left, count)
         return text
 
     @cached_property
     def is_listing_cut(self) -> bool:
         """Whether the listing leaves out something that the model may have."""
-        if self._is_cut or len(self.skills) < len(self.findable):
+        if self.is_cut or len(self.skills) < len(self.findable):
             return True
         if self.choice.how == "all" and self.choice.budget is not None:
             return self._find_whole(self.choice) is None
@@ -296,11 +289,9 @@ class View:
 
     def render_index(self) -> str:
         """Return the skills as plain lines."""
-        return (
-            self.fit_listing(lambda entries: f"Available skills:\n{render_lines(entries)}")
-            if self.skills
-            else "No skills available."
-        )
+        if not self.skills:
+            return "No skills available."
+        return self.fit_listing(lambda entries: f"Available skills:\n{render_lines(entries)}")
 
     # -- hidden paths ------------------------------------------------------------------------------------------------
 
@@ -327,11 +318,9 @@ class ListingReasons(Mapping[str, str]):
     """The reasons by the names of all skills of the catalogue. What was shown is what the report says."""
 
     def __init__(self, moment: Moment, choice: ListingChoice, report: BudgetReport) -> None:
-        self._moment = moment
-        self._choice = choice
-        self._report = report
+        self._moment, self._catalog = moment, moment.catalog
+        self._choice, self._report = choice, report
         self._shown = frozenset(report.shown)
-        self._catalog = moment.catalog
         self._words: dict[str, dict[str, str]] = {}
 
     def __getitem__(self, name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from prowess.conversation.activation import read_activation
 from prowess.conversation.rendering import render_load_result, render_preload_element
@@ -156,25 +156,19 @@ def _define_file(view: View) -> ToolDefinition:
 
 def _answer_file(view: View, arguments: Arguments) -> ToolResult:
     """Return the text of a file, whole or in lines; a binary file is returned as data for the host."""
-    request = _parse_file_request(arguments)
-    skill = view.moment.pin_state(view.require_skill(request.name))
-    default_bytes = view.moment.limits.max_resource_bytes
-    result = read_file_range(skill, *request, max_bytes=view.options.max_bytes, default_bytes=default_bytes)
-    view.session.note_read(result.data["skill"], request.path, result.data.get("size", len(result.content)))
+    name, path, offset, limit = _parse_file_request(arguments)
+    skill, default = view.moment.pin_state(view.require_skill(name)), view.moment.limits.max_resource_bytes
+    most = view.options.max_bytes
+    result = read_file_range(skill, name, path, offset, limit, max_bytes=most, default_bytes=default)
+    view.session.note_read(result.data["skill"], path, result.data.get("size", len(result.content)))
     return result
 
 
-class _FileRequest(NamedTuple):
-    name: str
-    path: str
-    offset: int
-    limit: int
-
-
-def _parse_file_request(arguments: Arguments) -> _FileRequest:
+def _parse_file_request(arguments: Arguments) -> tuple[str, str, int, int]:
+    """Return the name of a skill, the path of its file, the first line to read, and how many."""
     name, path = required_text(arguments, "name"), required_text(arguments, "path")
     offset = optional_count(arguments, "offset", 0)
-    return _FileRequest(name, path, offset, optional_count(arguments, "limit", DEFAULT_LINES, least=1))
+    return name, path, offset, optional_count(arguments, "limit", DEFAULT_LINES, least=1)
 
 
 def answer_about(skill: Skill, tool: str, arguments: Arguments, project: str) -> ToolResult:
