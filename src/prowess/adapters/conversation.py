@@ -444,4 +444,4 @@ def find_command(arguments: Arguments) -> str | None:
 
 def get_media(result: ToolResult) -> Media | None:
     """Return the image or PDF document that a call read; ``None`` when it read text."""
-    return find_media(result.data)
+    return next(iter(find_media(result.data)), None)

@@ -107,7 +107,7 @@ class ToolResult:
 
     def to_anthropic(self, tool_use_id: str) -> AnthropicToolResult:
         """Return the ``tool_result`` block for the Messages API; an image or a PDF is a block in it."""
-        media = (file.to_anthropic() for file in self._find_media())
+        media = (file.to_anthropic() for file in find_media(self.data))
         return {
             "type": "tool_result",
             "tool_use_id": tool_use_id,
@@ -121,12 +121,12 @@ class ToolResult:
         That API takes only text from tools. Answer all calls of one turn with their tool messages first.
         """
         answer: OpenAIToolMessage = {"role": "tool", "tool_call_id": tool_call_id, "content": self.content}
-        parts = [file.to_openai() for file in self._find_media()]
+        parts = [file.to_openai() for file in find_media(self.data)]
         return [answer, {"role": "user", "content": parts}] if parts else [answer]
 
     def to_openai_responses(self, call_id: str) -> OpenAIResponsesOutput:
         """Return the output item for the Responses API; an image or a PDF is a part of it."""
-        parts = [file.to_openai_responses() for file in self._find_media()]
+        parts = [file.to_openai_responses() for file in find_media(self.data)]
         return {
             "type": "function_call_output",
             "call_id": call_id,
@@ -136,11 +136,7 @@ class ToolResult:
     def to_mcp(self) -> McpResult:
         """Return the result for the Model Context Protocol's ``tools/call``; an image or a PDF is a block in it."""
         text: McpText = {"type": "text", "text": self.content}
-        return {"content": [text, *(file.to_mcp() for file in self._find_media())], "isError": self.is_error}
-
-    def _find_media(self) -> tuple[Media, ...]:
-        media = find_media(self.data)
-        return () if media is None else (media,)
+        return {"content": [text, *(file.to_mcp() for file in find_media(self.data))], "isError": self.is_error}
 
 
 def make_strict(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -268,6 +264,6 @@ class Media(NamedTuple):
         return {"type": "image", "data": self.base64, "mimeType": self.media_type}
 
 
-def find_media(data: Mapping[str, Any]) -> Media | None:
-    """Return the file in the data of a result, or ``None`` when there is none that models can see."""
-    return Media(data["media_type"], data["base64"], data["skill"], data["path"]) if "media_type" in data else None
+def find_media(data: Mapping[str, Any]) -> tuple[Media, ...]:
+    """Return the file in the data of a result, if there is one that models can see."""
+    return (Media(data["media_type"], data["base64"], data["skill"], data["path"]),) if "media_type" in data else ()

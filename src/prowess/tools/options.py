@@ -40,6 +40,8 @@ class ToolsetOptions:
         """Check what needs no catalogue; drop ``fork`` and ``scripts``, with a warning, where no tool uses them."""
         check_count(self.budget, "budget", optional=True)
         check_count(self.max_bytes, "max_bytes", optional=True)
+        if not (self.fork is None or self.fork == "host" or callable(self.fork)):
+            raise SourceError(f"fork is a callable, 'host' or None, not {self.fork!r}")
         for name in ("hint_resources", "index_in_description", "hide_paths"):
             check_flag(getattr(self, name), name)
         for name, acts, what in (("fork", "fork", "runs skills as sub-agents"), ("scripts", "script", "runs scripts")):
@@ -76,13 +78,6 @@ def check_allowed(moment: Moment, allowed: Iterable[str] | None, missing: str) -
         # An active skill stays usable after a refresh has taken it out of the catalogue, so its name is not a mistake.
         moment.catalog.check_names((name for name in names if moment.find(name) is None), "allowed")
     return tuple(map(moment.resolve_name, names))
-
-
-def check_fork(fork: ForkRunner | Literal["host"] | None) -> ForkRunner | Literal["host"] | None:
-    """Return the runner of sub-agents; raise ``SourceError`` for a value that is none."""
-    if not (fork is None or fork == "host" or callable(fork)):
-        raise SourceError(f"fork is a callable, 'host' or None, not {fork!r}")
-    return fork
 
 
 def check_counter(tokens: Callable[[str], int] | None) -> Callable[[str], int]:

@@ -22,7 +22,7 @@ from prowess.thread_work import run_in_thread
 from prowess.tools.acting import SubAgents, prepare_fork
 from prowess.tools.arguments import BadArgumentsError, parse_arguments
 from prowess.tools.definitions import ToolResult, error_result, sanitize_error
-from prowess.tools.options import ToolsetOptions, check_allowed, check_counter, check_fork, check_scripts, find_dialect
+from prowess.tools.options import ToolsetOptions, check_allowed, check_counter, check_scripts, find_dialect
 from prowess.tools.prompt import ListingReasons, View
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Toolset:
             max_bytes,
             hint_resources,
             index_in_description,
-            check_fork(fork),
+            fork,
             check_scripts(scripts),
             check_counter(tokens),
             hide_paths,

@@ -96,9 +96,10 @@ _FILE = ToolDefinition(
 def _answer_file(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     """Return the text of a file."""
     name, path = optional_text(arguments, "skill_name"), optional_text(arguments, "path")
-    if view.moment.find(name) is None:
+    skill = view.moment.find(name)
+    if skill is None:
         return error_result(f'skill "{name}" not found', reason="unknown-skill")
-    if view.session.skill(name).is_inline:
+    if skill.is_inline:
         return error_result(f'skill "{name}" is defined inline and has no supporting files', reason="no-files")
     try:
         content = view.session.read_resource(name, path, view.options.max_bytes)

@@ -64,11 +64,8 @@ def _render_content(skill: Skill, instructions: str) -> str:
     resources = skill.resources()
     # Only the three folders of the specification are listed; other files are at the end of ``paths``.
     paths = resources.paths[: len(resources.paths) - len(resources.other)]
-    if not paths:
-        return wrap_in_element(CONTENT_TAG, skill.name, f"{instructions}\n\n{folder}")
-    files = render_file_elements(paths)
     rule = "Relative paths in this skill are relative to the skill directory."
-    listed = f"{rule}\n<skill_resources>\n{files}</skill_resources>"
+    listed = f"{rule}\n<skill_resources>\n{render_file_elements(paths)}</skill_resources>" if paths else ""
     return wrap_in_element(CONTENT_TAG, skill.name, f"{instructions}\n\n{folder}{listed}")
 
 
