@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Write = Callable[..., str]
 
 
-world, installer = install_fixtures.world, install_fixtures.installer
+world, installer, site = install_fixtures.world, install_fixtures.installer, install_fixtures.site
 
 
 @pytest.fixture

@@ -63,6 +63,16 @@ sandbox_option = click.option(
     type=click.Choice(("auto", "bwrap", "landlock", "none")),
     help="How commands and scripts are isolated; 'none' has to be named.",
 )
+
+
+def _obey_folder(context: click.Context, _: click.Parameter, folder: str) -> str:
+    """Have the policy of the working folder count for the whole command."""
+    from prowess.policy.files import add_policy_of
+
+    context.with_resource(add_policy_of(folder))
+    return folder
+
+
 agent_options = group_options(
     "flags",
     AgentFlags,
@@ -72,6 +82,7 @@ agent_options = group_options(
         "--folder",
         type=click.Path(file_okay=False, exists=True),
         default=".",
+        callback=_obey_folder,
         help="The working folder, where the agent reads and writes; by default this one.",
     ),
     tools=click.option(

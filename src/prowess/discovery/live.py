@@ -7,6 +7,7 @@ from threading import Condition, Event, Thread, current_thread
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from prowess.errors import SourceError
+from prowess.policy.files import bind_policy
 from prowess.skills.catalog import Catalog
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ class Live:
         except BaseException:
             catalogs.close()  # it has begun to watch the folders already
             raise
-        self._thread = Thread(target=self._follow_changes, name="prowess-live", daemon=True)
+        self._thread = Thread(target=bind_policy(self._follow_changes), name="prowess-live", daemon=True)
         self._thread.start()
 
     def __repr__(self) -> str:

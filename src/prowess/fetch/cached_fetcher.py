@@ -100,6 +100,8 @@ class CachedFetcher:
 
     def _read_cache(self, request: DownloadRequest) -> tuple[CacheRecord | None, bytes | None]:
         record = self._read_record(request.url)
+        if record is not None:
+            self.fetcher.check_url(record.final_url)  # a policy may be newer than the copy
         return record, self.cache.read(record.digest, request.max_bytes) if record is not None else None
 
     def _send_request(self, request: DownloadRequest, validators: dict[str, str]) -> HttpResponse:

@@ -10,6 +10,7 @@ from urllib.parse import urljoin, urlsplit
 from prowess.errors import FetchError
 from prowess.fetch.archive.members import GZIP_WBITS, BadStreamError, inflate
 from prowess.fetch.url_policy import check_scheme, display_url, parse_origin
+from prowess.policy.rules import is_within
 from prowess.text.redaction import hide_secrets, scrub_text
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class Fetcher:
     """
 
     def __init__(self, base: str, allowed: UrlPolicy, limits: Limits, headers: Mapping[str, str] | None = None) -> None:
+        self._base = base.partition("?")[0]
         self._base_origin = parse_origin(base)
         self._query = urlsplit(base).query
         self._allowed = allowed
@@ -66,7 +68,11 @@ class Fetcher:
         return bool(self._query)
 
     def check_url(self, url: str, *, code: str = "other-origin", any_host: bool = False) -> Origin:
-        """Return the origin of a URL; raises ``FetchError`` with ``code`` when the URL may not be asked."""
+        """Return the origin of a URL; raises ``FetchError`` with ``code`` when the URL may not be asked.
+
+        Raises ``PolicyError`` for one that leads away from the site to what a policy file refuses. With ``any_host``
+        every host will do, since the caller knows the digest of what it wants.
+        """
         origin = parse_origin(url)
         check_scheme(origin, self._allowed)
         if any_host:
@@ -75,6 +81,8 @@ class Fetcher:
             raise FetchError(
                 f"{display_url(url)} belongs to another origin than {self._base_origin.display}", code=code
             )
+        if not is_within(url.partition("?")[0], self._base):
+            self._allowed.check(hide_secrets(url).partition("?")[0])
         return origin
 
     def get(

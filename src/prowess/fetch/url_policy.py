@@ -15,7 +15,7 @@ from prowess.errors import FetchError, SourceError
 from prowess.text.redaction import hide_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -33,6 +33,8 @@ class UrlPolicy(NamedTuple):
     http: bool = False
     hosts: frozenset[str] = frozenset()
     """Other hosts that redirects and entries may lead to; ``host`` or ``host:port``."""
+    check: Callable[[str], object] = str
+    """Raises ``PolicyError`` for an address, beside those of the site itself, that a policy file refuses."""
 
 
 class Origin(NamedTuple):

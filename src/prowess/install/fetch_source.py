@@ -28,7 +28,7 @@ from prowess.install.credentials import token_headers, token_variable
 from prowess.install.entry_source import local_path, policy_address, spec_of_entry
 from prowess.install.source_tree import SourceTree
 from prowess.names import SKILL_FILE
-from prowess.policy.files import current_policy
+from prowess.policy.files import current_policy, use_policy
 from prowess.progress_steps import report_steps
 from prowess.text.versions import has_numbers
 
@@ -117,7 +117,15 @@ class SourceAccess(NamedTuple):
         # A repository on this machine is not cached: to ask it costs as much as to read the cache.
         cache = None if spec.local else Cache()
         return GitRemote(
-            address, spec.local, self.schemes, self.git, self.limits, cache, self.shared_fetches, self.when_dumb
+            address,
+            spec.local,
+            self.schemes,
+            self.git,
+            self.limits,
+            cache,
+            self.shared_fetches,
+            self.when_dumb,
+            follow_redirects=not current_policy(self.policy_folder).judges_sources,
         )
 
     def repository_for(self, spec: SourceSpec) -> Repository:
@@ -277,7 +285,7 @@ def _read_kept_archives(spec: SourceSpec, access: SourceAccess) -> list[SourceTr
     from prowess.fetch.url_policy import check_scheme, is_loopback, parse_origin
 
     # The cache must not answer for what may not be asked.
-    origin, allowed = parse_origin(spec.address), _url_policy(access)
+    origin, allowed = parse_origin(spec.address), _url_policy(access, spec.address)
     check_scheme(origin, allowed)
     if is_loopback(origin.host) and not allowed.private:
         return []
@@ -321,7 +329,7 @@ def _download(address: str, access: SourceAccess) -> bytes:
     from prowess.fetch.client import Fetcher
     from prowess.fetch.url_policy import check_headers
 
-    allowed = _url_policy(access)
+    allowed = _url_policy(access, address)
     max_bytes = access.limits.max_install_bytes
     headers = check_headers(token_headers(address))
     answer = Fetcher(address, allowed, access.limits, headers).get(address, max_bytes, limit_name="max_install_bytes")
@@ -332,11 +340,20 @@ def _download(address: str, access: SourceAccess) -> bytes:
     return answer.body
 
 
-def _url_policy(access: SourceAccess) -> UrlPolicy:
-    from prowess.fetch.url_policy import UrlPolicy
+def _url_policy(access: SourceAccess, address: str = "") -> UrlPolicy:
+    """Return what may be asked for a source; an empty address is for a registry, whose repository was checked."""
+    from prowess.fetch.url_policy import UrlPolicy, parse_origin
+
+    policy = current_policy(access.policy_folder)
+    is_github = bool(address) and parse_origin(address).host == "github.com"
+
+    def check(url: str) -> None:
+        # Only GitHub itself leads to these hosts, with another path for the same archive.
+        if not (is_github and parse_origin(url).host in _ARCHIVE_HOSTS):
+            policy.check_source(url)
 
     # GitHub's archives are redirected to other hosts of GitHub; no other change of host is followed.
-    return UrlPolicy(access.allow_private, "http" in access.schemes, _ARCHIVE_HOSTS)
+    return UrlPolicy(access.allow_private, "http" in access.schemes, _ARCHIVE_HOSTS, check if address else str)
 
 
 def _fetch_site(spec: SourceSpec, access: SourceAccess) -> SourceTree:
@@ -373,7 +390,8 @@ def load_site_catalog(spec: SourceSpec, access: SourceAccess) -> Catalog:
         missing="error",
         limits=access.limits,
     )
-    return source.load()
+    with use_policy(current_policy(access.policy_folder)):
+        return source.load()
 
 
 def _fetch_index(spec: SourceSpec, access: SourceAccess) -> SourceTree:

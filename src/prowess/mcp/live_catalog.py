@@ -19,6 +19,7 @@ from prowess.mcp.skill_loader import SkillLoader
 from prowess.mcp.snapshot import make_snapshot
 from prowess.mcp.uris import make_uri
 from prowess.names import SKILL_FILE
+from prowess.policy.files import bind_policy
 
 if TYPE_CHECKING:
     import os
@@ -60,7 +61,7 @@ class LoadThread:
         self.is_closed = False
         self._work = work
         self.deliver = partial(deliver, self)
-        self.thread = Thread(target=self._run, name="prowess-loader", daemon=True)
+        self.thread = Thread(target=bind_policy(self._run), name="prowess-loader", daemon=True)
         self.thread.start()
 
     def close(self) -> None:

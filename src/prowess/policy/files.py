@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from datetime import date, datetime
 from functools import reduce
 from operator import and_
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from prowess.errors import PolicyError, ResourceError, ResourceNotFoundError
 from prowess.files.identity import identity_at
@@ -27,7 +27,7 @@ from prowess.text.spelling import did_you_mean
 from prowess.text.versions import is_range
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
     from prowess.files.read import Identity
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     FolderState = tuple[int, int] | None
 
+T = TypeVar("T")
 POLICY_FILE, APPROVED_FILE, REVOKED_FILE = "policy.toml", "approved.toml", "revoked.toml"
 _FILES = (POLICY_FILE, APPROVED_FILE, REVOKED_FILE)
 _OTHERS_WRITE = 0o022
@@ -95,6 +96,9 @@ def load_policy(folder: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS)
 # -- the policy in force -----------------------------------------------------------------------------------------------
 
 _chosen: ContextVar[Policy | None] = ContextVar("prowess_policy", default=None)
+
+
+_also: ContextVar[str] = ContextVar("prowess_policy_folder", default="")
 
 
 class _Known(NamedTuple):
@@ -157,6 +161,11 @@ def list_policy_files(folder: str = "") -> tuple[str, ...]:
 
 
 def _find_folders(folder: str) -> tuple[PolicyFolder, ...]:
+    more = _also.get()
+    return tuple(dict.fromkeys((*_folders_of(folder), *_folders_of(more)))) if more else _folders_of(folder)
+
+
+def _folders_of(folder: str) -> tuple[PolicyFolder, ...]:
     home = os.path.expanduser("~")
     try:
         here = os.path.abspath(folder) if folder else os.getcwd()
@@ -174,17 +183,40 @@ def _find_folders(folder: str) -> tuple[PolicyFolder, ...]:
 
 
 @contextmanager
+def add_policy_of(folder: str) -> Iterator[None]:
+    """Have the policy files that count in ``folder`` count everywhere until the block ends, beside those that do."""
+    token = _also.set(os.path.abspath(folder))
+    try:
+        yield
+    finally:
+        _also.reset(token)
+
+
+@contextmanager
 def use_policy(policy: Policy) -> Iterator[Policy]:
     """Have this policy in force, in place of the one of the files, until the block ends.
 
     The one way in which a program loosens what the files say: it names the policy that counts instead. To tighten,
-    pass ``prowess.current_policy() & more``.
+    pass ``prowess.current_policy() & more``. It counts in this thread, in the tasks that it starts, and in the threads
+    in which frameworks run tools for it. A plain thread begins without it: give it ``contextvars.copy_context().run``.
     """
     token = _chosen.set(policy)
     try:
         yield policy
     finally:
         _chosen.reset(token)
+
+
+def bind_policy(function: Callable[..., T]) -> Callable[..., T]:
+    """Return a function for a plain thread, in which the policy that is chosen here and now counts."""
+    chosen, also = _chosen.get(), _also.get()
+
+    def run(*arguments: object) -> T:
+        _chosen.set(chosen)
+        _also.set(also)
+        return function(*arguments)
+
+    return run
 
 
 # -- the files ---------------------------------------------------------------------------------------------------------

@@ -159,6 +159,11 @@ class Policy:
         """Whether it may refuse a skill that is installed: by a revocation, or because nobody reviewed it."""
         return bool(self.revocations) or self.word("versions.review") == "required"
 
+    @property
+    def judges_sources(self) -> bool:
+        """Whether it may refuse where a skill comes from: nothing else is then asked instead of a listed address."""
+        return bool(self.find_rules("sources.allow")) or any(one.source for one in self.revocations)
+
     # -- what is refused ---------------------------------------------------------------------------------------------
 
     def check_source(self, address: str) -> None:
@@ -281,6 +286,13 @@ def is_source_match(pattern: str, address: str) -> bool:
     if ".." in path.split("/") or _ODD_PATH.search(path):
         return False
     return is_filter_match(_join_address(*_split_address(pattern)), _join_address(scheme, host, path))
+
+
+def is_within(address: str, base: str) -> bool:
+    """Return whether an address is ``base``, or below it."""
+    path, base_path = _split_address(address), _split_address(base)
+    is_plain = ".." not in path[2].split("/") and not _ODD_PATH.search(path[2])
+    return is_plain and path[:2] == base_path[:2] and f"{path[2]}/".startswith(f"{base_path[2].rstrip('/')}/")
 
 
 _ODD_PATH = compile_pattern(r"%(?:2[ef5]|5c)|\\|\.\.;", re.IGNORECASE)

@@ -83,8 +83,9 @@ class UrlSource:
         Raises ``SourceError`` for anything but a web address, ``PolicyError`` for one that the policy does not
         list or that is revoked, and ``FetchError`` when the index cannot be fetched and ``missing`` is ``"error"``.
         """
-        current_policy().check_source(self._base)
-        downloads = self._make_fetcher()
+        policy = current_policy()
+        policy.check_source(self._base)
+        downloads = self._make_fetcher(self._allowed._replace(check=policy.check_source))
         try:
             index, notes = self._fetch_index(downloads)
         except FetchError as error:
@@ -96,11 +97,11 @@ class UrlSource:
         skills = [self._make_skill(entry, downloads, notes) for entry in index.entries]
         return Catalog(skills, self._on_duplicate, issues=notes, places=[Place(self._base, found=len(skills))])
 
-    def _make_fetcher(self) -> CachedFetcher:
+    def _make_fetcher(self, allowed: UrlPolicy) -> CachedFetcher:
         if self._missing not in {"ignore", "error"}:
             raise SourceError(f"missing must be 'ignore' or 'error', not {self._missing!r}")
         try:
-            fetcher = Fetcher(self._address, self._allowed, self._limits, check_headers(self._headers))
+            fetcher = Fetcher(self._address, allowed, self._limits, check_headers(self._headers))
         except FetchError as error:
             raise SourceError(error.message, code=error.code) from None
         if "#" in self._address:

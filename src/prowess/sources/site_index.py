@@ -18,7 +18,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urljoin
 
-from prowess.errors import FetchError, Issue, PathTraversalError
+from prowess.errors import FetchError, Issue, PathTraversalError, PolicyError
 from prowess.format.frontmatter.fields import Frontmatter
 from prowess.format.rules import field_issues, is_usable_name
 from prowess.names import SKILL_FILE, fold_path, split_relative_path
@@ -134,7 +134,7 @@ def _read_rows(
             # A later version of the format may have more types, which is not the fault of the site.
             severity: Severity = "warning" if error.code == "unknown-type" else "error"
             issues.append(Issue(error.code, error.field, f"{_describe_row(row, number)} {error}", url, 0, severity))
-        except FetchError as error:
+        except (FetchError, PolicyError) as error:
             issues.append(Issue(error.code, "url", f"{_describe_row(row, number)} is left out: {error.message}", url))
     shared = _find_shared_digests(entries)
     issues += (

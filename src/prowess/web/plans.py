@@ -19,6 +19,7 @@ from prowess.changes.change import idle_change
 from prowess.errors import BusyError, Issue, NotTrustedError, SkillError
 from prowess.files.identity import identity_at
 from prowess.files.owned_json import OwnedJson
+from prowess.policy.files import bind_policy
 from prowess.progress_steps import progress
 from prowess.web.forms import Fields
 
@@ -162,7 +163,7 @@ class PlanBook:
             self._plans[plan.id] = plan
             self._forget_oldest()
             self.revision += 1
-        self._worker.submit(self._prepare, plan.id, lambda: self._prepare_kind(kind, fields))
+        self._submit(self._prepare, plan.id, lambda: self._prepare_kind(kind, fields))
         return plan
 
     def choose(self, plan_id: str, fields: Fields) -> None:
@@ -170,12 +171,12 @@ class PlanBook:
         plan = self._move(plan_id, "choosing", "preparing")
         if plan is not None and plan.change is not None and plan.change.choose is not None:
             choose = plan.change.choose
-            self._worker.submit(self._prepare, plan_id, lambda: choose(fields), plan)
+            self._submit(self._prepare, plan_id, lambda: choose(fields), plan)
 
     def confirm(self, plan_id: str) -> None:
         """Carry a plan out. A plan that does not wait for this, because another tab was first, stays as it is."""
         if self._move(plan_id, "ready", "running") is not None:
-            self._worker.submit(self._carry_out, plan_id)
+            self._submit(self._carry_out, plan_id)
 
     def discard(self, plan_id: str) -> None:
         """Give a plan up that waits for a person."""
@@ -198,6 +199,9 @@ class PlanBook:
         surplus = len(self._plans) - self._library.limits.max_console_plans
         for plan_id in [plan.id for plan in self._plans.values() if not plan.is_working][: max(0, surplus)]:
             del self._plans[plan_id]
+
+    def _submit(self, work: Callable[..., None], *arguments: object) -> None:
+        self._worker.submit(bind_policy(work), *arguments)
 
     # -- the thread --------------------------------------------------------------------------------------------------
 

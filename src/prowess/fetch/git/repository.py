@@ -130,6 +130,8 @@ class GitRemote(NamedTuple):
     """What is shared with other repositories of one command; ``None`` shares nothing."""
     when_dumb: Callable[[str], object] = str
     """Called with the address when its server gives plain files, so that the whole history was fetched."""
+    follow_redirects: bool = True
+    """False where a policy says which addresses may be asked."""
 
     def check_address(self) -> str:
         """Return the address for git.

@@ -148,7 +148,8 @@ class TemporaryRepository:
         limits = self._remote.limits
         users = self._user_settings
         low_speed = (("http.lowSpeedLimit", "1"), ("http.lowSpeedTime", str(max(1, int(limits.max_idle_seconds)))))
-        settings = (*users.select_pairs(self.address), *low_speed)
+        redirects = () if self._remote.follow_redirects else (("http.followRedirects", "false"),)
+        settings = (*users.select_pairs(self.address), *low_speed, *redirects)
         env = make_environment(schemes, settings, users.select_variables(self.address)) | {"GIT_DIR": self.folder}
         return (self._remote.git or GitProgram(limits, printed=printed))(args, self.folder, env)
 
