@@ -13,7 +13,6 @@ from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 from prowess.adapters.core import NativeTools, SkillsAdapter, aturn, get_media, require_package, turn
-from prowess.adapters.langchain_question import ApprovalLog, LastAnswer, Question, get_field, is_alone
 from prowess.errors import SkillError
 
 require_package("langchain", "langchain>=1.4")
@@ -30,6 +29,8 @@ from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command
 from typing_extensions import TypedDict
+
+from prowess.adapters.langchain_question import ApprovalLog, LastAnswer, Question, get_field, is_alone
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
