@@ -292,7 +292,7 @@ HINTS: dict[str, str] = {
     "git-missing": "install git and make sure that it is on PATH",
     "git-failed": "check the address, the network and your credentials",
     "dumb-server": "run 'git http-backend' on that server, or name a mirror by insteadOf: then one commit is fetched",
-    "git-redirected": "use its new address, or add '.git': neither your headers nor a policy on sources allow redirects",
+    "git-redirected": "use its new address, or add '.git': your headers and policies on sources forbid redirects",
     "no-repository": "check that path: a repository of one machine is not on another; an address works for everybody",
     "git-timeout": "try again, or raise Limits.max_fetch_seconds",
     "unknown-version": "list the tags and branches of the repository",
