@@ -105,10 +105,20 @@ def test_make_alone_prints_its_verbs() -> None:
         assert re.search(rf"^make {verb} +\S", done.stdout, re.MULTILINE), verb
 
 
-def test_the_first_screen_of_the_readme_names_both_commands_and_what_they_need() -> None:
-    screen = "\n".join((ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:28])
+def test_the_readme_names_both_commands_and_what_they_need() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
     for words in ("`make demo`", "`make test`", "Python 3.11 or later, git and make"):
+        assert words in text, words
+    screen = "\n".join(text.splitlines()[:28])
+    for words in (
+        "for the price of a few",
+        "selection.svg",
+        "import prowess",
+        "pip install '.[mcp,web]'",
+        "prowess demo",
+    ):
         assert words in screen, words
+    assert len(text.split()) <= 1_250
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "SECURITY.md"])

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 )
 @click.argument("query", nargs=-1)
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="How many to show at most.")
-@click.option("--why", is_flag=True, help="Show why each skill fits: its score, and by which words, or by meaning.")
+@click.option("--why", is_flag=True, help="Show why each skill fits: by which words, or by meaning.")
 @click.option("--words", "only_words", is_flag=True, help="Go by words alone, also if meaning is prepared.")
 @click.option("--prepare", is_flag=True, help="Index every skill first, also by meaning if that is installed.")
 @catalog_options
@@ -136,7 +136,7 @@ def _to_blocks(hits: Sequence[prowess.SearchHit], fitting: int, *, why: bool) ->
     if why:
         for hit in hits:
             yield line((hit.name, "name"), f"  {' '.join(hit.description.split())}", cut=True)
-            yield line((f"{hit.score:.2f}  {hit.why}", "dim"), indent=4)
+            yield line((hit.why, "dim"), indent=4)
     else:
         rows = [((hit.name, "name"), " ".join(hit.description.split())) for hit in hits]
         yield Table(rows, cut=True)
