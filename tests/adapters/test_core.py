@@ -804,3 +804,10 @@ def test_every_name_of_the_core_is_there() -> None:
 def test_an_empty_key_is_refused_since_strangers_would_share_a_session(skills: SkillsAdapter) -> None:
     with pytest.raises(prowess.SourceError, match="the key of a conversation is empty"):
         skills.session("")
+
+
+def test_a_conversation_notices_that_its_messages_were_summarized(skills: SkillsAdapter) -> None:
+    conversation = skills.conversations.open("ann")
+    loaded = conversation.call("load_skill", {"name": "greet"}).content
+    assert conversation.find_lost(lambda: f"hello\n{loaded}") == ""
+    assert "Say hello as references/forms.md says." in conversation.find_lost(lambda: "Summary: the user said hello.")

@@ -2,12 +2,13 @@
 
 import subprocess
 import sys
+from typing import Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prowess.conversation.tool_rules import grant_tools, judge_call, parse_tool_pattern
+import prowess
 
 TOOLS = st.sampled_from(("Bash", "Read", "Edit"))
 INSIDES = st.sampled_from(("git:*", "git status", "npm run *", "*", "git add:*", "* --help"))
@@ -21,18 +22,33 @@ OPERATORS = (
 )
 
 
-def test_a_pattern_is_split_into_the_tool_and_its_parentheses() -> None:
-    assert parse_tool_pattern("Read") == ("Read", None)
-    assert parse_tool_pattern("Bash(git:*)") == ("Bash", "git:*")
-    assert parse_tool_pattern("Bash( git add (x):* )") == ("Bash", "git add (x):*")
-    assert parse_tool_pattern("Bash()") == ("Bash", "")
+def activate(wanted: list[str], tools: list[str] | Literal["any"] = "any") -> prowess.Session:
+    """Return a session with this ceiling in which a skill is active that wants these tools."""
+    source = prowess.Source.inline("greet", "Greets.", "Say hello.", allowed_tools=wanted)
+    session = prowess.Session(prowess.Catalog.from_sources([source]), tools=tools)
+    session.activate("greet")
+    return session
+
+
+def grant_tools(wanted: list[str], ceiling: list[str]) -> tuple[str, ...]:
+    return activate(wanted, ceiling).active_tools
+
+
+def judge_call(tool: str, command: str | None, patterns: list[str]) -> str:
+    return activate(patterns).allows(tool, command)
+
+
+def test_parentheses_may_be_within_the_parentheses_of_a_tool() -> None:
+    session = activate(["Bash( git add (x):* )"])
+    assert session.allows("Bash", "git add (x) y") == "allowed"
+    assert session.allows("Bash", "git add y") == "refused"
 
 
 # -- ceilings -------------------------------------------------------------------------------------------------------
 
 
 def test_without_a_ceiling_everything_is_granted_once_and_sorted() -> None:
-    assert grant_tools(["Read", "Bash(git:*)", "Read", "Edit"], None) == ("Bash(git:*)", "Edit", "Read")
+    assert activate(["Read", "Bash(git:*)", "Read", "Edit"]).active_tools == ("Bash(git:*)", "Edit", "Read")
 
 
 @given(st.lists(WRITTEN))
@@ -65,9 +81,10 @@ def test_a_ceiling_leaves_what_the_host_allows(wanted: str, ceiling: list[str], 
 def test_nothing_is_granted_that_the_ceiling_does_not_cover(
     wanted: list[str], ceiling: list[str], tool: str, command: str | None
 ) -> None:
-    found = grant_tools(wanted, ceiling)
+    session = activate(wanted, ceiling)
+    found = session.active_tools
     assert found == tuple(sorted(set(found)))
-    if judge_call(tool, command, found) == "allowed":
+    if session.allows(tool, command):
         assert judge_call(tool, command, ceiling) == "allowed"
 
 
@@ -136,13 +153,17 @@ def test_a_command_with_an_operator_or_a_substitution_is_never_covered(
 @given(st.text(), st.text(), st.lists(st.text()))
 def test_any_call_under_any_patterns_is_answered(tool: str, command: str, patterns: list[str]) -> None:
     assert judge_call(tool, command, patterns) in {"allowed", "refused", "not-mentioned"}
+
+
+@given(st.lists(WRITTEN))
+def test_a_ceiling_leaves_a_skill_what_it_has_itself(patterns: list[str]) -> None:
     assert set(grant_tools(patterns, patterns)) == set(patterns)
 
 
 @pytest.mark.parametrize("inside", ["a*" * 40 + "b", "*a" * 40 + "b", "*" * 200 + "b"], ids=["a*", "*a", "*"])
 def test_no_pattern_takes_long_over_a_long_command(inside: str) -> None:
     code = (
-        "import sys; from prowess.conversation.tool_rules import judge_call;"
+        "import sys; from tests.conversation.test_tool_rules import judge_call;"
         "sys.exit(judge_call('Bash', 'a' * 2000, [f'Bash({sys.argv[1]})']) != 'refused')"
     )
     done = subprocess.run([sys.executable, "-c", code, inside], timeout=10, check=False)

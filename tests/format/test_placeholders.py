@@ -1,11 +1,15 @@
 """Placeholders in instructions: which there are, how they are escaped, and that values are only data."""
 
+import re
 import string
+import tarfile
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import prowess
 from prowess.format.placeholders import (
     explain_placeholders,
     fill_placeholders,
@@ -15,6 +19,8 @@ from prowess.format.placeholders import (
     substitute,
 )
 
+WORDS = "one two three four"
+AWK = re.compile(r"awk\b[^\n'\"]*'\{[^'\n]*\$\d[^'\n]*'")
 FOLDERS = ("SKILL_DIR", "CLAUDE_SKILL_DIR", "CLAUDE_PLUGIN_ROOT", "SKILL_ROOT", "PROWESS_SKILL_DIR")
 PLACEHOLDERS = (
     "$ARGUMENTS",
@@ -279,3 +285,38 @@ def test_placeholders_are_explained_with_what_the_author_expects() -> None:
 )
 def test_a_hint_is_one_text_also_where_yaml_reads_a_list(value: object, hint: str) -> None:
     assert parse_argument_hint(value) == hint  # type: ignore[arg-type]
+
+
+# -- real skills -------------------------------------------------------------------------------------------------------
+
+
+def test_the_rule_leaves_real_skills_whole(shared: Path) -> None:
+    """Prices, cells and shell parameters stay in skills that take no arguments; awk's fields stay everywhere."""
+    seen = {"takes none": 0, "takes some": 0, "awk": 0}
+    with tarfile.open(shared / "corpus" / "skills.tar.xz") as archive:
+        for member in archive:
+            if not member.name.lower().endswith("/skill.md") or not member.isfile():
+                continue
+            file = archive.extractfile(member)
+            assert file is not None
+            try:
+                parsed = prowess.parse_skill(file.read(), mode="lenient", check_dir=False)
+            except prowess.SkillError:
+                continue
+            extra, body = parsed.skill.extra, parsed.body
+            declared = "arguments" in extra or "argument-hint" in extra
+            uses_whole = re.search(r"(?<!\\)\$ARGUMENTS\b", body) is not None
+            names = parse_argument_names(extra.get("arguments"))
+            made = fill_placeholders(body, WORDS, names=names, declared=declared)
+            as_if_declared = fill_placeholders(body, WORDS, names=names).text
+            for program in AWK.findall(body):
+                seen["awk"] += 1
+                assert program in as_if_declared, member.name
+            if not declared and not uses_whole:
+                seen["takes none"] += "$" in body
+                assert made.text == body, member.name
+            elif uses_whole:
+                seen["takes some"] += 1
+                assert WORDS in made.text
+                assert len(re.findall(r"(?<!\\)\$ARGUMENTS\b(?!\[)", made.text)) == 0, member.name
+    assert min(seen.values()) > 3, seen

@@ -9,7 +9,7 @@ import pytest
 
 import prowess
 from tests.mcp_peers import put, skill_md, talk
-from tests.tools.test_wrappers import tags_in
+from tests.tag_reader import tags_in
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,16 +7,17 @@ import contextvars
 import json
 import subprocess
 import sys
+import threading
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Literal, cast
 
 import pytest
 
 import prowess
-from prowess.conversation.work_pools import get_pools
 from tests.skill_fixtures import preloaded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     Put = Callable[..., Path]
@@ -26,6 +27,34 @@ if TYPE_CHECKING:
 COMMANDS = "Now: !`touch ran.txt; echo ran`\n"
 SCRIPT = "import pathlib, sys\npathlib.Path('ran.txt').touch()\nprint('ran', *sys.argv[1:])\n"
 CALL = {"name": "act", "script": "scripts/run.py", "args": ["a"]}
+
+
+class Waiting:
+    """A selector that picks nothing until the test says so."""
+
+    strict = True
+
+    def __init__(self) -> None:
+        self.begun, self.over = threading.Event(), threading.Event()
+
+    def select(self, _query: str, _candidates: object) -> list[str]:
+        self.begun.set()
+        self.over.wait(30)
+        return []
+
+
+@asynccontextmanager
+async def holding_the_only_place(session: prowess.Session) -> AsyncIterator[None]:
+    """Keep the one place for reads that the limits of a session have, by a prompt that another session waits for."""
+    selector = Waiting()
+    other = prowess.Session(session.catalog, selector=selector, limits=session.limits)
+    prompt = asyncio.ensure_future(prowess.Toolset(other).aprompt("x"))
+    await asyncio.to_thread(selector.begun.wait, 30)
+    try:
+        yield
+    finally:
+        selector.over.set()
+        await prompt
 
 
 @pytest.fixture
@@ -281,7 +310,7 @@ def test_an_approval_is_gone_with_the_call_that_was_cancelled(
     session.approve(pending(toolset.call(tool, arguments)))
 
     async def main() -> None:
-        with get_pools(session.limits).reads.hold_place():  # the only one: the call waits for it
+        async with holding_the_only_place(session):  # the call waits for it
             task = asyncio.ensure_future(toolset.acall(tool, arguments))
             await asyncio.sleep(0)
             task.cancel()
@@ -304,7 +333,7 @@ def test_an_approval_is_gone_with_the_call_that_found_the_host_busy(
     session.approve(pending(toolset.call(tool, arguments)))
 
     async def main() -> None:
-        with get_pools(session.limits).reads.hold_place():
+        async with holding_the_only_place(session):
             assert (await toolset.acall(tool, arguments)).data["reason"] == "busy"
         assert (await toolset.acall(tool, arguments)).pending is not None
 

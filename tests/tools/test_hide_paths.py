@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import prowess
-from prowess.conversation.rendering import mask_paths
 
 Put = Callable[..., Path]
 Talk = Callable[..., prowess.Session]
@@ -26,6 +25,14 @@ BODY = "Run ${SKILL_DIR}/scripts/x.py in ${PROJECT_DIR}, or {baseDir}/scripts/x.
 def skills(put: Put) -> None:
     put("pdf", body=BODY, files={"scripts/x.py": "1", "a.md": "a"}, fields="context: fork\n")
     put("csv", files={"assets/b.bin": b"\0"})
+
+
+def hide(text: str, *folders: str, base_dir: str | None = None) -> str:
+    """Return text as a model gets it from a skill, where skills were looked for in these folders too."""
+    said = prowess.Source.inline("said", "Says it.", text)
+    catalog = prowess.Catalog.from_sources([said, *map(prowess.Source.directory, folders)])
+    toolset = prowess.Toolset(prowess.Session(catalog, base_dir=base_dir), "load_skill", hide_paths=True)
+    return toolset.call("load_skill", {"skill_name": "said"}).content
 
 
 def assert_hidden(text: str, folder: Path) -> None:
@@ -110,8 +117,8 @@ def test_what_a_command_printed_does_not_show_where_it_ran(put: Put, talk: Talk,
 
 def test_a_folder_whose_name_only_begins_alike_is_left_alone() -> None:
     text = "/srv/skills2/x, /srv/skills/a.md, /srv/skills.d, '/srv/skills', in /srv/skills."
-    assert mask_paths(text, ["/srv/skills/"]) == "/srv/skills2/x, a.md, /srv/skills.d, '.', in .."
-    assert mask_paths("/a/b", ["/", "", "relative"]) == "/a/b"
+    assert hide(text, "/srv/skills/") == "/srv/skills2/x, a.md, /srv/skills.d, '.', in .."
+    assert hide("/a/b", base_dir="/") == "/a/b"
 
 
 def test_the_host_still_has_every_path(put: Put, talk: Talk) -> None:
@@ -137,7 +144,7 @@ def test_the_host_still_has_every_path(put: Put, talk: Talk) -> None:
 def test_a_path_is_hidden_however_it_is_written(write: Callable[[str], str]) -> None:
     folder = '/srv/Ann\'s ärger "x"/skills'
     said = f"see {write(f'{folder}/pdf/a.md')} and {write(folder)}!"
-    hidden = mask_paths(said, ["/srv", folder])
+    hidden = hide(said, "/srv", folder)
     assert not any(part in hidden for part in ("srv", "Ann", "rger", "skills", "u00e4", "C3%A4")), hidden
     assert "pdf" in hidden
 
@@ -166,9 +173,9 @@ def test_folders_without_skills_are_hidden_as_well(dialect: prowess.DialectName,
 def test_a_run_of_backslashes_is_gone_through_once() -> None:
     """From each of its places it would take minutes."""
     text = "\\" * 1_000_000
-    assert mask_paths(text, ["/srv/skills"]) == text
+    assert hide(text, "/srv/skills") == text
 
 
 @given(st.text("\\/%'\"ux0123aAsrv. -", max_size=40))
 def test_text_without_a_hidden_folder_stays_as_it_is(text: str) -> None:
-    assert mask_paths(text, ["/elsewhere/skills"]) == text
+    assert hide(f"- {text}", "/elsewhere/skills") == f"- {text}"

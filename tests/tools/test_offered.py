@@ -7,7 +7,6 @@ from typing import cast, get_args
 import pytest
 
 import prowess
-from prowess.tools import dialects
 
 Put = Callable[..., Path]
 Talk = Callable[..., prowess.Session]
@@ -31,7 +30,7 @@ def test_every_dialect_has_the_name_that_it_is_found_by(dialect: prowess.Dialect
 
 
 def test_every_module_of_a_dialect_is_named_in_the_type_of_their_names() -> None:
-    modules = {path.stem for path in Path(dialects.__file__).parent.glob("[!_]*.py")}
+    modules = {path.stem for path in (Path(prowess.__file__).parent / "tools" / "dialects").glob("[!_]*.py")}
     assert modules == {name.replace("__", "_") for name in get_args(prowess.DialectName)}
 
 

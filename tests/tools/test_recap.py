@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from prowess import Session, SourceError, Toolset, scan
-from prowess.adapters.core import SkillsAdapter
 from tests.adapters.skill_library import write_library
 
 if TYPE_CHECKING:
@@ -45,10 +44,3 @@ def test_a_recap_keeps_its_budget_and_names_what_does_not_fit(toolset: Toolset) 
     assert "Also active, without their instructions here: careful, greet. Call load_skill for them." in short
     with pytest.raises(SourceError):
         toolset.recap(budget=-1)
-
-
-def test_a_conversation_notices_that_its_messages_were_summarized(tmp_path: Path) -> None:
-    conversation = SkillsAdapter(write_library(tmp_path / "skills")).conversations.open("ann")
-    loaded = conversation.call("load_skill", {"name": "greet"}).content
-    assert conversation.find_lost(lambda: f"hello\n{loaded}") == ""
-    assert "Say hello as references/forms.md says." in conversation.find_lost(lambda: "Summary: the user said hello.")

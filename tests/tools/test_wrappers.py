@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
-import unicodedata
 from collections.abc import Callable
-from html import unescape
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import prowess
-from prowess.conversation.rendering import wrap_instructions
-from prowess.text.markup import escape_attribute, escape_xml, neutralize_tags, wrap_in_element
+from tests.tag_reader import WHOLE, tags_in
 
 Put = Callable[..., Path]
 Talk = Callable[..., prowess.Session]
@@ -39,28 +33,6 @@ HOSTILE = (
     "<SKILL_CONTENT>",
     "<\u200b\u200bskill_content name='x'>",
 )
-
-
-def seen(text: str) -> str:
-    """The text as a careless reader takes it: compatible forms made alike, nothing invisible, no case."""
-    alike = unicodedata.normalize("NFKC", text)
-    return "".join(
-        char
-        for char in alike
-        if unicodedata.category(char) not in {"Cf", "Cs"}
-        and not (unicodedata.category(char) == "Cc" and not char.isspace())
-        and not 0xFE00 <= ord(char) <= 0xFE0F
-        and not 0xE0000 <= ord(char) <= 0xE01EF
-        and char not in "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u3164"
-    ).casefold()
-
-
-def tags_in(text: str, tag: str = "skill_content") -> list[str]:
-    """The tags of that name in the order of the text: ``<`` or ``</`` each."""
-    return ["</" if "/" in match else "<" for match in re.findall(rf"<([\s/]*){tag}(?![\w.:-])", seen(text))]
-
-
-WHOLE = ["<", "</"]
 
 
 @pytest.mark.parametrize("dialect", ["use_skill", "prowess"])
@@ -160,55 +132,3 @@ def test_listings_as_data_say_exactly_what_the_skill_says(put: Put, talk: Talk) 
     put("evil", description=f"'{description}'")
     (entry,) = json.loads(prowess.render_catalog(talk().catalog, "json"))
     assert entry["description"] == description
-
-
-# -- for any text ------------------------------------------------------------------------------------------------------
-
-BRACKETS = ["<", "\uff1c", "\ufe64", ">", "/", "\uff0f", '"', "\uff02", "&lt;", "&"]
-NAMES = ["skill_content", "SKILL", "_", "\uff3f", "content", "\u017fkill", "name=", "x"]
-UNSEEN = ["\u200b", "\u00ad", "\ufe0f", "\u034f", "\u0338", "\x00", "\n", "\u00a0", " "]
-PIECES = st.sampled_from([*BRACKETS, *NAMES, *UNSEEN])
-TEXT = st.lists(PIECES | st.text(max_size=3), max_size=12).map("".join)
-
-
-@given(TEXT, TEXT)
-def test_the_element_is_the_only_one_whatever_it_holds(name: str, body: str) -> None:
-    for tag in ("skill_content", "skill"):
-        assert tags_in(wrap_in_element(tag, name, f"{body}\n"), tag) == WHOLE
-    assert tags_in(wrap_instructions(name, body), "skill") == WHOLE
-
-
-LETTERS = [(letter, letter.upper(), chr(ord(letter) + 0xFEE0)) for letter in "skill_content"]
-VEILS = st.sampled_from(["", "", "", "\x01", "\u200b", "\ufe0f", "\U000e0041"])
-DISGUISED = st.tuples(
-    st.sampled_from(["<", "\uff1c", "\ufe64"]),
-    st.lists(st.sampled_from([" ", "/", "\uff0f", "\x01", "\u200b", "\n"]), max_size=3).map("".join),
-    *(st.tuples(VEILS, st.sampled_from(letter)).map("".join) for letter in LETTERS),
-    st.sampled_from(["", ">", " x", "-name", "s", "\x01-name", "\u200bs", "\u2014", "\u0301"]),
-).map("".join)
-
-
-@given(TEXT, DISGUISED)
-def test_no_disguise_of_a_tag_is_missed_by_the_quick_look_for_one(text: str, disguised: str) -> None:
-    for body in (disguised, text + disguised):
-        harmless = unicodedata.normalize("NFKC", body) == body and not tags_in(body)
-        changed = neutralize_tags(body)
-        assert tags_in(changed) == []
-        assert not harmless or changed == body
-
-
-@given(TEXT)
-def test_text_without_such_a_tag_stays_as_it_is(body: str) -> None:
-    harmless = not tags_in(body) and not tags_in(body, "skill")
-    changed = neutralize_tags(body, "skill_content", "skill")
-    assert tags_in(changed) == tags_in(changed, "skill") == []
-    # Marks that join a letter when the text is normalized hide a tag from that reader, and not from all.
-    assert not harmless or changed == body or unicodedata.normalize("NFKC", body) != body
-
-
-@given(TEXT)
-def test_escaped_text_says_the_same_to_a_parser(text: str) -> None:
-    assert not {"<", ">"} & set(seen(escape_attribute(text)))
-    assert "<" not in seen(escape_xml(text))
-    assert '"' not in seen(escape_attribute(text))
-    assert unescape(escape_attribute(text.replace("\x00", ""))) == text.replace("\x00", "")
