@@ -343,14 +343,14 @@ def list_parsers() -> dict[str, Callable[[str], object]]:
     from prowess.agent.eval_judgement import parse_verdicts
     from prowess.authoring.findings import mask_secrets
     from prowess.conversation.rendering import mask_paths
-    from prowess.format.allowed_tools import parse_allowed_tools
     from prowess.format.commands import find_commands
-    from prowess.format.file_references import find_file_references
+    from prowess.format.frontmatter.fields import parse_allowed_tools
     from prowess.format.placeholders import fill_placeholders
     from prowess.search.terms import drop_exclusions, make_index_text, split_request
     from prowess.select.auto import find_named_skills
     from prowess.select.selectors import Candidates
     from prowess.skills.catalog import Catalog
+    from prowess.skills.missing_references import find_file_references
     from prowess.sources.mcp.quota import JsonMeter
     from prowess.text.markup import neutralize_tags
     from prowess.text.redaction import scrub_text

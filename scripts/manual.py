@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from prowess.cli.command_table import COMMANDS, GROUPS
+from prowess.cli.entry_point import COMMANDS, GROUPS
 from prowess.cli.main import EXIT_STATUSES, root
 from prowess.cli.render import printer
 from prowess.discovery.agents import AGENTS

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from prowess import PathTraversalError, ResourceError, SkillValidationError, UnsafeTreeError
 from prowess.fetch.archive.unpack import unpack
-from prowess.install.tree_paths import check_paths
+from prowess.install.source_tree import check_paths
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import DEVICE_NAMES, find_collision, is_device_name, split_relative_path, split_resource_path
 

@@ -20,7 +20,7 @@ from packaging.requirements import Requirement
 
 import prowess
 from hatch_build import project_urls, rewrite_links
-from prowess.cli.command_table import COMMANDS
+from prowess.cli.entry_point import COMMANDS
 from prowess.cli.health import EXTRAS
 from prowess.literals import DialectName
 from scripts.wheel_contents import check_wheel

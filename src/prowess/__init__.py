@@ -82,8 +82,7 @@ if TYPE_CHECKING:
         UnsafeTreeError,
         UnterminatedFrontmatterError,
     )
-    from prowess.format.allowed_tools import parse_allowed_tools
-    from prowess.format.frontmatter.fields import Frontmatter
+    from prowess.format.frontmatter.fields import Frontmatter, parse_allowed_tools
     from prowess.format.frontmatter.parse import parse_frontmatter
     from prowess.format.placeholders import substitute
     from prowess.install.abilities import UpdateAddition
@@ -99,7 +98,6 @@ if TYPE_CHECKING:
     from prowess.limits import MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, Limits
     from prowess.literals import DialectName
     from prowess.lockfile.merge import LockConflict, LockMerge, merge_locks
-    from prowess.model import Explanation, FileList, Place, Resources, Shadowed, SkillScope
     from prowess.policy.files import current_policy, load_policy, use_policy
     from prowess.policy.rules import Policy
     from prowess.progress_steps import progress
@@ -118,11 +116,13 @@ if TYPE_CHECKING:
     )
     from prowess.settings import Setting, Settings, load_settings
     from prowess.skills.catalog import Catalog
+    from prowess.skills.explanation import Explanation, Place, Shadowed, SkillScope
     from prowess.skills.inventory import FileInfo, Inventory, inventory
     from prowess.skills.parse import ParsedSkill, parse_skill, parse_skill_file, read_metadata, validate
-    from prowess.skills.search_hits import SearchHit, SearchHits
+    from prowess.skills.resources import FileList, Resources
+    from prowess.skills.search_library import SearchHit, SearchHits
     from prowess.skills.skill import LoadedSkill, Skill
-    from prowess.skills.skill_source import SkillSource
+    from prowess.skills.source_list import SkillSource
     from prowess.sources.config_file import load_sources
     from prowess.sources.mcp.approvals import Approvals
     from prowess.sources.source import Source
@@ -190,7 +190,6 @@ _ROOMS = {
     "installed.scopes": "InstalledSkill default_project_dir default_user_dir",
     "mcp": "mcp",
     "literals": "DialectName",
-    "model": "Explanation FileList Place Resources Shadowed SkillScope",
     "otel": "otel",
     "policy.files": "current_policy load_policy use_policy",
     "policy.rules": "Policy",
@@ -215,16 +214,17 @@ _ROOMS = {
         "Candidates LexicalSelector ModelDrivenSelector RerankSelector Selector SelectorChain SkillQuery TagSelector"
     ),
     "skills.catalog": "Catalog",
-    "skills.skill_source": "SkillSource",
+    "skills.explanation": "Explanation Place Shadowed SkillScope",
+    "skills.resources": "FileList Resources",
+    "skills.source_list": "SkillSource",
     "skills.inventory": "FileInfo Inventory inventory",
     "skills.parse": "ParsedSkill parse_skill parse_skill_file read_metadata validate",
-    "skills.search_hits": "SearchHit SearchHits",
+    "skills.search_library": "SearchHit SearchHits",
     "skills.skill": "LoadedSkill Skill",
     "sources.config_file": "load_sources",
     "sources.mcp.approvals": "Approvals",
     "sources.source": "Source",
-    "format.allowed_tools": "parse_allowed_tools",
-    "format.frontmatter.fields": "Frontmatter",
+    "format.frontmatter.fields": "Frontmatter parse_allowed_tools",
     "format.frontmatter.parse": "parse_frontmatter",
     "format.placeholders": "substitute",
     "addresses.skill_ref": "SkillRef is_local_path",
@@ -254,7 +254,6 @@ _REACHABLE = frozenset(
         "format",
         "hints",
         "limits",
-        "model",
         "names",
         "search",
         "skills",

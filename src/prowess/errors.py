@@ -424,3 +424,21 @@ class UnsafeTreeError(InstallError):
     """A tree holds files that no skill may hold: links, submodules, odd names, or too many bytes."""
 
     code = "unsafe-name"
+
+
+_NOTE = "logged by prowess: raised in the host's "
+
+
+def log_host_error(callback: str, error: BaseException) -> bool:
+    """Write an exception that the host's ``callback`` raised to the logger ``prowess``, with its traceback.
+
+    Returns ``True`` when it was written, and ``False`` when it had been written before.
+    """
+    import logging
+
+    # On its way up an exception passes several places that log it. The note on it travels along.
+    if any(note.startswith(_NOTE) for note in getattr(error, "__notes__", ())):
+        return False
+    error.add_note(_NOTE + callback)
+    logging.getLogger("prowess").error("the host's %s raised %s", callback, type(error).__name__, exc_info=error)
+    return True

@@ -13,7 +13,7 @@ import pytest
 
 import prowess
 from bench.environments import NotInstalledError, python_with
-from prowess.format.reference_validator import reference_issues
+from prowess.authoring.check import reference_issues
 
 VERDICTS = Path(__file__).parent / "foreign" / "skills_ref_verdicts.py"
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "authoring.md"

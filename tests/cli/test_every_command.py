@@ -11,7 +11,7 @@ import click
 import pytest
 
 import prowess
-from prowess.cli.command_table import COMMANDS
+from prowess.cli.entry_point import COMMANDS
 from prowess.cli.main import root
 from scripts.manual import render_json_manual, render_manual, with_agent_tables, with_setting_table
 from tests.cli.samples import SAMPLES, read_answers, words_of

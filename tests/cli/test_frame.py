@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.cli.command_table import COMMANDS, COMMANDS_BY_NAME, GROUPS
+from prowess.cli.entry_point import COMMANDS, COMMANDS_BY_NAME, GROUPS
 from prowess.cli.issues import REMEDIES
 from prowess.cli.main import BROKEN_PIPE, BUG, FAILED, USAGE, _run_to_status
 from prowess.errors import HINTS

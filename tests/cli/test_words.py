@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.cli.command_table import COMMANDS, render_overview
+from prowess.cli.entry_point import COMMANDS, render_overview
 from tests.cli.samples import another, installed, linked
 
 if TYPE_CHECKING:

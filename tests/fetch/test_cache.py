@@ -11,7 +11,7 @@ import pytest
 
 import prowess
 from prowess.fetch.cache import Cache, CacheRecord, sha256_hex
-from prowess.files.cache_folder import default_cache_dir
+from prowess.files.projects import default_cache_dir
 from tests.fetch.packing import FILES, zipped
 from tests.web_sites import NEW, OLD, Asked, Reply, Site, skill_md
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from prowess.files.cache_folder import default_cache_dir, is_private_folder
+from prowess.files.projects import default_cache_dir, is_private_folder
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from prowess.files import syscalls
-from prowess.files.temp import temporary_folder
+from prowess.files.delete import temporary_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from prowess.format.frontmatter.fields import build_frontmatter
-from prowess.format.invocation import is_model_invocable, is_user_invocable
+from prowess.format.frontmatter.fields import build_frontmatter, is_model_invocable, is_user_invocable
 
 USER_KEYS = ["user-invocable", "user-invokable", "user_invocable", "user-invokeable", "user_invokable", "userInvocable"]
 MODEL_KEYS = ["disable-model-invocation", "disable_model_invocation", "disableModelInvocation"]

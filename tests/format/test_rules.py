@@ -15,7 +15,7 @@ from prowess.hints import HINTS
 from prowess.names import DEVICE_NAMES
 
 if TYPE_CHECKING:
-    from prowess.model import Value
+    from prowess.format.frontmatter.yaml_events import Value
 
 GOOD: dict[str, Value] = {"name": "pdf-tools", "description": "Reads PDF files."}
 MIXED: list[Value] = ["Read", {"b": "c"}]

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 import prowess
-from prowess.cli.command_table import COMMANDS
+from prowess.cli.entry_point import COMMANDS
 from tests.cli_processes import fork_command, run_command
 from tests.repositories import Repository
 

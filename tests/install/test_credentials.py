@@ -13,7 +13,7 @@ import pytest
 
 import prowess
 from prowess.fetch.git.process import GitProgram
-from prowess.install.credentials import token_variable
+from prowess.install.fetch_source import token_variable
 from tests.fetch.packing import FILES, zipped
 from tests.git_servers import demand_password, http
 from tests.repositories import Repository

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prowess import Limits
+from prowess.install.apply_plan import find_lookalike_issues
 from prowess.install.find_skills import find_skills
-from prowess.install.lookalikes import find_lookalike_issues
-from prowess.install.tree_paths import check_paths
+from prowess.install.source_tree import check_paths
 from prowess.text.spelling import lookup_forms
 from tests.repositories import skill_text
 

@@ -14,7 +14,7 @@ import prowess
 from prowess.files import syscalls
 from prowess.installed.placed import RECORD_FILE, digest_folder
 from prowess.installed.verifier import LockVerifier
-from prowess.mcp.skill_loader import SkillLoader
+from prowess.mcp.served_skills import SkillLoader
 from tests.install.teams import Team
 
 if TYPE_CHECKING:

@@ -128,7 +128,7 @@ def test_what_a_further_skill_costs_does_not_depend_on_how_many_there_are(
 
 
 def test_names_are_compared_without_going_through_all_pairs() -> None:
-    from prowess.install.lookalikes import find_lookalike_issues
+    from prowess.install.apply_plan import find_lookalike_issues
 
     counts = []
     for size in SIZES:

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from prowess import InstallError, PathTraversalError
 from prowess.files.tree import FileHash, digest_tree
 from prowess.installed.other_tools import parse_foreign_lock
-from prowess.lockfile.read import LockEntry, parse_lock, parse_lock_file, parse_plain_toml
-from prowess.lockfile.toml_values import toml_row
+from prowess.lockfile.read import LockEntry, parse_lock, parse_lock_file, parse_plain_toml, toml_row
 from prowess.lockfile.write import lock_text
 from prowess.names import split_relative_path
 

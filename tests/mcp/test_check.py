@@ -9,11 +9,10 @@ import pytest
 
 import prowess
 from prowess.discovery.scan import find_skills
-from prowess.discovery.scan_options import ScanRules
+from prowess.discovery.walk import ScanRules
 from prowess.format.head import LoadPolicy
 from prowess.mcp.manifests import ManifestCache
-from prowess.mcp.served_skills import build_from_scan
-from prowess.mcp.skill_loader import SkillLoader
+from prowess.mcp.served_skills import SkillLoader, build_from_scan
 from prowess.serving.access import make_access
 from prowess.serving.bind import check_token, is_loopback, parse_bind
 from tests.mcp_peers import everywhere, offered, put, skill_md, talk

@@ -15,7 +15,7 @@ from prowess.mcp.handlers import SkillHandlers
 from prowess.mcp.manifests import ManifestCache
 from prowess.mcp.options import ServeOptions
 from prowess.mcp.prompts import Prompts
-from prowess.mcp.skill_loader import SkillLoader
+from prowess.mcp.served_skills import SkillLoader
 from prowess.mcp.tools import ModelTools
 from tests.mcp_peers import put, skill_md
 

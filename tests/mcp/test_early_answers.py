@@ -20,24 +20,23 @@ from mcp_types.version import KNOWN_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 import prowess
 from prowess.limits import DEFAULT_LIMITS
+from prowess.mcp.answers import LIST_METHODS
 from prowess.mcp.early.answers import MODERN_VERSION, EarlyAnswers, EarlyReply
-from prowess.mcp.early.replay import ReplayedInput, ReplayedOutput
+from prowess.mcp.early.client import ReplayedInput, ReplayedOutput
+from prowess.mcp.handlers import make_snapshot
 from prowess.mcp.listing_text import write_search_guide
-from prowess.mcp.lists import LIST_METHODS
 from prowess.mcp.manifests import ManifestCache
 from prowess.mcp.options import PARTS, make_options
-from prowess.mcp.served_skills import build_from_catalog
-from prowess.mcp.skill_loader import SkillLoader
-from prowess.mcp.snapshot import make_snapshot
+from prowess.mcp.served_skills import SkillLoader, build_from_catalog
 from tests.clients.programs import CLIENTS
 from tests.mcp_peers import put, skill_md, talk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from prowess.mcp.handlers import ServerSnapshot
     from prowess.mcp.options import ServeOptions
     from prowess.mcp.served_skills import ServedSkills
-    from prowess.mcp.snapshot import ServerSnapshot
     from tests.mcp_peers import Talk
 
 HANDSHAKES = Path(__file__).parent / "handshakes"

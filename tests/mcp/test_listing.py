@@ -14,7 +14,7 @@ import pytest
 from mcp.client.subscriptions import ToolsListChanged
 
 import prowess
-from prowess.mcp.skill_loader import SkillLoader
+from prowess.mcp.served_skills import SkillLoader
 from tests.mcp_peers import put, skill_md, talk, talking
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ import pytest
 from mcp.client.subscriptions import PromptsListChanged, ResourcesListChanged, ResourceUpdated, ToolsListChanged
 
 import prowess
+from prowess.mcp.handlers import make_snapshot
 from prowess.mcp.live_catalog import LiveCatalog
 from prowess.mcp.manifests import ManifestCache
 from prowess.mcp.options import ServeOptions
-from prowess.mcp.skill_loader import SkillLoader
-from prowess.mcp.snapshot import make_snapshot
+from prowess.mcp.served_skills import SkillLoader
 from tests.mcp_peers import offered, put, skill_md, talking
 
 if TYPE_CHECKING:

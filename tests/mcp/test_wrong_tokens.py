@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from prowess import Limits
+from prowess.mcp.http import RequestGuard
 from prowess.serving.access import make_access
-from prowess.serving.guard import RequestGuard
 from prowess.serving.rate_limits import WrongTokens
 from tests.hostile.http_servers import served
 from tests.mcp_peers import put, skill_md

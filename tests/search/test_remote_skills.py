@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.model import Place
+from prowess.skills.explanation import Place
 from prowess.skills.search_library import CatalogLibrary
 from tests import mcp_peers
 from tests.source_fixtures import load

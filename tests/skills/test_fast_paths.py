@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.format.allowed_tools import _split_tools, parse_allowed_tools
+from prowess.format.frontmatter.fields import _split_tools, parse_allowed_tools
 from prowess.format.frontmatter.quick.common_heads import MAX_HEAD_BYTES, match_head
 from prowess.format.rules import field_issues
 from prowess.skills import catalog_issues
-from prowess.skills.location import SkillLocation
 from prowess.skills.mcp_rules import _is_surely_valid, parse_strict_fields
 from prowess.skills.skill import make_skill_from_match
+from prowess.skills.skill_files import SkillLocation
 
 if TYPE_CHECKING:
     import random

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from prowess.conversation.events import OnEvent
     from prowess.select.selectors import Selector
     from prowess.skills.skill import Skill
-    from prowess.skills.skill_source import SkillSource
+    from prowess.skills.source_list import SkillSource
     from prowess.tools.definitions import ToolDefinition
 
     FindScope = Callable[[ScopeContext], Scope | Awaitable[Scope]]

@@ -18,9 +18,9 @@ from prowess.conversation.acting.snapshot import take_snapshot
 from prowess.conversation.acting.trust import Trust
 from prowess.conversation.acting.trust_request import TrustRequest
 from prowess.errors import NotTrustedError, PolicyError, SandboxError, SkillError
+from prowess.files.delete import temporary_folder
 from prowess.files.paths import is_same_folder
 from prowess.files.read import OpenFile
-from prowess.files.temp import temporary_folder
 from prowess.files.tree import list_tree
 from prowess.policy.files import current_policy
 from prowess.skills.catalog import Catalog

@@ -34,7 +34,7 @@ from prowess.conversation.acting.snapshot import take_snapshot
 from prowess.conversation.acting.trust import Trust
 from prowess.conversation.tool_rules import parse_tool_pattern
 from prowess.errors import ModelError, NotTrustedError, SandboxError, SourceError
-from prowess.files.temp import temporary_folder
+from prowess.files.delete import temporary_folder
 from prowess.files.write import make_folders, write_new_file
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.names import EVALS_FOLDER, split_resource_path

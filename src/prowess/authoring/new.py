@@ -12,10 +12,10 @@ from prowess.authoring.descriptions import DESCRIPTION_TEMPLATE
 from prowess.authoring.eval_files import TEMPLATE_MARK
 from prowess.authoring.fix import quote_yaml
 from prowess.errors import SourceError
+from prowess.files.delete import temporary_folder
 from prowess.files.directory import exists
 from prowess.files.paths import is_real_folder, read_inode
 from prowess.files.syscalls import rename, set_mode, swap_entries
-from prowess.files.temp import temporary_folder
 from prowess.files.write import NewFile, make_folders, write_tree
 from prowess.format.rules import is_spec_name
 from prowess.limits import MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 from prowess.addresses.skill_ref import link_name
 from prowess.changes.change import Change, list_scope_files, read_file_states
 from prowess.files.paths import shorten_path
-from prowess.install.offer_text import describe_plan, summarize_offer
+from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from prowess.addresses.source_spec import SourceSpec
     from prowess.errors import Issue
-    from prowess.install.install_options import InstallOptions
     from prowess.install.installer import Installer
     from prowess.install.offer import Offer
-    from prowess.install.plan import Plan
+    from prowess.install.plan import InstallOptions, Plan
     from prowess.installed.scopes import InstalledSkill
     from prowess.limits import Limits
 
@@ -114,7 +113,7 @@ def _make_install(
     advice: list[Issue] = []
 
     def apply_plan() -> tuple[InstalledSkill, ...]:
-        from prowess.install.git_ignores import apply_with_advice  # 'install --list' does without git
+        from prowess.install.git_attributes import apply_with_advice  # 'install --list' does without git
 
         installs, issues = apply_with_advice(installer, plan, limits)
         advice.extend(issues)
@@ -122,7 +121,7 @@ def _make_install(
 
     return Change(
         # A source without a skill that loads has no plan. Applying it raises the error that says why.
-        steps=describe_plan(plan, offer) if offer.skills else (),
+        steps=_describe_plan(plan, offer) if offer.skills else (),
         apply=apply_plan,
         describe=lambda installs: describe_installs("Installed", installs),
         # Without the files themselves: a plan is remembered for long after they are installed.
@@ -139,3 +138,25 @@ def _without_files(offer: Offer) -> Offer:
 def describe_installs(verb: str, installs: Sequence[InstalledSkill]) -> list[str]:
     """Return a sentence for each install: what was done with it, and where it is."""
     return [f"{verb} {install.full_name}: {shorten_path(str(install.path))}" for install in installs]
+
+
+_SHORT_ID_LENGTH = 12
+
+
+def summarize_offer(offer: Offer) -> str:
+    """Return one line: the commit, its date, the number of skills and files, and the size."""
+    commit = f"commit {offer.commit[:_SHORT_ID_LENGTH]}" if offer.commit else ""
+    date = f"{offer.date:%Y-%m-%d}" if offer.date else ""
+    size = format_count(offer.bytes, "byte")
+    # A large source is fetched in part: until something is installed, the size is that of SKILL.md files alone.
+    size = size if offer.is_complete else f"{size} of SKILL.md files fetched so far"
+    parts = (commit, date, format_count(len(offer.skills), "skill"), format_count(offer.files, "file"), size)
+    return ", ".join(part for part in parts if part)
+
+
+def _describe_plan(plan: Plan, offer: Offer) -> list[str]:
+    """Return the steps of an install, each as a line: the commit, the skills and the agents by name."""
+    fetch, *rest = str(plan).splitlines()
+    names = ", ".join(skill.name for skill in offer.skills)
+    agents = [f"show it to {', '.join(plan.seen_by)}"] if plan.seen_by else []
+    return [fetch, f"take {summarize_offer(offer)}: {names}", *agents, *rest]

@@ -21,7 +21,7 @@ from prowess.cli.search_modes import prepare_catalog
 from prowess.cli.terminal import open_terminal
 from prowess.errors import SkillError
 from prowess.files.paths import shorten_path
-from prowess.format.allowed_tools import parse_allowed_tools
+from prowess.format.frontmatter.fields import parse_allowed_tools
 from prowess.limits import DEFAULT_LIMITS
 from prowess.text.quantities import format_count
 

@@ -18,7 +18,7 @@ from prowess.cli.render import printer
 from prowess.cli.selection import make_selector
 from prowess.cli.terminal import open_terminal
 from prowess.errors import NotTrustedError, SourceError
-from prowess.format.allowed_tools import parse_allowed_tools
+from prowess.format.frontmatter.fields import parse_allowed_tools
 from prowess.hints import explain_extra
 from prowess.limits import DEFAULT_LIMITS
 

@@ -1,4 +1,4 @@
-"""The entry point of the program ``prowess``: it answers ``--version`` and ``--help`` itself, and hands on the rest.
+"""The entry point of the program ``prowess`` and the table of its commands, each imported when it is called.
 
 Other programs ask for the version before they do anything else. click takes three times as long to load as Python takes
 to start (the bench row "prowess --version"), and these two answers do without it. ``cli.main`` gives the same answers
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import sys
-from typing import IO, NoReturn
+from typing import IO, NamedTuple, NoReturn
 
 from prowess import __version__
 
@@ -47,8 +47,6 @@ def _print_answer(words: list[str]) -> bool:
     if words == ["--version"]:
         text = f"prowess {__version__}\n"
     elif words in (["--help"], ["-h"]):
-        from prowess.cli.command_table import render_overview
-
         text = render_overview()
     else:
         return False
@@ -58,3 +56,79 @@ def _print_answer(words: list[str]) -> bool:
     except (AttributeError, OSError):  # no stream, or nobody who reads it: ``cli.main`` knows the exit status
         return False
     return True
+
+
+class _CommandEntry(NamedTuple):
+    """One command: its name, its module in ``commands/``, a summary, and its group in the overview."""
+
+    name: str
+    module: str
+    summary: str
+    group: str
+
+
+GROUPS = ("Look", "Write", "Get", "Run", "Set up")
+
+# In the order of the overview. Each summary fits a line of 80 columns (tests/cli/test_words.py).
+COMMANDS = (
+    _CommandEntry("list", "list", "list the skills that are here, and where they come from", "Look"),
+    _CommandEntry("show", "show", "show one skill: its fields, files, cost, and what would run", "Look"),
+    _CommandEntry("read", "read", "print the instructions of a skill, or one of its files", "Look"),
+    _CommandEntry("search", "search", "list the skills that fit a query, best first", "Look"),
+    _CommandEntry("explain", "explain", "explain why a model sees a skill, or does not", "Look"),
+    _CommandEntry("prompt", "prompt", "print what a model receives at the start, and its cost", "Look"),
+    _CommandEntry("preview", "preview", "print what a model receives when it loads a skill", "Look"),
+    _CommandEntry("ui", "ui", "show your skills on local pages, or export these as a site", "Look"),
+    _CommandEntry("doctor", "doctor", "report what works here, with a remedy for what does not", "Look"),
+    _CommandEntry("new", "new", "begin a skill: a folder to fill in", "Write"),
+    _CommandEntry("check", "check", "check skills: every finding with a remedy; --fix repairs some", "Write"),
+    _CommandEntry("eval", "eval", "test whether the queries of a skill's evals find it", "Write"),
+    _CommandEntry("pack", "pack", "pack a skill into one file, with reproducible bytes", "Write"),
+    _CommandEntry("unpack", "unpack", "unpack the skill in an archive into a folder", "Write"),
+    _CommandEntry("install", "install", "install skills from a repository, a folder or an archive", "Get"),
+    _CommandEntry("find", "find", "find skills to install in your indexes", "Get"),
+    _CommandEntry("remove", "remove", "remove installed skills", "Get"),
+    _CommandEntry("sync", "sync", "install what prowess.toml and prowess.lock ask for", "Get"),
+    _CommandEntry("update", "update", "update installed skills to what their sources have now", "Get"),
+    _CommandEntry("outdated", "outdated", "list installed skills whose source has something newer", "Get"),
+    _CommandEntry("diff", "diff", "show what you and its source changed in an installed skill", "Get"),
+    _CommandEntry("verify", "verify", "compare every installed file with the lock files", "Get"),
+    _CommandEntry("lock", "lock", "bring prowess.lock up to date and install nothing, or merge it", "Get"),
+    _CommandEntry("link", "link", "link installed skills where further agents look", "Get"),
+    _CommandEntry("unlink", "unlink", "remove links of installed skills", "Get"),
+    _CommandEntry("adopt", "adopt", "record skills that are here already as installed", "Get"),
+    _CommandEntry("backups", "backups", "list what was replaced and kept, and how to take it back", "Get"),
+    _CommandEntry("cache", "cache", "show, verify and prune what was fetched and kept", "Get"),
+    _CommandEntry("policy", "policy", "show what the policy allows, and check lock files against it", "Get"),
+    _CommandEntry("audit", "audit", "find revoked skills on this disk; --fix takes them off", "Get"),
+    _CommandEntry("inventory", "inventory", "list what is installed in many projects, with digests", "Get"),
+    _CommandEntry("trust", "trust", "grant, list and revoke permission to run commands and scripts", "Run"),
+    _CommandEntry("call", "call", "make one tool call, as a model would", "Run"),
+    _CommandEntry("run-script", "run_script", "run a script of a trusted skill in a sandbox", "Run"),
+    _CommandEntry("run", "run", "carry out a task with a model, your skills and this folder", "Run"),
+    _CommandEntry("try", "try_skill", "show what a model does with one skill: files, scripts, tokens", "Run"),
+    _CommandEntry("serve", "serve", "serve skills to MCP clients, on standard streams or HTTP", "Run"),
+    _CommandEntry("demo", "demo", "show all of it in under a minute, without API keys", "Run"),
+    _CommandEntry("config", "config", "show every setting, its value, and where it came from", "Set up"),
+    _CommandEntry("completion", "completion", "print the completion script for bash, zsh or fish", "Set up"),
+)
+
+COMMANDS_BY_NAME = {entry.name: entry for entry in COMMANDS}
+
+
+ABOUT = "Find, check, write, install and run Agent Skills."
+
+
+def render_overview() -> str:
+    """Return the overview, which comes from the table alone: no command is imported."""
+    width = max(len(entry.name) for entry in COMMANDS) + 2
+    rows = [f"prowess: {ABOUT}", ""]
+    for group in GROUPS:
+        commands = [f"  {entry.name:{width}}{entry.summary}" for entry in COMMANDS if entry.group == group]
+        rows += [f"{group}:", *commands, ""] if commands else []
+    rows += [
+        "prowess COMMAND --help shows options and examples.",
+        "--json gives data instead of text.",
+        "New here? prowess demo",
+    ]
+    return "\n".join(rows) + "\n"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from prowess import __version__
-from prowess.cli.command_table import ABOUT, COMMANDS, COMMANDS_BY_NAME, GROUPS, render_overview
+from prowess.cli.entry_point import ABOUT, COMMANDS, COMMANDS_BY_NAME, GROUPS, render_overview
 from prowess.cli.render import printer
 from prowess.errors import SkillError
 

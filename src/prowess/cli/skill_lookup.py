@@ -24,10 +24,10 @@ from prowess.discovery.scan import discover, scan
 from prowess.errors import SkillValidationError, SourceError, UnknownSkillError
 from prowess.files.paths import is_same_folder, shorten_path
 from prowess.files.projects import user_config_file
-from prowess.model import SkillScope
 from prowess.names import SKILL_FILE
 from prowess.settings import Settings, load_settings
 from prowess.skills.catalog import Catalog
+from prowess.skills.explanation import SkillScope
 from prowess.text.quantities import join_first
 
 if TYPE_CHECKING:

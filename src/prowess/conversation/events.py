@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from prowess.host_errors import log_host_error
+from prowess.errors import log_host_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

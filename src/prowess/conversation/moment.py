@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
     from prowess.conversation.activation import ActiveSkill
     from prowess.limits import Limits
-    from prowess.model import Explanation
     from prowess.select.auto import ShownList
     from prowess.select.selectors import Selector
     from prowess.skills.catalog import Catalog
+    from prowess.skills.explanation import Explanation
     from prowess.skills.skill import Skill
 
 T = TypeVar("T")

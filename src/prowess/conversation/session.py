@@ -60,10 +60,10 @@ from prowess.errors import (
     SkillFilteredError,
     SkillNotActiveError,
     SourceError,
+    log_host_error,
 )
-from prowess.files.path_arguments import as_existing_folder, show_path_argument
+from prowess.files.paths import as_existing_folder, show_path_argument
 from prowess.format.commands import may_have_commands
-from prowess.host_errors import log_host_error
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.select.auto import ListingChoice, ListingTurn
 from prowess.select.selectors import ask_selector
@@ -81,8 +81,8 @@ if TYPE_CHECKING:
     from prowess.conversation.events import OnEvent
     from prowess.conversation.tool_rules import ToolAnswer
     from prowess.errors import Issue
-    from prowess.model import Explanation
     from prowess.select.selectors import Candidates, Selector
+    from prowess.skills.explanation import Explanation
     from prowess.skills.skill import Skill
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import SourceError
 from prowess.files.projects import NATIVE_PROJECT, config_home, project_folders
-from prowess.model import Place, SkillScope
+from prowess.skills.explanation import Place, SkillScope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

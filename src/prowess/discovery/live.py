@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from prowess.discovery.watch import Watch, WatchMethod
     from prowess.literals import OnDuplicate
     from prowess.skills.skill import Skill
-    from prowess.skills.skill_source import SkillSource
+    from prowess.skills.source_list import SkillSource
 
     Root = str | os.PathLike[str]
 

@@ -6,16 +6,15 @@ import os
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.arguments import check_callable, check_number, check_texts
-from prowess.discovery.scan_options import MAX_DEPTH, SKIP_PREFIXES, ScanRules
-from prowess.discovery.walk import Walk
+from prowess.discovery.walk import MAX_DEPTH, SKIP_PREFIXES, ScanRules, Walk
 from prowess.errors import Issue, SourceError
 from prowess.files import paths
-from prowess.files.path_arguments import check_path
+from prowess.files.paths import check_path
 from prowess.format.head import LoadPolicy, check_mode
 from prowess.limits import DEFAULT_LIMITS
-from prowess.model import Place, SkillScope
 from prowess.names import SKILL_FILE
 from prowess.skills.catalog import Catalog
+from prowess.skills.explanation import Place, SkillScope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -13,27 +13,27 @@ import errno
 import os
 import time
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.errors import Issue, ResourceError, SkillLoadError, SourceError
 from prowess.files.directory import Folder, open_folder_beneath, real_path, stat_folder
 from prowess.files.paths import PathResolver, is_inside
 from prowess.files.read import OpenFile, identity_of
 from prowess.format.frontmatter import parse
-from prowess.format.head import allows_quick, read_head
-from prowess.model import Place
-from prowess.names import GIT_FIRST_CHARS, is_git_name
-from prowess.skills.location import SkillLocation
+from prowess.format.head import LoadPolicy, allows_quick, read_head
+from prowess.names import GIT_FIRST_CHARS, SKILL_FILE, is_git_name
+from prowess.skills.explanation import Place
 from prowess.skills.skill import Skill, make_skill_from_document, make_skill_from_match
+from prowess.skills.skill_files import SkillLocation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from prowess.discovery.scan_options import ScanRules
     from prowess.errors import Severity
     from prowess.files.directory import HeadRead
     from prowess.files.read import Identity
-    from prowess.model import SkillScope
+    from prowess.literals import FollowLinks
+    from prowess.skills.explanation import SkillScope
 
 
 class _SkillPath(NamedTuple):
@@ -498,3 +498,38 @@ class LinkPolicy:
             *self._bases,
             root or os.path.join(projects.project_root(here, home), *projects.NATIVE_PROJECT.split("/")),
         )
+
+
+SKIP_PREFIXES = (".", "_", "node_modules")
+MAX_DEPTH = 6
+
+
+class ScanRules(NamedTuple):
+    """The options of one scan."""
+
+    policy: LoadPolicy = LoadPolicy()
+    missing: Literal["ignore", "error"] = "ignore"
+    max_depth: int | None = MAX_DEPTH
+    nested: bool = False
+    skip_prefixes: tuple[str, ...] = SKIP_PREFIXES
+    filename: str = SKILL_FILE
+    follow_links: FollowLinks = False
+    invalid: Literal["load", "skip"] = "load"
+    """What becomes of a file that breaks a rule of the specification and could be used nevertheless."""
+
+    @property
+    def head_policy(self) -> LoadPolicy:
+        """The policy by which heads are judged.
+
+        When invalid files are skipped, nothing is overlooked or repaired, except that in lenient mode a name may differ
+        from that of its folder.
+        """
+        if self.invalid == "load":
+            return self.policy
+        check_dir = self.policy.check_dir and self.policy.mode == "strict"
+        return LoadPolicy("strict", repair=False, limits=self.policy.limits, check_dir=check_dir)
+
+    @property
+    def raises(self) -> bool:
+        """Whether the first bad file ends the scan."""
+        return self.policy.mode == "strict" and self.invalid == "load"

@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import ResourceError
 from prowess.files import syscalls
-from prowess.files.cache_folder import default_cache_dir, is_private_folder
 from prowess.files.directory import stat_folder
+from prowess.files.projects import default_cache_dir, is_private_folder
 from prowess.files.read import OpenFile
 from prowess.files.write import make_folders, write_atomic
 

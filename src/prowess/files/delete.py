@@ -6,10 +6,17 @@ import errno
 import os
 import secrets
 import stat
+import tempfile
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from prowess.files import syscalls
 from prowess.files.contained_open import HAS_HANDLES, LISTING_FLAGS
 from prowess.files.paths import is_real_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 
 _NOT_A_FOLDER_ERRNOS = frozenset((errno.ELOOP, errno.ENOTDIR))
 _OPEN_CHILD_FLAGS = LISTING_FLAGS | getattr(os, "O_NOFOLLOW", 0)
@@ -127,3 +134,36 @@ def _delete_by_path(path: str) -> None:
             syscalls.delete_folder(entry_path)
         elif os.path.lexists(entry_path):
             syscalls.delete_file(entry_path)
+
+
+def make_temporary_folder(prefix: str = "prowess-", parent: str | None = None) -> str:
+    """Create a folder with a name that cannot be guessed; return its path. The caller deletes it."""
+    path = os.path.join(os.path.abspath(parent or tempfile.gettempdir()), prefix + secrets.token_hex(8))
+    syscalls.make_folder(path, 0o700)
+    return path
+
+
+@contextmanager
+def temporary_folder(prefix: str = "prowess-", parent: str | None = None) -> Iterator[str]:
+    """Create a folder with a name that cannot be guessed, and delete it at the end as far as the system allows.
+
+    A caller who wants to keep the folder renames it meanwhile.
+    """
+    path = os.path.join(os.path.abspath(parent or tempfile.gettempdir()), prefix + secrets.token_hex(8))
+    # The folder counts as ours before it is made: an interrupt right after the call must not leave it behind.
+    is_ours = True
+    try:
+        try:
+            syscalls.make_folder(path, 0o700)
+        except FileExistsError:
+            is_ours = False
+            raise
+        yield path
+    finally:
+        if is_ours:
+            with suppress(OSError):
+                try:
+                    delete_tree(path)
+                except KeyboardInterrupt:  # raised only after the folder is gone
+                    delete_tree(path)
+                    raise

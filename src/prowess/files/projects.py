@@ -12,9 +12,11 @@ import os
 from typing import TYPE_CHECKING
 
 from prowess.files.directory import exists, stat_folder
+from prowess.files.paths import is_owned_alone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
 
 NATIVE_PROJECT = ".prowess/skills"
 _MARKS = ("prowess.lock", "prowess.toml", NATIVE_PROJECT)
@@ -104,3 +106,21 @@ def _is_same_place(path: str, other: str) -> bool:
     if first is not None and second is not None:
         return os.path.samestat(first, second)
     return os.path.normcase(os.path.realpath(path)) == os.path.normcase(os.path.realpath(other))
+
+
+_CACHE_DIR_VARIABLE = "PROWESS_CACHE_DIR"
+
+
+def default_cache_dir(env: Mapping[str, str] = os.environ) -> str:
+    """Return the folder that ``PROWESS_CACHE_DIR`` names, or else the user's cache folder for Prowess."""
+    from platformdirs import user_cache_dir
+
+    if env.get(_CACHE_DIR_VARIABLE):
+        return os.path.abspath(env[_CACHE_DIR_VARIABLE])
+    return os.path.join(user_cache_dir("prowess", appauthor=False), "skills")
+
+
+def is_private_folder(path: str) -> bool:
+    """True when there is a folder at a path that belongs to this user, and that nobody else may write to."""
+    info = stat_folder(path)
+    return info is not None and is_owned_alone(info)

@@ -16,6 +16,13 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
+from prowess.errors import InstallError, SkillError
+from prowess.files.paths import find_shut_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
 try:
     import fcntl
 except ImportError:  # Windows
@@ -246,3 +253,24 @@ def move_by_handle(path: str, folder: int, new: str, *, into: int) -> None:
     """Move the entry at ``path``, which is in the open ``folder``, into another open folder, as ``new``."""
     with _announce("rename", path):
         os.rename(os.path.basename(path), new, src_dir_fd=folder, dst_dir_fd=into)
+
+
+@contextmanager
+def wrap_os_errors() -> Iterator[None]:
+    """Raise ``InstallError`` with the path instead of an ``OSError`` in the block.
+
+    Its code is ``not-writable`` where a folder belongs to somebody else, and else ``write-failed``.
+    """
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, SkillError):  # some errors of Prowess are an OSError too, and say more
+            raise
+        # A rename names two paths.
+        paths = [os.fsdecode(name) for name in (error.filename, error.filename2) if isinstance(name, str | bytes)]
+        path = paths[0] if paths else ""
+        is_denied = error.errno in {errno.EACCES, errno.EPERM}
+        for folder, owner in filter(None, map(find_shut_folder, paths if is_denied else ())):
+            message = f"you may not write to this folder, which belongs to {owner}"
+            raise InstallError(message, folder, "not-writable") from error
+        raise InstallError(f"cannot go on: {error.strerror or error}", path, "write-failed") from error

@@ -30,7 +30,7 @@ from prowess.text.spans import replace_spans
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from prowess.model import Value
+    from prowess.format.frontmatter.yaml_events import Value
     from prowess.text.spans import Span
 
 FOLDER_NAMES = ("SKILL_DIR", "CLAUDE_SKILL_DIR", "CLAUDE_PLUGIN_ROOT", "SKILL_ROOT", "PROWESS_SKILL_DIR")

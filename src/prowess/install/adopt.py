@@ -18,12 +18,12 @@ from prowess.files.write import NewFile
 from prowess.install.agent_links import LinkFolders
 from prowess.install.entry_source import source_for_lock
 from prowess.install.find_skills import find_skills
-from prowess.install.install_options import InstallOptions
 from prowess.install.install_tree import InstallTree
 from prowess.install.name_conflicts import refuse_taken
+from prowess.install.plan import InstallOptions
+from prowess.install.source_tree import check_paths
 from prowess.install.stage import stage_install
 from prowess.install.store import Disposal, open_store
-from prowess.install.tree_paths import check_paths
 from prowess.install.typed_source import parse_typed_source
 from prowess.installed.other_tools import compute_npm_hash, entry_from_metadata, read_foreign_entries
 from prowess.installed.scopes import list_install_names

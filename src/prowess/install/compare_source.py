@@ -21,13 +21,13 @@ from prowess.errors import (
     SkillError,
 )
 from prowess.files.read import OpenFile
+from prowess.files.syscalls import wrap_os_errors
 from prowess.files.tree import FileHash, digest_tree, hash_bytes, is_executable, take_recorded_bits
 from prowess.install.agent_links import LinkFolders
 from prowess.install.entry_source import is_sourceless, missing_install_error, spec_of_entry
 from prowess.install.file_diffs import FileDiffs
 from prowess.install.install_tree import tree_for_entry
 from prowess.install.installed_files import compare_files
-from prowess.install.system_errors import wrap_os_errors
 from prowess.installed.compare import list_differing
 from prowess.installed.scopes import find_copies, locate_install
 

@@ -15,10 +15,10 @@ from prowess.arguments import raise_bad_argument
 from prowess.errors import InstallError, Issue, NotInstalledError, SkillError
 from prowess.fetch.git.process import DUMB_SERVER
 from prowess.files.projects import is_project
+from prowess.files.syscalls import wrap_os_errors
 from prowess.install.fetch_source import LastOpenSource
 from prowess.install.manifest import load_manifest
 from prowess.install.store import check_scope_folders, recover_scope
-from prowess.install.system_errors import wrap_os_errors
 from prowess.installed.journal_format import find_interrupted_change
 from prowess.installed.scopes import find_install, locate_install, select_scopes
 from prowess.lockfile.read import read_lock

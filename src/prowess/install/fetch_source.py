@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+from urllib.parse import urlsplit
 
 from prowess.errors import (
     BadReferenceError,
@@ -24,7 +26,6 @@ from prowess.files.directory import exists, stat_folder
 from prowess.files.read import OpenFile
 from prowess.files.tree import read_tree
 from prowess.files.write import NewFile
-from prowess.install.credentials import token_headers, token_variable
 from prowess.install.entry_source import local_path, policy_address, spec_of_entry
 from prowess.install.source_tree import SourceTree
 from prowess.names import SKILL_FILE
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from prowess.lockfile.read import LockEntry
     from prowess.policy.rules import Policy
     from prowess.skills.catalog import Catalog
+
 
 _ARCHIVE_HOSTS = frozenset(
     ("codeload.github.com", "objects.githubusercontent.com", "release-assets.githubusercontent.com")
@@ -331,7 +333,7 @@ def _download(address: str, access: SourceAccess) -> bytes:
 
     allowed = _url_policy(access, address)
     max_bytes = access.limits.max_install_bytes
-    headers = check_headers(token_headers(address))
+    headers = check_headers(_token_headers(address))
     answer = Fetcher(address, allowed, access.limits, headers).get(address, max_bytes, limit_name="max_install_bytes")
     if answer.status != HTTPStatus.OK:  # the one answer with a body
         raise InstallError(f"there is no archive: the server answered {answer.status}", address)
@@ -386,7 +388,7 @@ def load_site_catalog(spec: SourceSpec, access: SourceAccess) -> Catalog:
         allow_http="http" in access.schemes,
         allow_private=access.allow_private,
         allow_rollback=access.allow_rollback,
-        headers=token_headers(spec.address),
+        headers=_token_headers(spec.address),
         missing="error",
         limits=access.limits,
     )
@@ -406,3 +408,28 @@ def _fetch_index(spec: SourceSpec, access: SourceAccess) -> SourceTree:
         read = ((path, skill.read_bytes(path, max_bytes)) for path in skill.files())
         files += (NewFile(f"{skill.name}/{path}", content, content.startswith(b"#!")) for path, content in read)
     return SourceTree.in_memory(files, issues=(*catalog.failures, *select_stale_issues(catalog.issues)))
+
+
+_HOST_VARIABLE_PREFIX = "PROWESS_TOKEN_"
+_PLAIN_HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
+
+
+def token_variable(address: str) -> str:
+    """The name of the variable with the token for an address; ``""`` when no token may be sent there."""
+    try:
+        parts = urlsplit(address)
+        host, port = (parts.hostname or "").lower(), parts.port
+    except ValueError:  # it is not an address; the request itself reports that
+        return ""
+    # A token is never sent without encryption.
+    if parts.scheme != "https" or _PLAIN_HOST.fullmatch(host) is None:
+        return ""
+    name = host.replace("-", "__").replace(".", "_").upper()
+    return f"{_HOST_VARIABLE_PREFIX}{name}___{port}" if port else f"{_HOST_VARIABLE_PREFIX}{name}"
+
+
+def _token_headers(address: str) -> dict[str, str]:
+    """The header with the token for the server of an address; empty when the environment has no token for it."""
+    variable = token_variable(address)
+    token = os.environ.get(variable, "").strip() if variable else ""
+    return {"Authorization": f"Bearer {token}"} if token else {}

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.discovery.agents import AGENTS
 from prowess.errors import InstallError, Issue, SkillLoadError
+from prowess.format.frontmatter.fields import is_true
 from prowess.format.head import LoadPolicy, read_head
-from prowess.format.invocation import is_true
 from prowess.install.plugins import list_manifests, name_plugins, read_plugins
 from prowess.installed.other_tools import NPM_LOCK_FILE, parse_foreign_lock
 from prowess.names import SKILL_FILE, folders_above

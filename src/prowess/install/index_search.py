@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import InstallError, Issue, SkillError, SourceError
 from prowess.fetch.cache import Cache, CacheRecord
+from prowess.files.syscalls import wrap_os_errors
 from prowess.install.fetch_source import STALE_CODES, load_site_catalog, select_stale_issues
 from prowess.install.source_survey import survey_source
-from prowess.install.system_errors import wrap_os_errors
 from prowess.install.typed_source import parse_typed_source
 from prowess.limits import MAX_DESCRIPTION_LENGTH
 from prowess.names import SKILL_FILE

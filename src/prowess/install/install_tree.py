@@ -12,7 +12,7 @@ from prowess.files.tree import GUESSED_CODE, HAS_EXECUTABLE_BITS, digest_tree, f
 from prowess.install.entry_source import policy_address
 from prowess.install.plugins import refuse_only_plugins
 from prowess.install.source_survey import find_claimed_folders, survey_source
-from prowess.install.tree_paths import check_paths, refuse_irregular
+from prowess.install.source_tree import check_paths, refuse_irregular
 from prowess.names import is_below
 from prowess.policy.files import current_policy
 

@@ -17,9 +17,11 @@ from prowess.addresses.skill_ref import SkillRef
 from prowess.arguments import check_text, check_texts
 from prowess.discovery.agents import get_agent
 from prowess.errors import InstallError, Issue, SkillError
-from prowess.files.path_arguments import as_optional_absolute
+from prowess.files.paths import as_optional_absolute
+from prowess.files.syscalls import wrap_os_errors
 from prowess.install.adopt import adopt_skills
 from prowess.install.agent_coverage import find_coverage
+from prowess.install.agent_links import choose_preset_agents, find_present_agents
 from prowess.install.apply_plan import apply_plan, to_installed_skill
 from prowess.install.backups import Backup, list_backups
 from prowess.install.compare_source import SkillDiff, compare_sides
@@ -28,18 +30,15 @@ from prowess.install.copy_into import copy_trees_into, refuse_taken_places
 from prowess.install.entry_source import refuse_own_source
 from prowess.install.fetch_source import SourceAccess
 from prowess.install.index_search import IndexSearch, search_indexes
-from prowess.install.install_options import InstallOptions
 from prowess.install.install_tree import refuse_by_policy, refuse_unloadable, trees_for
 from prowess.install.lock import lock_scope
 from prowess.install.manifest import load_manifest
 from prowess.install.outdated import Outdated, find_newer_versions
-from prowess.install.plan import Plan, make_plan
-from prowess.install.present_agents import choose_preset_agents, find_present_agents
+from prowess.install.plan import InstallOptions, Plan, make_plan
 from prowess.install.quarantine import RevokedSkill, find_revoked_skills, quarantine_skills
 from prowess.install.relink import add_links, change_links, remove_links
 from prowess.install.remove import remove_skills
 from prowess.install.sync import list_changes, sync_scope
-from prowess.install.system_errors import wrap_os_errors
 from prowess.install.typed_source import to_local_spec, to_spec
 from prowess.install.update import Update, update_skills
 from prowess.install.verify import verify_installs

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prowess.errors import BusyError, SkillError
+from prowess.files.syscalls import wrap_os_errors
 from prowess.install.context import parse_refs, require_entry
 from prowess.install.manifest import read_declarations
 from prowess.install.manifest_diff import compare_manifest, with_declarations
 from prowess.install.store import LockOnlyStore, open_store
 from prowess.install.sync import DeclarationRun, choose_agents, summarize_errors
-from prowess.install.system_errors import wrap_os_errors
 from prowess.install.update import Update, UpdateRun, WantedUpdate
 
 if TYPE_CHECKING:

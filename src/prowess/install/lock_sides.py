@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.errors import BusyError, GitError, InstallError
 from prowess.fetch.git.process import GitProgram, make_environment
+from prowess.files.delete import temporary_folder
 from prowess.files.directory import exists
 from prowess.files.lock import lock_folder
-from prowess.files.temp import temporary_folder
+from prowess.files.syscalls import wrap_os_errors
 from prowess.files.write import make_folders, write_atomic
 from prowess.install.store import check_scope_folders, holder_path
-from prowess.install.system_errors import wrap_os_errors
 from prowess.lockfile.conflicts import find_marker, split_conflict
 from prowess.lockfile.merge import merge_locks
 from prowess.lockfile.read import LOCK_FILE, parse_lock, read_text

@@ -14,7 +14,7 @@ import tomllib
 from bisect import bisect
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from prowess.lockfile.toml_values import toml_value
+from prowess.lockfile.read import toml_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -26,7 +26,7 @@ from prowess.installed.scopes import locate_install
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from prowess.install.install_options import InstallOptions
+    from prowess.install.plan import InstallOptions
     from prowess.install.store import AgentLink, Store, TakenNames
     from prowess.installed.scopes import InstallScope
     from prowess.lockfile.read import LockEntries, LockEntry

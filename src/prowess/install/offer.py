@@ -13,7 +13,7 @@ from prowess.errors import Issue
 from prowess.install.abilities import read_skill_head
 from prowess.install.plugins import choose_plugins, limit_to_listed
 from prowess.install.source_survey import survey_source
-from prowess.install.tree_paths import REFUSAL_REASONS
+from prowess.install.source_tree import REFUSAL_REASONS
 from prowess.names import SKILL_FILE
 from prowess.select.budget import listing_costs
 from prowess.skills.inventory import list_scripts

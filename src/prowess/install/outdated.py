@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Literal
 
 from prowess.addresses.skill_ref import is_commit, is_short_commit
 from prowess.errors import Issue, SkillError
+from prowess.files.syscalls import wrap_os_errors
 from prowess.install.entry_source import describe_unreachable, spec_of_entry
 from prowess.install.fetch_source import LastOpenSource, select_stale_issues
 from prowess.install.install_tree import tree_for_entry
-from prowess.install.rollback import find_rollback
-from prowess.install.system_errors import wrap_os_errors
-from prowess.install.update import UpdateRun, WantedUpdate
+from prowess.install.update import UpdateRun, WantedUpdate, find_rollback
 from prowess.progress_steps import report_steps
 from prowess.text.versions import find_later_version, find_latest_in_range, has_numbers, is_range
 

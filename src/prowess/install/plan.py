@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.addresses.skill_ref import link_name
 from prowess.discovery.agents import AGENTS
 from prowess.errors import InstallError, Issue
-from prowess.install.agent_links import LinkFolders
+from prowess.files.syscalls import wrap_os_errors
+from prowess.install.agent_links import LinkFolders, choose_preset_agents, find_present_agents
 from prowess.install.context import refuse_other_offer
 from prowess.install.entry_source import refuse_own_source, source_for_lock
 from prowess.install.manifest import ManifestDefaults, load_manifest
 from prowess.install.manifest_edits import declare_source
 from prowess.install.name_conflicts import find_displaced_installs, refuse_taken
-from prowess.install.present_agents import choose_preset_agents, find_present_agents
 from prowess.install.store import TakenNames, open_store_read_only
-from prowess.install.system_errors import wrap_os_errors
 from prowess.install.typed_source import to_spec
 from prowess.installed.placed import PlacedTrees
 from prowess.lockfile.read import COPY_MODE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from prowess.addresses.skill_ref import SkillRef
     from prowess.addresses.source_spec import SourceSpec
     from prowess.install.context import InstallContext
-    from prowess.install.install_options import InstallOptions
     from prowess.install.manifest import ProjectManifest
     from prowess.install.offer import Offer
     from prowess.installed.scopes import InstallScope, ScopeName
@@ -193,3 +191,40 @@ def _with_offer(context: InstallContext, scope: InstallScope, plan: Plan, offer:
 
 def _install_names(spec: SourceSpec) -> tuple[str, ...]:
     return tuple(f"{spec.org}/{name}" for name in spec.skills) or (spec.full_name,)
+
+
+class InstallOptions(NamedTuple):
+    """How a source is installed: what the caller asked for, and what the manifest and the lock file add to that."""
+
+    agents: tuple[str, ...] = ()
+    """The agents, by id, in whose folders the skills are linked or copied."""
+    replace: bool = False
+    """True when every install that is in the way gives way."""
+    copy: bool = False
+    """True when real files go where agents look, and nothing goes into the install base."""
+    save: bool = True
+    """True when a manifest, if there is one, declares the source from then on."""
+    preset: bool = False
+    """True when the skills are also linked for the agents that an install without named agents chooses."""
+    declared: str = ""
+    """What the manifest declares the install as (``Declaration.text``); ``""`` when it does not declare it."""
+    declared_agents: tuple[str, ...] = ()
+    """Those of the agents that the manifest declares the install for; a person asked for the others."""
+    replaceable: frozenset[str] = frozenset()
+    """The installs that give way although ``replace`` is false."""
+    replace_foreign: bool = False
+    """True when the caller also gives up what Prowess did not put where agents look; it goes to the backups.
+
+    A lock file never sets this: it may have come with a clone, so it cannot speak for the user.
+    """
+    extra_agents: Mapping[str, tuple[str, ...]] = {}
+    """Further agents of single installs, by the install's name: a person linked the install for them."""
+
+    def agents_of(self, name: str) -> tuple[str, ...]:
+        """The agents that the install of that name is linked for."""
+        # An agent that is named twice gets one link.
+        return tuple(dict.fromkeys((*self.agents, *self.extra_agents.get(name, ()))))
+
+    def may_replace(self, name: str) -> bool:
+        """Whether the install of that name gives way."""
+        return self.replace or name in self.replaceable

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.discovery.agents import AGENTS, standard_places
 from prowess.discovery.scan import find_skills
-from prowess.discovery.scan_options import ScanRules
+from prowess.discovery.walk import ScanRules
 from prowess.errors import SkillError
 from prowess.fetch.cache import Cache
 from prowess.files.paths import is_inside
+from prowess.files.syscalls import wrap_os_errors
 from prowess.format.head import LoadPolicy
 from prowess.install.backups import REVOKED, back_up
 from prowess.install.journal import new_token
 from prowess.install.store import Disposal, open_store
-from prowess.install.system_errors import wrap_os_errors
 from prowess.installed.policy_check import find_origin
 from prowess.installed.verifier import LockVerifier
 from prowess.lockfile.read import read_lock

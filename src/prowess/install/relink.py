@@ -10,6 +10,7 @@ from prowess.addresses.skill_ref import link_name
 from prowess.arguments import check_texts
 from prowess.errors import Issue, LocalEditsError, NameTakenError
 from prowess.files.directory import exists
+from prowess.files.syscalls import wrap_os_errors
 from prowess.install.agent_links import skill_folder
 from prowess.install.context import parse_refs, require_entry
 from prowess.install.installed_files import read_unedited_files
@@ -17,7 +18,6 @@ from prowess.install.manifest_diff import find_stale_declarations
 from prowess.install.ownership import is_made_by_prowess, stage_unlink
 from prowess.install.stage import group_by_skill
 from prowess.install.store import AgentLink, open_store
-from prowess.install.system_errors import wrap_os_errors
 from prowess.installed.scopes import find_install
 from prowess.progress_steps import report_steps
 

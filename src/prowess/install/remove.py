@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import NotInstalledError
 from prowess.files.directory import exists
+from prowess.files.syscalls import wrap_os_errors
 from prowess.install.context import parse_refs
 from prowess.install.entry_source import is_sourceless
 from prowess.install.manifest_diff import find_stale_declarations
 from prowess.install.manifest_edits import edit_manifest, undeclare_places
 from prowess.install.ownership import dispose_of_install, recorded_link_paths, stage_unlink
 from prowess.install.store import DELETED, Disposal, open_store
-from prowess.install.system_errors import wrap_os_errors
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

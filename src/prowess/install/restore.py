@@ -11,13 +11,13 @@ from prowess.errors import GitError, Issue, LockMismatchError, SkillError
 from prowess.install.agent_links import LinkFolders
 from prowess.install.entry_source import is_sourceless, spec_of_entry
 from prowess.install.fetch_source import BATCH_BYTES, LastOpenSource
-from prowess.install.install_options import InstallOptions
 from prowess.install.install_tree import InstallTree, read_recorded_tree, recorded_tree, take_recorded_modes
 from prowess.install.installed_files import read_unedited_files
-from prowess.install.leftovers import describe_leftovers, find_leftovers
+from prowess.install.plan import InstallOptions
 from prowess.install.policy_gate import refuse_entry
 from prowess.install.stage import stage_install
 from prowess.install.store import open_store
+from prowess.install.verify import describe_leftovers, find_leftovers
 from prowess.installed.compare import (
     NOT_SYNCED,
     compare_install,

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from prowess.files.tree import FileHash
     from prowess.files.write import NewFile
-    from prowess.install.install_options import InstallOptions
     from prowess.install.install_tree import InstallTree
+    from prowess.install.plan import InstallOptions
     from prowess.install.store import Store
 
 

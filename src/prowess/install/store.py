@@ -22,8 +22,7 @@ from prowess.files.write import make_folders, sync_tree, write_new_file, write_t
 from prowess.install.agent_links import LinkFolders, stage_link
 from prowess.install.backups import BACKUP_FOLDER, back_up
 from prowess.install.entry_source import is_sourceless
-from prowess.install.git_attributes import update_attributes
-from prowess.install.git_links import overlook_copies
+from prowess.install.git_attributes import overlook_copies, update_attributes
 from prowess.install.journal import ScopeJournal, new_token
 from prowess.installed.journal_format import Move, find_interrupted_change, has_journal, journal_path
 from prowess.installed.placed import RECORD_FILE, PlacedTrees, digest_parts, name_copy

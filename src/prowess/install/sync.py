@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from prowess.errors import Issue, SkillError
-from prowess.install.agent_links import LinkFolders
+from prowess.files.syscalls import wrap_os_errors
+from prowess.install.agent_links import LinkFolders, choose_preset_agents, find_present_agents
 from prowess.install.apply_plan import install_trees, to_installed_skill
 from prowess.install.entry_source import is_sourceless
 from prowess.install.git_attributes import update_attributes
-from prowess.install.install_options import InstallOptions
 from prowess.install.install_tree import trees_for
-from prowess.install.leftovers import describe_leftovers, find_leftovers, find_lost_lock, stage_leftovers
 from prowess.install.manifest import declared_places, load_manifest, read_declarations
 from prowess.install.manifest_diff import (
     agents_linked_by_hand,
@@ -24,7 +23,7 @@ from prowess.install.manifest_diff import (
     refuse_manifest_diff,
     with_declarations,
 )
-from prowess.install.present_agents import choose_preset_agents, find_present_agents
+from prowess.install.plan import InstallOptions
 from prowess.install.remove import remove_installs
 from prowess.install.restore import (
     Restoration,
@@ -35,7 +34,7 @@ from prowess.install.restore import (
     refuse_unknown_installs,
 )
 from prowess.install.store import Disposal, open_store
-from prowess.install.system_errors import wrap_os_errors
+from prowess.install.verify import describe_leftovers, find_leftovers, find_lost_lock, stage_leftovers
 from prowess.installed.compare import NOT_SYNCED, compare_folder, find_unrecorded_installs, verify_scope
 from prowess.installed.journal_format import interrupted_error
 from prowess.installed.placed import PlacedTrees, digest_parts, name_copy

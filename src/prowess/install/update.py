@@ -9,31 +9,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.addresses.skill_ref import SkillRef, check_ref, link_name
-from prowess.errors import LocalEditsError, NotInstalledError, SkillError
+from prowess.errors import GitError, Issue, LocalEditsError, NotInstalledError, SkillError
 from prowess.files.directory import exists
+from prowess.files.syscalls import wrap_os_errors
 from prowess.install.abilities import OldVersion, list_additions
 from prowess.install.agent_links import LinkFolders
 from prowess.install.context import parse_refs, require_entry
 from prowess.install.entry_source import describe_unreachable, missing_install_error, spec_of_entry
 from prowess.install.fetch_source import BATCH_BYTES, LastOpenSource, select_stale_issues
 from prowess.install.file_diffs import diff_files
-from prowess.install.install_options import InstallOptions
 from prowess.install.install_tree import read_recorded_tree, refuse_unloadable, take_recorded_modes, tree_for_entry
 from prowess.install.installed_files import compare_files, read_current_files, read_files
 from prowess.install.manifest_diff import find_stale_declarations
 from prowess.install.manifest_edits import declare_version, edit_manifest
-from prowess.install.rollback import find_rollback
+from prowess.install.plan import InstallOptions
 from prowess.install.stage import stage_install
 from prowess.install.store import open_store, open_store_read_only
-from prowess.install.system_errors import wrap_os_errors
 from prowess.installed.compare import describe_differences, list_differing
 from prowess.installed.scopes import find_copies, is_on_disk, locate_install
 from prowess.progress_steps import report_steps
+from prowess.text.versions import is_range, read_release
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from prowess.errors import Issue
+    from prowess.addresses.source_spec import SourceSpec
     from prowess.files.write import NewFile
     from prowess.install.abilities import UpdateAddition
     from prowess.install.context import InstallContext, Refs
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from prowess.installed.scopes import InstallScope, Location
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntries, LockEntry
+
 
 UpdateStatus = Literal["updated", "current", "edited", "failed", "available", "added", "removed"]
 
@@ -421,3 +422,41 @@ class _CurrentInstall:
         differing = set(list_differing(entry.files, tree.hashes))
         old = take_recorded_modes(read_files(self._place, sorted(differing), limits), entry.files)
         return old, [file for file in tree.files if file.path in differing], ""
+
+
+_SHOWN_DIGITS = 12
+
+
+def find_rollback(entry: LockEntry, commit: str, spec: SourceSpec, access: SourceAccess) -> Issue | None:
+    """The warning that the version of an entry is ``commit`` now, which is not newer than the installed commit.
+
+    ``None`` when the version went forward, without a commit to compare, or when going back is allowed. Raises
+    ``GitError`` when the history cannot be fetched.
+    """
+    # An entry without a commit was moved to another version by a person. Only git has a history.
+    if access.allow_rollback or not entry.commit or commit == entry.commit or spec.kind != "git":
+        return None
+    version = f"{spec.ref or 'the default branch'} of {entry.source}"
+    remote = access.remote_for(spec)
+    try:
+        if is_range(spec.ref) and _is_later_release(remote.list_tags(), commit, entry.commit):
+            return None
+        if remote.has_ancestor(commit, entry.commit):
+            return None
+    except GitError as error:
+        # Not knowing counts as an error: a server could hide a rollback by refusing to give its history.
+        raise error.about(f"it is unknown whether {version} went back") from error.__cause__
+    message = (
+        f"{version} leads to {commit[:_SHOWN_DIGITS]}, whose history does not hold "
+        f"{entry.commit[:_SHOWN_DIGITS]}, which is installed: "
+        "it went back, or was rewritten"
+    )
+    return Issue("rolled-back", entry.name, message, "", 0, "warning")
+
+
+def _is_later_release(tags: Mapping[str, str], commit: str, installed: str) -> bool:
+    """True when a commit has a tag with later numbers than any tag of the installed commit."""
+    releases: dict[str, tuple[int, ...]] = {}
+    for tag, tagged in tags.items():
+        releases[tagged] = max(releases.get(tagged, ()), read_release(tag))
+    return bool(releases.get(installed)) and releases[installed] < releases.get(commit, ())

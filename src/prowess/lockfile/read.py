@@ -7,6 +7,7 @@ import os
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import date, time
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +24,6 @@ from prowess.files.read import OpenFile
 from prowess.files.tree import HAS_EXECUTABLE_BITS, FileHash, digest_on_disk, digest_tree
 from prowess.format.rules import is_usable_name
 from prowess.limits import DEFAULT_LIMITS
-from prowess.lockfile.toml_values import toml_row
 from prowess.names import folders_above, is_safe_part, split_relative_path
 from prowess.text.patterns import compile_pattern
 from prowess.text.redaction import hide_secrets, scrub_text
@@ -478,3 +478,26 @@ def _add_row(row: str, table: dict[str, Any]) -> bool:
 def _is_plain_value(value: object) -> bool:
     """True for a string, an integer or a list of strings: JSON has more kinds of values, and a lock file does not."""
     return type(value) in {str, int} or (isinstance(value, list) and all(type(text) is str for text in value))
+
+
+_BARE_TOML_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def toml_row(key: str, value: object) -> str:
+    """A key and its value, on one line."""
+    return f"{key if _BARE_TOML_KEY.fullmatch(key) else toml_value(key)} = {toml_value(value)}"
+
+
+def toml_value(value: object) -> str:
+    """A value that a TOML parser gave, as TOML on one line; a table becomes an inline table."""
+    if isinstance(value, dict):
+        rows = ", ".join(toml_row(key, inner) for key, inner in value.items())
+        return f"{{ {rows} }}" if rows else "{}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(toml_value, value))}]"
+    if isinstance(value, (date, time)):
+        return value.isoformat()
+    if isinstance(value, float):
+        return repr(value)
+    # Every escape that JSON writes means the same in TOML. Only DEL must be escaped in TOML and is not in JSON.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import InstallError, Issue
 from prowess.files.tree import digest_tree
-from prowess.lockfile.read import VERSION
-from prowess.lockfile.toml_values import toml_value
+from prowess.lockfile.read import VERSION, toml_value
 from prowess.text.quantities import join_first
 
 if TYPE_CHECKING:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import base64
 from functools import cache, partial
 from mimetypes import MimeTypes
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import ResourceNotFoundError, ResourceTooLargeError, SkillError
 from prowess.files.directory import open_folder_beneath
 from prowess.files.read import as_resource_error
-from prowess.mcp.answers import Answer, LargeFile
-from prowess.mcp.pagination import NO_CACHE, decode_cursor, make_page
-from prowess.mcp.uris import URI_TEMPLATE, make_uri, split_uri
+from prowess.mcp.answers import NO_CACHE, Answer, LargeFile, decode_cursor, make_page
+from prowess.mcp.prompts import Prompts
+from prowess.mcp.served_skills import URI_TEMPLATE, make_uri, split_uri
+from prowess.mcp.tools import ModelTools
 from prowess.names import SKILL_FILE, is_git_name
 from prowess.text.hidden_characters import to_one_line
 
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
     from prowess.format.frontmatter.json_types import Json
     from prowess.limits import Limits
     from prowess.mcp.manifests import ManifestCache
+    from prowess.mcp.options import ServeOptions
     from prowess.mcp.served_skills import ServedSkills
     from prowess.skills.skill import Skill
+
 
 FOLDER_TYPE = "inode/directory"
 MARKDOWN_TYPE = "text/markdown"
@@ -175,3 +178,19 @@ def _mime_types() -> MimeTypes:
     types = MimeTypes()
     types.add_type(MARKDOWN_TYPE, ".md")
     return types
+
+
+class ServerSnapshot(NamedTuple):
+    """Everything that answers requests from one load of the skills."""
+
+    handlers: SkillHandlers
+    tools: ModelTools
+    prompts: Prompts
+
+
+def make_snapshot(
+    served: ServedSkills, manifests: ManifestCache, options: ServeOptions, limits: Limits
+) -> ServerSnapshot:
+    """Return the snapshot of these skills; ``manifests`` keeps the digests of their files between snapshots."""
+    tools = ModelTools(served, options)
+    return ServerSnapshot(SkillHandlers(served, manifests, limits), tools, Prompts(served, tools, limits))

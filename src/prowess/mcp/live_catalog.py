@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.discovery.watch import Reloader
 from prowess.errors import SkillError
 from prowess.limits import DEFAULT_LIMITS
+from prowess.mcp.handlers import make_snapshot
 from prowess.mcp.manifests import ManifestCache
 from prowess.mcp.options import ServeOptions, resolve_roots
-from prowess.mcp.served_skills import ServedSkills, build_from_catalog
-from prowess.mcp.skill_loader import SkillLoader
-from prowess.mcp.snapshot import make_snapshot
-from prowess.mcp.uris import make_uri
+from prowess.mcp.served_skills import ServedSkills, SkillLoader, build_from_catalog, make_uri
 from prowess.names import SKILL_FILE
 from prowess.policy.files import bind_policy
 
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
 
     from prowess.discovery.watch import WatchMethod
     from prowess.limits import Limits
-    from prowess.mcp.snapshot import ServerSnapshot
+    from prowess.mcp.handlers import ServerSnapshot
     from prowess.skills.catalog import Catalog
     from prowess.skills.skill import Skill
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import ResourceChangedError, ResourceNotFoundError, SkillError
 from prowess.files.identity import hash_with_identity, read_with_identity
-from prowess.mcp.uris import make_uri
+from prowess.mcp.served_skills import make_uri
 from prowess.names import SKILL_FILE
 from prowess.skills.mcp_rules import check_total_size, list_served_files, parse_strict_fields
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import ResourceNotFoundError, SkillError, SourceError
 from prowess.format.placeholders import parse_argument_names
-from prowess.mcp.answers import Answer, answer_about_skill
-from prowess.mcp.pagination import decode_cursor, make_page
-from prowess.mcp.uris import URI_TEMPLATE
+from prowess.mcp.answers import Answer, answer_about_skill, decode_cursor, make_page
+from prowess.mcp.served_skills import URI_TEMPLATE
 from prowess.text.hidden_characters import to_one_line
 
 if TYPE_CHECKING:

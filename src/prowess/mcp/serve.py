@@ -12,8 +12,7 @@ from prowess.hints import explain_extra
 from prowess.limits import DEFAULT_LIMITS
 from prowess.mcp.manifests import ManifestCache
 from prowess.mcp.options import resolve_roots
-from prowess.mcp.served_skills import Refused
-from prowess.mcp.skill_loader import SkillLoader
+from prowess.mcp.served_skills import Refused, SkillLoader
 from prowess.serving.bind import check_token, is_loopback, parse_bind
 from prowess.skills.mcp_rules import as_issues
 

@@ -9,17 +9,25 @@ another, or that models are not to see, is not listed; a client that has its add
 from __future__ import annotations
 
 import os
+import re
 from bisect import bisect_right
+from contextlib import suppress
 from functools import cached_property, partial
 from operator import attrgetter
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote, unquote_to_bytes
 
-from prowess.errors import Issue
+from prowess.discovery.scan import find_skills, find_standard_skills, resolve_standard_places
+from prowess.discovery.walk import ScanRules
+from prowess.discovery.watch import linked_folders
+from prowess.errors import Issue, PathTraversalError
 from prowess.files.paths import path_inside
+from prowess.format.head import LoadPolicy
 from prowess.mcp.answers import has_changed
+from prowess.names import split_resource_path
 from prowess.skills.catalog import Catalog
-from prowess.skills.duplicates import may_be_identical
+from prowess.skills.explanation import Place, may_be_identical
 from prowess.skills.mcp_rules import find_refusals
 
 if TYPE_CHECKING:
@@ -27,7 +35,6 @@ if TYPE_CHECKING:
 
     from prowess.discovery.scan import ScanResult
     from prowess.limits import Limits
-    from prowess.model import Place
     from prowess.skills.skill import Skill
 
 
@@ -230,3 +237,89 @@ def _served_path(skill: Skill, places: Sequence[Place]) -> str:
         if inner:
             return inner.replace(os.sep, "/")
     return skill.folder_name
+
+
+_SCHEME = "skill://"
+URI_TEMPLATE = "skill://{+skill}/{+file}"
+
+# A "%" without two digits is refused, since decoders disagree about it: some keep it, some fail.
+_HALF_ENCODED = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_UNSAFE_PARTS = frozenset(("", ".", ".."))
+
+
+def make_uri(path: str, file: str = "") -> str:
+    """Return the address of a skill's folder, or of a file in it."""
+    whole = f"{path}/{file}" if file else path
+    return _SCHEME + "/".join(quote(part, safe="") for part in whole.split("/"))
+
+
+def split_uri(uri: str) -> tuple[str, ...]:
+    """Return the decoded parts of an address: the folders, and the file at the end.
+
+    Raises ``PathTraversalError`` for an address that is not ours, or that could lead out of a folder.
+    """
+    if not uri.startswith(_SCHEME):
+        raise _make_uri_error(uri, f"does not begin with {_SCHEME}")
+    rest = uri[len(_SCHEME) :]
+    if "?" in rest or "#" in rest or _HALF_ENCODED.search(rest):
+        raise _make_uri_error(uri, "is not a plain path")
+    # Split first, then decode, and only once: an encoded "/" or ".." must not become a separator or a way up.
+    parts = tuple(_decode_part(part, uri) for part in rest.split("/"))
+    if any(part in _UNSAFE_PARTS or "/" in part for part in parts):
+        raise _make_uri_error(uri, "holds an empty part, '.', '..' or an encoded '/'")
+    return split_resource_path("/".join(parts))
+
+
+def _decode_part(part: str, uri: str) -> str:
+    try:
+        return unquote_to_bytes(part).decode("utf-8")
+    except UnicodeError:
+        raise _make_uri_error(uri, "is not UTF-8") from None
+
+
+def _make_uri_error(uri: str, why: str) -> PathTraversalError:
+    return PathTraversalError(f"address {uri[:200]!r} {why}", code="bad-path")
+
+
+class SkillLoader:
+    """Loads the served skills from named folders, or from the standard places when none are named."""
+
+    def __init__(self, roots: tuple[str, ...], limits: Limits) -> None:
+        self._roots = roots
+        self._limits = limits
+        self._rules = ScanRules(LoadPolicy(limits=limits), nested=True)
+
+    def load(self) -> ServedSkills:
+        """Scan the places, and return the skills to serve."""
+        if self._roots:
+            found = find_skills(self._places(), self._rules)
+        else:
+            found = find_standard_skills(resolve_standard_places(), self._rules)
+        return build_from_scan(found, self._limits)
+
+    def watched_folders(self, served: ServedSkills | None) -> Iterable[str]:
+        """Return what to watch for changes: the places, their lock files, and where links of ``served`` lead."""
+        linked = linked_folders(served.loaded) if served is not None else ()
+        lock_files = resolve_standard_places().lock_files if not self._roots else ()
+        return (*(place.path for place in self._places()), *lock_files, *linked)
+
+    def is_small(self) -> bool:
+        """Return whether the places hold so few files and folders that loading them takes only a moment.
+
+        Entries are counted and no clock is read, so whether a client waits for its listing does not depend on chance.
+        """
+        left = self._limits.max_awaited_entries
+        waiting = [place.path for place in self._places()]
+        while waiting:
+            # By paths and not by handles, in half of the time: the number decides nothing but who waits.
+            with suppress(OSError), os.scandir(waiting.pop()) as entries:  # what is missing costs nothing to load
+                for entry in entries:
+                    left -= 1
+                    if left < 0:
+                        return False
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+        return True
+
+    def _places(self) -> tuple[Place, ...]:
+        return tuple(Place(root) for root in self._roots) if self._roots else resolve_standard_places().places

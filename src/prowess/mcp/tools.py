@@ -15,7 +15,7 @@ from prowess.conversation.rendering import render_load_result, render_preload_el
 from prowess.conversation.session import Session
 from prowess.mcp.answers import Answer, answer_about_skill
 from prowess.mcp.listing_text import write_listing
-from prowess.mcp.uris import make_uri
+from prowess.mcp.served_skills import make_uri
 from prowess.select.auto import ListingChoice
 from prowess.text.escapes import escape_line
 from prowess.text.hidden_characters import to_one_line

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from prowess.errors import PolicyError, ResourceError, ResourceNotFoundError
 from prowess.files.identity import identity_at
-from prowess.files.path_arguments import as_absolute
+from prowess.files.paths import as_absolute
 from prowess.files.projects import config_home, project_folders
 from prowess.files.read import OpenFile
 from prowess.limits import DEFAULT_LIMITS

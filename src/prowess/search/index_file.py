@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import BusyError
 from prowess.files import lock, syscalls, write
-from prowess.files.cache_folder import default_cache_dir, is_private_folder
 from prowess.files.contained_open import READ_FLAGS
 from prowess.files.paths import is_link, is_owned_alone
+from prowess.files.projects import default_cache_dir, is_private_folder
 from prowess.search.index_database import DATABASE_ERRORS, FORMAT_VERSION, DamageError, IndexDatabase, is_damage_error
 
 if TYPE_CHECKING:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 from threading import RLock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from prowess.errors import SourceError
-from prowess.search import index_update, library
+from prowess.progress_steps import report_steps
+from prowess.search import library
 from prowess.search.index_database import DATABASE_ERRORS, IndexDatabase, is_damage_error
 from prowess.search.index_file import IndexFile
+from prowess.search.library import is_known_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from prowess.search.index_database import IndexRow, Transaction
     from prowess.search.library import LibrarySkill, SearchLibrary
     from prowess.search.ranking import RowPlace, TermCounts
+    from prowess.search.terms import SkillText
     from prowess.search.vectors import VectorTable
 
     T = TypeVar("T")
@@ -113,19 +116,19 @@ class LibraryIndex:
             self._checked = state
             return
         try:
-            self._compared = (self._version, index_update.update_index(self._file, self.library, fingerprint))
+            self._compared = (self._version, update_index(self._file, self.library, fingerprint))
         except DATABASE_ERRORS as error:
             if is_damage_error(error):
                 raise
             self._may_write = False
-            self._put_in_memory(index_update.find_changes(self._file, self.library).outdated)
+            self._put_in_memory(_find_changes(self._file, self.library).outdated)
 
     def refresh(self, names: Iterable[str]) -> None:
         """Index skills again whose files have changed since."""
         skills = [library.LibrarySkill(self.library.get_key(name) or b"", "", name) for name in names]
         if self._file is not None and self._may_write:
             try:
-                index_update.write_rows(self._file, self.library, [s for s in skills if s.key not in self._memory_keys])
+                _write_rows(self._file, self.library, [s for s in skills if s.key not in self._memory_keys])
                 skills = [skill for skill in skills if skill.key in self._memory_keys]
             except DATABASE_ERRORS as error:
                 if is_damage_error(error):
@@ -139,7 +142,7 @@ class LibraryIndex:
             return
         if self._memory is None:
             self._memory = IndexDatabase()
-        index_update.write_rows(self._memory, self.library, rows)
+        _write_rows(self._memory, self.library, rows)
         self._memory_keys.update(row.key for row in rows)
 
     # -- what is in it -----------------------------------------------------------------------------------------------
@@ -253,3 +256,99 @@ class LibraryIndex:
         """Remove vectors of texts that no skill has any more, once there are many."""
         with self.databases[0].write():
             self.databases[0].drop_unused_vectors()
+
+
+_ROWS_PER_WRITE = 500
+"""Rows that are written in one transaction: other processes that write wait for its end, and a crash loses no more."""
+_MERGED_SHARE = 4
+"""From a quarter of all rows on, what was written is worth the time that it takes to merge the whole index."""
+_MAX_ROUNDS = 8  # processes that scanned at different times may work on one index for a while, each for its catalogue
+
+
+class _IndexChanges(NamedTuple):
+    """What an index lacks for a library."""
+
+    outdated: list[LibrarySkill]
+    """Skills without a row, or whose row may not be what their file is now."""
+    gone: list[bytes]
+    """Keys of rows whose files do not exist any more."""
+    generation: int
+    """The generation of the index that was compared."""
+
+
+def _find_changes(database: IndexDatabase, library: SearchLibrary) -> _IndexChanges:
+    """Compare every row with the library; no file is opened."""
+    with database.read():
+        generation = database.generation
+        rows = database.read_rows()
+    outdated: list[LibrarySkill] = []
+    for skill in library.list_kept():
+        row = rows.pop(skill.key, None)
+        if row is None or not row.settled or row.name != skill.name or not is_known_state(row.state, skill.state):
+            outdated.append(skill)
+    return _IndexChanges(outdated, [key for key in rows if library.is_gone(key)], generation)
+
+
+class _WriteResult(NamedTuple):
+    """What came of writing rows."""
+
+    written: int
+    """How many rows were added, replaced or removed; the generation of the index has grown by as many."""
+    settled: bool
+    """False when one of the files is so new that its next change might not be noticed."""
+    complete: bool
+    """False when one of the skills is gone: as it was, it could come back, and has no row then."""
+
+
+def update_index(database: IndexDatabase, library: SearchLibrary, fingerprint: bytes) -> int:
+    """Bring the rows of a file up to date, and note that they are those of the catalogue with this fingerprint.
+
+    Return the generation up to which this process need not compare the rows again, -1 when it must do so each time.
+    Raises ``DATABASE_ERRORS`` when the file cannot be written. What was written before that stays, and is right.
+    """
+    looked_at: set[bytes] = set()
+    settled = complete = True
+    for _ in range(_MAX_ROUNDS):
+        changes = _find_changes(database, library)
+        outdated = [skill for skill in changes.outdated if skill.key not in looked_at]
+        result = _write_rows(database, library, outdated)
+        looked_at.update(skill.key for skill in outdated)
+        settled, complete = settled and result.settled, complete and result.complete
+        with database.write():
+            for key in changes.gone:
+                database.drop_row(key)
+            if database.generation != changes.generation + result.written + len(changes.gone):
+                continue  # another process has written meanwhile, so the rows are compared again
+            if settled and complete:
+                database.note_fingerprint(fingerprint)
+            return database.generation if settled else -1
+    return -1
+
+
+def _write_rows(database: IndexDatabase, library: SearchLibrary, skills: Sequence[LibrarySkill]) -> _WriteResult:
+    """Read the skills again, and write the rows of those whose row is not what was read."""
+    written, settled, complete = 0, True, True
+    parts = [skills[start : start + _ROWS_PER_WRITE] for start in range(0, len(skills), _ROWS_PER_WRITE)]
+    for part in report_steps(parts, lambda part: f"indexing {part[0].name}"):
+        with database.write():
+            for skill in part:
+                text = library.read_text(skill.name)
+                written += _write_row(database, skill.key, text)
+                settled = settled and (text is None or text.settled)
+                complete = complete and text is not None
+    if written * _MERGED_SHARE >= database.count_rows() > 1:
+        database.merge_words()
+    return _WriteResult(written, settled, complete)
+
+
+def _write_row(database: IndexDatabase, key: bytes, text: SkillText | None) -> bool:
+    """Make the row what was read, and return whether it had to be changed; ``None``: it is no skill any more."""
+    row = database.find_row(key)
+    if text is None:
+        if row is not None:
+            database.drop_row(key)
+        return row is not None
+    if row is not None and row.settled and row.name == text.name and is_known_state(row.state, text.state):
+        return False
+    database.put_row(key, text)
+    return True

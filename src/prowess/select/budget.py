@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from prowess.arguments import check_count, raise_bad_argument
-from prowess.files.path_arguments import show_path_argument
+from prowess.files.paths import show_path_argument
 from prowess.skills.render import ListingEntry, make_entries, render_entries, render_xml
 from prowess.text.quantities import format_count
 from prowess.text.tokens import COUNTER_NAME, estimate_tokens

@@ -19,8 +19,7 @@ from prowess.arguments import (
     check_texts,
     raise_bad_argument,
 )
-from prowess.errors import SourceError
-from prowess.host_errors import log_host_error
+from prowess.errors import SourceError, log_host_error
 from prowess.search.terms import tags_of
 from prowess.skills.catalog import Catalog
 from prowess.thread_work import run_awaitable, run_in_thread
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
     from prowess.literals import Semantic
     from prowess.select.auto import ListingTurn
-    from prowess.skills.search_hits import SearchHits
+    from prowess.skills.search_library import SearchHits
     from prowess.skills.skill import Skill
 
     Rerank = Callable[[str, Sequence[Skill]], Iterable[str] | Awaitable[Iterable[str]]]

@@ -16,9 +16,9 @@ from prowess.errors import (
     SourceError,
     UnknownSkillError,
 )
-from prowess.files.path_arguments import show_path_argument
-from prowess.model import Explanation, Place, Shadowed, SkillScope
+from prowess.files.paths import show_path_argument
 from prowess.names import SKILL_FILE
+from prowess.skills.explanation import Explanation, Place, Shadowed, SkillScope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from prowess.literals import OnBadBytes, OnDuplicate, SearchMode, Semantic
     from prowess.search.encoder import Encoder
     from prowess.search.library_index import LibraryIndex
-    from prowess.skills.search_hits import SearchHits
+    from prowess.skills.search_library import SearchHits
     from prowess.skills.skill import LoadedSkill, Skill
-    from prowess.skills.skill_source import SkillSource
+    from prowess.skills.source_list import SkillSource
 
 _NOT_PICKLED = frozenset(("__weakref__", "_index", "_lock"))
 """Slots that another process makes anew: neither a lock nor a database in memory can be pickled."""
@@ -99,16 +99,16 @@ class Catalog:
 
         Raises ``DuplicateSkillError`` where ``on_duplicate`` asks for it.
         """
-        from prowess.skills import duplicates
+        from prowess.skills import explanation
 
-        duplicates.check_server_labels(first, second)
+        explanation.check_server_labels(first, second)
         # One skill found twice, perhaps under two names for its folder, has one device and inode. Sizes and times do
         # not show it: those of two copies may be equal.
         if first.identity is not None and second.identity is not None and first.identity[:2] == second.identity[:2]:
             self._by_name[first.name] = first if on_duplicate == "first" else second
             return
         if on_duplicate == "error":
-            if duplicates.may_be_identical(first, second) and duplicates.find_identical_copies(
+            if explanation.may_be_identical(first, second) and explanation.find_identical_copies(
                 {first.name: first}, {second.location: second}
             ):
                 return
@@ -117,7 +117,7 @@ class Catalog:
             )
         winner, loser = (first, second) if on_duplicate == "first" else (second, first)
         self._by_name[winner.name] = winner
-        if duplicates.may_be_identical(winner, loser):  # hashed when somebody asks for ``shadowed``, and not before
+        if explanation.may_be_identical(winner, loser):  # hashed when somebody asks for ``shadowed``, and not before
             self._maybe_identical[loser.location] = loser
         is_project_over_user = winner.scope is SkillScope.PROJECT and loser.scope is SkillScope.USER
         reason = (
@@ -359,14 +359,14 @@ class Catalog:
         ``None`` stands for every name. Skills that ``among`` does not name never take the places of others.
         """
         from prowess.search import library_search
-        from prowess.skills import search_hits
+        from prowess.skills import search_library
 
         check_text(query, "query")
         check_number(limit, "limit")
         _check_semantic(semantic)
         ranking = library_search.rank_library(self._open_index(), query, among, limit, semantic)
-        hits = (search_hits.SearchHit(self._by_name[name], score, why) for name, score, why in ranking.skills)
-        return search_hits.SearchHits(hits, ranking.mode)
+        hits = (search_library.SearchHit(self._by_name[name], score, why) for name, score, why in ranking.skills)
+        return search_library.SearchHits(hits, ranking.mode)
 
     def prepare_search(self, *, semantic: Semantic | Encoder = "auto") -> SearchMode:
         """Index every skill now, make the vectors that a search by meaning needs, and return what searches go by.
@@ -402,10 +402,10 @@ class Catalog:
 
         Files are compared when this is first asked for: nothing is hashed to load skills.
         """
-        from prowess.skills import duplicates
+        from prowess.skills import explanation
 
         if self._maybe_identical:
-            identical = duplicates.find_identical_copies(self._by_name, self._maybe_identical)
+            identical = explanation.find_identical_copies(self._by_name, self._maybe_identical)
             self._shadowed = tuple(lost for lost in self._shadowed if lost.location not in identical)
             self._maybe_identical = {}
         return self._shadowed

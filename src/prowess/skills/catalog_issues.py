@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from prowess.files.directory import FolderEntries
-    from prowess.model import Shadowed
+    from prowess.skills.explanation import Shadowed
     from prowess.skills.skill import Skill
 
 _AUTHOR_ONLY_CODES = frozenset(("unknown-field",))

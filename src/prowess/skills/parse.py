@@ -15,10 +15,9 @@ from prowess.format.head import LoadPolicy, check_mode, find_strict_issues, is_r
 from prowess.format.rules import field_issues
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import SKILL_FILE
-from prowess.skills.location import SkillLocation
 from prowess.skills.resources import git_issues, tree_issues
 from prowess.skills.skill import Skill, make_skill_from_document
-from prowess.skills.skill_files import InlineFiles
+from prowess.skills.skill_files import InlineFiles, SkillLocation
 from prowess.text.hidden_characters import find_hidden_points
 
 if TYPE_CHECKING:

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import Issue, ResourceNotFoundError, SkillValidationError
 from prowess.files.tree import digest_tree, hash_bytes
-from prowess.model import FileList, Resources
 from prowess.names import SKILL_FILE, split_resource_path
-from prowess.skills.resources import find_readable, group_resources
+from prowess.skills.resources import FileList, Resources, find_readable, group_resources
 from prowess.skills.skill_files import SkillFiles
 
 if TYPE_CHECKING:

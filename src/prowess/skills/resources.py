@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +16,6 @@ from prowess.errors import (
 from prowess.files.directory import list_plain_names, open_folder_beneath
 from prowess.files.read import as_resource_error, too_large_error
 from prowess.files.tree import digest_tree, hash_file, list_tree
-from prowess.model import FileList, Resources
 from prowess.names import SKILL_FILE, is_git_name
 from prowess.text.hidden_characters import to_one_line
 from prowess.text.spelling import sort_by_similarity
@@ -44,6 +44,34 @@ _BOUND_MESSAGES = {
     "too-many-files": "the skill has more than {limits.max_files_per_skill} files; the rest is not listed",
     "too-deep": "folders more than {limits.max_depth_per_skill} deep are not listed",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """The names of the supporting files of a skill, one level deep; ``paths`` has them relative to its folder."""
+
+    scripts: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()
+    assets: tuple[str, ...] = ()
+    other: tuple[str, ...] = ()
+    issues: tuple[Issue, ...] = field(default=(), compare=False)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The relative paths of the files: assets, scripts, references, then those beside SKILL.md."""
+        groups = (("assets", self.assets), ("scripts", self.scripts), ("references", self.references))
+        return tuple(f"{folder}/{name}" for folder, names in groups for name in names) + self.other
+
+    def __bool__(self) -> bool:
+        """Whether there is any supporting file."""
+        return bool(self.scripts or self.references or self.assets or self.other)
+
+
+class FileList(tuple[str, ...]):  # noqa: SLOT001 - a tuple with slots cannot carry its issues
+    """Relative POSIX paths in byte order, with the ``issues`` of the listing, such as a limit that was hit."""
+
+    issues: tuple[Issue, ...] = ()
+    complete: bool = True
 
 
 def with_suggestions(error: ResourceNotFoundError, path: str, paths: Iterable[str]) -> ResourceNotFoundError:

@@ -19,15 +19,14 @@ from prowess.errors import (
     SkillError,
     SourceError,
 )
-from prowess.format import allowed_tools, invocation, rules
+from prowess.format import rules
 from prowess.format.frontmatter import fields
 from prowess.format.frontmatter.quick.faultless_heads import is_faultless
 from prowess.format.frontmatter.yaml_events import parse_yaml
 from prowess.format.head import Head, is_repair, read_head
 from prowess.limits import resolve_bound
 from prowess.skills import instructions, resources
-from prowess.skills.location import SkillLocation, as_scope
-from prowess.skills.skill_files import FilesWithoutFolder, FolderPlace, InlineFiles
+from prowess.skills.skill_files import FilesWithoutFolder, FolderPlace, InlineFiles, SkillLocation, as_scope
 from prowess.text.patterns import compile_pattern
 
 if TYPE_CHECKING:
@@ -37,10 +36,12 @@ if TYPE_CHECKING:
     from prowess.files.read import Identity
     from prowess.format.frontmatter.fields import Frontmatter
     from prowess.format.frontmatter.quick.common_heads import QuickHead
+    from prowess.format.frontmatter.yaml_events import Value
     from prowess.format.head import LoadPolicy
     from prowess.limits import Bound, Limits
     from prowess.literals import OnBadBytes
-    from prowess.model import FileList, Resources, SkillScope, Value
+    from prowess.skills.explanation import SkillScope
+    from prowess.skills.resources import FileList, Resources
     from prowess.skills.skill_files import SkillFiles
 
 _HTML_PAGE = compile_pattern(rb"\s*+<(?:!doctype\s++)?html\b", re.IGNORECASE)
@@ -175,7 +176,7 @@ class Skill:
         """The tools that it asks for, one string each (``allowed-tools``)."""
         # Fast path: each activation asks for the tools, and mostly for no other field, so the head is not parsed.
         if self._front is None:
-            tools = allowed_tools.parse_plain_tools(self._raw)
+            tools = fields.parse_plain_tools(self._raw)
             if tools is not None:
                 return tools
         return self.frontmatter.allowed_tools
@@ -233,7 +234,7 @@ class Skill:
         # Fast path of `prowess list`: every spelling of the key holds one of these two, and "invoice" does not.
         if self._front is None and b"nvoc" not in self._raw and b"nvok" not in self._raw:
             return True
-        return invocation.is_user_invocable(self.frontmatter)
+        return fields.is_user_invocable(self.frontmatter)
 
     @property
     def model_invocable(self) -> bool:
@@ -241,7 +242,7 @@ class Skill:
         # Fast path, as in ``user_invocable``: every spelling of disable-model-invocation holds this.
         if self._front is None and b"nvocation" not in self._raw:
             return True
-        return invocation.is_model_invocable(self.frontmatter)
+        return fields.is_model_invocable(self.frontmatter)
 
     # -- its place ----------------------------------------------------------------------------------------------------
 

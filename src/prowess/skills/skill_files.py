@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
+from prowess.arguments import raise_bad_argument
 from prowess.errors import ResourceError, ResourceNotFoundError
 from prowess.files.read import OpenFile, read_if_same
-from prowess.model import FileList, Resources
+from prowess.format.head import LoadPolicy
 from prowess.names import split_resource_path
 from prowess.skills import instructions, resources
+from prowess.skills.explanation import SkillScope
+from prowess.skills.resources import FileList, Resources
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -276,3 +279,42 @@ class FilesWithoutFolder(SkillFiles):
         # Some file systems take names of another case for equal.
         if split_resource_path(path)[0].casefold() == self._folder.casefold():
             raise ResourceNotFoundError(f"no file {path[:200]!r}", path)
+
+
+def as_scope(given: str | None) -> SkillScope | None:
+    """Return the scope that a caller gave, perhaps as a string; raise ``SourceError`` for any other value."""
+    if given is None:
+        return None
+    try:
+        return SkillScope(given)
+    except ValueError:
+        raise_bad_argument("scope", 'is "project", "user" or None', given)
+
+
+class SkillLocation(NamedTuple):
+    """Where and how skills were found. Most skills of a root share one location, so a scan makes few of them."""
+
+    base: str = ""
+    """The folder that the caller gave, or that a link was allowed to lead to: reads stay below it."""
+    file: str = ""
+    """The name of the SKILL.md as it was found."""
+    scope: SkillScope | None = None
+    policy: LoadPolicy = LoadPolicy()
+    origin: str = "directory"
+    """The kind of source: ``"directory"``, ``"inline"``, ``"url"`` or ``"mcp"``."""
+    link_folder: str | None = None
+    """The folder as it was found, where that is a link."""
+    links: tuple[str, ...] = ()
+    """The links that the walk followed on its way to the folder, the first one first."""
+    virtual_path: str | None = None
+    """The folder under which filters and listings know the skill, where that is not its own."""
+    preload: bool = False
+    """Whether the instructions are in the prompt from the start."""
+    is_body_seen: bool = True
+    """Whether discovery saw that the body is not blank."""
+    is_searched_below: bool = False
+    """Whether discovery looked below its folder for further skills."""
+    open_folder: Callable[[FolderPlace], SkillFiles] = FolderFiles
+    """What gives a skill in a folder its files."""
+    files: SkillFiles | None = None
+    """The files of a skill that is in no folder."""

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from prowess.arguments import check_method, raise_bad_argument
 from prowess.errors import SourceError
-from prowess.files.path_arguments import show_path_argument
+from prowess.files.paths import show_path_argument
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from prowess.skills.catalog import Catalog
-    from prowess.skills.skill_source import SkillSource
 
 
 def load_sources(sources: Iterable[SkillSource]) -> list[Catalog]:
@@ -58,3 +57,11 @@ def _check_namespaces(sources: tuple[SkillSource, ...]) -> None:
             raise SourceError(
                 f"sources[{index}]: {namespace} is the name of sources[{first}] already", code="duplicate-label"
             )
+
+
+class SkillSource(Protocol):
+    """A place that skills come from: anything with a ``load`` that gives a ``Catalog``."""
+
+    def load(self) -> Catalog:
+        """The skills that are there now."""
+        ...

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from prowess.arguments import check_instance, check_number, check_texts, raise_bad_argument
 from prowess.discovery.scan import check_options
-from prowess.discovery.scan_options import MAX_DEPTH, SKIP_PREFIXES
+from prowess.discovery.walk import MAX_DEPTH, SKIP_PREFIXES
 from prowess.errors import ResourceError, SourceError
-from prowess.files.path_arguments import as_optional_absolute
+from prowess.files.paths import as_optional_absolute
 from prowess.files.read import OpenFile
 from prowess.format.frontmatter.yaml_events import YamlError, parse_yaml_value
 from prowess.limits import DEFAULT_LIMITS, Limits
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from prowess.literals import Mode
-    from prowess.skills.skill_source import SkillSource
+    from prowess.skills.source_list import SkillSource
 
 _TRUE_WORDS = frozenset(("true", "yes", "on", "1"))
 _FALSE_WORDS = frozenset(("false", "no", "off", "0", ""))

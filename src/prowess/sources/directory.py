@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 from prowess.arguments import check_text
 from prowess.discovery.scan import root_folder, scan
 from prowess.errors import SourceError
-from prowess.files.path_arguments import check_path
+from prowess.files.paths import check_path
 from prowess.names import SKILL_FILE
-from prowess.skills.location import as_scope
+from prowess.skills.skill_files import as_scope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from prowess.model import SkillScope
     from prowess.skills.catalog import Catalog
+    from prowess.skills.explanation import SkillScope
     from prowess.skills.skill import Skill
 
 _GLOB_CHARACTERS = frozenset("*?[")

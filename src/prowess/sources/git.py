@@ -12,13 +12,12 @@ from prowess.addresses.source_spec import parse_source
 from prowess.errors import Issue, SkillError, SourceError
 from prowess.fetch.cache import Cache
 from prowess.fetch.git.repository import GitRemote, select_skill_files
-from prowess.files.delete import delete_tree
-from prowess.files.temp import make_temporary_folder
+from prowess.files.delete import delete_tree, make_temporary_folder
 from prowess.files.write import write_tree
 from prowess.limits import DEFAULT_LIMITS
-from prowess.model import Place
 from prowess.names import is_below
 from prowess.skills.catalog import Catalog
+from prowess.skills.explanation import Place
 from prowess.sources.directory import DirectorySource
 from prowess.text.redaction import show_address
 

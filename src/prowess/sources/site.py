@@ -21,13 +21,13 @@ from prowess.fetch.url_policy import UrlPolicy, check_headers, display_url, pars
 from prowess.files.write import NewFile
 from prowess.format.head import LoadPolicy
 from prowess.limits import DEFAULT_LIMITS
-from prowess.model import Place
 from prowess.names import SKILL_FILE
 from prowess.policy.files import current_policy
 from prowess.skills.catalog import Catalog
-from prowess.skills.location import SkillLocation
+from prowess.skills.explanation import Place
 from prowess.skills.remote_files import RemoteFiles
 from prowess.skills.skill import make_remote_skill
+from prowess.skills.skill_files import SkillLocation
 from prowess.sources.site_index import INDEX_PATHS, list_states, read_index
 
 if TYPE_CHECKING:

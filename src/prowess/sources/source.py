@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prowess.arguments import check_texts
-from prowess.discovery.scan_options import MAX_DEPTH, SKIP_PREFIXES
-from prowess.files.path_arguments import as_optional_absolute
+from prowess.discovery.walk import MAX_DEPTH, SKIP_PREFIXES
+from prowess.files.paths import as_optional_absolute
 from prowess.names import SKILL_FILE
 from prowess.sources.directory import DirectorySource
 from prowess.sources.inline import InlineSource
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from prowess.discovery.scan import OnIssue
     from prowess.limits import Limits
     from prowess.literals import FollowLinks, Mode, OnDuplicate, Severity
-    from prowess.model import SkillScope
+    from prowess.skills.explanation import SkillScope
     from prowess.sources.git import GitSource
     from prowess.sources.installed import InstalledSource
     from prowess.sources.mcp.approvals import Approvals

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from prowess.conversation.acting.trust_request import TrustRequest
     from prowess.conversation.fork import ForkRunner
     from prowess.literals import DialectName
-    from prowess.model import Explanation
     from prowess.select.auto import ListingChoice
     from prowess.select.budget import BudgetReport
+    from prowess.skills.explanation import Explanation
     from prowess.tools.definitions import ToolDefinition
     from prowess.tools.dialect import Tool
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import SkillError, SourceError
 from prowess.files import syscalls
-from prowess.files.delete import delete_tree
-from prowess.files.temp import temporary_folder
+from prowess.files.delete import delete_tree, temporary_folder
 from prowess.files.write import NewFile, make_folders, write_tree
 from prowess.progress_steps import report_steps
 from prowess.web.links import ExportedLinks

@@ -15,7 +15,7 @@ from prowess.changes.sync import SyncRun
 from prowess.changes.trust import SHORT_DIGEST, prepare_grant, read_digest
 from prowess.changes.update import prepare_update
 from prowess.errors import NotInstalledError, NotTrustedError, SkillError
-from prowess.install.install_options import InstallOptions
+from prowess.install.plan import InstallOptions
 from prowess.install.typed_source import parse_typed_source
 from prowess.installed.scopes import find_install, select_scopes
 from prowess.lockfile.read import read_lock

@@ -15,8 +15,8 @@ from prowess.conversation.acting.trust import TrustStates
 from prowess.errors import SkillError, UnknownSkillError
 from prowess.installed.states import CHANGED, LockStates
 from prowess.lockfile.read import read_lock
-from prowess.model import Place
 from prowess.select.budget import listing_costs
+from prowess.skills.explanation import Place
 from prowess.skills.inventory import can_act
 from prowess.skills.parse import read_metadata
 from prowess.web.skill_rows import make_broken_rows, make_shadowed_rows, make_skill_rows

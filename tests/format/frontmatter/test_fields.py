@@ -13,7 +13,7 @@ from prowess import Frontmatter
 from prowess.format.frontmatter.fields import build_frontmatter
 
 if TYPE_CHECKING:
-    from prowess.model import Value
+    from prowess.format.frontmatter.yaml_events import Value
 
 
 def test_every_field_of_the_yaml_is_an_attribute() -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import prowess
 from bench.corpus import USABLE_BOUND, count_usable, head_of, outcome_of
 from prowess.discovery.scan import find_skills
-from prowess.discovery.scan_options import ScanRules
+from prowess.discovery.walk import ScanRules
 from prowess.errors import SkillError, SkillLoadError
 from prowess.format.frontmatter.fences import decode_frontmatter, find_fences
 from prowess.format.frontmatter.fields import build_frontmatter
@@ -29,7 +29,7 @@ from prowess.format.frontmatter.yaml_events import YamlError, parse_yaml
 from prowess.format.head import LoadPolicy, is_repair, read_head
 from prowess.format.rules import field_issues, is_usable_name
 from prowess.limits import DEFAULT_LIMITS
-from prowess.model import Place
+from prowess.skills.explanation import Place
 
 if TYPE_CHECKING:
     import random

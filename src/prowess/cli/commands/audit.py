@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.changes.audit import prepare_quarantine
+from prowess.changes.change import Change
 from prowess.cli.change_flow import ChangeFlags, ChangeView, carry_out
 from prowess.cli.command_class import new_command
 from prowess.cli.issues import issue_to_dict
@@ -41,7 +41,7 @@ def command(*, fix: bool, as_data: bool) -> int:
     """
     installer = Installer()
     with printer.show_progress("hashing"):
-        change = prepare_quarantine(installer)
+        change = _prepare_quarantine(installer)
     found: tuple[RevokedSkill, ...] = change.details
     flags = ChangeFlags(dry_run=not fix, yes=True, as_data=as_data)
     view: ChangeView[Sequence[Issue]] = ChangeView(
@@ -67,3 +67,20 @@ def _to_blocks(found: Sequence[RevokedSkill]) -> Iterator[Block]:
         yield Table(
             [(("revoked", "bad"), (one.name, "name"), shorten_path(one.folder), one.revocation.reason) for one in found]
         )
+
+
+def _prepare_quarantine(installer: Installer) -> Change[Sequence[Issue]]:
+    """Return the change that takes revoked skills off the disk; its details are the skills."""
+    found = installer.find_revoked()
+    movable = tuple(one for one in found if one.revocation.action == "remove")
+
+    def quarantine() -> Sequence[Issue]:
+        installer.quarantine(movable)
+        return installer.issues
+
+    return Change(
+        steps=[f"move {one.name} in {shorten_path(one.folder)} to the backups" for one in movable],
+        apply=quarantine,
+        details=found,
+        issues=lambda: installer.issues,
+    )

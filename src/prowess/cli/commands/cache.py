@@ -19,8 +19,8 @@ from prowess.fetch.cache import Cache, sha256_hex
 from prowess.fetch.git.objects import load_objects
 from prowess.files.delete import delete_tree
 from prowess.files.paths import shorten_path
+from prowess.files.syscalls import wrap_os_errors
 from prowess.install.installer import Installer
-from prowess.install.system_errors import wrap_os_errors
 from prowess.limits import DEFAULT_LIMITS
 from prowess.progress_steps import report_steps
 from prowess.text.quantities import format_size

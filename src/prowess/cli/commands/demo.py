@@ -15,7 +15,7 @@ from prowess.cli.options import json_option
 from prowess.cli.render import printer
 from prowess.cli.render.plain_text import render_text
 from prowess.cli.render.rich_text import make_console, print_on_terminal
-from prowess.files.temp import temporary_folder
+from prowess.files.delete import temporary_folder
 from prowess.files.write import write_atomic
 
 if TYPE_CHECKING:

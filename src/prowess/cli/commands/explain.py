@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
-    from prowess.model import Explanation
     from prowess.settings import Settings
+    from prowess.skills.explanation import Explanation
 
 
 @new_command(

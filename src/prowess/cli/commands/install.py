@@ -12,7 +12,7 @@ from prowess.addresses.skill_ref import is_local_path, link_name
 from prowess.addresses.source_grammar import ARCHIVE_SUFFIXES, SOURCE_FORMS
 from prowess.addresses.source_spec import SourceSpec, parse_source, with_parts
 from prowess.changes.change import Change
-from prowess.changes.install import prepare_install
+from prowess.changes.install import prepare_install, summarize_offer
 from prowess.cli.change_flow import (
     DECLINED_STATUS,
     ChangeFlags,
@@ -33,8 +33,7 @@ from prowess.cli.terminal import open_terminal
 from prowess.errors import BadReferenceError
 from prowess.files.paths import shorten_path
 from prowess.install.copy_into import refuse_taken_places
-from prowess.install.install_options import InstallOptions
-from prowess.install.offer_text import summarize_offer
+from prowess.install.plan import InstallOptions
 from prowess.install.typed_source import parse_typed_source, with_safe_name
 from prowess.limits import DEFAULT_LIMITS
 from prowess.text.quantities import format_count, join_first

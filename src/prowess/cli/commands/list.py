@@ -29,7 +29,7 @@ from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Span, Table, Title, line
 from prowess.cli.skill_lookup import LazyTrustStates, load_catalog, load_cli_settings, suggest_sync_for
 from prowess.files.paths import shorten_path
-from prowess.model import Place, Shadowed
+from prowess.skills.explanation import Place, Shadowed
 from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:

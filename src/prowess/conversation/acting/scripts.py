@@ -23,11 +23,10 @@ from prowess.conversation.consent import Consent
 from prowess.conversation.work_pools import get_pools
 from prowess.errors import NotTrustedError, ResourceNotFoundError, SandboxError
 from prowess.files.contained_open import open_folder_beneath
-from prowess.files.path_arguments import as_existing_folder
-from prowess.files.paths import is_really_inside
+from prowess.files.delete import temporary_folder
+from prowess.files.paths import as_existing_folder, is_really_inside
 from prowess.files.read import OpenFile
 from prowess.files.syscalls import delete_file
-from prowess.files.temp import temporary_folder
 from prowess.files.write import make_folders
 from prowess.format.placeholders import FOLDER_NAMES, fill_folder
 from prowess.limits import DEFAULT_LIMITS, Limits, narrow_limits

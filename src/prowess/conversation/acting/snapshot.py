@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import NotTrustedError, ResourceError, ResourceTooLargeError, SkillValidationError
+from prowess.files.delete import temporary_folder
 from prowess.files.read import OpenFile
-from prowess.files.temp import temporary_folder
 from prowess.files.tree import digest_tree, hash_bytes, is_executable
 from prowess.files.write import NewFile, write_tree
 from prowess.skills.inventory import inventory

@@ -18,7 +18,7 @@ from prowess.discovery.scan import scan
 from prowess.errors import Issue, NotTrustedError, SkillError, SourceError
 from prowess.files.identity import identity_at
 from prowess.files.owned_json import OwnedJson
-from prowess.files.path_arguments import as_absolute
+from prowess.files.paths import as_absolute
 from prowess.files.projects import user_config_file
 from prowess.policy.files import current_policy
 from prowess.skills.skill import Skill

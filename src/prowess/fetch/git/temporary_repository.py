@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from prowess.addresses.address_check import check_address
 from prowess.errors import BadReferenceError, GitError
 from prowess.fetch.git.process import DUMB_SERVER, PASSED_VARIABLES, GitProgram, make_environment
+from prowess.files.delete import temporary_folder
 from prowess.files.directory import exists
 from prowess.files.read import OpenFile
-from prowess.files.temp import temporary_folder
 from prowess.files.write import NewFile, write_atomic, write_tree
 from prowess.text.redaction import show_address
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from prowess.arguments import check_text, check_texts, raise_bad_argument
 from prowess.errors import Issue, as_load_error
-from prowess.format.allowed_tools import parse_allowed_tools
 from prowess.format.rules import field_issues
+from prowess.text.patterns import compile_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from prowess.format.frontmatter.json_types import Json
-    from prowess.model import Value
+    from prowess.format.frontmatter.yaml_events import Value
 
     AddFinding = Callable[[str, str, str], None]
+
 
 TEXT_FIELDS = ("name", "description", "license", "compatibility", "version", "model", "context")
 """The keys whose values are one string and an attribute of ``Frontmatter``."""
@@ -225,3 +227,98 @@ def split_names(value: object) -> tuple[str, ...] | None:
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return tuple(name for item in value if (name := item.strip()))
     return None
+
+
+# A tool whose parentheses close and hold no others.
+_TOOL = compile_pattern(r"(?:[^ ,\t\r\n()]++|\([^()]*+\))++")
+_WITHOUT_NESTING = compile_pattern(rf"(?:[ ,\t\r\n]++|{_TOOL.pattern})*+")
+# The commonest ways to write the value in a plain head: text, a list in brackets, a list of lines.
+_PLAIN_VALUE = compile_pattern(
+    rb"(?: ([A-Za-z][^\n]*+)| \[([A-Za-z][^\n#\[\]{}\"']*+)\]|((?:\n *- [A-Za-z][^\n#]*+)++))\n(?![ -])"
+)
+_KEY = b"\nallowed-tools:"
+_SEPARATORS = frozenset(" ,\t\r\n")
+
+
+@lru_cache(maxsize=1024)  # the skills of one library ask for few different sets of tools
+def parse_allowed_tools(raw: str | None) -> tuple[str, ...]:
+    """Return the tools that ``raw`` names, in order, as written: ``"Bash(git:*) Read, Edit"`` names three.
+
+    A parenthesis that never closes takes the rest of the text. A closing parenthesis too many is an ordinary character.
+    """
+    if not raw:
+        return ()
+    if "(" not in raw:
+        return tuple(raw.replace(",", " ").split())
+    # Fast path of the bench row "load_skill, first call": the pattern is five times as fast as the loop over the
+    # characters, its slow path ``_split_tools``. tests/skills/test_fast_paths.py compares the two.
+    return tuple(_TOOL.findall(raw) if _WITHOUT_NESTING.fullmatch(raw) else _split_tools(raw))
+
+
+def _split_tools(raw: str) -> Iterable[str]:
+    """Yield the tools of a string whose parentheses may be nested, or do not match."""
+    depth = 0
+    begin = -1
+    for index, char in enumerate(raw):
+        if depth == 0 and char in _SEPARATORS:
+            if begin >= 0:
+                yield raw[begin:index]
+            begin = -1
+            continue
+        if begin < 0:
+            begin = index
+        depth = max(0, depth + (char == "(") - (char == ")"))
+    if begin >= 0:
+        yield raw[begin:].rstrip()
+
+
+def parse_plain_tools(head: bytes) -> tuple[str, ...] | None:
+    """Return the tools of a head that ``match_head`` has matched; ``None`` when the whole head has to be parsed."""
+    # Fast path of the bench row "load_skill, first call": a session asks for the tools at each activation, and parsing
+    # the whole head costs twenty times as much. tests/skills/test_fast_paths.py compares the two.
+    if b"allowed" not in head:
+        return ()
+    key = head.find(_KEY)
+    match = _PLAIN_VALUE.match(head, key + len(_KEY)) if key >= 0 else None
+    if match is None or b": " in match[0]:  # a mapping, perhaps, which is not a value of this field
+        return None
+    text, bracketed, lines = match.groups()
+    if bracketed:
+        text = b" ".join(item.strip() for item in bracketed.split(b","))
+    elif lines:
+        text = b" ".join(line.partition(b"- ")[2].strip() for line in lines.split(b"\n"))
+    return parse_allowed_tools(text.decode().strip())
+
+
+_FALSE = frozenset(("false", "no", "off", "0", "n", "f"))
+_TRUE = frozenset(("true", "yes", "on", "1", "y", "t"))
+_USER_KEYS = (
+    "user-invocable",
+    "user-invokable",
+    "user_invocable",
+    "user-invokeable",
+    "user_invokable",
+    "userInvocable",
+)
+_MODEL_KEYS = ("disable-model-invocation", "disable_model_invocation", "disableModelInvocation")
+
+
+def is_user_invocable(front: Frontmatter) -> bool:
+    """Return whether people may call the skill by its name: they may unless ``user-invocable`` says no."""
+    return not any(_has_value_in(front, key, _FALSE) for key in _USER_KEYS)
+
+
+def is_model_invocable(front: Frontmatter) -> bool:
+    """Return whether models see the skill: they do unless ``disable-model-invocation`` says yes."""
+    return not any(_has_value_in(front, key, _TRUE) for key in _MODEL_KEYS)
+
+
+def is_true(text: str) -> bool:
+    """Return whether a value says yes in one of the usual ways, in any case: ``true``, ``yes``, ``on``, ``1``."""
+    return text.strip().lower() in _TRUE
+
+
+def _has_value_in(front: Frontmatter, key: str, words: frozenset[str]) -> bool:
+    # Only words that clearly say yes or no count: an unclear value must not hide a skill from anybody.
+    value = front.extra.get(key)
+    return isinstance(value, str) and value.strip().lower() in words

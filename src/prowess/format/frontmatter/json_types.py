@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from prowess.format.frontmatter.fields import Frontmatter
+    from prowess.format.frontmatter.yaml_events import Value
     from prowess.limits import Limits
-    from prowess.model import Value
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 

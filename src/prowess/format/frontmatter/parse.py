@@ -26,8 +26,8 @@ from prowess.limits import DEFAULT_LIMITS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from prowess.format.frontmatter.yaml_events import Value
     from prowess.limits import Limits
-    from prowess.model import Value
 
 _OPENER = re.compile(rb"\s*+---[ \t]*+\r?\n")
 _COMMENTED_DESCRIPTION = re.compile(r"^description:[ \t]++(#[^\n]*+)", re.MULTILINE)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.format.frontmatter.yaml_events import YamlError, YamlRefusedError, parse_yaml
 
 if TYPE_CHECKING:
+    from prowess.format.frontmatter.yaml_events import Value
     from prowess.limits import Limits
-    from prowess.model import Value
 
 # Each entry is parsed by itself, some several times, so that these bounds keep the work small for any file.
 MAX_ENTRIES = 400

@@ -13,10 +13,12 @@ from prowess.text.patterns import compile_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Any
+    from typing import Any, TypeAlias
 
     from prowess.limits import Limits
-    from prowess.model import Value
+
+    Value: TypeAlias = "str | list[Value] | dict[str, Value]"
+    """A frontmatter value: a string as it was written, a list of values, or a mapping of strings to values."""
 
 _ODD_LINE_ENDS = compile_pattern("[\x85\u2028\u2029]")
 _OPENED_QUOTE = compile_pattern(r"""[ \t]*+[\w.-]++[ \t]*+:[ \t]++(["'])(?:(?!\1).)*+\Z""")

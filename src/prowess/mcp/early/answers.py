@@ -6,7 +6,7 @@ it. A handshake, a ping and the lists need nothing of the SDK, so this module an
 It answers only requests that leave no doubt: well-formed, of a known version, with nothing but the usual fields. Any
 other request waits for the SDK, and so does everything behind a line that is not a plain message. The SDK gets every
 line in the end, also those that were answered here, so that it is in the same state as if it had answered alone
-(``mcp/early/replay.py`` drops its second answers, and compares them). ``tests/mcp/test_early_answers.py`` compares what
+(``mcp/early/client.py`` drops its second answers, and compares them). ``tests/mcp/test_early_answers.py`` compares what
 both say for every version of the protocol and for every client of ``make test-clients``.
 """
 
@@ -16,16 +16,15 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.errors import SkillError
+from prowess.mcp.answers import EXTENSION_METHODS, EXTENSION_SETTINGS, LIST_METHODS, NO_CACHE
 from prowess.mcp.listing_text import write_search_guide
-from prowess.mcp.lists import EXTENSION_METHODS, EXTENSION_SETTINGS, LIST_METHODS
-from prowess.mcp.pagination import NO_CACHE
 from prowess.sources.mcp import EXTENSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from prowess.mcp.handlers import ServerSnapshot
     from prowess.mcp.options import ServeOptions
-    from prowess.mcp.snapshot import ServerSnapshot
 
 HANDSHAKE_VERSIONS = frozenset(("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"))
 """The versions of the protocol whose connections begin with ``initialize``."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from prowess.errors import SourceError
 from prowess.files.owned_json import OwnedJson
-from prowess.files.path_arguments import as_absolute
+from prowess.files.paths import as_absolute
 from prowess.files.projects import user_config_file
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from prowess.format.frontmatter.fields import Frontmatter
     from prowess.format.frontmatter.json_types import Json
+    from prowess.format.frontmatter.yaml_events import Value
     from prowess.limits import Limits
-    from prowess.model import Value
 
 _META = "_meta"
 """A key that the base protocol allows on every object. We use nothing of it."""

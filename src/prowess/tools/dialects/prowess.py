@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from prowess.conversation.activation import read_activation
 from prowess.conversation.rendering import render_load_result, render_preload_element
-from prowess.errors import SkillError
-from prowess.host_errors import log_host_error
+from prowess.errors import SkillError, log_host_error
 from prowess.limits import DEFAULT_LIMITS
 from prowess.text.hidden_characters import to_one_line
 from prowess.text.markup import escape_xml, neutralize_tags

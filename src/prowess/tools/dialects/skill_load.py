@@ -22,8 +22,8 @@ from prowess.tools.dialect import Dialect, Tool, can_load_skills
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from prowess.model import Resources
     from prowess.skills.render import ListingEntry
+    from prowess.skills.resources import Resources
     from prowess.tools.prompt import View
 
 _MAX_DESCRIPTION_LENGTH = 200

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from prowess.authoring.findings import Finding
     from prowess.installed.compare import Difference
     from prowess.lockfile.read import LockEntry
-    from prowess.model import Shadowed
+    from prowess.skills.explanation import Shadowed
     from prowess.skills.skill import Skill
     from prowess.web.eval_runs import KeptRun, StoredRun
     from prowess.web.library import Library

@@ -23,10 +23,9 @@ from prowess.conversation.acting.sandbox.layout import Protected
 from prowess.discovery.agents import AGENTS
 from prowess.errors import ResourceError, SandboxError
 from prowess.files import syscalls
-from prowess.files.cache_folder import default_cache_dir
 from prowess.files.contained_open import open_folder_beneath
 from prowess.files.paths import is_inside, is_link, path_inside, resolve_path
-from prowess.files.projects import config_home, user_config_file, user_state_file
+from prowess.files.projects import config_home, default_cache_dir, user_config_file, user_state_file
 from prowess.files.read import OpenFile
 from prowess.names import fold_name, is_short_name
 
