@@ -85,8 +85,8 @@ def test_right_and_wrong_skills_that_load_are_counted_over_several_runs(desk: De
     loads, quiet = arm_of(report, "full"), arm_of(report, "full", 1)
     assert (loads.runs, loads.loaded, loads.right, loads.others) == (2, 2, 2, {})
     assert (quiet.runs, quiet.loaded, quiet.right, quiet.others, quiet.loaded_other) == (2, 0, 2, {"count-words": 2}, 2)
-    assert (report.score, report.rate("selected"), report.left) == (1.0, 1.0, 0)
-    assert len(desk.made) == 8
+    assert (report.score, report.rate("full"), report.left) == (1.0, 1.0, 0)
+    assert len(desk.made) == 4
     assert report.spent == sum(run.tokens for run in desk.made) > 0
 
 
@@ -95,6 +95,21 @@ def test_full_listing_has_a_skill_that_the_selected_one_leaves_out(desk: Desk) -
     turns = {**call("load_skill", name="greet"), "system": "Greets people"}, "I know no such skill."
     report = desk.evaluate(desk.write_script(*turns), budget=60)
     assert (arm_of(report, "full").loaded, arm_of(report, "selected").loaded) == (1, 0)
+
+
+def test_a_query_is_run_with_one_listing_where_the_selector_lists_everything(desk: Desk) -> None:
+    desk.write_cases({"query": "say hello"})
+    model = desk.write_script("no")
+
+    def arms_made(**options: Any) -> list[str]:
+        desk.evaluate(model, **options)
+        return [run.plan.arm for run in desk.made]
+
+    assert arms_made() == arms_made(budget=4_000) == arms_made(window=200_000) == ["full"]
+    assert arms_made(budget=60) == arms_made(window=3_000) == ["full", "selected"]
+    results = desk.base / "results.jsonl"
+    assert arms_made(results=results) == ["full"]
+    assert arms_made(results=results, budget=60) == ["selected"]  # the listing of all skills is the same
 
 
 def test_child_agent_of_a_skill_counts_as_loading_it(desk: Desk) -> None:
@@ -109,7 +124,7 @@ def test_run_that_asks_which_skill_loads_is_short(desk: Desk) -> None:
     loop = {**call("search_skills", query="x"), "repeat": True}
     report = desk.evaluate(desk.write_script(call("load_skill", name="greet"), loop))
     # It ends at its turns, and what was loaded until then counts.
-    assert [run.status for run in desk.made] == ["limit", "limit"]
+    assert [run.status for run in desk.made] == ["limit"]
     assert report.score == 1.0
 
 
@@ -183,7 +198,7 @@ def test_sentences_are_judged_by_a_second_model(desk: Desk) -> None:
     model = desk.write_script("Good morning.")
     report = desk.evaluate(model)
     assert "--judge" in report.cases[0].left_out
-    assert [arm.arm for arm in report.cases[0].arms] == ["full", "selected"]
+    assert [arm.arm for arm in report.cases[0].arms] == ["full"]
     judge = desk.write_script('I think: {"verdicts": [true, false, true]}', name="judge.json")
     report = desk.evaluate(model, judge=judge)
     assert arm_of(report, "with").verdicts == {"It greets.": 1, "It is short.": 0, "Hello": 1}
@@ -231,7 +246,7 @@ def test_command_of_a_check_runs_only_for_a_skill_that_is_trusted(desk: Desk) ->
     for trust in ("ask", "granted", "never"):
         report = desk.evaluate(model, trust=trust, sandbox="none")
         assert "not trusted" in report.cases[0].left_out
-        assert len(report.cases[0].arms) == 2
+        assert len(report.cases[0].arms) == 1
     prowess.Trust().grant(prowess.scan(desk.scene.skills)["greet"])
     assert "not trusted" in desk.evaluate(model, trust="never", sandbox="none").cases[0].left_out
     assert arm_of(desk.evaluate(model, trust="granted", sandbox="none"), "with").right == 1
@@ -309,12 +324,12 @@ def test_finished_runs_are_not_repeated(desk: Desk) -> None:
     desk.write_cases(TASK)
     results = desk.base / "results.jsonl"
     first = desk.evaluate(desk.write_script(*KNOWS), results=results)
-    assert (len(desk.made), results.stat().st_mode & 0o777) == (4, 0o600)
+    assert (len(desk.made), results.stat().st_mode & 0o777) == (3, 0o600)
     again = desk.evaluate(desk.write_script(*KNOWS), results=results)
     assert (len(desk.made), again.spent, again.left) == (0, 0, 0)
     assert again.cases == first.cases
     more = desk.evaluate(desk.write_script(*KNOWS), results=results, runs=2)
-    assert (len(desk.made), more.left) == (4, 0)
+    assert (len(desk.made), more.left) == (3, 0)
 
 
 def test_each_run_leaves_its_transcript_answer_and_files(desk: Desk) -> None:
@@ -384,19 +399,19 @@ def test_what_changes_the_outcome_is_run_again(desk: Desk) -> None:
         desk.evaluate(model, results=results, **options)
         return [run.plan.arm for run in desk.made]
 
-    every = ["full", "selected", "with", "without"]
+    every = ["full", "with", "without"]
     assert arms_made(desk.write_script(*KNOWS)) == every
     assert arms_made(desk.write_script(*KNOWS, "another model")) == every
     with (desk.scene.skills / "greet/SKILL.md").open("a") as file:
         file.write("\nOne more line.\n")
-    assert arms_made(desk.write_script(*KNOWS)) == ["full", "selected", "with"]  # without it, nothing has changed
+    assert arms_made(desk.write_script(*KNOWS)) == ["full", "with"]  # without it, nothing has changed
     head = desk.scene.skills / "count-words/SKILL.md"
     head.write_text(head.read_text().replace("Counts words", "Counts many words"))
     assert arms_made(desk.write_script(*KNOWS)) == every  # the listing is another one
     assert arms_made(desk.write_script(*KNOWS), tools=("Read",)) == every
     assert arms_made(desk.write_script(*KNOWS)) == []
     prowess.Trust().grant(prowess.scan(desk.scene.skills)["greet"])
-    assert arms_made(desk.write_script(*KNOWS)) == ["full", "selected", "with"]  # its scripts may run now
+    assert arms_made(desk.write_script(*KNOWS)) == ["full", "with"]  # its scripts may run now
 
 
 def test_the_forecast_counts_runs_tokens_and_untrusted_skills(desk: Desk) -> None:
@@ -409,7 +424,7 @@ def test_the_forecast_counts_runs_tokens_and_untrusted_skills(desk: Desk) -> Non
         return asyncio.run(Evaluation(cases, catalog, desk.write_script("x"), EvalOptions(**options)).prepare())
 
     first = forecast(runs=2)
-    assert (first.runs, first.stored, first.untrusted) == (8, 0, ("count-words",) if acts else ())
+    assert (first.runs, first.stored, first.untrusted) == (6, 0, ("count-words",) if acts else ())
     assert forecast(runs=4).tokens == 2 * first.tokens > 0
     assert acts
     prowess.Trust().grant(catalog["count-words"])
@@ -425,7 +440,7 @@ def test_results_go_on_after_a_line_that_a_crash_has_cut(desk: Desk) -> None:
     text = results.read_text()
     results.write_text(text[:-40])
     desk.evaluate(model, results=results)
-    assert [run.plan.arm for run in desk.made] == ["selected"]
+    assert len(desk.made) == 1
     desk.evaluate(model, results=results)
     assert desk.made == []
 
@@ -456,15 +471,15 @@ def test_tokens_bound_all_runs_together_and_a_later_evaluation_goes_on(desk: Des
     stopped = desk.evaluate(model, results=results, max_tokens=cost // 2)
     assert (stopped.stopped, stopped.error and stopped.error.code) == ("tokens", "token-limit")
     done = len(desk.made)
-    assert (0 < done < 4, stopped.left) == (True, 4 - done)
+    assert (0 < done < 3, stopped.left) == (True, 3 - done)
     finished = desk.evaluate(model, results=results)
-    assert (len(desk.made), finished.left, finished.stopped) == (4 - done, 0, "")
+    assert (len(desk.made), finished.left, finished.stopped) == (3 - done, 0, "")
 
 
 def test_first_runs_of_all_cases_come_before_second_ones(desk: Desk) -> None:
     desk.write_cases({"query": "a"}, {"query": "b"})
     desk.evaluate(desk.write_script("no"), runs=2)
-    assert [(run.plan.case.query, run.plan.number) for run in desk.made][::2] == [
+    assert [(run.plan.case.query, run.plan.number) for run in desk.made] == [
         ("a", 1),
         ("b", 1),
         ("a", 2),
@@ -473,7 +488,7 @@ def test_first_runs_of_all_cases_come_before_second_ones(desk: Desk) -> None:
 
 
 def test_failed_run_does_not_count_and_is_made_again(desk: Desk) -> None:
-    desk.write_cases({"query": "say hello"})
+    desk.write_cases({"query": "say hello"}, {"query": "greet me"})
     results = desk.base / "results.jsonl"
     loads = (ToolCall("load_skill", {"name": "greet"}), Text("Hello."))
     with provide(play(Failure(400), *loads, *loads)) as provider:
@@ -490,7 +505,7 @@ def test_failed_run_does_not_count_and_is_made_again(desk: Desk) -> None:
 def test_evaluation_stops_where_every_run_fails(desk: Desk) -> None:
     desk.write_cases(*({"query": str(number)} for number in range(5)))
     report = desk.evaluate(desk.write_script({"text": "x", "when": "never said"}))
-    assert (len(desk.made), report.stopped, report.left) == (3, "failures", 10)
+    assert (len(desk.made), report.stopped, report.left) == (3, "failures", 5)
     assert report.error is not None
     assert report.error.code == "script-ended"
 

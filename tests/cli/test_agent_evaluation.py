@@ -35,31 +35,30 @@ def test_table_has_loads_tasks_and_checks_that_did_not_hold(command: Command) ->
     ran = command(*EVAL, "--runs", "2")
     assert ran.status == 1  # the script writes no report.md
     rows = [row.split() for row in ran.out.splitlines()]
-    assert next(row for row in rows if row[:3] == ["2/2", "2/2", "-"])[4:] == ["csv-report", "Is", "it", "clean?"]
+    assert next(row for row in rows if row[:2] == ["2/2", "-"])[3:] == ["csv-report", "Is", "it", "clean?"]
     assert any(row[:2] == ["0/2", "0/2"] for row in rows)
     assert "0/2   file report.md  Is it clean?" in ran.out
-    assert (
-        "Failed: 67% of the runs right, wanted 100% (full listing 100%, selected 100%, tasks with the skill 0%"
-        in ran.out
-    )
-    assert "8/8 without csv-report: Is it clean? 1 of 2 checks held" in ran.err
-    assert re.search(r"8 runs, about [\d,]+ tokens\n", ran.err)
+    assert "Failed: 50% of the runs right, wanted 100% (full listing 100%, tasks with the skill 0%" in ran.out
+    assert "6/6 without csv-report: Is it clean? 1 of 2 checks held" in ran.err
+    assert re.search(r"6 runs, about [\d,]+ tokens\n", ran.err)
     assert "csv-report is not trusted as it is now: its scripts and commands will be refused" in ran.err
-    assert command(*EVAL, "--min", "0.6", "--runs", "1").status == 0
+    assert command(*EVAL, "--min", "0.5", "--runs", "1").status == 0
 
 
 def test_data_has_the_rates_of_each_kind(command: Command) -> None:
     with_tasks()
     data = command(*EVAL, "--runs", "1", "--json").data
     assert problems(data, "eval (agent)") == []
-    assert data["rates"] == {"full": 1.0, "selected": 1.0, "with": 0.0, "without": 0.0}
-    assert [arm["arm"] for arm in data["results"][0]["arms"]] == ["full", "selected", "with", "without"]
-    assert (data["left"], data["stopped"], data["passed"], data["score"]) == (0, "", False, 0.6667)
+    assert data["rates"] == {"full": 1.0, "selected": None, "with": 0.0, "without": 0.0}
+    assert [arm["arm"] for arm in data["results"][0]["arms"]] == ["full", "with", "without"]
+    assert (data["left"], data["stopped"], data["passed"], data["score"]) == (0, "", False, 0.5)
 
 
-def test_other_skills_that_load_are_named_with_the_listing(command: Command) -> None:
+def test_other_skills_that_load_are_named_with_the_listing(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     with_evals()
     write_script({**call("load_skill", name="release-notes"), "when": "csv"}, "Well.")
+    assert "release-notes (1 full)" in command(*EVAL, "--runs", "1").out
+    monkeypatch.setenv("PROWESS_BUDGET", "150")
     ran = command(*EVAL, "--runs", "1")
     assert "release-notes (1 full, 1 selected)" in ran.out
     assert (ran.status, "not csv-report" in ran.out) == (1, True)
@@ -75,7 +74,7 @@ def test_bound_leaves_runs_and_the_same_command_goes_on(command: Command) -> Non
     assert "So far: " in ran.out
     assert command(*words).status == 0
     again = command(*words)
-    assert (again.status, again.err.count("/4 ")) == (0, 0)
+    assert (again.status, again.err.count("/3 ")) == (0, 0)
 
 
 def test_task_that_cannot_be_judged_is_left_out_with_the_reason(command: Command) -> None:
@@ -125,13 +124,13 @@ def test_ctrl_c_shows_what_is_done_and_the_results_go_on(project: Path) -> None:
         model = ("--model", "tiny", "--base-url", f"{provider.url}/v1")
         with Person(*words, *model, columns=160, program=PROGRAM) as person:
             assert person.wait() == 130
-            assert "the evaluation was ended: 3 runs left; the same command goes on" in person.screen
+            assert "the evaluation was ended: 2 runs left; the same command goes on" in person.screen
             assert "So far: " in person.screen
         kept = [json.loads(row) for row in (project / "r.jsonl").read_text().splitlines() if row]
         assert [row["arm"] for row in kept if row["event"] == "eval-run"] == ["full"]
         with Person(*words, *model, columns=160, program=PROGRAM) as person:
             assert person.wait() == 0
-            assert "2/4 selected" in person.screen
+            assert "2/3 with" in person.screen
 
 
 def test_person_at_the_terminal_is_asked_about_a_command_of_a_check_before_anything_is_spent(project: Path) -> None:

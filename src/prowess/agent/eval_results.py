@@ -198,7 +198,8 @@ def _to_run(plan: PlannedRun, data: dict[str, Any], folder: str) -> EvalRun:
 
 Arm = Literal["full", "selected", "with", "without"]
 """What a run has: ``full`` and ``selected`` ask which skill loads, from the listing of all skills and from the one that
-the selector makes. ``with`` and ``without`` carry out a task, with the skill and with the same catalogue without it."""
+the selector makes. Where that lists all skills too, only ``full`` is run. ``with`` and ``without`` carry out a task,
+with the skill and with the same catalogue without it."""
 TRIGGER_ARMS: tuple[Arm, ...] = ("full", "selected")
 TASK_ARMS: tuple[Arm, ...] = ("with", "without")
 StopReason = Literal["", "tokens", "failures", "interrupt"]

@@ -32,6 +32,7 @@ from prowess.authoring.eval_files import read_eval_file
 from prowess.conversation.acting.sandbox import choose_sandbox
 from prowess.conversation.acting.snapshot import take_snapshot
 from prowess.conversation.acting.trust import Trust
+from prowess.conversation.session import Session
 from prowess.conversation.tool_rules import parse_tool_pattern
 from prowess.errors import ModelError, NotTrustedError, SandboxError, SourceError
 from prowess.files.delete import temporary_folder
@@ -42,6 +43,7 @@ from prowess.select.auto import DEFAULT_BUDGET, AutoSelector
 from prowess.select.budget import listing_costs
 from prowess.skills.catalog import Catalog
 from prowess.skills.inventory import inventory
+from prowess.tools.toolset import Toolset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -214,10 +216,12 @@ class Evaluation:
         """Plan the runs of all cases, and take over those that are stored."""
         await self._leave_out_tasks()
         describe = cache(self._describe_skill)  # each skill is hashed once, however many cases it has
+        # Where every skill is listed anyway, the same run would be paid for twice.
+        trigger_arms = TRIGGER_ARMS[:1] if self._lists_all() else TRIGGER_ARMS
         for case in self._cases:
             has_task = _is_task(case) and case not in self._left_out
             files = self._hash_files(case)
-            for arm in (*TRIGGER_ARMS, *(TASK_ARMS if has_task else ())):
+            for arm in (*trigger_arms, *(TASK_ARMS if has_task else ())):
                 key = self._make_key(case, arm, files, describe(case.skill, is_there=arm != "without"))
                 self._plan += [PlannedRun(case, arm, number, key) for number in range(1, self._options.runs + 1)]
         # The first run of every case comes before the second of any: an evaluation that is stopped has seen them all.
@@ -226,6 +230,15 @@ class Evaluation:
             stored = self._results.find(plan) if self._results is not None else None
             if stored is not None:
                 self._runs[plan] = stored
+
+    def _lists_all(self) -> bool:
+        """Return whether the listing that the selector makes is that of all skills."""
+
+        def make_prompt(selector: Selector | Literal["auto"] | None, budget: int | None) -> str:
+            session = Session(self._shown, selector=selector, filter=self._options.filter)
+            return Toolset(session, budget=budget).prompt()
+
+        return make_prompt(self._make_selector(), self._options.budget) == make_prompt(None, None)
 
     async def _leave_out_tasks(self) -> None:
         """Find out which tasks are not carried out, and why; whoever decides about commands is asked now."""

@@ -335,12 +335,15 @@ def _case_to_dict(result: CaseResult) -> dict[str, object]:
 
 def _to_blocks(outcome: EvaluationOutcome) -> Iterator[Block]:
     report = outcome.report
-    yield Title(
-        "Which skill loads", f"runs that loaded the skill, of {outcome.runs}, from the full and the selected listing"
+    made = {arm.arm for case in report.cases for arm in case.arms}
+    listings = [arm for arm in ("full", "selected") if arm in made]
+    which = "from the full and the selected listing" if "selected" in made else "from a listing of all skills"
+    yield Title("Which skill loads", f"runs that loaded the skill, of {outcome.runs}, {which}")
+    head = (*listings, "others", "tokens", "should load", "query")
+    yield Table(
+        [_trigger_row(case, listings) for case in report.cases], head, indent=2, right=frozenset((len(listings) + 1,))
     )
-    head = ("full", "selected", "others", "tokens", "should load", "query")
-    yield Table([_trigger_row(case) for case in report.cases], head, indent=2, right=frozenset((3,)))
-    tasks = [case for case in report.cases if len(case.arms) > 2]  # noqa: PLR2004 - the trigger arms are two
+    tasks = [case for case in report.cases if any(arm.arm == "with" for arm in case.arms)]
     if tasks:
         yield Title("Tasks", f"runs whose checks all held, of {outcome.runs}")
         head = ("with", "without", "tokens with", "without", "skill", "task")
@@ -357,13 +360,13 @@ def _to_blocks(outcome: EvaluationOutcome) -> Iterator[Block]:
     )
 
 
-def _trigger_row(result: CaseResult) -> tuple[Cell, ...]:
+def _trigger_row(result: CaseResult, listings: Sequence[str]) -> tuple[Cell, ...]:
     case = result.case
-    arms = [arm for arm in result.arms if arm.arm in {"full", "selected"}]
+    arms = [arm for arm in result.arms if arm.arm in listings]
     others = dict.fromkeys(name for arm in arms for name in arm.others)
     counts = ", ".join(f"{name} ({_count_other(arms, name)})" for name in others)
     tokens = sum(arm.sent + arm.received for arm in arms)
-    cells = [_count_cell(arm, arm.loaded) for arm in arms] or ["", ""]
+    cells = [_count_cell(arm, arm.loaded) for arm in arms]
     expected: Cell = (case.skill, "name") if case.should_trigger else ("not ", (case.skill, "name"))
     return (*cells, (counts or "-", "warn" if counts else "dim"), f"{tokens:,}", expected, _shorten(case.query))
 

@@ -85,10 +85,11 @@ def command(
     query its description lacks. Skills are ranked as 'prowess search' ranks them. If the extra 'semantic' is installed,
     their meaning is prepared first, so that the result does not depend on earlier searches.
 
-    With --with-model a model gets each query several times, with all skills listed and with those that the selector
-    lists, and you see how often it loads the skill, and others. An entry that has "checks" is a task as well: the model
-    carries it out in a new folder, with the skill and without it, and you see how often the checks hold. See
-    docs/how-to/authoring.md. Each finished run is kept in the file of --results; the same command goes on from there.
+    With --with-model a model gets each query several times, with all skills listed and, if they are fewer, with those
+    that the selector lists, and you see how often it loads the skill, and others. An entry that has "checks" is a task
+    as well: the model carries it out in a new folder, with the skill and without it, and you see how often the checks
+    hold. See docs/how-to/authoring.md. Each finished run is kept in the file of --results; the same command goes on
+    from there.
 
     Exit status 1: a query came out wrong; with --min, a smaller share of them came out right (--min 0 only reports).
     With --with-model, 3: runs are left, because the tokens are spent or the model fails.
