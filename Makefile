@@ -75,6 +75,12 @@ test-clients: $(READY) ## real clients (Claude Code, Codex, Gemini CLI, …), wh
 test-adapters: $(READY) ## each adapter with its framework, in an environment of its own in .adapters; ARGS="langchain --newest", ARGS=--pin
 	$(BIN)/python -m scripts.adapter_tests $(ARGS)
 
+# The registry is a program of the system; where it is missing and this is not root, its tests are skipped.
+.PHONY: test-registries
+test-registries: $(READY) .registries/ready ## real OCI registries on loopback, beside oras, which it installs; needs root for apt
+	@command -v docker-registry >/dev/null || apt-get install --yes --no-install-recommends docker-registry
+	$(PYTEST) tests/fetch/test_oci.py tests/fetch/test_oci_push.py tests/install/test_registries.py $(ARGS)
+
 .PHONY: test-web
 test-web: $(BROWSER_READY) ## the console in a real browser, with axe-core and a validator of HTML, which it installs into .browser
 	$(BROWSER_BIN)/python -m pytest --web -m web tests/browser $(ARGS)
@@ -179,7 +185,7 @@ fuzz: $(READY) ## disturb inputs of everything that parses for ten minutes; ARGS
 
 .PHONY: clean
 clean: ## remove everything that the other verbs made
-	rm -rf .venv .docs-venv .cache .coverage .coverage.* site .adapters .browser .clients .installers $(PACKAGING) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	rm -rf .venv .docs-venv .cache .coverage .coverage.* site .adapters .browser .clients .installers .registries $(PACKAGING) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
 	find . -path ./.git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 
 $(READY): $(MADE) requirements/dev.txt pyproject.toml $(RETRIEVER)/pyproject.toml
@@ -196,6 +202,11 @@ $(BROWSER_READY): requirements/browser.txt pyproject.toml | $(MADE)
 	$(BIN)/python -m venv --clear .browser/venv
 	$(BROWSER_BIN)/python -m pip --quiet --disable-pip-version-check install --require-hashes -r requirements/browser.txt
 	$(BROWSER_BIN)/python -m pip --quiet --disable-pip-version-check install --no-build-isolation --no-deps --editable .
+	@touch $@
+
+.registries/ready: requirements/registries.txt | $(MADE)
+	$(BIN)/python -m venv --clear .registries
+	.registries/bin/python -m pip --quiet --disable-pip-version-check install --require-hashes -r requirements/registries.txt
 	@touch $@
 
 $(PACKAGING)/ready: $(MADE) requirements/package.txt

@@ -9,17 +9,19 @@ import shutil
 import subprocess
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.sandbox_support import NOT_TESTED
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 PROGRAM = shutil.which("docker-registry")
 needs_registry = pytest.mark.skipif(
-    PROGRAM is None, reason="no docker-registry here: apt-get install docker-registry, then make test-registries"
+    PROGRAM is None, reason=f"{NOT_TESTED}docker-registry is not installed; make test-registries installs it"
 )
 USER, PASSWORD = "ann", "correct horse"
 # What "htpasswd -Bbn" prints for them, since the registry takes bcrypt only.
@@ -69,3 +71,16 @@ def write_docker_config(folder: Path, host: str, **fields: object) -> Path:
     auth = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
     (folder / "config.json").write_text(json.dumps({"auths": {host: {"auth": auth}}, **fields}))
     return folder
+
+
+ORAS = Path(".registries/bin/python").absolute()
+needs_oras = pytest.mark.skipif(
+    not ORAS.exists(), reason=f"{NOT_TESTED}oras is not installed; make test-registries installs it"
+)
+
+
+def run_oras(*calls: str, folder: Path | None = None) -> None:
+    """Run calls of the library oras, in which ``client`` is a client of registries without TLS."""
+    program = "\n".join(("import oras.client", "client = oras.client.OrasClient(insecure=True)", *calls))
+    done = subprocess.run([ORAS, "-c", program], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from prowess.arguments import check_instance, check_number, check_texts, raise_bad_argument
 from prowess.discovery.scan import check_options
 from prowess.discovery.walk import MAX_DEPTH, SKIP_PREFIXES
-from prowess.errors import ResourceError, SourceError
+from prowess.errors import BadReferenceError, ResourceError, SourceError
 from prowess.files.paths import as_optional_absolute
 from prowess.files.read import OpenFile
 from prowess.format.frontmatter.yaml_events import YamlError, parse_yaml_value
@@ -59,9 +59,9 @@ def load_sources(
     """Return the sources of a file or a mapping, in order. It is a list, or a mapping with the list under ``skills``.
 
     An entry for a folder has ``dir`` (or ``path``; with both, ``dir`` counts), and optionally ``mount_as`` and
-    ``preload``. Instead of a folder, ``dir`` may name an install, ``@org/name``. An entry for an inline skill has
-    ``name``, ``description`` and ``instructions``, and optionally ``preload``; with a folder these fields are ignored.
-    An entry with neither has no skills.
+    ``preload``. Instead of a folder, ``dir`` may name an install, ``@org/name``, or a repository in an OCI registry,
+    ``oci://host/repository:tag``. An entry for an inline skill has ``name``, ``description`` and ``instructions``, and
+    optionally ``preload``; with a folder these fields are ignored. An entry with neither has no skills.
 
     Relative folders are relative to ``base_dir``: by default the folder of the file, and the working folder for a
     mapping. The other keywords are those of ``scan``, for every folder. An entry for a folder may set each of them, and
@@ -137,7 +137,7 @@ def _list_entries(value: object, path: str) -> list[dict[str, object]]:
 def _make_source(entry: dict[str, object], index: int, folder: str, defaults: Mapping[str, Any]) -> SkillSource:
     try:
         return _build_source(entry, folder, defaults)
-    except SourceError as error:
+    except (SourceError, BadReferenceError) as error:
         raise SourceError(f"sources[{index}]: {error.message}", error.path, error.code) from None
 
 
@@ -157,6 +157,11 @@ def _build_source(entry: dict[str, object], folder: str, defaults: Mapping[str, 
         from prowess.sources.installed import InstalledSource
 
         return InstalledSource(path, mount_as=mount, preload=preload, options=options)
+    if path.startswith("oci://"):
+        from prowess.sources.oci import OciSource
+
+        limits, missing = options["limits"], options["missing"]
+        return OciSource(path, missing=missing, limits=limits, mount_as=mount, preload=preload, options=options)
     base = os.path.join(folder, _read_path(entry, "base_dir"))
     return DirectorySource(os.path.join(base, path), mount_as=mount, preload=preload, options=options)
 

@@ -1,4 +1,4 @@
-"""The public constructors of sources: a folder, text, an install, a site, an MCP server, a git repository."""
+"""The public constructors of sources: a folder, text, an install, a site, an MCP server, a git or an OCI repository."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from prowess.sources.installed import InstalledSource
     from prowess.sources.mcp.approvals import Approvals
     from prowess.sources.mcp.source import McpSource
+    from prowess.sources.oci import OciSource
     from prowess.sources.site import UrlSource
 
 
@@ -203,6 +204,30 @@ class Source:
         from prowess.sources.git import GitSource
 
         return GitSource(address, ref, path=path, missing=missing, limits=limits)
+
+    @staticmethod
+    def oci(
+        address: str,
+        ref: str = "",
+        *,
+        path: str = "",
+        allow_private: bool = False,
+        allow_http: bool = False,
+        missing: Literal["ignore", "error"] = "ignore",
+        limits: Limits | None = None,
+    ) -> OciSource:
+        """The skills of a repository in an OCI registry, fetched when the source is loaded, without an install.
+
+        ``address`` is ``oci://HOST/REPOSITORY``, with ``:TAG`` or ``@sha256:…`` behind it or in ``ref``, which may also
+        be a range of versions; ``""`` is the tag ``latest``. ``path`` is a folder in it. Logins are those of Docker.
+        ``allow_private`` and ``allow_http`` allow addresses that are refused otherwise. The files are in a temporary
+        folder of this process. With ``missing="error"``, loading raises ``FetchError`` when they cannot be fetched.
+        """
+        from prowess.fetch.url_policy import UrlPolicy
+        from prowess.sources.oci import OciSource
+
+        allowed = UrlPolicy(allow_private, allow_http)
+        return OciSource(address, ref, allowed=allowed, path=path, missing=missing, limits=limits)
 
     @staticmethod
     def installed(
