@@ -21,7 +21,15 @@ from prowess import AutoSelector, FetchError, NotTrustedError, Scripts, SourceEr
 from prowess.adapters.message_types import CallEvent, HostTool, PartialRun, ResultEvent, RunResult, TextEvent
 from prowess.otel import trace_events
 from tests.adapters.approval_orders import RUN_COUNT, UNBOXED, check_orders
-from tests.adapters.skill_library import RIGHTS, add_fresh_skill, allow_by_user, check_listings, wait_until
+from tests.adapters.skill_library import (
+    RIGHTS,
+    add_fresh_skill,
+    add_needy_skills,
+    allow_by_user,
+    check_listings,
+    check_needy_skills,
+    wait_until,
+)
 from tests.fake_models import (
     CACHED_TOKENS,
     INPUT_TOKENS,
@@ -199,6 +207,13 @@ def check_scopes(api: Api, library: Path) -> None:
     check_listings(first.system, other.system)
     assert "unknown skill 'picture'" in refused.results[0]
     assert "Look at assets/pixel.png." in loaded.results[0]
+
+
+def check_needs(api: Api, library: Path) -> None:
+    tool = HostTool("look_up", "Looks up.", {"type": "object", "properties": {}}, lambda: "found")
+    with api.talk(Text("One.")) as (provider, client):
+        api.run(api.skills(add_needy_skills(library)), client, "hello", tools=[tool])
+    check_needy_skills(provider.requests[0].system)
 
 
 def check_tools_of_the_host(api: Api, library: Path) -> None:

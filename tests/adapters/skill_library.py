@@ -89,6 +89,21 @@ def allow_by_user(rights: dict[str, list[str]], find_user: Callable[[Any], str])
     return lambda context: Scope(allowed=rights[find_user(context.framework)])
 
 
+def add_needy_skills(library: Path) -> Path:
+    """Write one skill that needs the tool ``look_up``, and one that needs an MCP server which nobody has."""
+    for name, needs in (("needs-tool", "tools: [look_up]"), ("needs-server", "mcp: [github]")):
+        _write(
+            library / name / "SKILL.md", f"---\nname: {name}\ndescription: Needs it.\nrequires: {{{needs}}}\n---\nGo.\n"
+        )
+    return library
+
+
+def check_needy_skills(system: str) -> None:
+    """Check that an agent with ``look_up`` is listed the skill that needs it, and not the other one."""
+    assert "<name>needs-tool</name>" in system
+    assert "needs-server" not in system
+
+
 RIGHTS = {"ann": ["greet", "careful"], "bob": ["picture"]}
 """What two users may have."""
 

@@ -45,8 +45,10 @@ from tests.adapters.skill_library import (
     RIGHTS,
     RUN_COUNT,
     add_fresh_skill,
+    add_needy_skills,
     allow_by_user,
     check_listings,
+    check_needy_skills,
     wait_until,
 )
 from tests.page_snippets import run_framework_page
@@ -713,6 +715,16 @@ def test_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     names = run_framework_page("agent_framework", tmp_path, monkeypatch, {"client": ScriptedClient(*[answer] * 20)})
     assert "exit status 0" in results(names["response"])[0]
+
+
+def test_skills_whose_tools_are_missing_are_not_offered(library: Path) -> None:
+    client = ScriptedClient("Done.", "Done.")
+    asyncio.run(make_agent(Skills(add_needy_skills(library)), client, tools=[look_up]).run("hello"))
+    # The framework shows a provider no tool that is given to one run, so the host names it.
+    skills = Skills(library, available_tools=["look_up"])
+    asyncio.run(make_agent(skills, client).run("hello", tools=[look_up]))
+    for request in client.requests:
+        check_needy_skills(request.system)
 
 
 def test_each_user_has_the_skills_of_their_scope(library: Path) -> None:

@@ -63,6 +63,10 @@ def test_two_users_at_once_share_nothing(library: Path) -> None:
     checks.check_two_users(API, library)
 
 
+def test_skills_whose_tools_are_missing_are_not_offered(library: Path) -> None:
+    checks.check_needs(API, library)
+
+
 def test_each_user_has_the_skills_of_their_scope(library: Path) -> None:
     checks.check_scopes(API, library)
 

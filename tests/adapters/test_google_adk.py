@@ -40,8 +40,10 @@ from tests.adapters.skill_library import (
     RIGHTS,
     RUN_COUNT,
     add_fresh_skill,
+    add_needy_skills,
     allow_by_user,
     check_listings,
+    check_needy_skills,
     wait_until,
 )
 from tests.page_snippets import run_framework_page
@@ -744,6 +746,13 @@ def test_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     names = run_framework_page("google_adk", tmp_path, monkeypatch, {"model": ScriptedModel.play(*[answer] * 20)})
     assert "exit status 0" in names["events"][0].get_function_responses()[0].response["result"]
+
+
+def test_skills_whose_tools_are_missing_are_not_offered(library: Path) -> None:
+    model = ScriptedModel.play("Done.")
+    agent = make_agent(Skills(add_needy_skills(library)), model, tools=[look_up])
+    asyncio.run(talk(make_runner(agent), "hello"))
+    check_needy_skills(system_of(model.requests[0]))
 
 
 def test_each_user_has_the_skills_of_their_scope(library: Path) -> None:

@@ -32,7 +32,15 @@ import prowess
 from prowess import otel
 from prowess.adapters.langchain import STATE_FIELD, Skills, SkillsState
 from tests.adapters.approval_orders import RUN_COUNT, UNBOXED, check_orders
-from tests.adapters.skill_library import PIXEL, RIGHTS, add_fresh_skill, allow_by_user, check_listings
+from tests.adapters.skill_library import (
+    PIXEL,
+    RIGHTS,
+    add_fresh_skill,
+    add_needy_skills,
+    allow_by_user,
+    check_listings,
+    check_needy_skills,
+)
 from tests.page_snippets import run_framework_page
 
 if TYPE_CHECKING:
@@ -953,6 +961,12 @@ def test_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = run_framework_page("langchain", tmp_path, monkeypatch, {"model": model})
     assert not model.answers
     assert names["skills"].session("ann").active_skills == ("csv-report",)
+
+
+def test_skills_whose_tools_are_missing_are_not_offered(library: Path) -> None:
+    model = script("Done.")
+    create_agent(model, [look_up], middleware=[Skills(add_needy_skills(library))]).invoke(say())
+    check_needy_skills(model.systems[0])
 
 
 def test_each_user_has_the_skills_of_their_scope(library: Path) -> None:

@@ -73,6 +73,10 @@ def test_two_users_at_once_share_nothing(api: checks.Api, library: Path) -> None
     checks.check_two_users(api, library)
 
 
+def test_skills_whose_tools_are_missing_are_not_offered(api: checks.Api, library: Path) -> None:
+    checks.check_needs(api, library)
+
+
 def test_each_user_has_the_skills_of_their_scope(api: checks.Api, library: Path) -> None:
     checks.check_scopes(api, library)
 

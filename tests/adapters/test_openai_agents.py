@@ -20,12 +20,20 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 import prowess
 from prowess import otel
 from tests.adapters.approval_orders import RUN_COUNT, UNBOXED, check_orders
-from tests.adapters.skill_library import PIXEL, RIGHTS, allow_by_user, check_listings
+from tests.adapters.skill_library import (
+    PIXEL,
+    RIGHTS,
+    add_needy_skills,
+    allow_by_user,
+    check_listings,
+    check_needy_skills,
+)
 from tests.page_snippets import run_framework_page
 from tests.sandbox_support import require_sandbox
 
 framework = pytest.importorskip(
-    "agents.testing", reason="NOT TESTED: openai-agents is not installed; make test-adapters installs it"
+    "agents.testing",
+    reason="NOT TESTED: openai-agents is not installed; make test-adapters installs it",
 )
 
 from agents import (
@@ -1039,6 +1047,12 @@ def test_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model.assert_complete()
     offered = asyncio.run(names["bounded"].get_all_tools(RunContextWrapper(None)))
     assert "load_skill" in [tool.name for tool in offered]
+
+
+def test_skills_whose_tools_are_missing_are_not_offered(library: Path) -> None:
+    model = script(say())
+    run(Skills(add_needy_skills(library)).attach(make_agent(model, tools=[look_up])))
+    check_needy_skills(str(model.calls[0].system_instructions))
 
 
 def test_each_user_has_the_skills_of_their_scope(library: Path) -> None:

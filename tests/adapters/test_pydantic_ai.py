@@ -15,11 +15,20 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from prowess import AutoSelector, NotTrustedError, Scripts, SourceError, Trust, live
 from prowess.otel import trace_events
 from tests.adapters.approval_orders import RUN_COUNT, UNBOXED, Door, check_orders
-from tests.adapters.skill_library import PIXEL, RIGHTS, add_fresh_skill, allow_by_user, check_listings
+from tests.adapters.skill_library import (
+    PIXEL,
+    RIGHTS,
+    add_fresh_skill,
+    add_needy_skills,
+    allow_by_user,
+    check_listings,
+    check_needy_skills,
+)
 from tests.page_snippets import run_framework_page
 
 framework = pytest.importorskip(
-    "pydantic_ai", reason="NOT TESTED: Pydantic AI is not installed; make test-adapters installs it"
+    "pydantic_ai",
+    reason="NOT TESTED: Pydantic AI is not installed; make test-adapters installs it",
 )
 
 from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, RunContext
@@ -775,6 +784,12 @@ def test_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = names["asking"].run("notes", model=model.model, output_type=[str, DeferredToolRequests])
     asked = asyncio.run(run).output  # the page has ended the loop that run_sync would take
     assert [call.args_as_dict() for call in asked.approvals] == [{"command": "rm -r ."}]
+
+
+def test_skills_whose_tools_are_missing_are_not_offered(library: Path) -> None:
+    model = ScriptedModel("Done.")
+    Agent(model.model, tools=[look_up], capabilities=[Skills(add_needy_skills(library))]).run_sync("hello")
+    check_needy_skills(model.system(0))
 
 
 def test_each_user_has_the_skills_of_their_scope(library: Path) -> None:

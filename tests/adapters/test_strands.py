@@ -18,8 +18,10 @@ from tests.adapters.skill_library import (
     RIGHTS,
     RUN_COUNT,
     add_fresh_skill,
+    add_needy_skills,
     allow_by_user,
     check_listings,
+    check_needy_skills,
 )
 from tests.page_snippets import ROOT, run_framework_page
 
@@ -342,6 +344,12 @@ def test_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = ScriptedModel([load("csv-report"), "The report.", load("word-count"), "…"])
     names = run_framework_page("strands", tmp_path, monkeypatch, {"model": model})
     assert names["skills"].open_conversation(names["agent"]).session.active_skills == ("csv-report",)
+
+
+def test_skills_whose_tools_are_missing_are_not_offered(library: Path) -> None:
+    agent, model = make_agent(Skills(add_needy_skills(library)), "done", tools=[look_up])
+    agent("hello")
+    check_needy_skills(model.requests[0].system)
 
 
 def test_each_user_has_the_skills_of_their_scope(library: Path) -> None:

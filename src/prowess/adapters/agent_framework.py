@@ -97,7 +97,8 @@ class Skills(SkillsAdapter, ContextProvider):
         refuse_second_skills(getattr(agent, "context_providers", ()))
         conversation = await self.open(session, is_run=True)
         refuse_calls(conversation, context.input_messages)
-        prompt, definitions = await aturn(conversation, find_query(context.input_messages))
+        tools = list_tool_names(agent, context)
+        prompt, definitions = await aturn(conversation, find_query(context.input_messages), tools)
         state["conversation"] = conversation.save()
         if prompt:
             context.extend_instructions(self.source_id, prompt)
@@ -254,11 +255,21 @@ async def run_child(task: ChildTask, parent: Agent, client: Any, tools: Iterable
     return response.messages[-1].text if response.messages else ""
 
 
+def list_tool_names(agent: Agent, context: SessionContext) -> list[str]:
+    """Return the names of the tools that the agent has in this run, besides skill tools."""
+    names: list[str] = []
+    for options in (getattr(agent, "default_options", None) or {}, context.options):
+        given = options.get("tools") or ()
+        names += map(get_tool_name, given if isinstance(given, (list, tuple)) else [given])
+    names += [get_tool_name(tool) for server in getattr(agent, "mcp_tools", ()) for tool in server.functions]
+    return [*names, *map(get_tool_name, context.tools)]
+
+
 def get_tool_name(tool: Any) -> str:
     """Return the name by which a skill allows a tool; a tool that the provider runs goes by its type."""
     if isinstance(tool, Mapping):
         return str(tool.get("name") or tool.get("type", ""))
-    return str(getattr(tool, "name", ""))
+    return str(getattr(tool, "name", "") or getattr(tool, "__name__", ""))
 
 
 def source(skills: SkillsAdapter) -> SkillsSource:

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from prowess.conversation.acting.trust_request import TrustRequest
 from prowess.conversation.fork import fork_system_message, fork_user_message
@@ -21,7 +21,7 @@ from prowess.tools.definitions import find_media, sanitize_error
 from prowess.tools.dialects import DIALECTS
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
     from contextlib import AbstractContextManager
 
     from prowess.conversation.fork import ForkRunner, PreparedFork
@@ -172,6 +172,8 @@ class Conversation:
     """What the host lets the conversation have; ``None`` before anything was said."""
     used: UsedQuestions = field(default_factory=UsedQuestions, repr=False)
     """The questions whose yes was used, of all states of this conversation."""
+    available_tools: tuple[str, ...] | Literal["any"] = ()
+    """Tools that the agent has besides those that the adapter sees; ``"any"``: whichever a skill needs."""
     step: str = ""
     """The framework's id of the step in which the conversation was used last; ``""`` where the adapter gives none."""
     _lock: Lock = field(default_factory=Lock, repr=False)
@@ -180,6 +182,17 @@ class Conversation:
     def session(self) -> Session:
         """The session: the active skills of this conversation, and what may run in it."""
         return self.toolset.session
+
+    def note_tools(self, names: Iterable[str] | None) -> bool:
+        """Note the names of all tools of the agent besides skill tools; return whether they are others than before.
+
+        ``None``: the adapter does not know them.
+        """
+        if names is None or self.available_tools == "any":
+            return False
+        before = self.session.moment().available_tools
+        self.session.set_available_tools((*names, *self.available_tools))
+        return self.session.moment().available_tools != before
 
     def find_lost(self, read_messages: Callable[[], str]) -> str:
         """Return a recap where the messages, as one string, no longer have what the active skills were loaded with.
@@ -421,14 +434,19 @@ def _is_question(shown: object) -> bool:
     return isinstance(shown, dict) and "id" in shown and isinstance(shown.get(_ROUND, 0), int)
 
 
-def turn(conversation: Conversation, query: str = "") -> Turn:
-    """Return the prompt and the tools of one request, for one state of the conversation."""
+def turn(conversation: Conversation, query: str = "", tools: Iterable[str] | None = None) -> Turn:
+    """Return the prompt and the tools of one request, for one state of the conversation.
+
+    ``tools``: the names of all tools of the agent besides skill tools, for skills that need some.
+    """
+    conversation.note_tools(tools)
     prompt = conversation.toolset.prompt(query)
     return Turn(prompt, conversation.toolset.tools(query))
 
 
-async def aturn(conversation: Conversation, query: str = "") -> Turn:
+async def aturn(conversation: Conversation, query: str = "", tools: Iterable[str] | None = None) -> Turn:
     """Return what ``turn`` returns, made in a thread; an asynchronous selector is awaited on the caller's loop."""
+    conversation.note_tools(tools)
     prompt = await conversation.toolset.aprompt(query)
     return Turn(prompt, await conversation.toolset.atools(query))
 

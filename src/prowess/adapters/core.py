@@ -23,7 +23,7 @@ from prowess.adapters.conversation import (
     parse_save,
     turn,
 )
-from prowess.arguments import check_callable, check_flag, check_text, raise_bad_argument
+from prowess.arguments import check_callable, check_flag, check_text, check_texts, raise_bad_argument
 from prowess.conversation.acting.trust import Trust
 from prowess.conversation.scope import Scope, ScopeContext
 from prowess.conversation.session import Session
@@ -154,6 +154,7 @@ class Conversations:
         find_scope: FindScope | None,
         enforce: bool,
         limits: Limits,
+        available_tools: tuple[str, ...] | Literal["any"] = (),
     ) -> None:
         self.catalog = catalog
         self.has_scopes = find_scope is not None
@@ -163,6 +164,9 @@ class Conversations:
         self._find_scope = find_scope
         self._trusts: dict[str, Trust] = {}
         self._enforce = enforce
+        self._available_tools = available_tools
+        if available_tools and not isinstance(available_tools, str):
+            self._session["available_tools"] = available_tools
         self.limits = limits
         self._held: OrderedDict[str, Conversation] = OrderedDict()
         self._alive: WeakValueDictionary[str, Conversation] = WeakValueDictionary()
@@ -195,6 +199,7 @@ class Conversations:
             found.filter,
             usual.trust if found.trust is None else found.trust,
             usual.scripts if found.scripts is None else found.scripts,
+            (*usual.off, *found.off),
         )
 
     def _make_trust(self, trust: Trust | TrustPolicy | None) -> Trust | None:
@@ -299,7 +304,9 @@ class Conversations:
 
     def _begin(self, key: str, scope: Scope) -> Conversation:
         session = Session(self.catalog, **self._session, trust=self._make_trust(scope.trust), id=key or None)
-        return self._apply_scope(Conversation(key, self._make_toolset(session, scope), self._enforce), scope)
+        made = Conversation(key, self._make_toolset(session, scope), self._enforce)
+        made.available_tools = self._available_tools
+        return self._apply_scope(made, scope)
 
     def restore(self, key: str, saved: str, context: object = None) -> Conversation:
         """Return a conversation as it was saved, within the bounds of this agent; it is not kept here."""
@@ -311,6 +318,7 @@ class Conversations:
         trust = self._make_trust(scope.trust)
         session, _ = Session.restore(self.catalog, text, **self._session, trust=trust, id=key or None)
         made = Conversation(key, self._make_toolset(session, scope), self._enforce, asked, saved)
+        made.available_tools = self._available_tools
         former = self._alive.get(key) if key else None
         if former is not None:  # it goes back to an earlier state: what it did since then was done all the same
             made.used = former.used
@@ -385,7 +393,9 @@ class SkillsAdapter:
     that gets a ``ScopeContext`` (the key of a conversation, and what the framework passes to its tools) and returns the
     ``Scope`` of that conversation. What it leaves open is as the arguments here say, and no scope has a skill that
     ``allowed`` and ``filter`` here leave out. ``hide_paths``: no absolute path of this machine reaches the model; the
-    default is ``True`` in MCP servers alone, since a model that has a shell needs the paths.
+    default is ``True`` in MCP servers alone, since a model that has a shell needs the paths. ``available_tools``: tools
+    that the agent has besides those that the adapter sees, for skills that need some (``requires``); ``"any"``: no
+    skill is left out because a tool is missing.
     """
 
     can_run_children = True
@@ -410,6 +420,7 @@ class SkillsAdapter:
         fork: bool = True,
         scope: FindScope | None = None,
         hide_paths: bool | None = None,
+        available_tools: Iterable[str] | Literal["any"] = (),
         on_event: OnEvent | None = None,
         limits: Limits | None = None,
     ) -> None:
@@ -438,6 +449,7 @@ class SkillsAdapter:
             find_scope=scope,
             enforce=enforce,
             limits=limits or DEFAULT_LIMITS,
+            available_tools="any" if available_tools == "any" else check_texts(available_tools, "available_tools"),
         )
         self._init_framework()
 

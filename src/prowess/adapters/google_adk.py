@@ -66,7 +66,8 @@ class Skills(SkillsAdapter, BaseToolset):
         conversation = await self.open(tool_context)
         self._require_callback(conversation, tool_context)
         before = conversation.session.save()
-        prompt, definitions = await aturn(conversation, find_query(tool_context))
+        tools = await self._list_tool_names(tool_context)
+        prompt, definitions = await aturn(conversation, find_query(tool_context), tools)
         if prompt:
             llm_request.append_instructions([prompt])
         llm_request.append_tools([SkillTool(definition, self.open) for definition in definitions])
@@ -77,6 +78,17 @@ class Skills(SkillsAdapter, BaseToolset):
             where = {"invocation_id": context.invocation_id, "branch": context.branch}
             event = Event(author=tool_context.agent_name, actions=actions, **where)
             await context.session_service.append_event(context.session, event)
+
+    async def _list_tool_names(self, context: ReadonlyContext) -> list[str]:
+        """Return the names of the tools of the agent besides skill tools."""
+        names: list[str] = []
+        for tool in context._invocation_context.agent.tools:  # noqa: SLF001 - the only way to an agent
+            if isinstance(tool, BaseToolset):
+                others = [] if tool is self else await tool.get_tools_with_prefix(context)
+                names += [other.name for other in others]
+            else:
+                names.append(tool.name if isinstance(tool, BaseTool) else tool.__name__)
+        return names
 
     async def open(self, context: ReadonlyContext) -> Conversation:
         """Return the conversation that a context of ADK belongs to."""

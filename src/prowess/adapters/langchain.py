@@ -13,6 +13,7 @@ from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 from prowess.adapters.core import NativeTools, SkillsAdapter, aturn, get_media, require_package, turn
+from prowess.adapters.message_types import name_provider_tool
 from prowess.errors import SkillError
 
 require_package("langchain", "langchain>=1.4")
@@ -121,7 +122,8 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
     ) -> ExtendedModelResponse[Any]:
         """Add the listing and the skill tools to one request, and keep the conversation in the agent's state."""
         conversation = self._begin_turn(request, self._open(request))
-        shown = _add_recap(conversation, request, turn(conversation, _find_query(request.messages)))
+        shown = turn(conversation, _find_query(request.messages), self._list_tool_names(request))
+        shown = _add_recap(conversation, request, shown)
         response = handler(self._extend_request(request, shown))
         return ExtendedModelResponse(response, Command(update=self._save(conversation, request.state)))
 
@@ -130,7 +132,8 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
     ) -> ExtendedModelResponse[Any]:
         """Do what ``wrap_model_call`` does, in asynchronous code."""
         conversation = self._begin_turn(request, await self._aopen(request))
-        shown = _add_recap(conversation, request, await aturn(conversation, _find_query(request.messages)))
+        shown = await aturn(conversation, _find_query(request.messages), self._list_tool_names(request))
+        shown = _add_recap(conversation, request, shown)
         response = await handler(self._extend_request(request, shown))
         return ExtendedModelResponse(response, Command(update=self._save(conversation, request.state)))
 
@@ -144,6 +147,11 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
             conversation = self._open(request)
         self.models[conversation] = request.model
         return conversation
+
+    def _list_tool_names(self, request: ModelRequest[Any]) -> list[str]:
+        """Return the names of the tools of the agent besides skill tools; one that the provider runs has its type."""
+        names = [name_provider_tool(tool) if isinstance(tool, dict) else tool.name for tool in request.tools]
+        return [name for name in names if not self.has_tool(name)]
 
     def _extend_request(self, request: ModelRequest[Any], shown: Turn) -> ModelRequest[Any]:
         tools = [tool for tool in request.tools if isinstance(tool, dict) or not self.has_tool(tool.name)]

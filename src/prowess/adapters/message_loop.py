@@ -190,6 +190,9 @@ class AgentRun:
         chosen = {**request, **self.options, "model": self.model}
         return {key: value for key, value in chosen.items() if value is not None}
 
+    def _list_tool_names(self) -> tuple[str, ...]:
+        return *self.tools, *map(name_provider_tool, self.provider_tools)
+
     def _describe_call(self, call: ModelCall) -> dict[str, Any]:
         """Return what the conversation has to know of a call of a skill tool; nobody is asked in a child."""
         return {"call_id": call.id, "decision": self._find_decision(call), "may_ask": self.task is None}
@@ -232,7 +235,7 @@ class AgentRun:
                 yield self._make_partial()
 
     def _ask(self, client: AnyClient) -> Generator[RunEvent, None, ModelReply]:
-        request = self._make_request(turn(self.conversation, find_query(self.messages)))
+        request = self._make_request(turn(self.conversation, find_query(self.messages), self._list_tool_names()))
         answer = self.form.send_request(client, request)
         if isawaitable(answer):
             _close(answer)
@@ -341,7 +344,8 @@ class AgentRun:
                 yield self._make_partial()
 
     async def _aask(self, client: AnyClient) -> AsyncGenerator[RunEvent | ModelReply, None]:
-        request = self._make_request(await aturn(self.conversation, find_query(self.messages)))
+        names = self._list_tool_names()
+        request = self._make_request(await aturn(self.conversation, find_query(self.messages), names))
         answer = self.form.send_request(client, request)
         if not isawaitable(answer):
             raise SourceError("this client is not asynchronous: use 'skills.run(…)' or a plain 'for'")

@@ -179,9 +179,9 @@ class Skills(SkillsAdapter):
             run.context[self.entry_name] = entry
         return entry
 
-    async def prepare_turn(self, ctx: RunContextWrapper[Any], conversation: Conversation) -> Turn:
+    async def prepare_turn(self, ctx: RunContextWrapper[Any], conversation: Conversation, tools: Iterable[str]) -> Turn:
         """Return the prompt and the tools of the next request of a run, and keep them for ``get_turn``."""
-        self._turns[ctx] = await aturn(conversation, find_query(ctx.turn_input))
+        self._turns[ctx] = await aturn(conversation, find_query(ctx.turn_input), tools)
         return self._turns[ctx]
 
     async def get_turn(self, ctx: RunContextWrapper[Any], conversation: Conversation) -> Turn:
@@ -311,7 +311,7 @@ class SkilledAgent:
         run = self.open_run(run_context)
         if run.conversation.enforce:
             tools = guard_tools(tools, run.conversation.explain_refusal)
-        turn = await self.skills.prepare_turn(run_context, run.conversation)
+        turn = await self.skills.prepare_turn(run_context, run.conversation, [tool.name for tool in tools])
         self.skills.save_run(run)
         return [*tools, *self.skills.make_tools(turn.tools, self.open_run)]
 

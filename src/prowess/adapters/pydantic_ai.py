@@ -121,6 +121,10 @@ class Skills(SkillsAdapter, AbstractCapability[Any]):
         """Return the skill tools of a run, with the listing as their instructions."""
         return self.toolset
 
+    async def prepare_tools(self, ctx: RunContext[Any], tool_defs: list[ToolDefinition]) -> list[ToolDefinition]:
+        """Note the tools of the agent, for skills that need some, and return them with the skill tools of use then."""
+        return tool_defs if self.toolset is None else await self.toolset.fit_tools(ctx, tool_defs)
+
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
@@ -171,6 +175,18 @@ class SkillToolset(AbstractToolset[Any]):
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """Return the skill tools of this step."""
         return {tool.name: make_tool(self, _describe_tool(tool), ctx) for tool in self._turn.tools}
+
+    async def fit_tools(self, ctx: RunContext[Any], tool_defs: list[ToolDefinition]) -> list[ToolDefinition]:
+        """Note the tools of the agent; return all tools, with the skill tools as they are for such an agent."""
+        former = {tool.name for tool in self._turn.tools}
+        names = [tool.name for tool in tool_defs if not is_skill_tool(tool)]
+        if not self.conversation.note_tools(names):
+            return tool_defs
+        self._turn = await aturn(self.conversation, find_query(ctx), names)
+        now = {tool.name: _describe_tool(tool) for tool in self._turn.tools}
+        # One with another name is wrapped by the host, and stays as it is.
+        kept = (tool for tool in tool_defs if tool.name in now or tool.name not in former or not is_skill_tool(tool))
+        return [now.get(tool.name, tool) if is_skill_tool(tool) else tool for tool in kept]
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]

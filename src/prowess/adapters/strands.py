@@ -57,7 +57,9 @@ class Skills(SkillsAdapter, Plugin):
         """Put the listing into the system prompt, in the place of that of the request before, and renew the tools."""
         agent = event.agent
         conversation = self.open_conversation(agent)
-        listing, definitions = await aturn(conversation, find_query(event.messages or agent.messages))
+        ours = {tool.tool_name for tool in self._native}
+        tools = [name for name in agent.tool_names if name not in ours]
+        listing, definitions = await aturn(conversation, find_query(event.messages or agent.messages), tools)
         former = self._listings.get(agent)
         blocks = [block for block in agent.system_prompt_content or [] if block.get("text") != former]
         agent.system_prompt = [*blocks, {"text": listing}] if listing else blocks

@@ -116,6 +116,10 @@ class Moment:
     """The filter of the conversation's ``Scope``. A save does not have it: the host decides about it anew."""
     explicit_only: frozenset[str] = frozenset()
     """The names of the skills that the host keeps from models."""
+    off: frozenset[str] = frozenset()
+    """The names of the skills that the conversation's ``Scope`` switches off."""
+    available_tools: frozenset[str] | None = None
+    """The names of all tools of the agent besides skill tools, for skills that need some; ``None``: unknown."""
     ceiling: ToolCeiling = field(default_factory=ToolCeiling)
     """The most that the host allows, and whether skills may approve any of it."""
     max_active: int = 0
@@ -138,7 +142,7 @@ class Moment:
 
     def passes(self, skill: Skill, filters: tuple[str, ...] | None = None) -> bool:
         """Return whether a skill is allowed, and all filters let it through, or all of those that are given."""
-        if self.allowed is not None and skill.name not in self.allowed:
+        if (self.allowed is not None and skill.name not in self.allowed) or skill.name in self.off:
             return False
         filters = self.filters if filters is None else filters
         # Most conversations have no filter: the virtual path of each skill is then not computed.
@@ -211,11 +215,20 @@ class Moment:
 
     def is_allowed(self, name: str) -> bool:
         """Return whether ``allowed`` has a skill, whatever filters say of it."""
+        if self.off and self.resolve_name(name) in self.off:
+            return False
         return self.allowed is None or name in self.allowed or self.resolve_name(name) in self.allowed
 
     def is_for_models(self, skill: Skill) -> bool:
-        """Return whether models are shown a skill: neither its file nor the host keeps it for explicit calls."""
-        return skill.model_invocable and skill.name not in self.explicit_only
+        """Return whether models are shown a skill: neither its file nor the host keeps it for explicit calls.
+
+        A skill that needs a tool which the agent does not have is not for models either.
+        """
+        return skill.model_invocable and skill.name not in self.explicit_only and not self.find_absent(skill)
+
+    def find_absent(self, skill: Skill) -> tuple[str, ...]:
+        """Return what a skill needs and the agent does not have, in words; ``()`` where that is unknown."""
+        return () if self.available_tools is None else skill.requires.find_absent(self.available_tools)
 
     def explain_hidden(self, skill: Skill) -> str:
         """Return why ``eligible`` leaves a skill out; ``""`` for one that it has."""
@@ -223,8 +236,12 @@ class Moment:
             return "its file keeps it from models: disable-model-invocation is set"
         if skill.name in self.explicit_only:
             return "the host keeps it for explicit calls: explicit_only names it"
+        if skill.name in self.off:
+            return "switched off"
         if not self.is_allowed(skill.name):
             return "not among the allowed skills"
+        if absent := self.find_absent(skill):
+            return f"it needs {' and '.join(absent)}, which the agent does not have"
         return "" if self.passes(skill) else "a filter hides it"
 
     def explain(self, name: str) -> Explanation:
@@ -255,7 +272,7 @@ class Moment:
         """Return every skill below ``under`` that models may see and that the filters let through, by name."""
         if under:
             return Candidates(self._find_eligible(self.catalog.under(under)), self.catalog)
-        key = (self.explicit_only, self.allowed, (self.filters, self.base_dir) if any(self.filters) else ())
+        key = (*self._bounds, (self.filters, self.base_dir) if any(self.filters) else ())
         kept = _ELIGIBLE.find(self.catalog, key)
         if kept is None:
             skills = self._find_eligible(self.catalog.skills)
@@ -266,8 +283,15 @@ class Moment:
     def _find_eligible(self, skills: Iterable[Skill]) -> tuple[Skill, ...]:
         # As ``is_for_models`` says, without a call for each of 10,000 skills; and most conversations have no filter.
         shown = [skill for skill in skills if skill.model_invocable and skill.name not in self.explicit_only]
-        is_bounded = self.allowed is not None or any(self.filters)
+        if self.available_tools is not None:
+            shown = [skill for skill in shown if not self.find_absent(skill)]
+        is_bounded = self.allowed is not None or bool(self.off) or any(self.filters)
         return tuple([skill for skill in shown if self.passes(skill)] if is_bounded else shown)
+
+    @property
+    def _bounds(self) -> tuple[Hashable, ...]:
+        """What decides which skills models see, besides filters."""
+        return self.explicit_only, self.allowed, self.off, self.available_tools
 
     @cached_property
     def listing_key(self) -> Hashable:
@@ -280,8 +304,7 @@ class Moment:
             for entry in self.visible_active.values()
             if entry.preloaded
         )
-        bounds = (self.filters, self.base_dir, self.allowed, self.explicit_only)
-        return *bounds, tuple(self.visible_active), preloaded, self.grants
+        return self.filters, self.base_dir, *self._bounds, tuple(self.visible_active), preloaded, self.grants
 
     def selector_where(self, *, by_default: bool) -> Selector | None:
         """Return the selector that counts in a place, which selects by default or not."""

@@ -27,7 +27,8 @@ class ScopeContext(NamedTuple):
 class Scope:
     """Which skills a conversation has, and what of them may run; ``None`` and ``""`` leave that to the host's default.
 
-    ``allowed``: the names of the only skills that it has. ``filter``: a pattern over their paths. ``trust``: a
+    ``allowed``: the names of the only skills that it has. ``off``: the names of skills that it does not have; a name
+    that no skill has means nothing. ``filter``: a pattern over their paths. ``trust``: a
     ``Trust``, or the name of a policy. ``scripts``: how scripts run; ``False``: they do not.
     """
 
@@ -35,9 +36,11 @@ class Scope:
     filter: str = ""
     trust: Trust | TrustPolicy | None = None
     scripts: Scripts | bool | None = None
+    off: Iterable[str] = ()
 
     def __post_init__(self) -> None:
         """Check what the host has passed; raise ``SourceError`` for a name in place of a list of names."""
         if self.allowed is not None:
             object.__setattr__(self, "allowed", check_texts(self.allowed, "allowed"))
         check_text(self.filter, "filter")
+        object.__setattr__(self, "off", check_texts(self.off, "off"))

@@ -104,7 +104,8 @@ class Session:
     called with every ``Event``, outside of any lock. ``id``: the name of this conversation in events. ``command_env``:
     the names of variables of the host's environment that commands see besides the usual few. ``explicit_only``: the
     names of skills that models are not shown, even if their files allow it; ``UnknownSkillError`` is raised for a name
-    that no skill has.
+    that no skill has. ``available_tools``: the names of all tools of the agent besides skill tools; models are then not
+    shown a skill that needs another tool or MCP server (``requires``). ``None``: unknown, and nothing is left out.
     """
 
     id: str
@@ -135,6 +136,7 @@ class Session:
         id: str | None = None,
         command_env: Iterable[str] = (),
         explicit_only: Iterable[str] = (),
+        available_tools: Iterable[str] | None = None,
     ) -> None:
         check_catalog(catalog)
         check_number(max_active, "max_active")
@@ -169,6 +171,7 @@ class Session:
             ceiling=ToolCeiling.of(tools),
             max_active=max_active,
             selector=selector,
+            available_tools=_check_tool_names(available_tools),
         )
         if hidden:
             self._now = self._now.with_explicit_only(hidden)
@@ -363,11 +366,19 @@ class Session:
         allowed = None if scope.allowed is None else {name: moment.resolve_name(name) for name in scope.allowed}
         with self._lock:
             names = None if allowed is None else frozenset(allowed.values())
-            self._now = replace(self._now, allowed=names, scope_filter=scope.filter)
+            off = frozenset(moment.resolve_name(name) for name in scope.off)
+            self._now = replace(self._now, allowed=names, scope_filter=scope.filter, off=off)
             if scope.trust is not None:
                 self.consent.trust = scope.trust
         known = (moment.catalog, moment.active)
         return tuple(name for name, resolved in (allowed or {}).items() if not any(resolved in each for each in known))
+
+    def set_available_tools(self, names: Iterable[str] | None) -> None:
+        """Take these for all tools of the agent, besides skill tools, from now on; ``None``: they are unknown."""
+        available = _check_tool_names(names)
+        if available != self._now.available_tools:
+            with self._lock:
+                self._now = replace(self._now, available_tools=available)
 
     def explain(self, name: str) -> Explanation:
         """Return what ``Catalog.explain`` returns, and whether this conversation hides the skill or has it active."""
@@ -702,6 +713,7 @@ class Session:
         id: str | None = None,
         command_env: Iterable[str] = (),
         explicit_only: Iterable[str] | None = None,
+        available_tools: Iterable[str] | None = None,
         widen: bool = False,
     ) -> tuple[Session, tuple[Issue, ...]]:
         """Return the session that was saved, over a present catalogue, and what has changed or is missing since.
@@ -720,7 +732,8 @@ class Session:
         # Before __init__, since what a person refused must be known when skills are preloaded there.
         vars(session).update(_restored=save._replace(bounds=bounds))
         start = partial(cls.__init__, session, catalog, None, bounds.max_active, selector, bounds.filter, base_dir)
-        start(trust, limits=limits, on_event=on_event, id=id, command_env=command_env, explicit_only=hidden or ())
+        start = partial(start, limits=limits, on_event=on_event, id=id, available_tools=available_tools)
+        start(trust, command_env=command_env, explicit_only=hidden or ())
         return session, tuple(reactivate_skills(save, partial(session.activate, run=False), widen=widen))
 
 
@@ -733,6 +746,10 @@ def check_catalog(catalog: Catalog | Live) -> None:
     if isinstance(getattr(given, "catalog", None), Catalog):  # somebody passed a session or a toolset
         instead = f"{type(given).__name__.lower()}.catalog"
     raise_bad_argument("catalog", "is a prowess.Catalog", given, f"pass {instead}")
+
+
+def _check_tool_names(names: Iterable[str] | None) -> frozenset[str] | None:
+    return None if names is None else frozenset(check_texts(names, "available_tools"))
 
 
 def _check_selector(selector: Selector | Literal["auto"] | None) -> None:

@@ -50,6 +50,8 @@ EXTENSION_FIELDS = frozenset(
         "effort",
         "background",
         "paths",
+        "requires",
+        "required_environment_variables",
     ],
 )
 """Keys outside the specification that many skills have, and that Prowess or other engines read."""

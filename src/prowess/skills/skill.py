@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from prowess.format.frontmatter.quick.common_heads import QuickHead
     from prowess.format.frontmatter.yaml_events import Value
     from prowess.format.head import LoadPolicy
+    from prowess.format.requirements import Requirements
     from prowess.limits import Bound, Limits
     from prowess.literals import OnBadBytes
     from prowess.skills.explanation import SkillScope
@@ -243,6 +244,16 @@ class Skill:
         if self._front is None and b"nvocation" not in self._raw:
             return True
         return fields.is_model_invocable(self.frontmatter)
+
+    @property
+    def requires(self) -> Requirements:
+        """The tools, MCP servers and variables that it needs, as its head says; ``allowed-tools`` is not among them."""
+        from prowess.format import requirements
+
+        # Fast path, as in ``is_fork``: most skills need nothing, and 10,000 are asked for one listing.
+        if self._front is None and not any(mark in self._raw for mark in requirements.HEAD_MARKS):
+            return requirements.Requirements()
+        return requirements.read_requirements(self.frontmatter)
 
     # -- its place ----------------------------------------------------------------------------------------------------
 
