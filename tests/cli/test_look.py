@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 import prowess
 from tests.cli.samples import granted, installed
+from tests.cli_processes import run_command
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Command, Terminal
@@ -491,3 +493,22 @@ def test_the_doctor_tells_each_problem_with_its_remedy(command: Command, project
     problems = [one for one in command("doctor", "--json").data["diagnoses"] if one["state"] == "problem"]
     assert {"link", "skill"} <= {one["topic"] for one in problems}
     assert all(one["remedy"] for one in problems)
+
+
+def test_show_and_doctor_say_which_declared_variables_are_not_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / ".agents/skills/weather"
+    folder.mkdir(parents=True)
+    needs = "requires:\n  tools: [web_search]\n  mcp: [github]\n  env: [HAS_KEY, LACKS_KEY]"
+    (folder / "SKILL.md").write_text(f"---\nname: weather\ndescription: Says it.\n{needs}\n---\nRun it.\n")
+    monkeypatch.chdir(tmp_path)
+    env = {"HAS_KEY": "s3cret-value", "HOME": str(tmp_path)}
+    shown = run_command(["show", "weather"], env=env).stdout.decode()
+    assert re.search(r"variable +HAS_KEY +set here\n +variable +LACKS_KEY +not set here", shown), shown
+    data = json.loads(run_command(["show", "weather", "--json"], env=env).stdout)
+    assert data["requires"]["servers"] == ["github"]
+    assert data["unset_variables"] == ["LACKS_KEY"]
+    found = run_command(["doctor"], env=env).stdout.decode()
+    assert "weather needs variables that are not set here: LACKS_KEY" in found
+    assert "s3cret-value" not in shown + found + str(data)

@@ -41,6 +41,18 @@ def test_the_page_shows_the_description_and_the_instructions_as_html(put: Put, b
     assert "one" in page.text_of("li")
 
 
+def test_the_page_says_what_the_skill_needs_and_shows_no_value(
+    put: Put, browse: Browse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HAS_KEY", "s3cret-value")
+    fields = "requires:\n  tools: [web_search]\n  env: [HAS_KEY, LACKS_KEY]\n"
+    put("skills/pdf", f"name: pdf\ndescription: Reads forms.\n{fields}")
+    answer = browse().get("/skills/pdf")
+    shown = [text for text in answer.page.text_of("li") if "KEY" in text or "web_search" in text]
+    assert shown == ["tool web_search", "variable HAS_KEY (set here)", "variable LACKS_KEY (not set here)"]
+    assert "s3cret-value" not in answer.text
+
+
 def test_the_raw_text_has_its_findings_at_their_lines(put: Put, browse: Browse, library: Make) -> None:
     put("skills/pdf", "name: pdf\ndescription: Reads forms.\ncolour: green\n", body="See [more](references/none.md).\n")
     view = make_skill_view(library(), {"id": "pdf"})

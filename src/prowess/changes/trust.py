@@ -40,14 +40,17 @@ def prepare_grant(trust: Trust, skills: Sequence[Skill]) -> Change[list[Grant]]:
     details = [TrustDetails(skill, *describe_state(skill)) for skill in skills]
     return Change(
         steps=[
-            f"let {one.skill.name} run {_describe_contents(one.contents)}, as long as no byte of it changes "
-            f"({one.digest[:SHORT_DIGEST]})"
+            f"let {one.skill.name} run {_describe_contents(one.contents)}{_describe_variables(one.skill)}, as long as "
+            f"no byte of it changes ({one.digest[:SHORT_DIGEST]})"
             for one in details
         ],
         states={one.skill.location: one.digest for one in details},
         read_states=lambda: {skill.location: read_digest(skill) for skill in skills},
         # The request has the digest that a person saw: a skill that changed since is refused by the grants themselves.
-        apply=lambda: [trust.grant(TrustRequest(one.skill, one.digest)) for one in details],
+        apply=lambda: [
+            trust.grant(TrustRequest(one.skill, one.digest, variables=one.skill.requires.all_variables))
+            for one in details
+        ],
         describe=lambda grants: [f"Trusted {one.name} as it is now ({one.digest[:SHORT_DIGEST]})" for one in grants],
         details=details,
     )
@@ -59,6 +62,11 @@ def read_digest(skill: Skill) -> str:
         return skill.digest()
     except SkillError as error:
         return error.message
+
+
+def _describe_variables(skill: Skill) -> str:
+    names = skill.requires.all_variables
+    return f" and see the variables {', '.join(names)}" if names else ""
 
 
 def _describe_contents(contents: Inventory) -> str:

@@ -168,6 +168,10 @@ def _check_folders(here: str, home: str, env: Mapping[str, str]) -> Iterator[Dia
         location = f"{issue.path}:{issue.line}" if issue.line else issue.path
         message = f"{location}: [{issue.code}] {issue.message}"
         yield Diagnosis("skill", "problem", message, issue.hint, issue.code, issue.path)
+    for skill in catalog:
+        if unset := skill.requires.find_unset(env):
+            message = f"{skill.name} needs variables that are not set here: {', '.join(unset)}"
+            yield Diagnosis("skill", "note", message, "set them where the agent runs", path=skill.location)
     for shadowed in catalog.shadowed:
         message = f"{shadowed.name}: {shadowed.location} loses to {shadowed.winner}: {shadowed.reason}"
         yield Diagnosis("skill", "note", message, "rename one of the two, or remove one")

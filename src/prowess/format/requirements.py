@@ -35,6 +35,11 @@ class Requirements(NamedTuple):
     optional: tuple[str, ...] = ()
     """Variables that it can do without."""
 
+    @property
+    def all_variables(self) -> tuple[str, ...]:
+        """Every variable that it declares, those that it cannot do without first."""
+        return (*self.variables, *self.optional)
+
     def find_absent(self, available: Iterable[str]) -> tuple[str, ...]:
         """Return which of its tools and MCP servers an agent with these tools does not have, in words."""
         names = [name.casefold() for name in available]

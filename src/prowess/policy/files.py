@@ -22,7 +22,7 @@ from prowess.files.paths import as_absolute
 from prowess.files.projects import config_home, project_folders
 from prowess.files.read import OpenFile
 from prowess.limits import DEFAULT_LIMITS
-from prowess.policy.rules import RULES, Approval, Policy, Revocation, Rule, is_address_pattern
+from prowess.policy.rules import RULES, RUNNER_MARK, Approval, Policy, Revocation, Rule, is_address_pattern
 from prowess.text.spelling import did_you_mean
 from prowess.text.versions import is_range
 
@@ -300,6 +300,8 @@ def _check_value(name: str, kind: RuleKind, value: object, path: str) -> RuleVal
     if kind.is_list:
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             unknown = [item for item in value if kind.choices and item not in kind.choices]
+            if name == "run.sandbox":  # a runner of a host has a name of its own
+                unknown = [item for item in unknown if not item.startswith(RUNNER_MARK)]
             if name == "sources.allow":
                 unknown = [item for item in value if not is_address_pattern(item)]
             if not unknown:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _DAY = 24 * 60 * 60
 SANDBOXES = ("bwrap", "landlock", "none")
+RUNNER_MARK = "runner:"
+"""Comes before the name of a host's runner that a policy takes for a sandbox, as in ``runner:docker``."""
 
 
 class RuleKind(NamedTuple):

@@ -255,6 +255,14 @@ class LibraryState:
                 self._lock_states[skill.location] = self.locks.find_state(skill)
             return self._lock_states[skill.location]
 
+    def list_needs(self, skill: Skill) -> list[tuple[str, str, str]]:
+        """Return what a skill needs: its kind, its name, and of a variable whether it is set where the console runs."""
+        needs = skill.requires
+        rows = [("tool", name, "") for name in needs.tools] + [("MCP server", name, "") for name in needs.servers]
+        for kind, names in (("variable", needs.variables), ("optional variable", needs.optional)):
+            rows += [(kind, name, "set here" if os.environ.get(name) else "not set here") for name in names]
+        return rows
+
     def find_trust_state(self, skill: Skill) -> str:
         """Return ``trusted``, ``changed since trusted`` if an earlier state has a grant, or ``""``."""
         if self._trust is None:

@@ -167,6 +167,19 @@ def test_mistakes_of_a_runner_are_reported(skill: Skill, trust: Trust) -> None:
         scripts.run_command("ls")
 
 
+def test_a_policy_can_name_a_runner_as_a_sandbox(skill: Skill, trust: Trust, tmp_path: Path) -> None:
+    (tmp_path / "policy").mkdir()
+    scripts = Scripts("remote", runner=Recorder())
+    for rule, may_run in (("runner:remote", True), ("runner:other", False)):
+        (tmp_path / "policy/policy.toml").write_text(f'[run]\nsandbox = ["bwrap", "{rule}"]\n')
+        with use_policy(load_policy(tmp_path / "policy")):
+            if may_run:
+                assert scripts.run(skill, "scripts/count.py", trust=trust).status == 3
+            else:
+                with pytest.raises(PolicyError, match="'none'"):
+                    scripts.run(skill, "scripts/count.py", trust=trust)
+
+
 def test_a_policy_that_asks_for_a_sandbox_takes_a_runner_for_none(skill: Skill, trust: Trust, tmp_path: Path) -> None:
     runner = Recorder()
     (tmp_path / "policy").mkdir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -80,6 +81,8 @@ def _to_dict(skill: prowess.Skill, contents: Inventory, state: str) -> dict[str,
         "commands": list(contents.commands),
         "scripts": list(contents.scripts),
         "trust": state,
+        "requires": {key: list(names) for key, names in skill.requires._asdict().items()},
+        "unset_variables": list(skill.requires.find_unset(os.environ)),
         "repairs": [issue_to_dict(issue, ("code", "line", "field", "message")) for issue in skill.repairs],
         "issues": [issue_to_dict(issue, ("code", "field", "message")) for issue in contents.issues],
     }
@@ -101,6 +104,7 @@ def _to_blocks(skill: prowess.Skill, contents: Inventory, state: str) -> Iterato
     costs = {file.path: contents.tokens if file.path == SKILL_FILE else file.tokens for file in contents.files}
     rows = [(file.path, f"{file.size:,}", _format_tokens(costs[file.path])) for file in contents.files]
     yield Table(rows, head=("file", "bytes", "tokens"), indent=2, right=frozenset((1, 2)))
+    yield from _needs_to_blocks(skill)
     yield from _actions_to_blocks(skill, contents, state)
     notes = [
         *((i.code, f"line {i.line}: {i.field}: {i.message}") for i in skill.repairs),
@@ -134,6 +138,18 @@ def _list_fields(skill: prowess.Skill) -> Iterator[tuple[Cell, Cell]]:
     for key, value in shown.items():
         if value:
             yield (key, "dim"), value
+
+
+def _needs_to_blocks(skill: prowess.Skill) -> Iterator[Block]:
+    needs = skill.requires
+    rows: list[tuple[Cell, ...]] = [("tool", name, "") for name in needs.tools]
+    rows += [("MCP server", name, "") for name in needs.servers]
+    for kind, names in (("variable", needs.variables), ("variable, optional", needs.optional)):
+        missing: Cell = ("not set here", "warn" if names is needs.variables else "dim")
+        rows += [(kind, name, "set here" if os.environ.get(name) else missing) for name in names]
+    if rows:
+        yield Title("What it needs")
+        yield Table(rows, indent=2)
 
 
 def _actions_to_blocks(skill: prowess.Skill, contents: Inventory, state: str) -> Iterator[Block]:

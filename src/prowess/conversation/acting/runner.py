@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from prowess.arguments import check_instance
 from prowess.errors import SandboxError
 from prowess.policy.files import current_policy
+from prowess.policy.rules import RUNNER_MARK
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -72,7 +73,7 @@ class ScriptRunner(Protocol):
 def check_policy(runner: ScriptRunner) -> None:
     """Raise ``PolicyError`` where a policy asks for a sandbox: a runner that it does not name counts as none."""
     policy = current_policy()
-    if not policy.allows_sandbox(runner.name):
+    if not policy.allows_sandbox(f"{RUNNER_MARK}{runner.name}"):
         policy.check_sandbox("none")
 
 

@@ -10,7 +10,8 @@ import time
 from collections.abc import Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.arguments import check_flag, check_instance, check_text, check_texts, raise_bad_argument
 from prowess.conversation.acting import sandbox
@@ -82,14 +83,15 @@ class Scripts:
     ``sandbox``: ``auto`` (the best that works here; an error if none does), ``bwrap``, ``landlock``, or ``none``.
     ``folder``: an existing folder that scripts work in and may write to; only the size of each file is limited there.
     Without one, scripts work in a new folder that is deleted afterwards. ``env``: variables that scripts see besides
-    the allow-list. ``network``: whether scripts may use the network. ``protect``: files and folders in ``folder`` that
+    the allow-list; ``"declared"``: those of the host's that a skill declares, once a person who was shown their names
+    has agreed. ``network``: whether scripts may use the network. ``protect``: files and folders in ``folder`` that
     no script in a sandbox may change, besides what is always protected there. ``runner``: a ``ScriptRunner``, which
     runs scripts elsewhere. It counts as no sandbox unless ``sandbox`` is its name.
     """
 
     sandbox: sandbox.Kind | str = "auto"
     folder: str | os.PathLike[str] | None = None
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] | Literal["declared"] = field(default_factory=dict)
     network: bool = False
     limits: Limits = DEFAULT_LIMITS
     protect: tuple[str, ...] = ()
@@ -102,8 +104,8 @@ class Scripts:
         """
         if self.folder is not None:
             object.__setattr__(self, "folder", as_existing_folder(self.folder, "folder"))
-        if not isinstance(self.env, Mapping):
-            raise_bad_argument("env", "is a mapping of strings", self.env)
+        if not isinstance(self.env, Mapping) and self.env != "declared":
+            raise_bad_argument("env", 'is a mapping of strings, or "declared"', self.env)
         if self.runner is not None:
             check_runner(self.runner, self.sandbox)
         check_flag(self.network, "network")  # a string such as "no" would open the network
@@ -171,9 +173,11 @@ class Scripts:
             path = "/".join(split_resource_path(script))
             content = self._read_script(snapshot, path, script)
             shown_input = data.decode("utf-8", "surrogateescape")
-            trust.require(TrustRequest(skill, snapshot.digest, (), path, tuple(args), snapshot.files, shown_input))
+            env = self._find_declared(skill)
+            shown = (path, tuple(args), snapshot.files, shown_input, tuple(env))
+            trust.require(TrustRequest(skill, snapshot.digest, (), *shown))
             if kind is None:
-                return self._run_elsewhere(snapshot, path, _find_programs(path, content), args=args, stdin=data)
+                return self._run_elsewhere(snapshot, path, _find_programs(path, content), env, args=args, stdin=data)
             program = _find_interpreter(path, content)
 
             # The place is waited for before the clock of the timeout starts.
@@ -183,7 +187,13 @@ class Scripts:
 
             with get_pools(self.limits).scripts.hold_place():
                 return self._run_in_sandbox(
-                    kind, snapshot.folder, make_argv, needs=program.needs, stdin=data, grants=_find_grants(trust)
+                    kind,
+                    snapshot.folder,
+                    make_argv,
+                    needs=program.needs,
+                    stdin=data,
+                    grants=_find_grants(trust),
+                    declared=env,
                 )
 
     def run_command(self, command: str, *, skill_folder: str = "") -> ScriptResult:
@@ -206,6 +216,16 @@ class Scripts:
             folder = skill_folder or empty
             return self._run_in_sandbox(kind, folder, lambda _: [*program.argv, "-c", command], needs=program.needs)
 
+    def _find_declared(self, skill: Skill) -> dict[str, str]:
+        """Return the variables of the host that a skill declares and that are set, where scripts see these."""
+        if self.env != "declared":
+            return {}
+        return {name: os.environ[name] for name in skill.requires.all_variables if os.environ.get(name)}
+
+    @property
+    def _fixed_env(self) -> Mapping[str, str]:
+        return self.env if isinstance(self.env, Mapping) else {}
+
     def _read_script(self, snapshot: Snapshot, path: str, script: str) -> bytes:
         """Return the content of a script; raise ``ResourceError``, with names that are similar, where it is missing."""
         try:
@@ -216,7 +236,14 @@ class Scripts:
             raise with_suggestions(error, script, others) from None
 
     def _run_elsewhere(
-        self, snapshot: Snapshot, path: str, programs: tuple[str, ...], *, args: Sequence[str], stdin: bytes
+        self,
+        snapshot: Snapshot,
+        path: str,
+        programs: tuple[str, ...],
+        declared: Mapping[str, str],
+        *,
+        args: Sequence[str],
+        stdin: bytes,
     ) -> ScriptResult:
         assert self.runner is not None
         limits = ProcessLimits.for_scripts(self.limits)
@@ -229,7 +256,7 @@ class Scripts:
             programs,
             tuple(args),
             stdin,
-            dict(self.env),
+            {**declared, **self._fixed_env},
             limits,
             self.network,
             work,
@@ -260,6 +287,7 @@ class Scripts:
         needs: tuple[str, ...],
         stdin: bytes = b"",
         grants: tuple[str, ...] = (),
+        declared: Mapping[str, str] = MappingProxyType({}),
     ) -> ScriptResult:
         with self._open_run_folders() as (parent, *folders):
             work, temporary, shared_memory = folders
@@ -275,7 +303,8 @@ class Scripts:
                 sandbox.confine_command(kind.name, make_argv(places), jail),
                 ProcessLimits.for_scripts(self.limits),
                 cwd=work,
-                env=self._make_environment(places, inside=kind.name != "none"),
+                # What every script has wins: a skill that declares PATH gets no other one.
+                env={**declared, **self._make_environment(places, inside=kind.name != "none")},
                 stdin=stdin,
                 # The host's own folder may hold gigabytes that are not the script's, so its size is not watched.
                 watched=folders if self.folder is None else (temporary, shared_memory),
@@ -290,7 +319,7 @@ class Scripts:
         variables = {**dict.fromkeys(FOLDER_NAMES, places.skill), "PYTHONDONTWRITEBYTECODE": "1"}
         if inside:
             variables |= {"HOME": places.work, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), places.temporary)}
-        return {**make_environment(variables), **self.env}
+        return {**make_environment(variables), **self._fixed_env}
 
     @contextmanager
     def _open_run_folders(self) -> Iterator[tuple[str, str, str, str]]:

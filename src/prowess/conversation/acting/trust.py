@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from prowess.arguments import check_callable, check_instance, raise_bad_argument
@@ -49,6 +49,8 @@ class Grant:
     location: str
     granted: str
     """When the grant was made, in UTC."""
+    variables: tuple[str, ...] = ()
+    """The names of the variables of the host that the person let its scripts see."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ class Trust:
         if digest != what.digest:
             message = f"skill {what.skill.name!r} is not what a person was asked about"
             raise NotTrustedError(message, what.skill.location, "changed-since-asked")
-        return self._record_grant(what.skill, digest)
+        return self._record_grant(what.skill, digest, what.variables)
 
     def grant_all(self, folder: str | os.PathLike[str]) -> Grants:
         """Grant every skill below a folder in its present state; return the grants, and what could not be granted.
@@ -177,7 +179,12 @@ class Trust:
         """Return ``granted`` or ``refused`` where that is certain, else the policy that decides; nobody is asked."""
         if self.policy == "never" or not request.skill.is_local or _find_refusal(request) is not None:
             return "refused"
-        if current_policy().may_run_unasked(request.digest) or request.digest in self._read_grants():
+        grant = self._read_grants().get(request.digest)
+        if request.variables:  # whoever let the skill run need not have thought of these
+            is_granted = grant is not None and set(request.variables) <= set(grant.variables)
+        else:
+            is_granted = grant is not None or current_policy().may_run_unasked(request.digest)
+        if is_granted:
             return "granted"
         return "refused" if self.policy == "granted" else self.policy
 
@@ -195,7 +202,7 @@ class Trust:
             return "pending" if judgement == "defer" else judgement
         answer = self._ask_person(request)
         if answer == "always":
-            self._record_grant(request.skill, request.digest)
+            self._record_grant(request.skill, request.digest, request.variables)
             return "granted"
         if answer is not True and answer is not False:  # an error in the host's code: nobody said no
             import logging
@@ -234,6 +241,9 @@ class Trust:
             refusal = _find_refusal(request)
             if refusal is not None:
                 raise refusal
+            if request.variables and self.has(request.digest):
+                names = ", ".join(request.variables)
+                raise NotTrustedError(f"nobody let {name!r} see the variables that it declares: {names}", location)
             raise NotTrustedError(f"skill {name!r} is not trusted as it is now", location)
         return answer
 
@@ -243,8 +253,10 @@ class Trust:
 
     # -- the file ----------------------------------------------------------------------------------------------------
 
-    def _record_grant(self, skill: Skill, digest: str) -> Grant:
-        grant = _make_grant(skill, digest)
+    def _record_grant(self, skill: Skill, digest: str, variables: tuple[str, ...] = ()) -> Grant:
+        former = self._read_grants().get(digest)
+        names = {*variables, *(former.variables if former else ())}
+        grant = replace(_make_grant(skill, digest), variables=tuple(sorted(names)))
         self._change_grants(lambda grants: {**grants, digest: grant})
         return grant
 
@@ -255,7 +267,7 @@ class Trust:
         def make_content() -> object:
             # Read under the lock of the file, so that two processes do not lose each other's grants.
             grants = change(self._read_grants())
-            return {"version": 1, "grants": [asdict(grants[digest]) for digest in sorted(grants)]}
+            return {"version": 1, "grants": [_write_grant(grants[digest]) for digest in sorted(grants)]}
 
         self._file.update(make_content)
 
@@ -269,12 +281,15 @@ def _find_refusal(request: TrustRequest) -> PolicyError | None:
 
 
 def _parse_grants(content: Any) -> dict[str, Grant]:
-    grants = [Grant(**entry) for entry in content["grants"]]
-    if content["version"] != 1 or not all(
-        isinstance(value, str) for grant in grants for value in asdict(grant).values()
-    ):
+    grants = [Grant(**{**entry, "variables": tuple(entry.get("variables", ()))}) for entry in content["grants"]]
+    strings = (part for grant in grants for part in (*astuple(grant)[:-1], *grant.variables))
+    if content["version"] != 1 or not all(isinstance(part, str) for part in strings):
         raise ValueError(content["version"])
     return {grant.digest: grant for grant in grants}
+
+
+def _write_grant(grant: Grant) -> dict[str, Any]:
+    return {key: value for key, value in asdict(grant).items() if value != ()}
 
 
 def _digest_local_skill(skill: Skill) -> str:

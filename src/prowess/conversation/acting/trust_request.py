@@ -32,13 +32,16 @@ class TrustRequest:
     """Every file of the skill: what runs could use all of them."""
     stdin: str = ""
     """The standard input of the script; bytes that are not UTF-8 are lone surrogates."""
+    variables: tuple[str, ...] = ()
+    """The names of the variables of the host that the script sees because the skill declares them."""
 
     @property
     def id(self) -> str:
         """A hash of the skill's name, digest and files and of everything that would run: equal calls have equal ids."""
         # The names of the files follow from the digest; they are hashed too, so that nobody can show a person fewer.
         row = (self.skill.name, self.digest, self.commands, self.script, self.arguments, self.files, self.stdin)
-        return sha256(json.dumps(row).encode()).hexdigest()[:32]
+        also = (self.variables,) if self.variables else ()
+        return sha256(json.dumps((*row, *also)).encode()).hexdigest()[:32]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the request as JSON types, for ``from_dict`` in this or another process."""
@@ -52,6 +55,7 @@ class TrustRequest:
             "arguments": list(self.arguments),
             "files": list(self.files),
             "stdin": self.stdin,
+            "variables": list(self.variables),
         }
 
     @classmethod
@@ -69,8 +73,9 @@ class TrustRequest:
 
         check_catalog(catalog)
         name = data["skill"]
-        commands, arguments, files = (tuple(data[key]) for key in ("commands", "arguments", "files"))
-        request = cls(catalog[name], data["digest"], commands, data["script"], arguments, files, data["stdin"])
+        commands, arguments, files, variables = (tuple(data.get(key, ())) for key in _LIST_FIELDS)
+        script = (data["script"], arguments, files, data["stdin"], variables)
+        request = cls(catalog[name], data["digest"], commands, *script)
         if data["id"] != request.id:
             message = f"the request about {name!r} was changed after it was made: its id is that of another"
             raise NotTrustedError(message, request.skill.location, "bad-request")
@@ -83,6 +88,7 @@ class TrustRequest:
         runs = [f"  runs the command: {escape_invisible(command)}" for command in self.commands]
         runs += [f"  runs the script: {escape_invisible(self.script)} {words}".rstrip()] if self.script else []
         runs += [f"  with the arguments: {words}"] if words and not self.script else []
+        runs += [f"  with the variables: {', '.join(self.variables)}"] if self.variables else []
         runs += [f"  which reads: {escape_invisible(self.stdin)}"] if self.stdin else []
         about = [f"{escape_invisible(self.skill.name)} ({escape_invisible(self.skill.location)})", *runs]
         files = ", ".join(map(escape_invisible, self.files))
@@ -90,13 +96,13 @@ class TrustRequest:
 
 
 _TEXT_FIELDS = ("id", "skill", "digest", "script", "stdin")
-_LIST_FIELDS = ("commands", "arguments", "files")
+_LIST_FIELDS = ("commands", "arguments", "files", "variables")
 
 
 def _is_saved_request(data: Any) -> bool:
     """Return whether a value has the fields and types of what ``TrustRequest.to_dict`` writes."""
     if not isinstance(data, Mapping) or data.get("version") != 1:
         return False
-    lists = [data[key] for key in _LIST_FIELDS if isinstance(data.get(key), list)]
+    lists = [data.get(key, []) for key in _LIST_FIELDS if isinstance(data.get(key, []), list)]
     strings = [data.get(key) for key in _TEXT_FIELDS]
     return len(lists) == len(_LIST_FIELDS) and all(isinstance(text, str) for text in chain(strings, *lists))

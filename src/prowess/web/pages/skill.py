@@ -111,6 +111,8 @@ class SkillView:
     """Each agent, and how it has this skill."""
     shadowed: Sequence[tuple[str, Shadowed]] = ()
     """The copies that lost to this skill, each with its id."""
+    needs: Sequence[tuple[str, str, str]] = ()
+    """What the skill needs: its kind, its name, and of a variable whether it is set where the console runs."""
     is_fork: bool = False
     model: str = ""
     """The model of the sub-agent of a fork."""
@@ -173,6 +175,7 @@ class _SkillReader:
             description=skill.description,
             scope=skill.scope.value if skill.scope else "",
             source=skill.source_label or self._state.find_source(skill),
+            needs=self._state.list_needs(skill),
             is_fork=skill.is_fork,
             model=skill.model or "",
             fields=list(_list_fields(skill)),
