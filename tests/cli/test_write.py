@@ -333,6 +333,14 @@ def test_evals_tell_hits_misses_and_who_won_instead(command: Command, project: P
     assert "Who won instead" in command("eval", str(file)).out
 
 
+def test_an_eval_says_where_words_alone_do_not_decide(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_evals()
+    note = "all 6 fit into one listing, so a model sees every one: --with-model asks one"
+    assert note in command("eval", ".agents/skills/csv-report").out
+    monkeypatch.setenv("PROWESS_BUDGET", "100")
+    assert "fit into one listing" not in command("eval", ".agents/skills/csv-report").out
+
+
 def test_a_miss_says_to_whom_it_was_lost_and_what_the_description_lacks(command: Command, project: Path) -> None:
     cases = [
         {"query": "draft release notes from git", "skill": "csv-report"},

@@ -166,6 +166,14 @@ def navigated(entries: list[dict[str, Any]]) -> list[str]:
     return [page for one in targets for page in ([one] if isinstance(one, str) else navigated(one))]
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "how-to").rglob("*.md")), ids=path_of)
+def test_a_how_to_page_begins_with_what_it_is_for(page: Path) -> None:
+    title, blank, first, *_ = page.read_text(encoding="utf-8").splitlines()
+    assert (title[:2], blank) == ("# ", "")
+    assert re.match(r"[A-Z`]", first.replace("```", "", 1)), "it begins with code, a list or a table"
+    assert not first.startswith("After this page")
+
+
 def test_the_site_asks_no_other_host_for_fonts_or_scripts() -> None:
     site = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]
     assert site["theme"]["font"] is False

@@ -19,7 +19,7 @@ from prowess.discovery.scan import scan
 from prowess.errors import SourceError
 from prowess.files.paths import shorten_path
 from prowess.names import SKILL_FILE
-from prowess.select.auto import SELECTOR_NAMES
+from prowess.select.auto import DEFAULT_BUDGET, SELECTOR_NAMES, measure_lines
 from prowess.select.selectors import LexicalSelector, ModelDrivenSelector
 from prowess.skills.catalog import Catalog
 from prowess.text.quantities import format_count
@@ -110,7 +110,8 @@ def command(
     selectors: dict[str, Selector] = {"lexical": LexicalSelector(max(len(catalog), 1)), "all": ModelDrivenSelector()}
     with printer.show_progress("asking"):
         report = evaluate(cases, catalog, selector=selectors.get(named), top=settings.number("top") or 1)
-    outcome = _EvalOutcome(report, len(catalog), named, mode, float(settings["min"]))  # type: ignore[arg-type]  # a share is a number
+    fits = measure_lines(catalog.skills) <= (settings.number("budget") or DEFAULT_BUDGET)
+    outcome = _EvalOutcome(report, len(catalog), named, mode, float(settings["min"]), fits)  # type: ignore[arg-type]  # a share is a number
     printer.print_answer(lambda: _to_dict(outcome), lambda: _to_blocks(outcome), as_data=as_data)
     return 0 if outcome.passed else 1
 
@@ -154,6 +155,8 @@ class _EvalOutcome(NamedTuple):
     mode: SearchMode | None
     """What the default selector went by; ``None`` for another selector."""
     least: float
+    fits: bool
+    """Whether all skills fit into one listing."""
 
     @property
     def passed(self) -> bool:
@@ -223,6 +226,9 @@ def _to_blocks(outcome: _EvalOutcome) -> Iterator[Block]:
         yield line(f"{what}: {'no such queries' if share is None else f'{share:.0%}'}", indent=2)
     went_by = MODE_WORDS[outcome.mode] if outcome.mode else ""
     yield line(_SELECTOR_NOTES[outcome.selector].format(went_by), indent=2)
+    if outcome.fits and outcome.skills > 1:
+        seen = f"all {outcome.skills} fit into one listing, so a model sees every one: --with-model asks one"
+        yield line(seen, indent=2)
     sources = sorted({result.case.source for result in report.results})
     yield line((f"from {', '.join(map(shorten_path, sources))}", "dim"), indent=2)
 
