@@ -10,7 +10,8 @@ names no folder outside of its repository.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from prowess.errors import Issue, ResourceError, ResourceNotFoundError, SourceError
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 SettingKind = Literal["text", "yes-or-no", "count", "share", "names", "folders"]
 
-PROJECT_FILE, USER_FILE, SETTINGS_TABLE = "prowess.toml", "config.toml", "settings"
+PROJECT_FILE, USER_FILE, SETTINGS_TABLE, SETS_TABLE = "prowess.toml", "config.toml", "settings", "sets"
 DIALECT_NAMES = tuple(sorted(get_args(DialectName), key=lambda name: name != "prowess"))
 """Every dialect, the default first."""
 MANIFEST_KEYS = ("agents", "mode", "requires-prowess", "skills")
@@ -56,6 +57,8 @@ SETTINGS = (
     SettingSpec("project", "yes-or-no", default=True, about="whether the project's own skills count"),
     SettingSpec("indexes", "names", (), "sites and repositories that 'prowess find' searches"),
     SettingSpec("filter", "text", "", "a pattern for the paths of skills; models see only the skills that match"),
+    SettingSpec("set", "text", "", "the named set of skills in use; models see only its skills"),
+    SettingSpec("off", "names", (), "skills that are switched off; a later place adds to an earlier one"),
     SettingSpec(
         "dialect",
         "text",
@@ -131,9 +134,16 @@ class Setting:
 class Settings:
     """Every setting by name. ``origin`` says where a value came from, ``issues`` what is wrong in the files."""
 
-    def __init__(self, found: Mapping[str, Setting], issues: tuple[Issue, ...] = ()) -> None:
+    def __init__(
+        self,
+        found: Mapping[str, Setting],
+        issues: tuple[Issue, ...] = (),
+        sets: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    ) -> None:
         self._by_name = dict(found)
         self.issues = issues
+        self.sets = dict(sets)
+        """The named sets: the names of the skills of each."""
 
     def __getitem__(self, name: str) -> Value:
         """Return the value of a setting; raise ``KeyError`` for a name that is not a setting."""
@@ -164,6 +174,11 @@ class Settings:
         value = self[name]
         return value if isinstance(value, int) and not isinstance(value, bool) else None  # True is an int to Python
 
+    def is_off(self, skill: str) -> bool:
+        """Return whether models do not see a skill: it is switched off, or not in the set in use."""
+        in_use = self.text("set")
+        return skill in self.names("off") or bool(in_use and skill not in self.sets[in_use])
+
     def names(self, name: str) -> tuple[str, ...]:
         """Return the value of a setting that is a list; ``()`` for a setting of another kind."""
         value = self[name]
@@ -190,13 +205,28 @@ def load_settings(
     issues: list[Issue] = []
     # Each step replaces what the ones before have set: the order is the precedence.
     settings = {spec.name: Setting(spec.name, spec.default, "default") for spec in SETTINGS}
-    for path, project in _find_files(here, house, variables):
-        settings |= _read_file_settings(path, issues, project=project, limits=limits)
-    settings |= _read_environment(variables)
-    settings |= {
-        name: _make_flag_setting(name, value) for name, value in (flags or {}).items() if value not in (None, ())
-    }
-    return Settings(settings, tuple(issues))
+    sets: dict[str, tuple[str, ...]] = {}
+    steps = [
+        _read_file_settings(path, issues, sets, project=project, limits=limits)
+        for path, project in _find_files(here, house, variables)
+    ]
+    flagged = {name: value for name, value in (flags or {}).items() if value not in (None, ())}
+    for step in (*steps, _read_environment(variables), {n: _make_flag_setting(n, v) for n, v in flagged.items()}):
+        former = _as_names(settings["off"].value)
+        settings |= step
+        if "off" in step:  # whoever switches another skill off does not switch these on
+            names = dict.fromkeys((*former, *_as_names(step["off"].value)))
+            settings["off"] = replace(step["off"], value=tuple(names))
+    in_use = settings["set"]
+    if in_use.value and in_use.value not in sets:
+        known = ", ".join(sorted(sets)) or "none"
+        message = f"there is no set {in_use.value!r}: write a table [{SETS_TABLE}.{in_use.value}]; there are: {known}"
+        raise SourceError(message, in_use.origin, "bad-setting")
+    return Settings(settings, tuple(issues), sets)
+
+
+def _as_names(value: Value) -> tuple[str, ...]:
+    return value if isinstance(value, tuple) else ()
 
 
 def find_settings_files(cwd: str, home: str, env: Mapping[str, str]) -> tuple[str, ...]:
@@ -217,9 +247,13 @@ def _find_files(cwd: str, home: str, env: Mapping[str, str]) -> Iterator[tuple[s
             return
 
 
-def _read_file_settings(path: str, issues: list[Issue], *, project: str, limits: Limits) -> dict[str, Setting]:
+def _read_file_settings(
+    path: str, issues: list[Issue], sets: dict[str, tuple[str, ...]], *, project: str, limits: Limits
+) -> dict[str, Setting]:
     settings: dict[str, Setting] = {}
-    for name, value in _read_table(path, issues, is_project=bool(project), limits=limits).items():
+    table, found = _read_tables(path, issues, is_project=bool(project), limits=limits)
+    sets |= found
+    for name, value in table.items():
         spec = _BY_NAME.get(name)
         if spec is None:
             meant = sort_by_similarity(name, sorted(_BY_NAME))[0]
@@ -249,13 +283,15 @@ def _drop_folders_outside(name: str, value: Value, path: str, project: str, issu
     return tuple(kept)
 
 
-def _read_table(path: str, issues: list[Issue], *, is_project: bool, limits: Limits) -> Mapping[str, object]:
+def _read_tables(
+    path: str, issues: list[Issue], *, is_project: bool, limits: Limits
+) -> tuple[Mapping[str, object], dict[str, tuple[str, ...]]]:
     folder, name = os.path.split(path)
     try:
         with OpenFile(folder, (name,)) as file:
             data = file.read_all(limits.max_resource_bytes)
     except ResourceNotFoundError:
-        return {}
+        return {}, {}
     except ResourceError as error:
         raise SourceError(f"cannot read the settings: {error.message}", path, error.code) from None
     import tomllib
@@ -271,11 +307,22 @@ def _read_table(path: str, issues: list[Issue], *, is_project: bool, limits: Lim
             raise SourceError(message, path, "manifest-conflict") from None
         raise SourceError(f"not TOML: {error}", path, "bad-setting") from None
     table = whole.pop(SETTINGS_TABLE, {})
+    sets = _parse_sets(whole.pop(SETS_TABLE, {}), path)
     # In a project's file the manifest is beside the settings; in the user's file its keys would do nothing.
     issues += [_misplaced_issue(name, path) for name in whole if not (is_project and name in MANIFEST_KEYS)]
     if not isinstance(table, dict):
         raise SourceError(f"[{SETTINGS_TABLE}] must be a table", path, "bad-setting")
-    return table
+    return table, sets
+
+
+def _parse_sets(table: object, path: str) -> dict[str, tuple[str, ...]]:
+    """Return the named sets of a file; raise ``SourceError`` for one that has anything but a list of skills."""
+    entries = table.items() if isinstance(table, dict) else [("NAME", None)]
+    for name, entry in entries:
+        names = entry.get("skills") if isinstance(entry, dict) and len(entry) == 1 else None
+        if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
+            raise SourceError(f'[{SETS_TABLE}.{name}] has one key: skills = ["NAME", …]', path, "bad-setting")
+    return {name: tuple(entry["skills"]) for name, entry in entries if isinstance(entry, dict)}
 
 
 def _misplaced_issue(name: str, path: str) -> Issue:

@@ -67,6 +67,19 @@ def load_catalog(settings: Settings) -> prowess.Catalog:
     return catalog
 
 
+def load_offered_catalog(settings: Settings) -> prowess.Catalog:
+    """Return the skills of ``load_catalog`` without those that are switched off, or not in the set in use."""
+    return drop_switched_off(settings, load_catalog(settings))
+
+
+def drop_switched_off(settings: Settings, catalog: prowess.Catalog) -> prowess.Catalog:
+    """Return a catalogue without the skills that are switched off, or not in the set in use."""
+    if not settings.text("set") and not settings.names("off"):
+        return catalog
+    kept = [skill for skill in catalog if not settings.is_off(skill.name)]
+    return Catalog(kept, issues=catalog.failures, places=catalog.places)
+
+
 def suggest_sync_for(settings: Settings, lock_states: LazyLockStates | None = None) -> str:
     """Return advice about skills that a lock file records and that are not here, or ``""``.
 

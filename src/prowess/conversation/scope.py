@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from prowess.conversation.acting.scripts import Scripts
     from prowess.conversation.acting.trust import Trust, TrustPolicy
+    from prowess.settings import Settings
 
 
 class ScopeContext(NamedTuple):
@@ -37,6 +38,12 @@ class Scope:
     trust: Trust | TrustPolicy | None = None
     scripts: Scripts | bool | None = None
     off: Iterable[str] = ()
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> Scope:
+        """Return the scope that settings describe: the named set in use, without the skills that are switched off."""
+        in_use = settings.text("set")
+        return cls(settings.sets[in_use] if in_use else None, off=settings.names("off"))
 
     def __post_init__(self) -> None:
         """Check what the host has passed; raise ``SourceError`` for a name in place of a list of names."""

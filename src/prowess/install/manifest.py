@@ -20,7 +20,7 @@ from prowess.files.directory import exists
 from prowess.install.typed_source import parse_typed_source, with_safe_name
 from prowess.lockfile.conflicts import find_marker
 from prowess.lockfile.read import COPY_MODE, read_text
-from prowess.settings import MANIFEST_KEYS, SETTINGS_TABLE
+from prowess.settings import MANIFEST_KEYS, SETS_TABLE, SETTINGS_TABLE
 from prowess.text.redaction import show_address
 from prowess.text.spelling import did_you_mean
 from prowess.text.versions import find_latest_in_range, is_range
@@ -35,7 +35,7 @@ MANIFEST_FILE = "prowess.toml"
 _PYPROJECT = "pyproject.toml"
 MODE_PHRASES = {"": "links", COPY_MODE: "copies"}
 """What an install consists of where agents look, by its mode."""
-_TOP_KEYS = tuple(sorted((*MANIFEST_KEYS, SETTINGS_TABLE)))
+_TOP_KEYS = tuple(sorted((*MANIFEST_KEYS, SETS_TABLE, SETTINGS_TABLE)))
 _ENTRY_KEYS = ("agents", "mode", "ref", "skills", "source")
 
 

@@ -56,7 +56,9 @@ def command(
     """
     settings = load_cli_settings(**where)
     catalog = load_catalog(settings)
-    explanation = _explain_listing(settings, catalog, skill, query) if query else catalog.explain(skill)
+    # Only these need a conversation.
+    has_more = query or settings.is_off(skill)
+    explanation = _explain_listing(settings, catalog, skill, query) if has_more else catalog.explain(skill)
     printer.print_answer(lambda: _to_dict(explanation), lambda: _to_blocks(explanation), as_data=as_data)
     suggestion = "" if explanation.location else did_you_mean(skill, catalog.names)
     if suggestion:
@@ -77,11 +79,15 @@ def _explain_listing(settings: Settings, catalog: prowess.Catalog, name: str, qu
     """Return the explanation that a toolset gives of a skill after it made the prompt for a request."""
     # Only here: without a request nothing of a conversation has to be loaded.
     from prowess.cli.selection import make_selector
+    from prowess.conversation.scope import Scope
     from prowess.conversation.session import Session
     from prowess.tools.toolset import Toolset
 
     dialect = cast("prowess.DialectName", settings.text("dialect"))  # the toolset refuses an unknown one
     session = Session(catalog, selector=make_selector(settings, dialect), filter=settings.text("filter"))
+    session.set_scope(Scope.from_settings(settings))
+    if not query:
+        return session.explain(name)
     toolset = Toolset(session, dialect, budget=settings.number("budget"))
     with printer.show_progress("choosing"):  # the first search of a library indexes it
         toolset.prompt(query)

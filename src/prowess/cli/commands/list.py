@@ -163,7 +163,7 @@ def command(
     rows = [
         _SkillRow(
             skill,
-            tuple(_find_marks(skill, trusted, lock_states)),
+            (*(("off",) if settings.is_off(skill.name) else ()), *_find_marks(skill, trusted, lock_states)),
             lock_states.describe_source(skill) or others.describe(skill),
         )
         for skill in catalog.skills

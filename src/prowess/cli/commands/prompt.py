@@ -14,7 +14,7 @@ from prowess.cli.options import CatalogFlags, catalog_options, complete_skill_or
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Table, line
 from prowess.cli.selection import SelectionFlags, selection_options
-from prowess.cli.skill_lookup import load_cli_settings, load_named_catalog, suggest_sync_for
+from prowess.cli.skill_lookup import drop_switched_off, load_cli_settings, load_named_catalog, suggest_sync_for
 from prowess.errors import UnknownSkillError
 from prowess.select.budget import describe_cuts
 from prowess.text.escapes import dump_json
@@ -85,6 +85,7 @@ def command(
     if not skills and (absent := suggest_sync_for(settings, lock_states)):
         printer.warn(absent)
     catalog = _load_catalog(settings, skills, query)
+    catalog = catalog if skills else drop_switched_off(settings, catalog)  # whoever names a skill wants to see it
     warn_edited_skills(catalog.skills, lock_states)
     # A style of the settings gives way to a dialect that this command line names.
     is_bare = style is not None or (dialect is None and bool(settings["style"]))

@@ -17,7 +17,7 @@ from prowess.cli.agent_options import (
 from prowess.cli.command_class import new_command
 from prowess.cli.lock_states import warn_edited_skills
 from prowess.cli.options import CatalogFlags, catalog_options, json_option
-from prowess.cli.skill_lookup import load_catalog, load_cli_settings
+from prowess.cli.skill_lookup import load_cli_settings, load_offered_catalog
 
 
 @new_command(
@@ -67,7 +67,7 @@ def command(
         folders = find_earlier_places(resume)
     settings = load_cli_settings(**{**where, "folders": folders}, **flags.settings)
     model = load_model(settings)
-    catalog = load_catalog(settings)
+    catalog = load_offered_catalog(settings)
     warn_edited_skills(catalog.skills)
     result = run_agent(task or "", catalog, model, settings=settings, flags=flags, resume=resume, as_data=as_data)
     raise_failure(result, resume or flags.transcript)
